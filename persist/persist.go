@@ -1,0 +1,174 @@
+// Package persist is the contract between oncehttp and the place where it
+// keeps its operations: [Journal], [Record], [Answer], [State] and the sentinel
+// errors. It imports the standard library only.
+//
+// A record is one operation: its idempotency key, the request that the key
+// names, and what is known of its outcome. A journal keeps records across
+// crashes. Package persist/bolt is the default journal (one file),
+// persist/memory the reference implementation for tests, and
+// persist/persisttest the suite that every journal has to pass.
+package persist
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+// The sentinels a Journal returns, always wrapped so that errors.Is finds them.
+var (
+	// ErrNotFound: no record has this ID (or it was forgotten or swept whole).
+	ErrNotFound = errors.New("persist: no such record")
+	// ErrStale: the record stands at another revision than the caller's, or is
+	// already final. Read it again before deciding anything.
+	ErrStale = errors.New("persist: record has changed since it was read")
+	// ErrUncertain: a commit failed, and whether it reached the disk is not
+	// known. The journal refuses all further work with this error until it is
+	// closed and opened again.
+	ErrUncertain = errors.New("persist: a commit failed and may or may not be durable; reopen the journal")
+	// ErrLocked: another process holds the journal.
+	ErrLocked = errors.New("persist: journal is held by another process")
+	// ErrCorrupt: the journal, or one record in it, is damaged. Nothing damaged
+	// is ever overwritten.
+	ErrCorrupt = errors.New("persist: journal is damaged")
+	// ErrClosed: the journal was closed.
+	ErrClosed = errors.New("persist: journal is closed")
+	// ErrInvalid: the record breaks a rule of Record.Validate. A caller's bug.
+	ErrInvalid = errors.New("persist: invalid record")
+)
+
+// Journal keeps records. All methods are safe for concurrent use by any number
+// of goroutines. persisttest.Run tests implementations.
+//
+// Methods never keep, and never change, the slices and maps of a Record that
+// they are given, and what they return belongs to the caller.
+type Journal interface {
+	// Begin creates the record if its ID is absent, at revision 1, and returns
+	// it with created true. If a record stands under that ID, Begin changes
+	// nothing and returns the standing record, tombstones included.
+	//
+	// Durable on return. Atomic: of any number of concurrent Begins of one ID
+	// exactly one creates. A ctx that ends before the record was queued gives
+	// its error and leaves nothing; once queued, Begin waits for the commit and
+	// does not look at ctx.
+	// Errors: ErrInvalid, ErrUncertain, ErrClosed, ErrCorrupt, or the journal's
+	// own error when the record was definitely not written (a full disk).
+	Begin(ctx context.Context, rec Record) (standing Record, created bool, err error)
+
+	// Update replaces an unfinished record (Pending or Held, before and after)
+	// if it stands at rec.Revision, and returns it at its new revision.
+	// Identity (ID, Seq, Created, Fingerprint) cannot change.
+	//
+	// Durable on return; not cancellable once queued.
+	// Errors: ErrNotFound, ErrStale, and those of Begin.
+	Update(ctx context.Context, rec Record) (Record, error)
+
+	// Finish moves an unfinished record that stands at rec.Revision to the
+	// final state rec.State.
+	//
+	// Visible to every later call at once. Durable with the next commit, 10 ms
+	// later at most, and at Close; a [Flusher] waits for it. A crash before
+	// that leaves the record as it stood, which is safe: the operation is asked
+	// again with the same key.
+	// Errors: ErrNotFound, ErrStale, and those of Begin.
+	Finish(ctx context.Context, rec Record) error
+
+	// Forget removes an unfinished record that stands at rec.Revision, so that
+	// its ID is free again.
+	//
+	// Durable on return; not cancellable once queued.
+	// Errors: ErrNotFound, ErrStale, and those of Begin.
+	Forget(ctx context.Context, rec Record) error
+
+	// Get returns the record with this ID, or ErrNotFound.
+	Get(ctx context.Context, id ID) (Record, error)
+
+	// List yields the records that match q, oldest Seq first, in memory that
+	// does not grow with their number. It sees every change that was returned
+	// before the call; a record that changes while the iteration runs may be
+	// seen before or after the change, never twice and never torn. The loop
+	// body may call any method of the journal. An error is yielded once, last,
+	// except ErrCorrupt for one damaged record, after which the iteration goes
+	// on with the next.
+	List(ctx context.Context, q Query) iter.Seq2[Record, error]
+
+	// Sweep removes what is past its keeping time, at most l.Max records, and
+	// returns how many it changed. Only final records are touched. Where the
+	// answer's time is over, Answer, Header and Body are dropped and Swept is
+	// set; the tombstone of a caller-chosen key then stays until KeepKey, that
+	// of a generated key is removed with its answer.
+	//
+	// Durable with the next commit. It works in small steps, between which
+	// other calls go on.
+	Sweep(ctx context.Context, l Limits) (int, error)
+
+	// Close makes every Finish durable, waits for calls under way, and releases
+	// what the journal holds. Later calls give ErrClosed. A second Close is nil.
+	Close() error
+}
+
+// Flusher is a journal whose Finish may return before it is durable.
+type Flusher interface {
+	// Flush returns when every Finish that returned before the call is durable.
+	// Errors: ErrUncertain, ErrClosed. Not cancellable once queued.
+	Flush(ctx context.Context) error
+}
+
+// Claimer is a journal that several processes share. Leases save sends; it is
+// the idempotency key that makes a double send harmless.
+type Claimer interface {
+	// Claim takes up to n records that match q, are Pending and have no lease
+	// that lasts beyond now (or owner's own), sets LeaseOwner and LeaseUntil on
+	// them in one atomic step, and returns them at their new revision. A lease
+	// is renewed and released by Update, and ends by itself.
+	Claim(ctx context.Context, q Query, owner string, now, until time.Time, n int) ([]Record, error)
+}
+
+// Attacher is a journal that carries one value for all its users in this
+// process. oncehttp keeps its table of operations in flight there, so that two
+// clients on one journal cannot send one operation side by side. Embed
+// [Attachment] to implement it.
+type Attacher interface {
+	// Attach returns the attached value, which the first call creates.
+	Attach(create func() any) any
+}
+
+// Query selects records. The zero value selects every record of every account.
+type Query struct {
+	_ struct{}
+
+	// Account selects one account and its scoped accounts (see Record.ID).
+	// Empty with AllAccounts false is the unnamed account.
+	Account string
+	// AllAccounts selects every account; Account is then ignored.
+	AllAccounts bool
+	// Key selects records of this key only.
+	Key string
+	// States selects these states; none means all.
+	States []State
+	// DueBy, if set, selects records with NextAttempt not after it.
+	DueBy time.Time
+	// Stray, if set, selects unfinished records with a generated key whose
+	// Fingerprint it equals. Journals answer it from an index: it is asked
+	// before every operation that has no key of its own.
+	Stray []byte
+	// After resumes a listing: only records with a greater Seq.
+	After uint64
+}
+
+// Limits bounds one Sweep.
+type Limits struct {
+	_ struct{}
+
+	// Now is the time against which ages are measured; zero is time.Now.
+	Now time.Time
+	// KeepAnswer is how long after Finished the answer is kept. Zero: the
+	// record's own Window. Negative: not at all.
+	KeepAnswer time.Duration
+	// KeepKey is how long after Finished the tombstone of a caller-chosen key
+	// is kept. Zero: for ever. Negative: not at all.
+	KeepKey time.Duration
+	// Max bounds the records changed by this call; zero is 10,000.
+	Max int
+}

@@ -1,0 +1,303 @@
+package persist
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ID is a record's identity: the account whose operation it is, and its key.
+//
+// Account is a name, then, where a profile scopes keys by headers, one
+// "|Name=value" per header; both parts are percent-encoded, so that a '|' only
+// ever stands between them. [Account] builds it.
+type ID struct {
+	Account string
+	Key     string
+}
+
+// Account joins an account's name and the scoping headers ("Name=value" pairs,
+// in order) into the account of an [ID]. No two lists give one account.
+func Account(name string, scopes ...[2]string) string {
+	var b strings.Builder
+	escape(&b, name)
+	for _, s := range scopes {
+		b.WriteByte('|')
+		escape(&b, s[0])
+		b.WriteByte('=')
+		escape(&b, s[1])
+	}
+	return b.String()
+}
+
+func escape(b *strings.Builder, s string) {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ', c >= 0x7f, c == '|', c == '=', c == '%':
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		default:
+			b.WriteByte(c)
+		}
+	}
+}
+
+// State is where a record stands. The zero value is the cautious one.
+type State uint8
+
+const (
+	// Pending: the operation is intended, and may have been sent. It goes on.
+	Pending State = iota
+	// Held: as Pending, but nothing is sent until somebody settles it; Why says
+	// why. One exception: Held for WhyCaller goes on when the same key is sent.
+	Held
+	// Confirmed: the server's answer is known. Final.
+	Confirmed
+	// Refused: the server said that the key belongs to another request, and
+	// nothing of this one was ever in doubt. Final.
+	Refused
+	// Settled: a person or a Reconcile function said what happened. Final.
+	Settled
+	// Abandoned: sending was given up; proves nothing of the effect. Final.
+	Abandoned
+
+	stateCount
+)
+
+var stateNames = [stateCount]string{"pending", "held", "confirmed", "refused", "settled", "abandoned"}
+
+// Final reports whether the state never changes again but by Sweep.
+func (s State) Final() bool { return s >= Confirmed }
+
+// String is the state's name in lower case.
+func (s State) String() string {
+	if s >= stateCount {
+		return fmt.Sprintf("state(%d)", uint8(s))
+	}
+	return stateNames[s]
+}
+
+// MarshalText spells the state as String does.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Why tells why a record is held.
+type Why string
+
+// The reasons for holding a record.
+const (
+	WhyExpired     Why = "expired"      // the server may have forgotten the key
+	WhyStoredError Why = "stored error" // the server keeps an error under the key
+	WhyRedirected  Why = "redirected"   // the answer was a redirect that is not followed
+	WhyConflict    Why = "conflict"     // the key belongs to another request, after an unknown outcome
+	WhyCaller      Why = "caller"       // a plain-HTTP caller was shown the answer and decides
+)
+
+// Effect is what is known of an operation's effect when it is settled.
+type Effect string
+
+// What somebody who settles an operation can say.
+const (
+	EffectUnknown  Effect = ""         // not known; a record is never Settled with it
+	EffectHappened Effect = "happened" // it took effect
+	EffectAbsent   Effect = "absent"   // it did not, and never will
+)
+
+// Answer is a server's answer as it is kept: bounded, and without Set-Cookie
+// and whatever else looks like a credential.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	// BodyDropped: the body was larger than may be kept, and only Status and
+	// Header are known.
+	BodyDropped bool
+	// Replayed: the server marked it as the stored answer to an earlier send.
+	Replayed bool
+	// AlreadyDone: the server said that the operation had been done before.
+	AlreadyDone bool
+	At          time.Time
+}
+
+// Record is one operation in a journal.
+//
+// The fields of a request (Header, Body) and of an answer are dropped by Sweep;
+// everything else that identifies the operation is frozen by Begin.
+type Record struct {
+	ID
+
+	// Seq orders records by creation. The journal assigns it; it grows.
+	Seq uint64
+	// Revision counts changes; the journal assigns it. Compare-and-set.
+	Revision uint64
+
+	State State
+	Why   Why // only of Held
+
+	// Generated: the key was made by oncehttp, not chosen by a caller, so that
+	// nobody can ask for it again once its answer is swept.
+	Generated bool
+	// PlainHTTP: begun by a caller that sees plain HTTP (StandardClient).
+	PlainHTTP bool
+
+	// What the key names.
+	Origin string // scheme://host:port, lower case, port always present
+	Method string
+	Target string // path and query as on the wire
+	Header http.Header
+	Body   []byte
+	// Omitted names the headers that were left out because they are, or look
+	// like, credentials. "userinfo" stands for that of the URL.
+	Omitted []string
+
+	// How the key travels, frozen so that another version of a profile changes
+	// new records only.
+	Carrier        string // "header", "body" or "query"
+	CarrierName    string
+	WireKey        string // as spelled on the wire
+	Profile        string
+	ProfileVersion string
+	// Window is how long after FirstSent the server is trusted to know the key.
+	Window time.Duration
+
+	// Fingerprint is the SHA-256 of what the key names; Recipe says over what:
+	// a version, then the names of the headers that take part.
+	Fingerprint []byte
+	Recipe      string
+
+	Created time.Time
+	// MaybeSent is set, durably, before the first byte may leave. A record that
+	// is found with it set has an unknown outcome.
+	MaybeSent bool
+	// FirstSent is when the first send began; zero before.
+	FirstSent time.Time
+	// NextAttempt is when Resume may go on; zero is at once.
+	NextAttempt time.Time
+	// SendBefore, if set, is when an operation that was never sent is held
+	// instead of sent.
+	SendBefore time.Time
+	Attempts   int
+	Sends      int
+
+	LeaseOwner string
+	LeaseUntil time.Time
+
+	Answer *Answer
+	// Effect is what the one who settled it said. Only of Settled.
+	Effect   Effect
+	Finished time.Time
+	// Swept: the answer and the request are gone, the key is remembered.
+	Swept bool
+}
+
+// Leased reports whether somebody other than owner holds the record at now.
+func (r *Record) Leased(owner string, now time.Time) bool {
+	return r.LeaseOwner != "" && r.LeaseOwner != owner && now.Before(r.LeaseUntil)
+}
+
+// Validate reports the first rule that the record breaks. Journals call it
+// before they write and after they read.
+func (r *Record) Validate() error {
+	switch {
+	case r.Key == "":
+		return fmt.Errorf("%w: empty key", ErrInvalid)
+	case r.State >= stateCount:
+		return fmt.Errorf("%w: %v", ErrInvalid, r.State)
+	case (r.State == Held) != (r.Why != ""):
+		return fmt.Errorf("%w: state %v with reason %q", ErrInvalid, r.State, r.Why)
+	case len(r.Fingerprint) != 32:
+		return fmt.Errorf("%w: fingerprint of %d bytes, want 32", ErrInvalid, len(r.Fingerprint))
+	case r.Method == "" || r.Origin == "" || r.WireKey == "":
+		return fmt.Errorf("%w: method, origin and wire key are required", ErrInvalid)
+	case r.MaybeSent && r.FirstSent.IsZero():
+		return fmt.Errorf("%w: maybe sent, but never first sent", ErrInvalid)
+	case r.State.Final() && r.Finished.IsZero():
+		return fmt.Errorf("%w: %v without a time", ErrInvalid, r.State)
+	case (r.State == Settled) != (r.Effect != EffectUnknown):
+		return fmt.Errorf("%w: state %v with effect %q", ErrInvalid, r.State, r.Effect)
+	}
+	return nil
+}
+
+// Clone is a deep copy.
+func (r *Record) Clone() Record {
+	c := *r
+	c.Header = r.Header.Clone()
+	c.Body = slices.Clone(r.Body)
+	c.Omitted = slices.Clone(r.Omitted)
+	c.Fingerprint = slices.Clone(r.Fingerprint)
+	if r.Answer != nil {
+		a := *r.Answer
+		a.Header = a.Header.Clone()
+		a.Body = slices.Clone(a.Body)
+		c.Answer = &a
+	}
+	return c
+}
+
+// Match reports whether q selects r.
+func (q *Query) Match(r *Record) bool {
+	switch {
+	case r.Seq <= q.After:
+		return false
+	case !q.matchAccount(r.Account):
+		return false
+	case q.Key != "" && r.Key != q.Key:
+		return false
+	case len(q.States) > 0 && !slices.Contains(q.States, r.State):
+		return false
+	case !q.DueBy.IsZero() && r.NextAttempt.After(q.DueBy):
+		return false
+	case q.Stray != nil && (r.State.Final() || !r.Generated || !slices.Equal(r.Fingerprint, q.Stray)):
+		return false
+	}
+	return true
+}
+
+func (q *Query) matchAccount(account string) bool {
+	if q.AllAccounts || account == q.Account {
+		return true
+	}
+	scoped, found := strings.CutPrefix(account, q.Account)
+	return found && scoped[0] == '|'
+}
+
+// Sweep says what a sweep under these limits does to r: drop reports that the
+// record goes whole; strip, that it becomes a tombstone.
+func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
+	if !r.State.Final() {
+		return false, false
+	}
+	keepAnswer := l.KeepAnswer
+	if keepAnswer == 0 {
+		keepAnswer = r.Window
+	}
+	age := now.Sub(r.Finished)
+	answerOver := r.Swept || age >= keepAnswer
+	keyOver := r.Generated || (l.KeepKey != 0 && age >= l.KeepKey)
+	if !answerOver {
+		return false, false
+	}
+	return keyOver, !keyOver && !r.Swept
+}
+
+// Strip turns r into a tombstone: the key and what it named are remembered by
+// fingerprint, the request and the answer are gone.
+func (r *Record) Strip() {
+	r.Header, r.Body, r.Answer, r.Omitted = nil, nil, nil, nil
+	r.Swept = true
+}
+
+// Attachment implements [Attacher]. The zero value is ready.
+type Attachment struct {
+	once  sync.Once
+	value any
+}
+
+// Attach returns the attached value, which the first call creates.
+func (a *Attachment) Attach(create func() any) any {
+	a.once.Do(func() { a.value = create() })
+	return a.value
+}
