@@ -1,0 +1,183 @@
+package report
+
+import (
+	"strings"
+	"time"
+)
+
+// Schema is the version of the JSON form. It changes only when a reader of the
+// old form would misread the new one; added members do not change it.
+const Schema = 1
+
+// The kinds of report.
+const (
+	// KindCheck: the suite's verdicts on a server.
+	KindCheck = "check"
+	// KindReferee: the mock's verdicts on a client.
+	KindReferee = "referee"
+)
+
+// Report is one run. It is plain data, not safe for concurrent change; writers
+// never change the report they are given.
+type Report struct {
+	// Schema is the version of the form; New sets it, Parse demands it.
+	Schema int `json:"schema"`
+	// Kind is KindCheck or KindReferee.
+	Kind string `json:"kind"`
+	// Suite names what judged, with its version: "oncehttp check 0.1.0".
+	Suite string `json:"suite,omitempty"`
+	// Run is the id of this run, the one its keys were made from.
+	Run string `json:"run,omitempty"`
+	// Target is the URL (or the name) of what was judged. Reports that are
+	// shown side by side are told apart by it, or by Name where that is set.
+	Target string `json:"target"`
+	// Name is a short name of the target for headings: "fiber v3.1.0". Optional.
+	Name string `json:"name,omitempty"`
+	// Profile names the profile that was compared with.
+	Profile string `json:"profile"`
+	// Seed repeats the run.
+	Seed uint64 `json:"seed"`
+	// Started is the wall clock at the start; zero is not shown.
+	Started time.Time `json:"started,omitzero"`
+	// MS is how long the run took, in milliseconds (see Millis).
+	MS float64 `json:"ms"`
+	// Requests counts the requests on the wire, of all cases.
+	Requests int `json:"requests"`
+	// Config is how the run was set up, name to value; it has to be enough to
+	// understand the verdicts, since the same target wired otherwise may get
+	// others. Credentials in it are redacted on writing.
+	Config map[string]string `json:"config,omitempty"`
+	// Cases in the order in which they are to be shown. IDs are unique.
+	Cases []Case `json:"cases"`
+	// Summary counts the cases by verdict. Writers and Parse compute it from
+	// Cases; what stands here is never trusted.
+	Summary Summary `json:"summary"`
+}
+
+// Case is the verdict on one requirement, with its evidence.
+type Case struct {
+	// ID is a stable slug, group/name: "replay/status".
+	ID string `json:"id"`
+	// Level says how much the requirement weighs.
+	Level Level `json:"level"`
+	// Verdict is what was found.
+	Verdict Verdict `json:"verdict"`
+	// Witness says how effects were counted for this verdict.
+	Witness Witness `json:"witness"`
+	// Rule is the requirement in one sentence.
+	Rule string `json:"rule"`
+	// Impact says what goes wrong for a customer when the rule is broken.
+	Impact string `json:"impact,omitempty"`
+	// Spec is where the rule comes from.
+	Spec []Ref `json:"spec"`
+	// Expected and Actual state the difference, one line each as a rule.
+	Expected string `json:"expected,omitempty"`
+	Actual   string `json:"actual,omitempty"`
+	// Reason says why a case was skipped, inconclusive or an error. Such a
+	// case never goes without.
+	Reason string `json:"reason,omitempty"`
+	// Odds is how often it failed when run again: "failed 1/3".
+	Odds string `json:"odds,omitempty"`
+	// Effects is what the witness saw at the end: "payments 1, refunds 0".
+	Effects string `json:"effects,omitempty"`
+	// Curl reproduces the decisive request (see CurlLine).
+	Curl string `json:"curl,omitempty"`
+	// MS is how long the case took, in milliseconds.
+	MS float64 `json:"ms"`
+	// Findings are the single checks of a case that has several; the verdict
+	// of the case is the worst of them.
+	Findings []Finding `json:"findings,omitempty"`
+	// Exchanges are the requests and their answers, in the order of their start.
+	Exchanges []Exchange `json:"exchanges"`
+}
+
+// Ref is the source of a rule.
+type Ref struct {
+	// Name is short: "draft-07 §2.2", "field practice: Stripe".
+	Name string `json:"name"`
+	// URL leads there; only http and https become links.
+	URL string `json:"url,omitempty"`
+	// Quote is the sentence itself.
+	Quote string `json:"quote,omitempty"`
+}
+
+// Finding is one check inside a case.
+type Finding struct {
+	// Verdict of this check alone.
+	Verdict Verdict `json:"verdict"`
+	// Text says what was seen, in one sentence.
+	Text string `json:"text"`
+}
+
+// Exchange is one request on the wire and what became of it.
+type Exchange struct {
+	// At is when the request was started, and Took how long it was until the
+	// whole answer or the error, both in milliseconds; At counts from the
+	// start of the case.
+	At   float64 `json:"at_ms"`
+	Took float64 `json:"took_ms"`
+	// Lane labels the connection or the part played: "leader", "conn 2". The
+	// timeline draws exchanges of one lane in one row. Empty: a row of its own.
+	Lane string `json:"lane,omitempty"`
+	// Method and URL as sent; the URL may be path and query alone.
+	Method string `json:"method"`
+	URL    string `json:"url"`
+	// Key is the idempotency key as sent, "" for none.
+	Key string `json:"key,omitempty"`
+	// Status of the answer, 0 for none.
+	Status int `json:"status,omitempty"`
+	// Error says why there is no (whole) answer.
+	Error string `json:"error,omitempty"`
+	// Effects is what the witness saw after this exchange.
+	Effects string `json:"effects,omitempty"`
+	// Note points at what matters: "the payment's answer".
+	Note string `json:"note,omitempty"`
+	// Request and Response, as far as they were kept; nil when not.
+	Request  *Message `json:"request,omitempty"`
+	Response *Message `json:"response,omitempty"`
+}
+
+// Message is the header and the body of a request or an answer.
+type Message struct {
+	// Header as it was on the wire; an http.Header can be assigned.
+	Header map[string][]string `json:"header,omitempty"`
+	// Body is its beginning, as text; bytes that are not UTF-8 were replaced.
+	Body string `json:"body,omitempty"`
+	// BodyBytes is the length of the whole body, in bytes.
+	BodyBytes int64 `json:"body_bytes"`
+}
+
+// New returns an empty report of that kind in the current schema.
+func New(kind string) *Report { return &Report{Schema: Schema, Kind: kind} }
+
+// NewMessage keeps at most bodyMax bytes of the body, as text. It copies the
+// header, so that the caller may go on using it.
+func NewMessage(header map[string][]string, body []byte, bodyMax int) *Message {
+	m := &Message{BodyBytes: int64(len(body)), Header: make(map[string][]string, len(header))}
+	for name, values := range header {
+		m.Header[name] = append([]string(nil), values...)
+	}
+	m.Body = strings.ToValidUTF8(string(body[:min(len(body), max(bodyMax, 0))]), "\uFFFD")
+	return m
+}
+
+// Millis is d in milliseconds, to the microsecond: the unit of every time in a
+// report.
+func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// Group is the part of the ID before the first slash, or "other".
+func (c *Case) Group() string {
+	group, _, found := strings.Cut(c.ID, "/")
+	if !found || group == "" {
+		return "other"
+	}
+	return group
+}
+
+// Title is the report's Name, else its Target.
+func (r *Report) Title() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Target
+}

@@ -1,0 +1,102 @@
+package report
+
+// Summary counts cases by verdict. All seven are always written.
+type Summary struct {
+	Pass         int `json:"pass"`
+	Fail         int `json:"fail"`
+	Warn         int `json:"warn"`
+	Seen         int `json:"seen"`
+	Skip         int `json:"skip"`
+	Inconclusive int `json:"inconclusive"`
+	Error        int `json:"error"`
+}
+
+// Summarize counts the cases by verdict. What is not a verdict is an Error.
+func Summarize(cases []Case) Summary {
+	var s Summary
+	for i := range cases {
+		*s.counter(cases[i].Verdict)++
+	}
+	return s
+}
+
+// Count is the number of cases with that verdict.
+func (s Summary) Count(v Verdict) int { return *s.counter(v) }
+
+// Total is the number of cases.
+func (s Summary) Total() int {
+	return s.Pass + s.Fail + s.Warn + s.Seen + s.Skip + s.Inconclusive + s.Error
+}
+
+// Judged is the number of cases that the target was held to: those that passed,
+// failed or were warned about. The rest never counts as a pass.
+func (s Summary) Judged() int { return s.Pass + s.Fail + s.Warn }
+
+func (s *Summary) counter(v Verdict) *int {
+	switch v {
+	case Pass:
+		return &s.Pass
+	case Fail:
+		return &s.Fail
+	case Warn:
+		return &s.Warn
+	case Seen:
+		return &s.Seen
+	case Skip:
+		return &s.Skip
+	case Inconclusive:
+		return &s.Inconclusive
+	}
+	return &s.Error
+}
+
+// Grade is one level's share of a summary.
+type Grade struct {
+	Level Level
+	Summary
+}
+
+// Grades counts the cases per level, heaviest first; levels without a case are
+// left out.
+func Grades(cases []Case) []Grade {
+	var grades []Grade
+	for _, level := range Levels() {
+		var of []Case
+		for i := range cases {
+			if cases[i].Level == level {
+				of = append(of, cases[i])
+			}
+		}
+		if len(of) > 0 {
+			grades = append(grades, Grade{Level: level, Summary: Summarize(of)})
+		}
+	}
+	return grades
+}
+
+// Group is the cases of a report with one ID prefix.
+type Group struct {
+	Name  string
+	Cases []Case
+	Summary
+}
+
+// Groups splits the cases by their group, in order of first appearance.
+func (r *Report) Groups() []Group {
+	var groups []Group
+	index := map[string]int{}
+	for i := range r.Cases {
+		name := r.Cases[i].Group()
+		at, seen := index[name]
+		if !seen {
+			at = len(groups)
+			index[name] = at
+			groups = append(groups, Group{Name: name})
+		}
+		groups[at].Cases = append(groups[at].Cases, r.Cases[i])
+	}
+	for i := range groups {
+		groups[i].Summary = Summarize(groups[i].Cases)
+	}
+	return groups
+}
