@@ -1,0 +1,270 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Config says how a client works. It is validated once and copied; changing it
+// later changes nothing. All functions in it must be safe for concurrent use.
+type Config struct {
+	_ struct{}
+
+	// Journal keeps the operations. Required by New, where it stays the caller's
+	// to close; must be nil for Open, which opens its own.
+	Journal persist.Journal
+	// Account names whose account this client acts for. It is part of the
+	// identity of every operation: a client sees and resumes only its own
+	// account's. Zero: the unnamed account.
+	Account string
+	// Profile is how the API does idempotency. Zero: profile.Draft07.
+	Profile *profile.Profile
+	// ProfileByHost gives single hosts ("api.example.com", or with ":port")
+	// another profile, so that one client and one journal serve many APIs.
+	ProfileByHost map[string]*profile.Profile
+	// Retry bounds the attempts. Zero: each field's default.
+	Retry Policy
+	// Transport sends. It must not retry by itself. Zero: a private clone of
+	// http.DefaultTransport that keeps 256 idle connections per host.
+	Transport http.RoundTripper
+	// Methods that are journaled without a key in the request. Zero: POST and
+	// PATCH. A request that carries a key is journaled whatever its method; GET,
+	// HEAD and OPTIONS never are.
+	Methods []string
+	// RequireKey refuses journaled requests that carry no key of their own.
+	RequireKey bool
+	// NewKey makes the key of a request that has none. Zero: RandomKey. It may
+	// ask the server for a token.
+	NewKey func(*http.Request) (Key, error)
+	// Authorize adds credentials to a request before every send, also on Resume,
+	// which has no caller. It gets a clone and may change headers only: if the
+	// method, URL, key or body differ afterwards, nothing is sent. Zero: Do
+	// sends the caller's credentials, and Resume yields an error for every
+	// operation that had any.
+	Authorize func(*http.Request) error
+	// Reconcile is asked of held operations during Resume. Zero leaves them held.
+	Reconcile func(context.Context, persist.Record) (Resolution, error)
+	// Observe is told of every step, in the goroutine that makes it; it must
+	// return soon. Zero: nobody is told.
+	Observe func(context.Context, Event)
+	// Logger gets one line for what an operator should know. Keys appear in it;
+	// bodies, credentials and query strings never. Zero: silent.
+	Logger *slog.Logger
+	// KeepHeader may keep a header in the journal that looks like a credential
+	// and is left out otherwise. Zero keeps none of those.
+	KeepHeader func(name string) bool
+	// MaxRequestBytes bounds a journaled request's body. Zero: 10 MiB.
+	MaxRequestBytes int64
+	// MaxResponseBytes bounds how much of an answer's body is kept. A larger
+	// one still reaches the caller whole, but is not recorded. Zero: 1 MiB.
+	MaxResponseBytes int64
+	// ResumeWorkers is how many operations Resume drives at once. Zero: 8.
+	ResumeWorkers int
+	// EnqueueMaxAge is how long after Enqueue a first send may still happen;
+	// then the operation is held. Zero: 24 h.
+	EnqueueMaxAge time.Duration
+	// KeepAnswer is how long answers are kept for replay. Zero: the window of
+	// the operation's profile. Negative: not at all.
+	KeepAnswer time.Duration
+	// KeepKey is how long it is remembered that a caller-chosen key was used.
+	// Zero: for ever. Negative: no longer than the answer.
+	KeepKey time.Duration
+	// ClockSkew is how far this machine's clock may be off. Zero: 1 min, at most
+	// a tenth of the window.
+	ClockSkew time.Duration
+}
+
+// Policy bounds one drive: one Do, or one operation in one Resume.
+type Policy struct {
+	_ struct{}
+
+	// MaxAttempts bounds the attempts. Zero: 6. One means no second attempt.
+	MaxAttempts int
+	// MaxInFlight bounds how many of the attempts may be answered "still being
+	// processed" before the drive stops. Zero, or more: MaxAttempts.
+	MaxInFlight int
+	// MaxElapsed bounds the time from the first attempt to the start of the
+	// last. Zero: 2 min.
+	MaxElapsed time.Duration
+	// AttemptTimeout bounds the wait for an answer's headers, and then each wait
+	// for more of its body, so that it never cuts a good answer that flows.
+	// Zero: 30 s.
+	AttemptTimeout time.Duration
+	// MinDelay and MaxDelay shape the waits between attempts: uniformly random
+	// from zero to MinDelay at first, the bound growing by half with each attempt
+	// up to MaxDelay (full jitter). Zero: 500 ms and 30 s.
+	MinDelay, MaxDelay time.Duration
+	// MaxRetryAfter bounds the Retry-After that is waited for. A longer one ends
+	// the drive, and Resume goes on when its time has come. Zero: 1 min.
+	MaxRetryAfter time.Duration
+}
+
+// The defaults and the fixed bounds.
+const (
+	defaultMaxAttempts      = 6
+	defaultMaxElapsed       = 2 * time.Minute
+	defaultAttemptTimeout   = 30 * time.Second
+	defaultMinDelay         = 500 * time.Millisecond
+	defaultMaxDelay         = 30 * time.Second
+	defaultMaxRetryAfter    = time.Minute
+	defaultMaxRequestBytes  = 10 << 20
+	defaultMaxResponseBytes = 1 << 20
+	defaultResumeWorkers    = 8
+	defaultEnqueueMaxAge    = 24 * time.Hour
+	defaultClockSkew        = time.Minute
+
+	drainBytesMax = 64 << 10 // read of an answer that is not kept, to keep its connection
+	hopsMax       = 3        // same-origin 307 and 308 within one attempt
+	keyBytesMax   = 255      // where the profile does not say
+)
+
+// positive gives v, or def if v is zero; a negative v is an error that names it.
+func positive[T int | int64 | time.Duration](errp *error, name string, v *T, def T) {
+	switch {
+	case *v == 0:
+		*v = def
+	case *v < 0 && *errp == nil:
+		*errp = fmt.Errorf("%s is %v; want zero for the default of %v, or more", name, *v, def)
+	}
+}
+
+func (p *Policy) fill() (err error) {
+	positive(&err, "Retry.MaxAttempts", &p.MaxAttempts, defaultMaxAttempts)
+	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)
+	positive(&err, "Retry.MaxElapsed", &p.MaxElapsed, defaultMaxElapsed)
+	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, defaultAttemptTimeout)
+	positive(&err, "Retry.MinDelay", &p.MinDelay, defaultMinDelay)
+	positive(&err, "Retry.MaxDelay", &p.MaxDelay, max(defaultMaxDelay, p.MinDelay))
+	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
+	if err == nil && p.MaxDelay < p.MinDelay {
+		err = fmt.Errorf("Retry.MaxDelay %v is below Retry.MinDelay %v", p.MaxDelay, p.MinDelay)
+	}
+	return err
+}
+
+// fill puts in the defaults and says what is wrong. c is the client's own copy.
+func (c *Config) fill() (err error) {
+	if c.Journal == nil {
+		return errors.New("Journal is nil")
+	}
+	if err := c.Retry.fill(); err != nil {
+		return err
+	}
+	positive(&err, "MaxRequestBytes", &c.MaxRequestBytes, defaultMaxRequestBytes)
+	positive(&err, "MaxResponseBytes", &c.MaxResponseBytes, defaultMaxResponseBytes)
+	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
+	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
+	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
+	if err != nil {
+		return err
+	}
+	if c.Profile == nil {
+		c.Profile = profile.Draft07()
+	}
+	if c.Methods == nil {
+		c.Methods = []string{http.MethodPost, http.MethodPatch}
+	}
+	c.Methods = slices.Clone(c.Methods)
+	for _, m := range c.Methods {
+		if neverJournaled(m) {
+			return fmt.Errorf("Methods holds %s, which is never journaled", m)
+		}
+	}
+	if c.NewKey == nil {
+		c.NewKey = func(*http.Request) (Key, error) { return RandomKey(), nil }
+	}
+	if c.Transport == nil {
+		c.Transport = defaultTransport()
+	}
+	return c.fillProfiles()
+}
+
+func (c *Config) fillProfiles() error {
+	c.ProfileByHost = maps.Clone(c.ProfileByHost)
+	for host, p := range c.ProfileByHost {
+		if p == nil || host == "" || host != strings.ToLower(host) {
+			return fmt.Errorf("ProfileByHost[%q]: want a lower-case host and a profile", host)
+		}
+		if err := c.checkProfile(p); err != nil {
+			return err
+		}
+	}
+	return c.checkProfile(c.Profile)
+}
+
+func (c *Config) checkProfile(p *profile.Profile) error {
+	switch {
+	case p.Name == "" || p.Carrier.Name == "":
+		return fmt.Errorf("profile %q has no name or no carrier", p.Name)
+	case p.Window.Floor <= c.margin(p.Window.Floor):
+		return fmt.Errorf("profile %q: a window of %v leaves no time to send after the attempt timeout and the clock skew (%v)",
+			p.Name, p.Window.Floor, c.margin(p.Window.Floor))
+	}
+	return nil
+}
+
+// skew is how far the clock may be off against this window.
+func (c *Config) skew(window time.Duration) time.Duration { return min(c.ClockSkew, window/10) }
+
+// margin is how long before the window's end nothing is sent any more.
+func (c *Config) margin(window time.Duration) time.Duration {
+	return c.Retry.AttemptTimeout + c.skew(window)
+}
+
+// profileFor is the profile of a request's host.
+func (c *Config) profileFor(u *url.URL) *profile.Profile {
+	if len(c.ProfileByHost) == 0 {
+		return c.Profile
+	}
+	for _, host := range []string{strings.ToLower(u.Host), strings.ToLower(u.Hostname())} {
+		if p := c.ProfileByHost[host]; p != nil {
+			return p
+		}
+	}
+	return c.Profile
+}
+
+// profileOf is the profile that a record was begun under, or nil if this client
+// does not know it.
+func (c *Config) profileOf(rec *persist.Record) *profile.Profile {
+	is := func(p *profile.Profile) bool {
+		return p.Name == rec.Profile && p.Version == rec.ProfileVersion
+	}
+	if is(c.Profile) {
+		return c.Profile
+	}
+	for _, p := range c.ProfileByHost {
+		if is(p) {
+			return p
+		}
+	}
+	if p, ok := profile.ByName(rec.Profile); ok && is(p) {
+		return p
+	}
+	return nil
+}
+
+// neverJournaled: methods that have no effect (RFC 9110 section 9.2.1).
+func neverJournaled(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// defaultTransport keeps enough idle connections: the two per host of
+// http.DefaultTransport cost a third of the throughput at 64 workers.
+func defaultTransport() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns = 1024
+	t.MaxIdleConnsPerHost = 256
+	return t
+}

@@ -1,0 +1,142 @@
+package oncehttp
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Every error of Do matches exactly one of these two.
+var (
+	// ErrNoEffect: nothing happened, and nothing is pending. It is safe to go on
+	// as if the request had never been made.
+	ErrNoEffect = errors.New("no effect")
+	// ErrOutcomeUnknown: an effect is possible, or is intended and pending. Go
+	// on with the same key, or settle or abandon it; never with a new key.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+)
+
+// The rest say why. Which of the two above stands beside each is in its comment.
+var (
+	// ErrNotSent: no attempt reached the server. With ErrNoEffect, unless the
+	// operation was enqueued and stays pending.
+	ErrNotSent = errors.New("not sent")
+	// ErrRefused: the server said that it did not act. As ErrNotSent.
+	ErrRefused = errors.New("refused by the server")
+	// ErrInFlight: the server still works on an earlier attempt, or another
+	// process holds the operation. With ErrOutcomeUnknown.
+	ErrInFlight = errors.New("still in flight")
+	// ErrKeyReused: the key belongs to another request. With ErrOutcomeUnknown
+	// where the operation that stands under the key is in doubt, else with
+	// ErrNoEffect. Error.State says how that operation stands.
+	ErrKeyReused = errors.New("key belongs to another request")
+	// ErrKeyExpired: the server may have forgotten the key. With ErrOutcomeUnknown.
+	ErrKeyExpired = errors.New("key may have expired on the server")
+	// ErrStoredError: the server keeps an error under the key and gives it
+	// again; reconcile. With ErrOutcomeUnknown.
+	ErrStoredError = errors.New("server keeps an error under this key; reconcile")
+	// ErrRedirected: the answer is a redirect that is not followed. With
+	// ErrOutcomeUnknown.
+	ErrRedirected = errors.New("redirect not followed")
+	// ErrHeld: nothing is sent until somebody settles it. With ErrOutcomeUnknown.
+	ErrHeld = errors.New("held until settled")
+	// ErrSettled: somebody settled this key. With ErrNoEffect where it was
+	// settled as absent, else with ErrOutcomeUnknown.
+	ErrSettled = errors.New("key was settled")
+	// ErrAbandoned: somebody abandoned this key. With ErrOutcomeUnknown.
+	ErrAbandoned = errors.New("key was abandoned")
+	// ErrAnswerGone: the operation is confirmed, but its answer is no longer
+	// kept. With ErrOutcomeUnknown: an effect there was, very likely.
+	ErrAnswerGone = errors.New("confirmed, but the answer is no longer kept")
+	// ErrKeyInvalid: the profile does not take this key, or the request names
+	// it in two ways. With ErrNoEffect.
+	ErrKeyInvalid = errors.New("invalid key")
+	// ErrConfig: the client or the request is not put together rightly. With
+	// ErrNoEffect, unless an operation that stands already is in doubt.
+	ErrConfig = errors.New("invalid configuration or request")
+	// ErrBodyTooLarge: the body is over Config.MaxRequestBytes. With ErrNoEffect.
+	ErrBodyTooLarge = errors.New("request body too large")
+	// ErrClosed: the client was closed.
+	ErrClosed = errors.New("client is closed")
+)
+
+// Error is what every failed operation returns. errors.Is finds the sentinels
+// that it stands for and, through Unwrap, what is behind Cause and Last.
+type Error struct {
+	_ struct{}
+
+	// Op is the step that failed, such as "do" or "enqueue".
+	Op  string
+	Key Key
+	// Outcome is what is known of the operation.
+	Outcome Outcome
+	// State is how the operation stood in the journal when it was refused
+	// because of that, as with ErrKeyReused, ErrHeld and ErrSettled.
+	State persist.State
+	// Attempts and Sends count this drive's attempts and the sends on the wire
+	// that they made, as far as could be seen.
+	Attempts, Sends int
+	// NextAttempt, if set, is when it is worth going on.
+	NextAttempt time.Time
+	// Cause is why oncehttp stopped; Last is the last attempt's own error.
+	// Either may be nil.
+	Cause, Last error
+	// Answer is the last answer, as far as it is kept; nil if there was none.
+	Answer *persist.Answer
+
+	is []error
+}
+
+// Error is one line that starts with "oncehttp: ". It holds the key, never a
+// body, a credential or a query string.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("oncehttp: ")
+	b.WriteString(e.Op)
+	if e.Key != "" {
+		fmt.Fprintf(&b, " %q", string(e.Key))
+	}
+	for i, s := range e.is {
+		b.WriteString([]string{": ", ", "}[min(i, 1)])
+		b.WriteString(s.Error())
+	}
+	if e.Attempts > 0 {
+		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
+	}
+	if e.Answer != nil {
+		fmt.Fprintf(&b, ", last answer %d", e.Answer.Status)
+	}
+	for _, err := range e.Unwrap() {
+		b.WriteString(": ")
+		b.WriteString(err.Error())
+	}
+	return b.String()
+}
+
+// Is reports whether target is one of the sentinels that e stands for.
+func (e *Error) Is(target error) bool { return slices.Contains(e.is, target) }
+
+// Unwrap gives Cause and Last, those that are set.
+func (e *Error) Unwrap() []error {
+	var errs []error
+	if e.Cause != nil {
+		errs = append(errs, e.Cause)
+	}
+	if e.Last != nil && e.Last != e.Cause {
+		errs = append(errs, e.Last)
+	}
+	return errs
+}
+
+// startError refuses a request before anything was written or sent.
+func startError(op string, key Key, why error, format string, args ...any) *Error {
+	e := &Error{Op: op, Key: key, Outcome: NotSent, is: []error{ErrNoEffect, why}}
+	if format != "" {
+		e.Cause = fmt.Errorf(format, args...)
+	}
+	return e
+}

@@ -1,0 +1,183 @@
+package oncehttp
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Key names one operation, for ever. "" is never valid: every call refuses it.
+//
+// A key that says what business it belongs to (a [Scope]'s) protects an order,
+// however often and from wherever it is tried; a [RandomKey] protects only the
+// one call that made it and its Resume.
+type Key string
+
+// RandomKey is a version 4 UUID in its text form, 122 bits of randomness. It
+// protects the one call that it is made for, and its Resume; nothing above it.
+func RandomKey() Key { return Key(uuid.NewString()) }
+
+const keyPrefix = "idemp"
+
+// Scope is the business that keys belong to, such as "order" or "user:update".
+// It is a value: copy and share it freely.
+type Scope struct {
+	prefix string
+	broken bool
+}
+
+// NewScope makes the scope of these parts, with the prefix "idemp". With an
+// empty part, or none, it makes only empty keys, which every call refuses.
+func NewScope(parts ...string) Scope {
+	return Scope{prefix: keyPrefix}.with(parts)
+}
+
+// Prefix is the same scope under another first word than "idemp", such as the
+// name of the application.
+func (s Scope) Prefix(p string) Scope {
+	_, rest, _ := strings.Cut(s.prefix, ":")
+	head := Scope{broken: s.broken}.with([]string{p})
+	head.prefix = strings.TrimPrefix(head.prefix, ":") + ":" + rest
+	return head
+}
+
+func (s Scope) with(parts []string) Scope {
+	var b strings.Builder
+	b.WriteString(s.prefix)
+	for _, p := range parts {
+		s.broken = s.broken || p == ""
+		b.WriteByte(':')
+		escapePart(&b, p)
+	}
+	return Scope{prefix: b.String(), broken: s.broken || len(parts) == 0}
+}
+
+// Key is the scope's key for these parts: "idemp:order:uid123:order456". Every
+// part is percent-encoded outside A-Za-z0-9._~-, so that no two lists of parts
+// give one key. An empty part is the sign of a missing id, which would merge
+// strangers: it gives "". Numbers go through strconv.
+func (s Scope) Key(parts ...string) Key {
+	k := s.with(parts)
+	if k.broken {
+		return ""
+	}
+	return Key(k.prefix)
+}
+
+func escapePart(b *strings.Builder, s string) {
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			c == '.', c == '_', c == '~', c == '-':
+			b.WriteByte(c)
+		default:
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+}
+
+// Window names the stretch of time that t, the time of the event, falls into:
+// a day ("20240330"), an hour ("20240330T10") or a minute ("20240330T1004"), in
+// UTC. d is one of 24*time.Hour, time.Hour and time.Minute; any other gives "",
+// and so an empty key, as does a zero t.
+func Window(t time.Time, d time.Duration) string {
+	layouts := map[time.Duration]string{24 * time.Hour: "20060102", time.Hour: "20060102T15", time.Minute: "20060102T1504"}
+	if t.IsZero() || layouts[d] == "" {
+		return ""
+	}
+	return t.UTC().Format(layouts[d])
+}
+
+// Generation is the key of the n-th new try after a final refusal, spelled out
+// ("idemp:order:o1:gen=2"). Generations below 2 are the key itself: the first
+// try is generation 1. No Scope makes such a key by itself ('=' is encoded).
+func (k Key) Generation(n int) Key {
+	if k == "" || n < 2 {
+		return k
+	}
+	return k + Key(":gen="+strconv.Itoa(n))
+}
+
+// Derive is the key of a step that this operation causes, such as the next hop:
+// the same key and step give the same child, and no two pairs give one. An empty
+// step gives "".
+func (k Key) Derive(step string) Key {
+	if k == "" || step == "" {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(string(k))
+	b.WriteString(":step=")
+	escapePart(&b, step)
+	return Key(b.String())
+}
+
+// Opaque is a key that tells nothing: HMAC-SHA256 of k under secret, 43
+// characters of base64url. Deterministic, unguessable without the secret, and
+// free of personal data. An empty secret gives "".
+func (k Key) Opaque(secret []byte) Key {
+	if k == "" || len(secret) == 0 {
+		return ""
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(k))
+	return Key(base64.RawURLEncoding.EncodeToString(mac.Sum(nil)))
+}
+
+// UUID is a version 5 UUID (RFC 9562 section 5.5) of k, for APIs that take
+// nothing else. It is deterministic, and no secret: who knows k can make it.
+// An API that insists on version 4 does not take it; use RandomKey there, and
+// keep it with the order.
+func (k Key) UUID() Key {
+	if k == "" {
+		return ""
+	}
+	space := uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://github.com/oncehttp/oncehttp"))
+	return Key(uuid.NewSHA1(space, []byte(k)).String())
+}
+
+type contextKey struct{}
+
+// ContextWithKey names the one request that is made with the context. A key in
+// the request itself must be the same.
+func ContextWithKey(ctx context.Context, key Key) context.Context {
+	return context.WithValue(ctx, contextKey{}, key)
+}
+
+type inheritedKey struct{}
+
+// Inherit is middleware that takes the key of an inbound request, binds it to
+// its caller, and puts it into the request's context, where [Inherited] finds
+// it. principal says who the caller is; it must come from authentication, never
+// from the key. Without a key, with more than one, or with an empty principal,
+// the context stays without.
+//
+// The inbound key itself never goes on the wire again: another hop gets a child
+// of it (see Key.Derive), so that the operation stays idempotent at every hop
+// and no caller can name another's keys.
+func Inherit(next http.Handler, principal func(*http.Request) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		values := r.Header.Values("Idempotency-Key")
+		who := principal(r)
+		if len(values) == 1 && values[0] != "" && who != "" {
+			key := NewScope("in").Key(who, values[0]).UUID()
+			r = r.WithContext(context.WithValue(r.Context(), inheritedKey{}, key))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Inherited is the parent key that [Inherit] put into ctx, to Derive children
+// from; "" if there is none. Do never uses it by itself.
+func Inherited(ctx context.Context) Key {
+	key, _ := ctx.Value(inheritedKey{}).(Key)
+	return key
+}
