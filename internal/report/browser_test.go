@@ -1,0 +1,213 @@
+//go:build browser
+
+package report_test
+
+import (
+	"bytes"
+	"image"
+	_ "image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// page writes the reports as HTML to a file and gives its URL.
+func page(t *testing.T, reports ...*report.Report) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := os.WriteFile(path, []byte(write(t, report.HTML, report.Options{}, reports...)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "file://" + path
+}
+
+// want compares the value of an expression in the page.
+func (c *chromium) want(expression, value string) {
+	c.t.Helper()
+	if got := c.eval(expression); got != value {
+		c.t.Errorf("%s = %q, want %q", expression, got, value)
+	}
+}
+
+const visibleCases = `document.querySelectorAll('details.case:not([hidden])').length`
+
+func chip(value string) string {
+	return `document.querySelector('.chip[data-value="` + value + `"]').click()`
+}
+
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	t.Run("filters", func(t *testing.T) {
+		c := startChromium(t)
+		c.open(page(t, sample()))
+		c.want(visibleCases, "10")
+		c.want(`document.getElementById('shown').textContent`, "10 of 10 shown")
+		c.eval(chip("fail"))
+		c.want(visibleCases, "1")
+		c.want(`document.querySelector('details.case:not([hidden]) code').textContent`, "scope/other-path-not-answered")
+		c.want(`document.querySelectorAll('section.group:not([hidden])').length`, "1")
+		c.eval(chip("pass"))
+		c.want(visibleCases, "5")
+		c.eval(chip("safety"))
+		c.want(visibleCases, "3")
+		c.eval(`document.getElementById('clear').click()`)
+		c.want(visibleCases, "10")
+		c.want(`document.querySelectorAll('.chip[aria-pressed=true]').length`, "0")
+		c.noComplaints()
+	})
+	t.Run("search", func(t *testing.T) {
+		c := startChromium(t)
+		c.open(page(t, sample()))
+		c.key("/", "/")
+		c.want(`document.activeElement.id`, "search")
+		c.want(`document.getElementById('search').value`, "")
+		for _, letter := range "REPLAY" {
+			c.key(string(letter), string(letter))
+		}
+		c.want(visibleCases, "3")
+		c.eval(`(() => { const s = document.getElementById('search'); s.value = 'no such thing'; s.dispatchEvent(new Event('input')); })()`)
+		c.want(visibleCases, "0")
+		c.want(`document.getElementById('nothing').hidden`, "false")
+		c.key("Escape", "")
+		c.want(visibleCases, "10")
+		c.noComplaints()
+	})
+	t.Run("evidence", func(t *testing.T) {
+		c := startChromium(t)
+		c.open(page(t, sample()))
+		const failed = `document.getElementById('r1/scope/other-path-not-answered')`
+		c.want(failed+`.querySelector('.evidence').checkVisibility()`, "false")
+		c.eval(failed + `.querySelector('summary').focus()`)
+		c.key("Enter", "\r")
+		c.want(failed+`.open`, "true")
+		c.want(failed+`.querySelector('.evidence').checkVisibility()`, "true")
+		c.want(failed+`.querySelectorAll('.timeline .bar rect').length`, "3")
+		c.want(failed+`.querySelectorAll('.timeline .lane').length`, "2")
+		c.want(`(() => { const r = `+failed+`.querySelector('.bar rect').getBoundingClientRect(); return r.width > 20 && r.height > 8; })()`, "true")
+		c.want(failed+`.querySelectorAll('.exchanges tbody').length`, "3")
+		c.want(failed+`.querySelector('.curl code').textContent.startsWith('curl ')`, "true")
+		c.eval(`document.getElementById('expand').click()`)
+		c.want(`document.querySelectorAll('details.case[open]').length`, "10")
+		c.eval(`document.getElementById('expand').click()`)
+		c.want(`document.querySelectorAll('details.case[open]').length`, "0")
+		c.eval(chip("pass") + `; document.querySelector('.failed a').click()`)
+		c.want(`new Promise((done) => setTimeout(() => done(`+failed+`.open && !`+failed+`.hidden), 50))`, "true")
+		c.noComplaints()
+	})
+	t.Run("matrix", func(t *testing.T) {
+		c := startChromium(t)
+		c.open(page(t, sample(), betterSample()))
+		c.want(`document.querySelectorAll('.matrix thead th').length`, "3")
+		c.want(`document.querySelectorAll('.matrix [data-case]').length`, "10")
+		c.eval(chip("fail"))
+		c.want(`document.querySelectorAll('.matrix [data-case]:not([hidden])').length`, "1")
+		c.eval(`document.querySelector('.matrix [data-case]:not([hidden]) td:last-child a').click()`)
+		c.want(`new Promise((done) => setTimeout(() => done(document.getElementById('r2/scope/other-path-not-answered').querySelector('.evidence').checkVisibility()), 50))`, "true")
+		c.noComplaints()
+	})
+	t.Run("hostile", func(t *testing.T) {
+		c := startChromium(t)
+		c.open(page(t, hostile(attacks), hostile(attacks)))
+		c.eval(`document.getElementById('expand').click()`)
+		c.want(`String(window.pwned)`, "undefined")
+		c.want(`document.querySelectorAll('script').length`, "1")
+		c.want(`document.querySelectorAll('img, iframe, object, embed, link, base').length`, "0")
+		c.want(`[...document.querySelectorAll('a')].every((a) => /^(#|https?:)/.test(a.getAttribute('href')))`, "true")
+		c.noComplaints()
+	})
+}
+
+// noComplaints demands a silent console and no request beyond the page itself.
+func (c *chromium) noComplaints() {
+	c.t.Helper()
+	for _, complaint := range c.complaints() {
+		c.t.Error(complaint)
+	}
+	for _, url := range c.requests() {
+		if !strings.HasPrefix(url, "file://") || !strings.HasSuffix(strings.SplitN(url, "#", 2)[0], "/report.html") {
+			c.t.Errorf("the page asked for %s", url)
+		}
+	}
+}
+
+// TestBrowserComplains proves that the two nets above hold: a page with an
+// error and an outside picture is caught by both.
+func TestBrowserComplains(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "bad.html")
+	bad := `<!doctype html><script>addEventListener('load', () => setTimeout(() => { throw new Error('seen'); }))</script><img src="http://127.0.0.1:9/x.png">`
+	if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := startChromium(t)
+	c.open("file://" + path)
+	c.eval(`new Promise((done) => setTimeout(done, 50))`)
+	if !strings.Contains(strings.Join(c.complaints(), " "), "Error: seen") {
+		t.Error("an uncaught error was not noticed")
+	}
+	if !strings.Contains(strings.Join(c.requests(), " "), "127.0.0.1:9/x.png") {
+		t.Error("a request for a picture was not noticed")
+	}
+}
+
+// TestBrowserLayout looks for what a person would see at once: a page that is
+// blank, or wider than its window. Set REPORT_SHOTS to a directory to keep the
+// pictures.
+func TestBrowserLayout(t *testing.T) {
+	t.Parallel()
+	c := startChromium(t)
+	for _, shot := range []struct {
+		name          string
+		width, height int
+		dark          bool
+		reports       []*report.Report
+		script        string
+	}{
+		{"light", 1280, 1500, false, []*report.Report{sample()}, "scrollTo(0, 0)"},
+		{"dark", 1280, 1500, true, []*report.Report{sample()}, `document.querySelector('details.case[data-verdict=fail]').open = true; scrollTo(0, 0)`},
+		{"evidence", 1280, 1700, false, []*report.Report{sample()}, `document.querySelector('.failed a').click()`},
+		{"burst", 1280, 1400, true, []*report.Report{burstOnly(6), burstOnly(64)}, `document.querySelectorAll('details').forEach((d) => { d.open = true; })`},
+		{"matrix", 1280, 1000, false, []*report.Report{sample(), betterSample(), sample()}, "scrollTo(0, 0)"},
+		{"narrow", 390, 1200, false, []*report.Report{sample()}, `document.querySelector('.failed a').click()`},
+	} {
+		c.open(page(t, shot.reports...))
+		c.picture(shot.width, shot.height, shot.dark)
+		c.eval(shot.script)
+		png := c.picture(shot.width, shot.height, shot.dark)
+		if colors := colorsOf(t, png); colors < 20 {
+			t.Errorf("%s: %d colours, the page looks blank", shot.name, colors)
+		}
+		c.want(`document.documentElement.scrollWidth <= innerWidth`, "true")
+		if dir := os.Getenv("REPORT_SHOTS"); dir != "" {
+			if err := os.WriteFile(filepath.Join(dir, shot.name+".png"), png, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	c.noComplaints()
+}
+
+func burstOnly(n int) *report.Report {
+	r := sample()
+	r.Cases = []report.Case{burstCase(n)}
+	return r
+}
+
+func colorsOf(t *testing.T, png []byte) int {
+	t.Helper()
+	img, _, err := image.Decode(bytes.NewReader(png))
+	if err != nil {
+		t.Fatal(err)
+	}
+	colors := map[[3]uint32]bool{}
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			r, g, b, _ := img.At(x, y).RGBA()
+			colors[[3]uint32{r, g, b}] = true
+		}
+	}
+	return len(colors)
+}

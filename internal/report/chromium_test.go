@@ -1,0 +1,228 @@
+//go:build browser
+
+package report_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// chromium is a headless browser, spoken to in the DevTools protocol over a
+// pipe: no port, no driver, no module. Its methods fail the test on any error.
+type chromium struct {
+	t       *testing.T
+	to      io.Writer
+	from    *bufio.Reader
+	session string
+	last    int
+	events  []event // all so far, in order
+}
+
+type event struct {
+	ID     int             `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// startChromium starts the browser with one empty page; the test's end stops it.
+func startChromium(t *testing.T) *chromium {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		t.Fatal("no chromium in PATH; it is Debian's package chromium")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	toRead, toWrite := pipe(t)
+	fromRead, fromWrite := pipe(t)
+	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage",
+		"--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
+	cmd.ExtraFiles = []*os.File{toRead, fromWrite} // 3 and 4, as the flag says
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = toRead.Close(), fromWrite.Close()
+	t.Cleanup(func() {
+		_ = toWrite.Close() // it ends when its pipe does
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			cancel()
+			<-ended
+		}
+		cancel()
+	})
+	c := &chromium{t: t, to: toWrite, from: bufio.NewReader(fromRead)}
+	c.attach()
+	return c
+}
+
+func pipe(t *testing.T) (*os.File, *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	return r, w
+}
+
+func (c *chromium) attach() {
+	c.t.Helper()
+	var target struct{ TargetID, SessionID string }
+	c.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	c.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
+	c.session = target.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
+		c.call(domain+".enable", nil, nil)
+	}
+}
+
+// call sends a command and waits for its answer, keeping events that come first.
+func (c *chromium) call(method string, params, result any) {
+	c.t.Helper()
+	c.last++
+	command := map[string]any{"id": c.last, "method": method}
+	if params != nil {
+		command["params"] = params
+	}
+	if c.session != "" {
+		command["sessionId"] = c.session
+	}
+	data, err := json.Marshal(command)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := c.to.Write(append(data, 0)); err != nil {
+		c.t.Fatalf("%s: %v", method, err)
+	}
+	for {
+		e := c.next(method)
+		if e.ID != c.last {
+			continue
+		}
+		if e.Error != nil {
+			c.t.Fatalf("%s: %s", method, e.Error.Message)
+		}
+		if result != nil {
+			if err := json.Unmarshal(e.Result, result); err != nil {
+				c.t.Fatalf("%s: %v", method, err)
+			}
+		}
+		return
+	}
+}
+
+func (c *chromium) next(during string) event {
+	c.t.Helper()
+	data, err := c.from.ReadBytes(0)
+	if err != nil {
+		c.t.Fatalf("%s: the browser ended: %v", during, err)
+	}
+	var e event
+	if err := json.Unmarshal(data[:len(data)-1], &e); err != nil {
+		c.t.Fatalf("%s: %v", during, err)
+	}
+	c.events = append(c.events, e)
+	return e
+}
+
+// open loads a page and waits for its load event.
+func (c *chromium) open(url string) {
+	c.t.Helper()
+	seen := len(c.events)
+	c.call("Page.navigate", map[string]any{"url": url}, nil)
+	for ; ; seen++ {
+		for seen >= len(c.events) {
+			c.next("load")
+		}
+		if c.events[seen].Method == "Page.loadEventFired" {
+			return
+		}
+	}
+}
+
+// eval runs an expression in the page and gives its value as text.
+func (c *chromium) eval(expression string) string {
+	c.t.Helper()
+	var answer struct {
+		Result struct{ Value any }
+		Thrown *struct{ Text string } `json:"exceptionDetails"`
+	}
+	c.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "userGesture": true, "awaitPromise": true}, &answer)
+	if answer.Thrown != nil {
+		c.t.Fatalf("%s: %s", expression, answer.Thrown.Text)
+	}
+	return fmt.Sprint(answer.Result.Value)
+}
+
+// key presses one key the way a person would.
+func (c *chromium) key(name string, text string) {
+	c.t.Helper()
+	c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": name, "text": text}, nil)
+	c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name}, nil)
+}
+
+// complaints are uncaught errors, console errors, broken policies and dialogs.
+func (c *chromium) complaints() []string {
+	c.t.Helper()
+	c.eval("1") // what the page said before has arrived with this answer
+	var list []string
+	for _, e := range c.events {
+		switch e.Method {
+		case "Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogOpening", "Runtime.consoleAPICalled":
+			list = append(list, e.Method+" "+string(e.Params))
+		}
+	}
+	return list
+}
+
+// requests are the URLs that the page asked the network for.
+func (c *chromium) requests() []string {
+	c.t.Helper()
+	var urls []string
+	for _, e := range c.events {
+		if e.Method != "Network.requestWillBeSent" {
+			continue
+		}
+		var sent struct{ Request struct{ URL string } }
+		if err := json.Unmarshal(e.Params, &sent); err != nil {
+			c.t.Fatal(err)
+		}
+		urls = append(urls, sent.Request.URL)
+	}
+	return urls
+}
+
+// picture gives the page as a PNG of that size, in CSS pixels.
+func (c *chromium) picture(width, height int, dark bool) []byte {
+	c.t.Helper()
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	var shot struct{ Data []byte }
+	c.call("Page.captureScreenshot", map[string]any{"format": "png"}, &shot)
+	return shot.Data
+}

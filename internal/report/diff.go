@@ -1,0 +1,145 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Change is one case whose verdict differs between two reports. Old is "" for
+// a case that is new, New is "" for one that is gone.
+type Change struct {
+	ID       string
+	Level    Level
+	Old, New Verdict
+	// Rule and Actual are those of the newer report that has the case.
+	Rule, Actual string
+}
+
+// Delta is what changed from one report to the next. Each case is in one list
+// at most, in the order of the newer report.
+type Delta struct {
+	// Broken fail now and did not before, new cases included.
+	Broken []Change
+	// Fixed failed before and hold now (pass, warn or seen).
+	Fixed []Change
+	// Changed are all other verdicts that differ. A failure that is merely
+	// skipped now is among these: it is not fixed.
+	Changed []Change
+	// Added and Gone are cases of only one of the reports.
+	Added, Gone []Change
+	// Same counts the cases with the same verdict in both.
+	Same int
+	// Notes say what makes the two hard to compare: another target, another
+	// profile.
+	Notes []string
+}
+
+// Diff compares two reports case by case.
+func Diff(old, now *Report) Delta {
+	var d Delta
+	before := make(map[string]*Case, len(old.Cases))
+	for i := range old.Cases {
+		before[old.Cases[i].ID] = &old.Cases[i]
+	}
+	for i := range now.Cases {
+		c := &now.Cases[i]
+		d.add(before[c.ID], c)
+		delete(before, c.ID)
+	}
+	for i := range old.Cases {
+		if c := &old.Cases[i]; before[c.ID] != nil {
+			d.Gone = append(d.Gone, Change{ID: c.ID, Level: c.Level, Old: c.Verdict, Rule: c.Rule, Actual: c.Actual})
+		}
+	}
+	for _, f := range [][3]string{
+		{"kind", old.Kind, now.Kind}, {"target", old.Target, now.Target},
+		{"profile", old.Profile, now.Profile}, {"suite", old.Suite, now.Suite},
+	} {
+		if f[1] != f[2] {
+			d.Notes = append(d.Notes, fmt.Sprintf("%s differs: %s → %s", f[0], orNone(f[1]), orNone(f[2])))
+		}
+	}
+	return d
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func (d *Delta) add(before, c *Case) {
+	change := Change{ID: c.ID, Level: c.Level, New: c.Verdict, Rule: c.Rule, Actual: message(c)}
+	if before != nil {
+		change.Old = before.Verdict
+	}
+	switch {
+	case change.Old == change.New:
+		d.Same++
+	case change.New == Fail:
+		d.Broken = append(d.Broken, change)
+	case before == nil:
+		d.Added = append(d.Added, change)
+	case change.Old == Fail && (change.New == Pass || change.New == Warn || change.New == Seen):
+		d.Fixed = append(d.Fixed, change)
+	default:
+		d.Changed = append(d.Changed, change)
+	}
+}
+
+// ExitCode is the status of a comparison: ExitFailed if anything broke,
+// ExitError if a case that was judged before could not be run now, else ExitOK.
+func (d Delta) ExitCode() int {
+	for _, c := range append(d.Changed[:len(d.Changed):len(d.Changed)], d.Added...) {
+		if c.New == Error {
+			return ExitError
+		}
+	}
+	if len(d.Broken) > 0 {
+		return ExitFailed
+	}
+	return ExitOK
+}
+
+// WriteDiff writes the comparison as text, what broke last. Of o it heeds
+// Color and ShowSecrets.
+func WriteDiff(w io.Writer, old, now *Report, o Options) error {
+	d := Diff(prepare(old, o), prepare(now, o))
+	t := &texter{o: o}
+	for _, note := range d.Notes {
+		t.line("%s %s", t.paint(yellow, "note:"), oneLine(note))
+	}
+	t.changes("Gone", d.Gone)
+	t.changes("New cases", d.Added)
+	t.changes("Changed", d.Changed)
+	t.changes("Fixed", d.Fixed)
+	t.changes("New failures", d.Broken)
+	t.line("%s", strings.Join([]string{
+		plural(len(d.Broken), "new failure"), fmt.Sprintf("%d fixed", len(d.Fixed)),
+		fmt.Sprintf("%d changed", len(d.Changed)), plural(len(d.Added), "new case"),
+		fmt.Sprintf("%d gone", len(d.Gone)), fmt.Sprintf("%d the same", d.Same),
+	}, " · "))
+	return t.flush(w)
+}
+
+func (t *texter) changes(heading string, list []Change) {
+	if len(list) == 0 {
+		return
+	}
+	t.line("%s", t.paint(bold, heading))
+	for _, c := range list {
+		verdicts := strings.Join(nonEmpty(string(c.Old), string(c.New)), " → ")
+		shown := c.New
+		if shown == "" {
+			shown = c.Old
+		}
+		t.line("  %s  %s  %s", t.paint(color(shown), pad(verdicts, 20)), c.ID, t.paint(dim, string(c.Level)))
+		if c.New == Fail {
+			t.prose("", c.Rule)
+			t.prose("actual    ", c.Actual)
+		}
+	}
+	t.line("")
+}

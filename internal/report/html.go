@@ -1,0 +1,331 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // page.html, page.css and page.js
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// The page's parts. Embedding needs package variables; nothing writes to them.
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+	//go:embed page.js
+	pageJS string
+)
+
+// htmlBodyMax bounds the bodies on the page, in runes; the JSON form has more.
+const htmlBodyMax = 8 << 10
+
+// htmlHeaderMax bounds the header lines that are shown of one message.
+const htmlHeaderMax = 100
+
+// WriteHTML writes one page that needs nothing else: no request leaves it, its
+// policy forbids any, and without scripts it still shows everything. Several
+// reports get a table of cases by implementations first.
+func WriteHTML(w io.Writer, o Options, reports ...*Report) error {
+	page, err := template.New("page").Funcs(template.FuncMap{
+		"glyph": glyph, "duration": duration, "millis": millis, "plural": plural, "title": title,
+	}).Parse(pageHTML)
+	if err != nil {
+		return fmt.Errorf("report: html: %w", err)
+	}
+	var b bytes.Buffer
+	if err := page.Execute(&b, newPage(prepareAll(reports, o), o)); err != nil {
+		return fmt.Errorf("report: html: %w", err)
+	}
+	if _, err := b.WriteTo(w); err != nil {
+		return fmt.Errorf("report: html: %w", err)
+	}
+	return nil
+}
+
+// What the template shows. Everything in it is a plain string, so that
+// html/template escapes it; only our own style and script are not.
+type (
+	pageView struct {
+		Title    string
+		Policy   string
+		CSS      template.CSS
+		JS       template.JS
+		Several  bool
+		Reports  []reportView
+		Columns  []columnView
+		Groups   []rowGroupView
+		Verdicts []choice
+		Levels   []choice
+		Total    int
+		Span     int // columns of the matrix
+	}
+	reportView struct {
+		*Report
+		ID       string
+		Eyebrow  string
+		Heading  string
+		Facts    []string
+		Headline string
+		Overall  Verdict
+		Segments []segment
+		Grades   []Grade
+		Failed   []caseView
+		Stale    []string
+		Config   [][2]string
+		Groups   []groupView
+	}
+	groupView struct {
+		Name   string
+		Counts string
+		Cases  []caseView
+	}
+	caseView struct {
+		*Case
+		Anchor   string
+		Search   string
+		Known    bool
+		Why      string
+		Refs     []refView
+		Timeline *timeline
+		Rows     []exchangeView
+	}
+	refView struct {
+		Ref
+		Link bool
+	}
+	exchangeView struct {
+		*Exchange
+		Anchor   string
+		Number   int
+		Answer   string
+		Class    string
+		SameKey  bool
+		Request  *messageView
+		Response *messageView
+	}
+	messageView struct {
+		Header []string
+		Body   string
+		Note   string
+	}
+	columnView struct {
+		Number  int
+		Name    string
+		Counts  string
+		Anchor  string
+		Overall Verdict
+	}
+	rowGroupView struct {
+		Name string
+		Rows []rowView
+	}
+	rowView struct {
+		ID, Rule, Search, Verdicts string
+		Level                      Level
+		Cells                      []cellView
+	}
+	cellView struct {
+		Verdict       Verdict
+		Anchor, Title string
+	}
+	choice struct {
+		Kind, Value string
+		Glyph       string
+		Count       int
+	}
+	segment struct {
+		Verdict  Verdict
+		X, Width float64
+		Count    int
+	}
+)
+
+func newPage(reports []*Report, o Options) pageView {
+	p := pageView{CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Several: len(reports) > 1}
+	p.Policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
+		hash(pageCSS), hash(pageJS))
+	names := columnNames(reports)
+	for i, r := range reports {
+		v := newReportView(r, fmt.Sprintf("r%d", i+1), o)
+		v.Heading = printable(names[i])
+		p.Reports = append(p.Reports, v)
+		p.Columns = append(p.Columns, columnView{Number: i + 1, Name: v.Heading, Counts: counts(r.Summary, false), Anchor: "#" + v.ID, Overall: v.Overall})
+	}
+	p.Title = "oncehttp: " + strings.Join(names, ", ")
+	if p.Several {
+		p.Groups = newRows(newMatrix(reports))
+	}
+	p.Span = len(reports) + 1
+	p.choices(reports)
+	return p
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// choices are the filters: verdicts and levels that occur, with their counts.
+func (p *pageView) choices(reports []*Report) {
+	verdicts, levels := map[Verdict]int{}, map[Level]int{}
+	for _, r := range reports {
+		p.Total += len(r.Cases)
+		for i := range r.Cases {
+			verdicts[r.Cases[i].Verdict]++
+			levels[r.Cases[i].Level]++
+		}
+	}
+	for _, v := range Verdicts() {
+		if verdicts[v] > 0 {
+			p.Verdicts = append(p.Verdicts, choice{"verdict", string(v), glyph(v), verdicts[v]})
+		}
+	}
+	for _, l := range Levels() {
+		if levels[l] > 0 {
+			p.Levels = append(p.Levels, choice{"level", string(l), "", levels[l]})
+		}
+	}
+}
+
+func newReportView(r *Report, id string, o Options) reportView {
+	v := reportView{Report: r, ID: id, Facts: facts(r), Overall: overall(r, o), Eyebrow: "Conformance of a server"}
+	if r.Kind == KindReferee {
+		v.Eyebrow = "Verdict on a client"
+	}
+	judgement := o.Known.Apply(r, nil)
+	v.Headline, v.Stale = headline(r, judgement), judgement.Stale
+	for _, g := range Grades(r.Cases) {
+		if g.Judged() > 0 {
+			v.Grades = append(v.Grades, g)
+		}
+	}
+	v.Segments = segments(r.Summary)
+	for _, name := range slices.Sorted(maps.Keys(r.Config)) {
+		v.Config = append(v.Config, [2]string{name, r.Config[name]})
+	}
+	for _, g := range r.Groups() {
+		group := groupView{Name: g.Name, Counts: counts(g.Summary, false)}
+		for i := range g.Cases {
+			c := newCaseView(&g.Cases[i], id, o)
+			group.Cases = append(group.Cases, c)
+			if c.Verdict == Fail || c.Verdict == Error {
+				v.Failed = append(v.Failed, c)
+			}
+		}
+		v.Groups = append(v.Groups, group)
+	}
+	return v
+}
+
+// headline is the verdict on the whole, and claims no more than was seen.
+func headline(r *Report, j Judgement) string {
+	s := r.Summary
+	known := ""
+	if len(j.Accepted) > 0 {
+		known = fmt.Sprintf(", %d of them known", len(j.Accepted))
+	}
+	switch {
+	case s.Fail > 0:
+		return fmt.Sprintf("%s of %d failed%s", plural(s.Fail, "case"), len(r.Cases), known)
+	case s.Error > 0:
+		return fmt.Sprintf("%s could not be run", plural(s.Error, "case"))
+	case s.Judged() == 0:
+		return "Nothing was judged"
+	case s.Warn > 0:
+		return fmt.Sprintf("No failure, %s", plural(s.Warn, "warning"))
+	}
+	return "No violation was seen"
+}
+
+// segments lay the verdicts out as a bar of width 1000, the bad ones first.
+func segments(s Summary) []segment {
+	var list []segment
+	if s.Total() == 0 {
+		return nil
+	}
+	x := 0.0
+	for _, v := range []Verdict{Fail, Error, Warn, Inconclusive, Pass, Seen, Skip} {
+		if n := s.Count(v); n > 0 {
+			width := 1000 * float64(n) / float64(s.Total())
+			list = append(list, segment{Verdict: v, X: round(x), Width: round(max(width-2, 1)), Count: n})
+			x += width
+		}
+	}
+	return list
+}
+
+func newCaseView(c *Case, report string, o Options) caseView {
+	v := caseView{Case: c, Anchor: report + "/" + c.ID, Known: c.Verdict == Fail && o.Known.Has(c.ID), Why: o.Known.Why(c.ID)}
+	v.Search = searchable(c.ID, c.Rule, c.Actual, c.Reason, refs(c.Spec))
+	for _, ref := range c.Spec {
+		u, err := url.Parse(ref.URL)
+		v.Refs = append(v.Refs, refView{Ref: ref, Link: err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")})
+	}
+	v.Timeline = newTimeline(c.Exchanges, v.Anchor)
+	for i := range c.Exchanges {
+		x := &c.Exchanges[i]
+		v.Rows = append(v.Rows, exchangeView{
+			Exchange: x, Anchor: fmt.Sprintf("%s:x%d", v.Anchor, i+1), Number: i + 1, Answer: answer(x), Class: barClass(x),
+			SameKey: i > 0 && x.Key != "" && c.Exchanges[i-1].Key == x.Key,
+			Request: newMessageView(x.Request), Response: newMessageView(x.Response),
+		})
+	}
+	return v
+}
+
+// searchable is what the search box looks in, in lower case.
+func searchable(texts ...string) string {
+	return strings.ToLower(clip(printable(strings.Join(nonEmpty(texts...), " ")), 2000))
+}
+
+func newMessageView(m *Message) *messageView {
+	if m == nil {
+		return nil
+	}
+	v := &messageView{Body: clip(printable(m.Body), htmlBodyMax)}
+	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
+		for _, value := range m.Header[name] {
+			if len(v.Header) < htmlHeaderMax {
+				v.Header = append(v.Header, oneLine(name+": "+value))
+			}
+		}
+	}
+	if shown := int64(len(m.Body)); m.BodyBytes > shown || v.Body != m.Body && len(v.Body) > htmlBodyMax {
+		v.Note = fmt.Sprintf("%d bytes in all", m.BodyBytes)
+	}
+	return v
+}
+
+func newRows(m matrix) []rowGroupView {
+	var groups []rowGroupView
+	for _, g := range m.groups {
+		group := rowGroupView{Name: g.name}
+		for _, row := range g.rows {
+			v := rowView{ID: row.id, Rule: row.rule, Level: row.level, Search: searchable(row.id, row.rule)}
+			var verdicts []string
+			for i, c := range row.cells {
+				if c == nil {
+					v.Cells = append(v.Cells, cellView{Title: "not run"})
+					continue
+				}
+				verdicts = append(verdicts, string(c.Verdict))
+				v.Cells = append(v.Cells, cellView{
+					Verdict: c.Verdict, Anchor: fmt.Sprintf("#r%d/%s", i+1, c.ID),
+					Title: oneLine(m.names[i] + ": " + string(c.Verdict) + ". " + aside(c)),
+				})
+			}
+			v.Verdicts = strings.Join(verdicts, " ")
+			group.Rows = append(group.Rows, v)
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}

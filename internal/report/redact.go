@@ -1,0 +1,217 @@
+package report
+
+import (
+	"encoding/base64"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// redacted stands where a secret was.
+const redacted = "[redacted]"
+
+// secretBytesMin is the shortest secret that is looked for outside its own
+// place: replacing a short one ("bob") everywhere would garble the report and
+// hide nothing.
+const secretBytesMin = 8
+
+// SecretName reports whether a header, a query parameter or a JSON member of
+// that name is taken to hold a credential. An idempotency key never is.
+func SecretName(name string) bool {
+	plain := strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
+	if strings.Contains(plain, "idempotency") {
+		return false
+	}
+	if plain == "auth" || strings.HasPrefix(plain, "xauth") {
+		return true
+	}
+	for _, part := range []string{"authorization", "cookie", "token", "secret", "signature", "password",
+		"passwd", "apikey", "accesskey", "privatekey", "credential", "session"} {
+		if strings.Contains(plain, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// redactor takes secrets out of the texts of one report.
+type redactor struct {
+	known                          *strings.Replacer // values seen in their own place
+	userinfo, header, member, pair *regexp.Regexp
+}
+
+func newRedactor(r *Report) *redactor {
+	return &redactor{
+		known:    knownSecrets(r),
+		userinfo: regexp.MustCompile(`://[^\s/@'"?#]+@`),
+		// A header in prose or in a curl line; '\'' is a quote inside a shell word.
+		header: regexp.MustCompile(`([A-Za-z0-9_-]+)(\s*:\s*)([^'\r\n]+(?:'\\''[^'\r\n]*)*)`),
+		// A JSON member; the string may have been cut off.
+		member: regexp.MustCompile(`"((?:[^"\\]|\\.)*)"(\s*:\s*)("(?:[^"\\]|\\.)*"?|-?[0-9][^\s,}\]]*)`),
+		// A query parameter or form field.
+		pair: regexp.MustCompile(`([A-Za-z0-9_.%\[\]-]+)(=)([^&\s'"#;]+)`),
+	}
+}
+
+// withoutSecrets returns a deep copy of r that holds no credential.
+func withoutSecrets(r *Report) *Report {
+	red := newRedactor(r)
+	cp := *r
+	cp.Target, cp.Name = red.url(r.Target), red.url(r.Name)
+	cp.Config = make(map[string]string, len(r.Config))
+	for name, value := range r.Config {
+		if SecretName(name) {
+			value = redacted
+		}
+		cp.Config[name] = red.text(value)
+	}
+	cp.Cases = slices.Clone(r.Cases)
+	for i := range cp.Cases {
+		red.redactCase(&cp.Cases[i])
+	}
+	return &cp
+}
+
+func (red *redactor) redactCase(c *Case) {
+	for _, text := range []*string{&c.Expected, &c.Actual, &c.Reason, &c.Effects, &c.Curl} {
+		*text = red.text(*text)
+	}
+	c.Findings = slices.Clone(c.Findings)
+	for i := range c.Findings {
+		c.Findings[i].Text = red.text(c.Findings[i].Text)
+	}
+	c.Exchanges = slices.Clone(c.Exchanges)
+	for i := range c.Exchanges {
+		x := &c.Exchanges[i]
+		x.URL = red.url(x.URL)
+		x.Error, x.Note, x.Effects = red.text(x.Error), red.text(x.Note), red.text(x.Effects)
+		x.Request, x.Response = red.message(x.Request), red.message(x.Response)
+	}
+}
+
+func (red *redactor) message(m *Message) *Message {
+	if m == nil {
+		return nil
+	}
+	cp := &Message{BodyBytes: m.BodyBytes, Body: red.text(m.Body), Header: make(map[string][]string, len(m.Header))}
+	for name, values := range m.Header {
+		values = slices.Clone(values)
+		for i := range values {
+			if SecretName(name) {
+				values[i] = redacted
+			} else {
+				values[i] = red.url(values[i])
+			}
+		}
+		cp.Header[name] = values
+	}
+	return cp
+}
+
+// text takes secrets out of a text of any kind. JSON members go before headers,
+// because a header's value runs to the end of its line.
+func (red *redactor) text(s string) string {
+	if s == "" {
+		return ""
+	}
+	s = replaceNamed(red.member, s, `"`, `"`+redacted+`"`)
+	s = red.url(s)
+	return replaceNamed(red.header, s, "", redacted)
+}
+
+// url takes userinfo, secret parameters and known secrets out of s; it leaves
+// colons alone, because "token-service:8080" is a host and no header.
+func (red *redactor) url(s string) string {
+	s = red.userinfo.ReplaceAllString(s, "://"+redacted+"@")
+	s = replaceNamed(red.pair, s, "", redacted)
+	return red.known.Replace(s)
+}
+
+// replaceNamed replaces the value (group 3) of each match whose name (group 1)
+// looks like a secret; group 2 is what stands between, and quote stands around
+// the name. A match whose name is innocent is searched again behind the name,
+// since its value may hold another ("note: Authorization: x").
+func replaceNamed(re *regexp.Regexp, s, quote, with string) string {
+	var b strings.Builder
+	for {
+		at := re.FindStringSubmatchIndex(s)
+		if at == nil {
+			b.WriteString(s)
+			return b.String()
+		}
+		if name := s[at[2]:at[3]]; SecretName(name) {
+			b.WriteString(s[:at[0]] + quote + name + quote + s[at[4]:at[5]] + with)
+			s = s[at[1]:]
+			continue
+		}
+		b.WriteString(s[:at[5]])
+		s = s[at[5]:]
+	}
+}
+
+// knownSecrets collects the values of all headers whose names look like
+// secrets, with their parts, so that a server that echoes one is caught too.
+func knownSecrets(r *Report) *strings.Replacer {
+	found := map[string]bool{}
+	for i := range r.Cases {
+		for _, x := range r.Cases[i].Exchanges {
+			for _, m := range []*Message{x.Request, x.Response} {
+				if m == nil {
+					continue
+				}
+				for name, values := range m.Header {
+					collect(found, name, values...)
+				}
+			}
+		}
+	}
+	for name, value := range r.Config {
+		collect(found, name, value)
+		if header, secret, ok := strings.Cut(value, ":"); ok {
+			collect(found, header, strings.TrimSpace(secret))
+		}
+	}
+	secrets := slices.Collect(maps.Keys(found))
+	slices.SortFunc(secrets, func(a, b string) int { // longest first: a part must not break its whole
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	pairs := make([]string, 0, 2*len(secrets))
+	for _, secret := range secrets {
+		pairs = append(pairs, secret, redacted)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+func collect(found map[string]bool, name string, values ...string) {
+	if !SecretName(name) {
+		return
+	}
+	add := func(secret string) {
+		if len(secret) >= secretBytesMin {
+			found[secret] = true
+		}
+	}
+	for _, value := range values {
+		add(value)
+		if scheme, rest, ok := strings.Cut(value, " "); ok && !strings.Contains(scheme, "=") {
+			add(rest)
+			if plain, err := base64.StdEncoding.DecodeString(rest); err == nil && strings.EqualFold(scheme, "Basic") {
+				_, password, _ := strings.Cut(string(plain), ":")
+				add(password)
+			}
+		}
+		pairs := strings.Split(value, ";")
+		if strings.EqualFold(name, "Set-Cookie") {
+			pairs = pairs[:1] // the rest are attributes: Path, Max-Age, …
+		}
+		for _, pair := range pairs {
+			if _, secret, ok := strings.Cut(pair, "="); ok {
+				add(strings.TrimSpace(secret))
+			}
+		}
+	}
+}

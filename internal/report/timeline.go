@@ -1,0 +1,188 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// The drawing is laid out in the user units of its viewBox.
+const (
+	timelineWidth   = 960.0
+	timelineLabel   = 132.0 // the column of lane names
+	timelineRight   = 16.0
+	timelineRow     = 26.0
+	timelineRowThin = 11.0 // from lanesThin lanes on, a burst has many
+	timelineAxis    = 26.0
+	lanesThin       = 20
+	lanesMax        = 128
+)
+
+// timeline is the requests of one case on a time axis, ready to be drawn.
+type timeline struct {
+	Height  float64
+	Bottom  float64
+	Lanes   []lane
+	Ticks   []tick
+	Caption string
+	More    int // exchanges that are not drawn
+}
+
+type lane struct {
+	Name, Short string
+	Y, Middle   float64
+	Thin, Odd   bool
+	H           float64
+	Bars        []bar
+}
+
+type bar struct {
+	X, Y, W, H    float64
+	Class         string
+	Label, Anchor string
+	LabelX        float64
+	LabelClass    string
+	Title, Href   string
+}
+
+type tick struct {
+	X     float64
+	Label string
+}
+
+// newTimeline lays the exchanges out: a row per lane, and a row of its own for
+// each exchange without a lane. ref is the prefix of the rows' anchors.
+func newTimeline(exchanges []Exchange, ref string) *timeline {
+	if len(exchanges) == 0 {
+		return nil
+	}
+	end := 0.0
+	for _, x := range exchanges {
+		end = max(end, x.At+x.Took)
+	}
+	t := &timeline{Caption: fmt.Sprintf("%s over %s", plural(len(exchanges), "request"), duration(end))}
+	end = max(end, 0.001)
+	rows := t.assign(exchanges)
+	row := timelineRow
+	if len(t.Lanes) > lanesThin {
+		row = timelineRowThin
+	}
+	for i := range t.Lanes {
+		l := &t.Lanes[i]
+		l.Y, l.H, l.Thin, l.Odd = float64(i)*row, row, row == timelineRowThin, i%2 == 1
+		l.Middle = l.Y + row/2
+	}
+	scale := (timelineWidth - timelineLabel - timelineRight) / end
+	for i := range exchanges {
+		if rows[i] < 0 {
+			continue
+		}
+		l := &t.Lanes[rows[i]]
+		l.Bars = append(l.Bars, newBar(&exchanges[i], l, scale, fmt.Sprintf("#%s:x%d", ref, i+1)))
+	}
+	t.Bottom = float64(len(t.Lanes)) * row
+	t.Height = t.Bottom + timelineAxis
+	for _, at := range ticks(end) {
+		t.Ticks = append(t.Ticks, tick{X: round(timelineLabel + at*scale), Label: duration(at)})
+	}
+	return t
+}
+
+// assign gives every exchange its lane, -1 for one past the bound.
+func (t *timeline) assign(exchanges []Exchange) []int {
+	rows, named := make([]int, len(exchanges)), map[string]int{}
+	for i := range exchanges {
+		name := exchanges[i].Lane
+		at, seen := named[name]
+		if name == "" || !seen {
+			if len(t.Lanes) == lanesMax {
+				rows[i] = -1
+				t.More++
+				continue
+			}
+			at = len(t.Lanes)
+			if name == "" {
+				name = "#" + strconv.Itoa(i+1)
+			} else {
+				named[name] = at
+			}
+			t.Lanes = append(t.Lanes, lane{Name: name, Short: clip(name, 20)})
+		}
+		rows[i] = at
+	}
+	return rows
+}
+
+func newBar(x *Exchange, l *lane, scale float64, href string) bar {
+	gap := 5.0
+	if l.Thin {
+		gap = 1.5
+	}
+	b := bar{
+		X: round(timelineLabel + x.At*scale), W: round(max(x.Took*scale, 3)),
+		Y: round(l.Y + gap), H: round(l.H - 2*gap),
+		Class: barClass(x), Href: href,
+		Title: fmt.Sprintf("%s %s → %s\nfrom %s, took %s", x.Method, x.URL, answer(x), millis(x.At), duration(x.Took)),
+	}
+	if x.Key != "" {
+		b.Title += "\nkey " + clip(x.Key, 80)
+	}
+	if x.Note != "" {
+		b.Title += "\n" + x.Note
+	}
+	if l.Thin {
+		return b
+	}
+	b.Label = clip(x.Method+" "+shortAnswer(x), 28)
+	wide := 7.4*float64(len([]rune(b.Label))) + 10
+	switch {
+	case b.W >= wide:
+		b.LabelX, b.Anchor, b.LabelClass = b.X+7, "start", "in"
+	case b.X+b.W+wide < timelineWidth:
+		b.LabelX, b.Anchor, b.LabelClass = b.X+b.W+6, "start", "out"
+	default:
+		b.LabelX, b.Anchor, b.LabelClass = b.X-6, "end", "out"
+	}
+	b.LabelX = round(b.LabelX)
+	return b
+}
+
+func shortAnswer(x *Exchange) string {
+	if x.Status != 0 {
+		return strconv.Itoa(x.Status)
+	}
+	return "no answer"
+}
+
+// barClass is the class of the answer: s2 to s5, or sx for none or a cut one.
+func barClass(x *Exchange) string {
+	if class := x.Status / 100; x.Error == "" && class >= 1 && class <= 5 {
+		return "s" + strconv.Itoa(class)
+	}
+	return "sx"
+}
+
+// ticks are round times from 0 to end, four to nine of them.
+func ticks(end float64) []float64 {
+	step := math.Pow(10, math.Floor(math.Log10(end/4)))
+	for _, times := range []float64{2, 2.5, 2} { // 1, 2, 5, 10
+		if end/step <= 8 {
+			break
+		}
+		step *= times
+	}
+	var at []float64
+	for i := 0; i <= 10 && float64(i)*step <= end*0.97; i++ {
+		at = append(at, float64(i)*step)
+	}
+	return at
+}
+
+func millis(ms float64) string {
+	if ms == 0 {
+		return "0"
+	}
+	return duration(ms)
+}
+
+func round(v float64) float64 { return math.Round(v*10) / 10 }

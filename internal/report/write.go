@@ -1,0 +1,123 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Options say how to write a report. The zero value is safe to publish: no
+// colour, no secrets, no list of known failures.
+type Options struct {
+	// Color uses ANSI colours in text; set it for a terminal only.
+	Color bool
+	// ShowSecrets leaves credentials in.
+	ShowSecrets bool
+	// Verbose shows the evidence of every case in text, not of failures only.
+	Verbose bool
+	// Known marks failures that are expected; nil is an empty list.
+	Known *Known
+}
+
+// Format names a way to write a report.
+type Format string
+
+// The formats.
+const (
+	Text     Format = "text"
+	JSON     Format = "json"
+	JUnit    Format = "junit"
+	HTML     Format = "html"
+	Markdown Format = "markdown"
+)
+
+// Formats returns all formats.
+func Formats() []Format { return []Format{Text, JSON, JUnit, HTML, Markdown} }
+
+// ParseFormat reads the name of a format.
+func ParseFormat(name string) (Format, error) {
+	if f := Format(name); slices.Contains(Formats(), f) {
+		return f, nil
+	}
+	return "", fmt.Errorf("report: format %q is not one of %s", clip(oneLine(name), 40), join(Formats()))
+}
+
+// ErrOneReport is the error of asking for several reports in a format that
+// holds one.
+var ErrOneReport = errors.New("report: this format holds one report; write the reports one by one")
+
+// Write writes the reports in that format. Several are set side by side, cases
+// by implementations, in text, HTML and Markdown; JUnit gives each its own
+// suites; JSON holds one only (ErrOneReport).
+func Write(w io.Writer, f Format, o Options, reports ...*Report) error {
+	if len(reports) == 0 {
+		return errors.New("report: no report to write")
+	}
+	several := len(reports) > 1
+	switch {
+	case f == JSON && several:
+		return ErrOneReport
+	case f == JSON:
+		return WriteJSON(w, reports[0], o)
+	case f == JUnit:
+		return WriteJUnit(w, o, reports...)
+	case f == HTML:
+		return WriteHTML(w, o, reports...)
+	case f == Text && several:
+		return WriteTextMatrix(w, o, reports...)
+	case f == Text:
+		return WriteText(w, reports[0], o)
+	case f == Markdown && several:
+		return WriteMarkdownMatrix(w, o, reports...)
+	case f == Markdown:
+		return WriteMarkdown(w, reports[0], o)
+	}
+	_, err := ParseFormat(string(f))
+	return err
+}
+
+// WriteJSON writes the report in its JSON form, indented, with members in a
+// fixed order and a line break at the end.
+func WriteJSON(w io.Writer, r *Report, o Options) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(prepare(r, o)); err != nil {
+		return fmt.Errorf("report: json: %w", err)
+	}
+	return nil
+}
+
+// prepare returns what every writer shows: a copy without secrets, with its
+// summary computed, its schema set, and lists that are never null in JSON.
+func prepare(r *Report, o Options) *Report {
+	cp := *r
+	if !o.ShowSecrets {
+		cp = *withoutSecrets(r)
+	}
+	cp.Schema, cp.Summary = Schema, Summarize(cp.Cases)
+	if cp.Kind == "" {
+		cp.Kind = KindCheck
+	}
+	cases := make([]Case, len(cp.Cases))
+	for i, c := range cp.Cases {
+		if c.Verdict == "" {
+			c.Verdict = Error
+			c.Reason = "the case ended without a verdict"
+		}
+		if c.Witness == "" {
+			c.Witness = None
+		}
+		if c.Spec == nil {
+			c.Spec = []Ref{}
+		}
+		if c.Exchanges == nil {
+			c.Exchanges = []Exchange{}
+		}
+		cases[i] = c
+	}
+	cp.Cases = cases
+	return &cp
+}
