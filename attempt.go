@@ -1,0 +1,273 @@
+package oncehttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// heard is what one attempt learned: an answer, or an error, and whether the
+// request was handed to the network at all.
+type heard struct {
+	answer *answer
+	resp   *http.Response // the answer's head, its body read or replaced
+	rest   io.ReadCloser  // what is left of a body too large to keep
+	err    error
+	unsent bool // proved: nothing of this attempt left
+	fatal  bool // another attempt would fail alike
+}
+
+var errAttemptTimeout = errors.New("no answer within Retry.AttemptTimeout")
+
+// wire makes one attempt: the send, and up to three same-origin hops, each a
+// send of its own with its own credentials and its own look at the window.
+func (d *drive) wire(ctx context.Context) heard {
+	target, err := urlOf(&d.rec)
+	if err != nil {
+		return heard{err: err, unsent: true, fatal: true}
+	}
+	for hop := 0; ; hop++ {
+		h := d.send(ctx, target)
+		if hop > 0 {
+			h.unsent = false // an earlier hop's send was answered
+		}
+		next := sameOriginHop(target, h)
+		if next == nil || hop == hopsMax {
+			return h
+		}
+		drain(h.rest)
+		if d.c.cfg.window(d.rec.FirstSent, d.c.now(), d.rec.Window) != windowOpen {
+			return heard{err: errWindow}
+		}
+		target = next
+	}
+}
+
+// sameOriginHop is where a 307 or 308 leads, if that is on the same origin.
+func sameOriginHop(from *url.URL, h heard) *url.URL {
+	if h.answer == nil || (h.answer.status != http.StatusTemporaryRedirect && h.answer.status != http.StatusPermanentRedirect) {
+		return nil
+	}
+	to, err := from.Parse(h.answer.header.Get("Location"))
+	if err != nil || h.answer.header.Get("Location") == "" || to.Host == "" || originOf(to) != originOf(from) {
+		return nil
+	}
+	to.User, to.Fragment = nil, ""
+	return to
+}
+
+// send hands one request to the transport and reads the answer.
+func (d *drive) send(ctx context.Context, target *url.URL) heard {
+	if ctx.Err() != nil {
+		return heard{err: context.Cause(ctx), unsent: true, fatal: true}
+	}
+	s := &sending{}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timeout := d.c.cfg.Retry.AttemptTimeout
+	timer := time.AfterFunc(timeout, func() { cancel(errAttemptTimeout) })
+	release := func() { timer.Stop(); cancel(nil) }
+
+	req := newRequest(&d.rec, target, d.secrets, io.NopCloser(bytes.NewReader(d.rec.Body)))
+	req = req.WithContext(withTrace(ctx, s))
+	req, err := d.authorized(req)
+	if err != nil {
+		release()
+		return heard{err: err, unsent: true, fatal: true}
+	}
+	resp, err := d.c.cfg.Transport.RoundTrip(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+			err = cause
+		}
+		release()
+		h := heard{err: wireError(err), unsent: s.provedUnsent(), fatal: untrusted(err)}
+		d.sends += s.count(h.unsent)
+		return h
+	}
+	d.sends += s.count(false)
+	body := &stallReader{body: resp.Body, timer: timer, timeout: timeout, release: release}
+	return readAnswer(resp, body, d.c.cfg.MaxResponseBytes)
+}
+
+// readAnswer reads as much of the answer's body as is kept. What is cut off is
+// no answer: its status alone proves nothing.
+func readAnswer(resp *http.Response, body *stallReader, limit int64) heard {
+	var buf bytes.Buffer
+	if resp.ContentLength > 0 {
+		buf.Grow(int(min(resp.ContentLength, limit) + bytes.MinRead))
+	}
+	n, err := io.Copy(&buf, io.LimitReader(body, limit+1))
+	a := &answer{status: resp.StatusCode, header: resp.Header, body: buf.Bytes(), whole: n <= limit}
+	switch {
+	case err != nil:
+		body.Close()
+		return heard{err: fmt.Errorf("answer %d was cut off: %w", resp.StatusCode, err)}
+	case a.whole:
+		body.Close()
+		return heard{answer: a, resp: resp}
+	}
+	return heard{answer: a, resp: resp, rest: body}
+}
+
+// drain gives up the rest of a body, after a little reading that may save the
+// connection.
+func drain(rest io.ReadCloser) {
+	if rest == nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, rest, drainBytesMax)
+	_ = rest.Close()
+}
+
+// stallReader bounds each wait for more of a body, not the whole of it.
+type stallReader struct {
+	body    io.ReadCloser
+	timer   *time.Timer
+	timeout time.Duration
+	release func()
+}
+
+func (s *stallReader) Read(p []byte) (int, error) {
+	s.timer.Reset(s.timeout)
+	n, err := s.body.Read(p)
+	s.timer.Stop()
+	return n, err
+}
+
+func (s *stallReader) Close() error {
+	err := s.body.Close()
+	s.release()
+	return err
+}
+
+// sending is what httptrace showed of one hand-over.
+type sending struct {
+	asked, got atomic.Bool  // for a connection
+	wrote      atomic.Int32 // requests' headers; more than one if net/http sent again
+}
+
+func withTrace(ctx context.Context, s *sending) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:      func(string) { s.asked.Store(true) },
+		GotConn:      func(httptrace.GotConnInfo) { s.got.Store(true) },
+		WroteHeaders: func() { s.wrote.Add(1) },
+	})
+}
+
+// provedUnsent: a connection was asked for and none was had. A transport that
+// shows no events at all proves nothing.
+func (s *sending) provedUnsent() bool { return s.asked.Load() && !s.got.Load() }
+
+func (s *sending) count(unsent bool) int {
+	if unsent {
+		return 0
+	}
+	return max(1, int(s.wrote.Load()))
+}
+
+// untrusted: the server's certificate is not to be trusted, now or in a second.
+func untrusted(err error) bool {
+	var (
+		verification *tls.CertificateVerificationError
+		authority    x509.UnknownAuthorityError
+		host         x509.HostnameError
+		invalid      x509.CertificateInvalidError
+	)
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
+}
+
+// errAuthorizeChanged: Config.Authorize changed what it must not.
+var errAuthorizeChanged = errors.New("Authorize changed the method, URL, key or body of the request")
+
+// authorized adds credentials: the caller's userinfo, then what Config.Authorize
+// sets on a clone. Only headers of that clone are taken over.
+func (d *drive) authorized(req *http.Request) (*http.Request, error) {
+	if d.user != nil && req.Header.Get("Authorization") == "" {
+		password, _ := d.user.Password()
+		req.SetBasicAuth(d.user.Username(), password)
+	}
+	authorize := d.c.cfg.Authorize
+	if authorize == nil {
+		return req, nil
+	}
+	clone := req.Clone(req.Context())
+	var body *bytes.Reader
+	if req.Body != nil {
+		body = bytes.NewReader(d.rec.Body)
+		clone.Body = io.NopCloser(body)
+		clone.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(d.rec.Body)), nil }
+	}
+	given := clone.Body
+	if err := authorize(clone); err != nil {
+		return nil, fmt.Errorf("Authorize: %w", err)
+	}
+	if clone.Method != req.Method || clone.URL == nil || clone.URL.String() != req.URL.String() || clone.Host != req.Host ||
+		!sameKey(d, clone.Header) || !sameBody(given, clone.Body, d.rec.Body) {
+		return nil, errAuthorizeChanged
+	}
+	req.Header = clone.Header
+	return req, nil
+}
+
+func sameKey(d *drive, h http.Header) bool {
+	if d.rec.Carrier != string(profile.Header) {
+		return true // it stands in the URL or the body, which are compared whole
+	}
+	lines := headerLines(h, d.rec.CarrierName)
+	return len(lines) == 1 && lines[0] == d.rec.WireKey
+}
+
+// sameBody: a signer may read the body, and may put another reader in its place,
+// but not other bytes.
+func sameBody(given, now io.ReadCloser, want []byte) bool {
+	if now == given {
+		return true
+	}
+	if now == nil || now == http.NoBody {
+		return len(want) == 0
+	}
+	got, err := io.ReadAll(io.LimitReader(now, int64(len(want))+1))
+	return err == nil && bytes.Equal(got, want)
+}
+
+// lookup asks for the resource that an already-done answer names. A failure
+// changes nothing: the operation is confirmed, the answer stays the server's.
+func (d *drive) lookup(ctx context.Context, h heard) heard {
+	l := d.prof.Lookup
+	if l == nil || !h.answer.whole {
+		return h
+	}
+	id, found := textAt(h.answer.document(), l.Pointer)
+	if !found || id == "" {
+		return h
+	}
+	path := strings.NewReplacer("{path}", pathOf(d.rec.Target), "{id}", url.PathEscape(id)).Replace(l.Path)
+	get := d.rec
+	get.Method, get.Target, get.Body, get.Carrier = http.MethodGet, path, nil, ""
+	target, err := urlOf(&get)
+	if err != nil {
+		return h
+	}
+	look := *d
+	look.rec = get
+	for range 2 {
+		found := look.send(ctx, target)
+		if found.answer != nil && found.answer.whole && found.answer.status >= 200 && found.answer.status < 300 {
+			return found
+		}
+		drain(found.rest)
+	}
+	return h
+}

@@ -1,0 +1,301 @@
+package oncehttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Client sends requests that must take effect exactly once. It is safe for
+// concurrent use; make one and keep it.
+type Client struct {
+	cfg         Config
+	journal     persist.Journal
+	owned       bool // Open opened the journal, Close closes it
+	accountBase string
+	owner       string // of leases
+	leases      bool   // other processes share the journal
+	flights     *flights
+	loop        *http.Client
+	now         func() time.Time
+
+	// draining ends the waits between attempts, so that every flight stops after
+	// the attempt that is on the wire.
+	draining context.Context
+	drain    context.CancelCauseFunc
+	enqueued chan struct{} // wakes Run
+
+	mu     sync.Mutex
+	closed bool
+	flying sync.WaitGroup
+}
+
+// New makes a client on any journal, which stays the caller's to close. Several
+// clients may share one journal in one process if it is a persist.Attacher.
+// Errors: ErrConfig.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, &Error{Op: "new", Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
+	}
+	c := &Client{
+		cfg: cfg, journal: cfg.Journal, accountBase: persist.Account(cfg.Account), owner: string(RandomKey()),
+		loop: newLoop(), now: time.Now, enqueued: make(chan struct{}, 1),
+	}
+	c.draining, c.drain = context.WithCancelCause(context.Background())
+	_, c.leases = c.journal.(persist.Claimer)
+	table := newFlights()
+	if shared, ok := c.journal.(persist.Attacher); ok {
+		table = shared.Attach(newFlights)
+	}
+	c.flights, _ = table.(*flights)
+	if c.flights == nil {
+		return nil, startError("new", "", ErrConfig, "the journal carries a %T, not this package's flight table", table)
+	}
+	return c, nil
+}
+
+// Do sends the request so that it takes effect once. Its key is the request's
+// own, else the context's (ContextWithKey), else a generated one, which is made
+// and kept before the first attempt.
+//
+// On return either the response is the server's final answer, with its whole
+// body, or the error matches exactly one of ErrNoEffect and ErrOutcomeUnknown.
+// An error status that is final (a declined card's 402) is a response. The
+// request is never changed; its body is read once and closed.
+//
+// A request that is not journaled (GET, HEAD, OPTIONS; what Config.Methods
+// leaves out) streams through.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	return c.do("do", req, keySource{}, false)
+}
+
+// DoKey is Do under this key. A key in the request itself must be the same.
+func (c *Client) DoKey(req *http.Request, key Key) (*http.Response, error) {
+	return c.do("do", req, keySource{key: key, given: true}, false)
+}
+
+func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
+	if !key.given && req.URL != nil && !c.journaled(req) {
+		return c.stream(req)
+	}
+	if neverJournaled(methodOf(req)) {
+		closeBody(req)
+		return nil, startError(name, key.key, ErrConfig, "%s is never journaled", methodOf(req))
+	}
+	op, err := c.snapshot(name, req, key)
+	if err != nil {
+		return nil, err
+	}
+	op.rec.PlainHTTP = plain
+	for {
+		w, err := c.board(name, req.Context(), op)
+		if err != nil {
+			return nil, err
+		}
+		land, err := w.wait()
+		switch {
+		case err != nil:
+			return nil, &Error{Op: name, Key: Key(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrInFlight}}
+		case land.err != nil && !w.first && errors.Is(land.err, errPassEnded):
+			continue // a Resume that was broken off; this caller goes on by itself
+		case land.err != nil && (!plain || land.answer == nil):
+			return nil, land.err
+		}
+		if resp := w.response(req); resp != nil {
+			return resp, nil
+		}
+	}
+}
+
+// board joins the operation's flight or begins it.
+func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter, error) {
+	if ctx.Err() != nil {
+		return nil, &Error{Op: name, Key: Key(op.rec.Key), Outcome: NotSent, Cause: context.Cause(ctx), is: []error{ErrNoEffect, ErrNotSent}}
+	}
+	if op.rec.Generated {
+		if err := c.refuseStray(name, ctx, op); err != nil {
+			return nil, err
+		}
+	}
+	w := c.flights.enter(ctx, &op.rec, op.sameRequest)
+	if w == nil {
+		return nil, &Error{Op: name, Key: Key(op.rec.Key), Outcome: Unknown, is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
+	}
+	if !w.first {
+		return w, nil
+	}
+	if !c.takeOff() {
+		w.f.fly(func(*flight) landing { return landing{err: startError(name, Key(op.rec.Key), ErrClosed, "")} })
+		return w, nil
+	}
+	go func() {
+		defer c.flying.Done()
+		w.f.fly(func(f *flight) landing { return c.fly(name, f, op) })
+	}()
+	return w, nil
+}
+
+// takeOff counts a flight, unless the client is closed.
+func (c *Client) takeOff() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.flying.Add(1)
+	}
+	return !c.closed
+}
+
+// refuseStray stops a request without a key if the same request, under a
+// generated key, is of unknown outcome: a loop around Do must not pay twice.
+func (c *Client) refuseStray(name string, ctx context.Context, op *operation) error {
+	query := persist.Query{Account: op.rec.Account, Stray: op.rec.Fingerprint}
+	for rec, err := range c.journal.List(ctx, query) {
+		if err != nil {
+			return journalError(name, Key(op.rec.Key), err, false)
+		}
+		if rec.Account != op.rec.Account {
+			continue
+		}
+		if flying, stray := c.flights.flying(rec.ID); flying && !stray {
+			continue
+		}
+		return &Error{
+			Op: name, Key: Key(rec.Key), State: rec.State, Attempts: rec.Attempts, Sends: rec.Sends,
+			Cause: errStray, is: []error{ErrOutcomeUnknown},
+		}
+	}
+	return nil
+}
+
+var errStray = errors.New("the same request was sent before under this generated key; send it with this key, settle it or abandon it")
+
+// fly is one Do in the air: begin, see what stands, drive, land.
+func (c *Client) fly(name string, f *flight, op *operation) landing {
+	rec, created, err := c.journal.Begin(f.ctx, c.begin(op))
+	if err != nil {
+		return landing{err: journalError(name, Key(op.rec.Key), err, false)}
+	}
+	d := &drive{
+		c: c, f: f, rec: rec, prof: op.prof, secrets: op.secrets, user: op.user, created: created, plain: op.rec.PlainHTTP,
+	}
+	if !created {
+		if land, over := d.standing(name, op); over {
+			return land
+		}
+	}
+	d.observe(f.ctx, EventBegun, nil)
+	return d.fly(name, c.draining)
+}
+
+// fly runs the loop and records what it came to. The waits between attempts end
+// with the flight and when draining ends; an attempt on the wire then has the
+// attempt timeout left.
+func (d *drive) fly(name string, draining context.Context) landing {
+	ctx, cancel := context.WithCancelCause(d.f.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(draining, func() {
+		cancel(context.Cause(draining))
+		cut := time.AfterFunc(d.c.cfg.Retry.AttemptTimeout, func() { d.f.cancel(context.Cause(draining)) })
+		context.AfterFunc(d.f.ctx, func() { cut.Stop() })
+	})()
+	d.run(ctx)
+	land := d.settle(name)
+	d.observe(d.f.ctx, EventFinished, func(e *Event) {
+		e.Outcome, e.Err = d.reading.outcome, land.err
+		if d.last.answer != nil {
+			e.Status = d.last.answer.status
+		}
+	})
+	return land
+}
+
+// response is this waiter's own response. It is nil if the answer was too large
+// to keep and another waiter has it; then the operation is asked again.
+func (w *waiter) response(req *http.Request) *http.Response {
+	a := w.f.land.answer
+	body := io.ReadCloser(io.NopCloser(bytes.NewReader(a.body)))
+	length := int64(len(a.body))
+	if a.partial {
+		rest := w.f.takeRest()
+		if rest == nil {
+			return nil
+		}
+		body = &joined{Reader: io.MultiReader(bytes.NewReader(a.body), rest), Closer: rest}
+		length = -1
+	}
+	result := a.result
+	resp := &http.Response{
+		Status:     strconv.Itoa(a.status) + " " + http.StatusText(a.status),
+		StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: a.header.Clone(), Body: body, ContentLength: length,
+	}
+	if a.head != nil {
+		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
+		resp.TLS, resp.Uncompressed, resp.Trailer = a.head.TLS, a.head.Uncompressed, a.head.Trailer
+	}
+	return withResult(resp, req, &result)
+}
+
+type joined struct {
+	io.Reader
+	io.Closer
+}
+
+// journaled reports whether a request is an operation.
+func (c *Client) journaled(req *http.Request) bool {
+	method := methodOf(req)
+	if neverJournaled(method) {
+		return false
+	}
+	for _, m := range c.cfg.Methods {
+		if m == method {
+			return true
+		}
+	}
+	return hasKey(req, c.cfg.profileFor(req.URL))
+}
+
+func methodOf(req *http.Request) string {
+	if req.Method == "" {
+		return http.MethodGet
+	}
+	return req.Method
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}
+
+// Close starts nothing more. Flights stop after the attempt that is on the wire,
+// and Close waits for them, for Retry.AttemptTimeout at most; then it cuts them
+// off and waits for what they record. Last it closes the journal, if Open opened
+// it. A second Close is nil.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	was := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if was {
+		return nil
+	}
+	c.drain(ErrClosed)
+	c.flying.Wait()
+	if !c.owned {
+		return nil
+	}
+	err := c.journal.Close()
+	if err != nil {
+		c.log(context.Background(), slog.LevelError, "journal did not close", "", err)
+	}
+	return err
+}

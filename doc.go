@@ -1,0 +1,56 @@
+// Package oncehttp sends an HTTP request that must take effect exactly once, and
+// keeps its idempotency key and its bytes on disk until the server has confirmed
+// what happened.
+//
+// An operation is what a key names; an attempt is one try to send it; the
+// outcome is what is known of it; a record is one operation in a journal; an
+// effect is what the server did; a profile is how one API spells idempotency.
+// "Retry" is only a verb.
+//
+//	client, err := oncehttp.Open("payments.db", oncehttp.Config{Profile: profile.StripeV1()})
+//	if err != nil { ... }
+//	defer client.Close()
+//	go client.Run(ctx) // finishes what an earlier process began
+//
+//	orders := oncehttp.NewScope("order")
+//	resp, err := client.DoKey(req, orders.Key("uid123", "order456"))
+//	switch {
+//	case err == nil:                              // the server's final answer, whole
+//	case errors.Is(err, oncehttp.ErrNoEffect):    // nothing happened, nothing is pending
+//	default:                                      // unknown: the same key goes on
+//	}
+//
+// # Promises
+//
+//   - Journal before wire: key, fingerprint and request are on disk before the
+//     first byte leaves the process. A journal that cannot be written stops the send.
+//   - One key per operation, for ever: every attempt, in this process and after
+//     any crash, carries the same key and the same bytes.
+//   - No answer is lost: an answer is classified before the context is looked
+//     at, and one that was cut off is asked for again until it is whole.
+//   - It never says "no effect" without proof. Unknown is an outcome of its own.
+//   - It never sends a key again that the server may have forgotten.
+//   - Everything is bounded; each bound is a field of [Config] or [Policy].
+//
+// # Limits
+//
+// It does not promise exactly-once against a server that ignores keys (package
+// conformance tells whether yours honours them), anything after the journal
+// itself is lost, defence against a captured request that is played again (sign
+// each attempt in Config.Authorize), or mutual exclusion across machines. A
+// generated key protects the one call that made it and its Resume, nothing above.
+//
+// # Errors
+//
+// Every error of [Client.Do] is a [*Error] and matches exactly one of
+// [ErrNoEffect] and [ErrOutcomeUnknown].
+//
+//	outcome    what proves it                                  record         error matches
+//	Unknown    everything else: timeout, cut body, 408, 5xx    pending        ErrOutcomeUnknown
+//	NotSent    no connection was had, in any process life      forgotten      ErrNoEffect, ErrNotSent
+//	Refused    421, 425, 429 (waits, again); 401, 403, 407     forgotten      ErrNoEffect, ErrRefused
+//	InFlight   the server still works on an earlier attempt    pending        ErrOutcomeUnknown, ErrInFlight
+//	Confirmed  2xx; 303; a final 4xx; already done             confirmed      none: a response
+//	Conflict   the key belongs to another request              refused, held  ErrKeyReused
+//	Expired    the server may have forgotten the key           held           ErrOutcomeUnknown, ErrKeyExpired
+package oncehttp

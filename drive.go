@@ -1,0 +1,175 @@
+package oncehttp
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// drive is one run of the attempt loop over one record. It is used by one
+// goroutine; Do and Resume share it, so that a recovered operation cannot behave
+// differently from a fresh one.
+type drive struct {
+	c       *Client
+	f       *flight
+	rec     persist.Record
+	prof    *profile.Profile
+	secrets http.Header
+	user    *url.Userinfo
+	created bool // this very call began the record
+	plain   bool // the caller sees plain HTTP
+
+	reask bool // a confirmed operation is asked again for an answer too large to keep
+
+	schedule *backoff.ExponentialBackOff
+	started  time.Time
+	attempts int
+	sends    int
+	inFlight int
+	wait     time.Duration
+
+	// unknown is sticky: some attempt of any process life may have had an effect
+	// that no answer has settled.
+	unknown bool
+	last    heard
+	reading reading
+	next    time.Time // when it is worth going on after a stop
+	stop    error     // why the loop stopped although it might have gone on
+}
+
+type driveKey struct{}
+
+// loop is the http.Client of go-retryablehttp. Its transport makes the attempt,
+// keeps what was heard in the drive, and shows the loop an empty answer, so that
+// nothing above it can follow a redirect, drain or close an answer, replace an
+// error, or reach the caller's connection pool.
+func newLoop() *http.Client {
+	return &http.Client{Transport: loopTransport{}}
+}
+
+type loopTransport struct{}
+
+func (loopTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	d := req.Context().Value(driveKey{}).(*drive)
+	d.attempt()
+	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: req}, nil
+}
+
+// run makes attempts until one settles the matter or nothing more may be tried.
+// loopCtx ends the waits between attempts; the flight's own ends the attempt.
+func (d *drive) run(loopCtx context.Context) {
+	d.started = d.c.now()
+	loop := &retryablehttp.Client{
+		HTTPClient:   d.c.loop,
+		RetryMax:     math.MaxInt32, // the real bounds are in decide
+		CheckRetry:   d.decide,
+		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return d.wait },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	ctx := context.WithValue(loopCtx, driveKey{}, d)
+	req := &retryablehttp.Request{Request: (&http.Request{
+		Method: d.rec.Method, URL: &url.URL{Scheme: "http", Host: "loop"}, Header: http.Header{},
+	}).WithContext(ctx)}
+	_, err := loop.Do(req)
+	if err != nil && d.stop == nil { // the wait was cut short; the verdict stands
+		d.stop = context.Cause(loopCtx)
+	}
+}
+
+// attempt is one turn of the loop: look at the window, send, read.
+func (d *drive) attempt() {
+	switch d.c.cfg.window(d.rec.FirstSent, d.c.now(), d.rec.Window) {
+	case windowOver:
+		d.last, d.reading = heard{}, reading{outcome: Expired, hold: persist.WhyExpired, why: ErrKeyExpired}
+		return
+	case windowBefore:
+		d.last, d.reading, d.stop, d.next = heard{}, reading{outcome: Unknown}, errClockBack, d.rec.FirstSent
+		return
+	}
+	d.attempts++
+	d.observe(d.f.ctx, EventAttempt, nil)
+	h := d.wire(d.f.ctx)
+	d.judge(h)
+	d.observe(d.f.ctx, EventAnswered, func(e *Event) {
+		e.Err, e.Outcome = h.err, d.reading.outcome
+		if h.answer != nil {
+			e.Status = h.answer.status
+		}
+	})
+}
+
+// judge turns what was heard into what is known. An answer counts whatever has
+// become of the context meanwhile.
+func (d *drive) judge(h heard) {
+	switch {
+	case h.answer != nil:
+		d.reading = read(d.prof, h.answer, d.unknown)
+	case h.unsent && !d.unknown:
+		d.reading = reading{outcome: NotSent, again: !h.fatal}
+	default:
+		d.reading = reading{outcome: Unknown, again: !h.fatal}
+	}
+	if d.reading.done {
+		h = d.lookup(d.f.ctx, h)
+	}
+	if d.reading.outcome == InFlight {
+		d.inFlight++
+	}
+	if d.reading.outcome == Unknown || d.reading.outcome == InFlight {
+		d.unknown = true
+	}
+	if d.last.rest != nil {
+		drain(d.last.rest)
+	}
+	d.last = h
+}
+
+// decide is the loop's CheckRetry. The verdict is already there; the context
+// only decides whether another attempt follows. It never returns an error, which
+// would take the place of the real one.
+func (d *drive) decide(ctx context.Context, _ *http.Response, _ error) (bool, error) {
+	if !d.reading.again {
+		return false, nil
+	}
+	now := d.c.now()
+	p := plan{
+		policy: &d.c.cfg.Retry, now: now, started: d.started, deadline: d.f.deadline(),
+		windowEnd: d.rec.FirstSent.Add(d.rec.Window - d.c.cfg.margin(d.rec.Window)),
+		attempts:  d.attempts, inFlight: d.inFlight,
+		scheduled: d.delay(),
+	}
+	if d.last.answer != nil {
+		p.hint = retryHint(d.prof.RetryAfter, d.last.answer.header, now)
+	}
+	d.wait, d.next, d.stop = p.next()
+	if d.stop == nil {
+		d.stop = context.Cause(ctx)
+	}
+	if d.stop != nil {
+		if d.next.IsZero() {
+			d.next = now.Add(d.wait)
+		}
+		return false, nil
+	}
+	drain(d.last.rest)
+	d.last.rest = nil
+	d.observe(ctx, EventWaiting, func(e *Event) { e.Wait = d.wait })
+	return true, nil
+}
+
+// delay is the schedule's next wait; the schedule is made when it is needed.
+func (d *drive) delay() time.Duration {
+	policy := &d.c.cfg.Retry
+	if d.schedule == nil {
+		d.schedule = newSchedule(policy)
+	}
+	return clampDelay(d.schedule.NextBackOff(), d.prof.MinDelay, policy.MaxDelay)
+}

@@ -1,0 +1,203 @@
+package oncehttp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// flights are the operations that are being driven in this process. The table
+// hangs on the journal, so that all its clients share it.
+type flights struct {
+	mu sync.Mutex
+	m  map[persist.ID]*flight
+}
+
+func newFlights() any { return &flights{m: make(map[persist.ID]*flight)} }
+
+// flight is one operation being driven, and whoever waits for it. Its context
+// has the first caller's values and ends when the last waiter leaves.
+type flight struct {
+	table  *flights
+	rec    persist.Record // what it was entered for: identity and fingerprint
+	stray  bool           // it was of unknown outcome when the flight began
+	before *flight        // one of the same operation that was given up and has not landed
+
+	ctx    context.Context // ends the attempt on the wire
+	cancel context.CancelCauseFunc
+
+	waiters []*waiter // under table.mu
+	closed  bool      // under table.mu: over, or given up; nobody joins any more
+
+	done     chan struct{} // closed when land is set
+	land     landing
+	panicked any
+}
+
+// waiter is one caller's place in a flight.
+type waiter struct {
+	f     *flight
+	ctx   context.Context
+	first bool // it began the flight
+}
+
+// landing is how a flight ended. An error may have an answer beside it, for
+// callers that see plain HTTP.
+type landing struct {
+	answer *landed
+	err    error
+}
+
+// landed is the answer that every waiter gets a response of its own from.
+type landed struct {
+	head   *http.Response // protocol and TLS as received; nil from the journal
+	status int
+	header http.Header
+	body   []byte
+	// partial: the body is too large to keep, and rest is what is left of it,
+	// for one waiter.
+	partial bool
+	rest    io.ReadCloser
+	result  Result
+}
+
+// enter joins the flight of rec's operation if there is one that the request is
+// the same as, or begins one. It gives nil for another request under that key.
+func (t *flights) enter(ctx context.Context, rec *persist.Record, same func(*persist.Record) bool) *waiter {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	standing := t.m[rec.ID]
+	if standing != nil && !standing.closed {
+		if !same(&standing.rec) {
+			return nil
+		}
+		w := &waiter{f: standing, ctx: ctx}
+		standing.waiters = append(standing.waiters, w)
+		return w
+	}
+	f := &flight{table: t, rec: *rec, before: standing, done: make(chan struct{})}
+	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	w := &waiter{f: f, ctx: ctx, first: true}
+	f.waiters = []*waiter{w}
+	t.m[rec.ID] = f
+	return w
+}
+
+// fly drives the flight to its end and lets everybody land.
+func (f *flight) fly(drive func(*flight) landing) {
+	defer func() {
+		if f.panicked = recover(); f.panicked != nil {
+			f.land = landing{err: &Error{
+				Op: "do", Key: Key(f.rec.Key), Cause: fmt.Errorf("panic: %v", f.panicked), is: []error{ErrOutcomeUnknown},
+			}}
+		}
+		f.table.mu.Lock()
+		f.closed = true
+		if f.table.m[f.rec.ID] == f {
+			delete(f.table.m, f.rec.ID)
+		}
+		f.table.mu.Unlock()
+		if f.land.answer == nil || f.land.answer.rest == nil {
+			f.cancel(nil)
+		}
+		close(f.done)
+	}()
+	if f.before != nil { // two must never drive one record
+		<-f.before.done
+		f.before = nil
+	}
+	f.land = drive(f)
+}
+
+// wait ends with the flight, or with the waiter's own context. Whoever leaves
+// last ends the attempt and stays for the landing, to learn what it came to. A
+// panic of the caller's own functions goes on in the caller that began the
+// flight.
+func (w *waiter) wait() (landing, error) {
+	select {
+	case <-w.f.done:
+	case <-w.ctx.Done():
+		if !w.leave() {
+			return landing{}, context.Cause(w.ctx)
+		}
+		w.f.cancel(context.Cause(w.ctx))
+		<-w.f.done
+	}
+	if w.first && w.f.panicked != nil {
+		panic(w.f.panicked)
+	}
+	return w.f.land, nil
+}
+
+// leave takes the waiter out; last reports that nobody is left.
+func (w *waiter) leave() (last bool) {
+	f := w.f
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	f.waiters = slices.DeleteFunc(f.waiters, func(o *waiter) bool { return o == w })
+	if len(f.waiters) == 0 {
+		f.closed = true
+	}
+	return len(f.waiters) == 0
+}
+
+// deadline is the latest of the waiters' deadlines; zero if one has none.
+func (f *flight) deadline() time.Time {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	var latest time.Time
+	for _, w := range f.waiters {
+		at, ok := w.ctx.Deadline()
+		if !ok {
+			return time.Time{}
+		}
+		if at.After(latest) {
+			latest = at
+		}
+	}
+	return latest
+}
+
+// takeRest hands out the unread rest of a large body, once.
+func (f *flight) takeRest() io.ReadCloser {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	rest := f.land.answer.rest
+	f.land.answer.rest = nil
+	if rest == nil {
+		return nil
+	}
+	return &restCloser{ReadCloser: rest, release: func() { f.cancel(nil) }}
+}
+
+type restCloser struct {
+	io.ReadCloser
+	release func()
+}
+
+func (r *restCloser) Close() error {
+	defer r.release()
+	return r.ReadCloser.Close()
+}
+
+// flying reports whether id is being driven here, and whether it was of unknown
+// outcome before.
+func (t *flights) flying(id persist.ID) (flying, stray bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.m[id]
+	return f != nil, f != nil && f.stray
+}
+
+// mark says whether the flight's operation was of unknown outcome before.
+func (t *flights) mark(f *flight, stray bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.stray = stray
+}

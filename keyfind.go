@@ -1,0 +1,232 @@
+package oncehttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// keySource is what a call itself says about the key.
+type keySource struct {
+	key   Key
+	given bool // the call names the key, which then must not be empty
+}
+
+// foundKey is the one key of a request.
+type foundKey struct {
+	key       Key
+	wire      string // as it travels
+	generated bool
+}
+
+// findKey finds the one key of a request: the call's, the request's own, the
+// context's, else a generated one. Two that differ are an error, as is a key
+// that the profile does not take.
+func (c *Client) findKey(req *http.Request, p *profile.Profile, body []byte, given keySource) (foundKey, error) {
+	if name := strangeKeyHeader(req.Header, p); name != "" {
+		return foundKey{}, fmt.Errorf("profile %q does not use the key header %s", p.Name, name)
+	}
+	carried, wire, err := carriedKey(req, p, body)
+	if err != nil {
+		return foundKey{}, err
+	}
+	found := foundKey{key: carried, wire: wire}
+	inContext, ok := req.Context().Value(contextKey{}).(Key)
+	for _, source := range []keySource{given, {inContext, ok}} {
+		switch {
+		case !source.given:
+		case source.key == "":
+			return found, fmt.Errorf("the key is empty")
+		case found.key != "" && found.key != source.key:
+			return found, fmt.Errorf("two keys in one request: %q and %q", found.key, source.key)
+		default:
+			found.key = source.key
+		}
+	}
+	if found.key == "" {
+		if found, err = c.generateKey(req); err != nil {
+			return found, err
+		}
+	}
+	if err := checkKey(&p.Key, string(found.key)); err != nil {
+		return found, fmt.Errorf("profile %q: %w", p.Name, err)
+	}
+	if wire == "" && p.Carrier.Place != profile.Header {
+		return found, fmt.Errorf("profile %q wants the key in the %s at %s; it is never inserted", p.Name, p.Carrier.Place, p.Carrier.Name)
+	}
+	if found.wire == "" {
+		found.wire, err = encodeKey(p.Encoding, string(found.key))
+	}
+	return found, err
+}
+
+func (c *Client) generateKey(req *http.Request) (foundKey, error) {
+	if c.cfg.RequireKey {
+		return foundKey{}, fmt.Errorf("the request has no key, and RequireKey is set")
+	}
+	key, err := c.cfg.NewKey(req)
+	if err == nil && key == "" {
+		err = fmt.Errorf("NewKey gave an empty key")
+	}
+	return foundKey{key: key, generated: true}, err
+}
+
+// keyHeaders are the names under which APIs in the field take keys.
+func keyHeaders() []string {
+	return []string{
+		"Idempotency-Key", "X-Idempotency-Key", "Idempotence-Key", "X-Idempotence-Key", "X-Idempotence-Uuid",
+		"Paypal-Request-Id", "Cko-Idempotency-Key", "Klarna-Idempotency-Key", "Chargebee-Idempotency-Key",
+		"X-Payout-Idempotency", "X-Transfer-Idempotency", "X-Refund-Idempotency", "X-Qonto-Idempotency-Key",
+		"X-Gcs-Idempotence-Key", "Request-Idempotency-Key", "X-Figment-Idempotency-Key", "Repeatability-Request-Id",
+	}
+}
+
+// strangeKeyHeader names a key header that the profile does not use: the caller
+// relies on a key that this API would not see.
+func strangeKeyHeader(h http.Header, p *profile.Profile) string {
+	for name := range h {
+		canonical := http.CanonicalHeaderKey(name)
+		if strings.EqualFold(name, p.Carrier.Name) && p.Carrier.Place == profile.Header {
+			continue
+		}
+		if slices.Contains(keyHeaders(), canonical) {
+			return canonical
+		}
+	}
+	return ""
+}
+
+// hasKey reports whether a request carries a key, so that it is journaled
+// whatever its method.
+func hasKey(req *http.Request, p *profile.Profile) bool {
+	if _, ok := req.Context().Value(contextKey{}).(Key); ok {
+		return true
+	}
+	if strangeKeyHeader(req.Header, p) != "" {
+		return true
+	}
+	switch p.Carrier.Place {
+	case profile.Header:
+		return len(headerLines(req.Header, p.Carrier.Name)) > 0
+	case profile.Query:
+		return req.URL.Query().Has(p.Carrier.Name)
+	}
+	return false
+}
+
+// headerLines are all lines of a header, however its name is spelled in the map.
+func headerLines(h http.Header, name string) []string {
+	var lines []string
+	for n, values := range h {
+		if strings.EqualFold(n, name) {
+			lines = append(lines, values...)
+		}
+	}
+	return lines
+}
+
+// carriedKey is the key that the request itself holds where the profile's
+// carrier has it; empty if none.
+func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key Key, wire string, err error) {
+	var values []string
+	switch p.Carrier.Place {
+	case profile.Header:
+		values = headerLines(req.Header, p.Carrier.Name)
+	case profile.Query:
+		values = req.URL.Query()[p.Carrier.Name]
+	case profile.Body:
+		values = bodyKey(body, p.Carrier.Name)
+	default:
+		return "", "", fmt.Errorf("profile %q has an unknown carrier %q", p.Name, p.Carrier.Place)
+	}
+	switch {
+	case len(values) == 0:
+		return "", "", nil
+	case len(values) > 1:
+		return "", "", fmt.Errorf("%d keys in the %s at %s; want one", len(values), p.Carrier.Place, p.Carrier.Name)
+	case values[0] == "":
+		return "", "", fmt.Errorf("the key in the %s at %s is empty", p.Carrier.Place, p.Carrier.Name)
+	}
+	key, err = decodeKey(p, values[0])
+	return key, values[0], err
+}
+
+func bodyKey(body []byte, pointer string) []string {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var doc any
+	if dec.Decode(&doc) != nil {
+		return nil
+	}
+	if text, found := textAt(doc, pointer); found {
+		return []string{text}
+	}
+	return nil
+}
+
+// encodeKey spells a key for a header: as it is, or as a structured-field String
+// (RFC 9651 section 4.1.6).
+func encodeKey(e profile.Encoding, key string) (string, error) {
+	switch e {
+	case profile.Raw, "":
+		return key, nil
+	case profile.SFString:
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`, nil
+	}
+	return "", fmt.Errorf("unknown key encoding %q", e)
+}
+
+// decodeKey reads back what encodeKey writes (RFC 9651 section 4.2.5). It never
+// repairs: a bare value where a String is due is refused.
+func decodeKey(p *profile.Profile, wire string) (Key, error) {
+	if p.Carrier.Place != profile.Header || p.Encoding != profile.SFString {
+		return Key(wire), nil
+	}
+	bad := fmt.Errorf("profile %q wants the key as a quoted structured-field string", p.Name)
+	if len(wire) < 2 || wire[0] != '"' || wire[len(wire)-1] != '"' {
+		return "", bad
+	}
+	var b strings.Builder
+	for i := 1; i < len(wire)-1; i++ {
+		ch := wire[i]
+		if ch == '\\' && i+1 < len(wire)-1 && (wire[i+1] == '\\' || wire[i+1] == '"') {
+			i++
+			ch = wire[i]
+		} else if ch == '\\' || ch == '"' {
+			return "", bad
+		}
+		b.WriteByte(ch)
+	}
+	return Key(b.String()), nil
+}
+
+// checkKey says which limit of the API a key breaks. A key is never cut.
+func checkKey(rule *profile.KeyRule, key string) error {
+	most := rule.MaxBytes
+	if most == 0 {
+		most = keyBytesMax
+	}
+	if least := max(rule.MinBytes, 1); len(key) < least || len(key) > most {
+		return fmt.Errorf("a key of %d bytes; want %d to %d", len(key), least, most)
+	}
+	for _, ch := range []byte(key) {
+		if ch <= ' ' || ch >= 0x7f || (rule.Alphabet != "" && strings.IndexByte(rule.Alphabet, ch) < 0) {
+			return fmt.Errorf("a key with the character %q, which is not taken", rune(ch))
+		}
+	}
+	if rule.Format == profile.AnyFormat {
+		return nil
+	}
+	id, err := uuid.Parse(key)
+	if err != nil || len(key) != 36 || (rule.Format == profile.UUIDv4 && id.Version() != 4) {
+		return fmt.Errorf("a key that is no %s", strings.ToUpper(string(rule.Format)))
+	}
+	return nil
+}

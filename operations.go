@@ -1,0 +1,215 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Enqueue records, durably, the intention to send the request under this key; it
+// touches no network. Resume or Run sends it, within Config.EnqueueMaxAge. Once
+// it returned nil, the same key with the same bytes is nil again, whatever has
+// become of the operation; other bytes are ErrKeyReused.
+//
+// The credentials of the request are not kept: if it has any, Config.Authorize
+// must be there to give them again, else the error is ErrConfig.
+func (c *Client) Enqueue(req *http.Request, key Key) error {
+	const name = "enqueue"
+	rec, err := c.prepare(name, req, key)
+	if err != nil {
+		return err
+	}
+	if !c.takeOff() {
+		return startError(name, key, ErrClosed, "")
+	}
+	defer c.flying.Done()
+	standing, created, err := c.journal.Begin(req.Context(), rec)
+	switch {
+	case err != nil:
+		return journalError(name, key, err, false)
+	case !created && !(&operation{rec: rec}).sameRequest(&standing):
+		return (&drive{c: c, rec: standing}).refuse(name, nil, doubt(&standing), ErrKeyReused).err
+	case created:
+		select {
+		case c.enqueued <- struct{}{}:
+		default: // Run is awake already
+		}
+	}
+	return nil
+}
+
+// Prepare is the record that Enqueue would begin. It writes nothing: a journal's
+// package can begin it inside a transaction of the caller's own.
+func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
+	return c.prepare("prepare", req, key)
+}
+
+func (c *Client) prepare(name string, req *http.Request, key Key) (persist.Record, error) {
+	if neverJournaled(methodOf(req)) {
+		closeBody(req)
+		return persist.Record{}, startError(name, key, ErrConfig, "%s is never journaled", methodOf(req))
+	}
+	op, err := c.snapshot(name, req, keySource{key: key, given: true})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	if err := c.missing(&op.rec); err != nil {
+		return persist.Record{}, &Error{Op: name, Key: key, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
+	}
+	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
+	return op.rec, nil
+}
+
+// missing names the credentials that a record was made with and that nobody is
+// there to give.
+func (c *Client) missing(rec *persist.Record) error {
+	if len(rec.Omitted) == 0 || c.cfg.Authorize != nil {
+		return nil
+	}
+	return fmt.Errorf("it has credentials that no journal keeps (%s); set Config.Authorize", strings.Join(rec.Omitted, ", "))
+}
+
+// Pending yields this account's unfinished operations, oldest first: pending and
+// held.
+func (c *Client) Pending(ctx context.Context) iter.Seq2[persist.Record, error] {
+	return c.journal.List(ctx, persist.Query{
+		Account: c.accountBase, States: []persist.State{persist.Pending, persist.Held},
+	})
+}
+
+// Lookup is what the journal knows of a key of this account. Errors:
+// persist.ErrNotFound; ErrConfig if a scoping header (Stripe-Account) has parted
+// the key into several operations, which only a client of that account tells
+// apart.
+func (c *Client) Lookup(ctx context.Context, key Key) (persist.Record, error) {
+	rec, err := c.journal.Get(ctx, persist.ID{Account: c.accountBase, Key: string(key)})
+	if !errors.Is(err, persist.ErrNotFound) || key == "" {
+		return rec, err
+	}
+	var found []persist.Record
+	for rec, listErr := range c.journal.List(ctx, persist.Query{Account: c.accountBase, Key: string(key)}) {
+		if listErr != nil {
+			return persist.Record{}, listErr
+		}
+		found = append(found, rec)
+	}
+	switch len(found) {
+	case 0:
+		return persist.Record{}, fmt.Errorf("oncehttp: %q: %w", key, err)
+	case 1:
+		return found[0], nil
+	}
+	return persist.Record{}, startError("lookup", key, ErrConfig, "%d scoped accounts have an operation of this key", len(found))
+}
+
+// Settle says what became of an operation in doubt. Absent is final: its answer
+// is an error that matches ErrNoEffect, and the business goes on with
+// Key.Generation. StillUnknown changes nothing.
+//
+// Errors: persist.ErrNotFound; ErrInFlight while it is being driven, here or by
+// another process; ErrSettled and the like where it is final already.
+func (c *Client) Settle(ctx context.Context, key Key, r Resolution) error {
+	if r.Effect == StillUnknown {
+		_, err := c.Lookup(ctx, key)
+		return err
+	}
+	if r.Effect != Happened && r.Effect != Absent {
+		return startError("settle", key, ErrConfig, "unknown effect %q", r.Effect)
+	}
+	return c.close(ctx, "settle", key, func(rec persist.Record) error { return c.resolve(ctx, rec, r) })
+}
+
+// Abandon stops sending an operation, and proves nothing of its effect: the key
+// stays spent. Errors: as Settle.
+func (c *Client) Abandon(ctx context.Context, key Key) error {
+	return c.close(ctx, "abandon", key, func(rec persist.Record) error {
+		rec.State, rec.Why, rec.Finished = persist.Abandoned, "", c.now().Round(0)
+		return c.finishNow(ctx, rec)
+	})
+}
+
+// resolve records a resolution, durably.
+func (c *Client) resolve(ctx context.Context, rec persist.Record, r Resolution) error {
+	now := c.now().Round(0)
+	rec.State, rec.Why, rec.Effect, rec.Finished = persist.Settled, "", r.Effect, now
+	rec.LeaseOwner = ""
+	if r.Answer != nil {
+		rec.Answer = r.Answer
+		if rec.Answer.At.IsZero() {
+			a := *r.Answer
+			a.At = now
+			rec.Answer = &a
+		}
+	}
+	return c.finishNow(ctx, rec)
+}
+
+// finishNow is Finish, durable on return: a person was told that it is done.
+func (c *Client) finishNow(ctx context.Context, rec persist.Record) error {
+	if err := c.journal.Finish(ctx, rec); err != nil {
+		return err
+	}
+	if j, ok := c.journal.(persist.Flusher); ok {
+		return j.Flush(ctx)
+	}
+	return nil
+}
+
+// close ends an unfinished operation that nobody drives. It holds the operation's
+// place in the flight table meanwhile.
+func (c *Client) close(ctx context.Context, name string, key Key, end func(persist.Record) error) error {
+	rec, err := c.Lookup(ctx, key)
+	if err != nil {
+		return err
+	}
+	w := c.flights.enter(ctx, &rec, func(*persist.Record) bool { return false })
+	if w == nil {
+		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
+	}
+	var result error
+	w.f.fly(func(f *flight) landing {
+		d := &drive{c: c, f: f}
+		if d.rec, result = c.journal.Get(ctx, rec.ID); result != nil {
+			return landing{err: result}
+		}
+		result = d.end(name, end)
+		return landing{err: result}
+	})
+	return result
+}
+
+func (d *drive) end(name string, end func(persist.Record) error) error {
+	switch {
+	case d.rec.State == persist.Settled:
+		return d.refuse(name, nil, ErrOutcomeUnknown, ErrSettled).err
+	case d.rec.State == persist.Abandoned:
+		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAbandoned).err
+	case d.rec.State.Final():
+		return d.refuse(name, fmt.Errorf("it is %v", d.rec.State), ErrOutcomeUnknown).err
+	case d.rec.Leased(d.c.owner, d.c.now()):
+		return d.refuse(name, errors.New("another process has it"), ErrOutcomeUnknown, ErrInFlight).err
+	}
+	if err := end(d.rec); err != nil {
+		return &Error{Op: name, Key: Key(d.rec.Key), State: d.rec.State, Cause: err, is: []error{ErrOutcomeUnknown}}
+	}
+	return nil
+}
+
+// Sweep drops answers past Config.KeepAnswer and keys past Config.KeepKey, of
+// every account in the journal, and returns how many records it changed. Run
+// does so hourly.
+func (c *Client) Sweep(ctx context.Context) (int, error) {
+	total := 0
+	for {
+		n, err := c.journal.Sweep(ctx, persist.Limits{Now: c.now(), KeepAnswer: c.cfg.KeepAnswer, KeepKey: c.cfg.KeepKey})
+		total += n
+		if err != nil || n == 0 {
+			return total, err
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// begin is the record as Do begins it: about to be sent.
+func (c *Client) begin(op *operation) persist.Record {
+	rec := op.rec
+	now := c.now().Round(0)
+	rec.MaybeSent, rec.FirstSent = true, now
+	if c.leases {
+		rec.LeaseOwner, rec.LeaseUntil = c.owner, now.Add(c.leaseTime())
+	}
+	return rec
+}
+
+// leaseTime outlasts a drive, so that no lease needs renewing.
+func (c *Client) leaseTime() time.Duration {
+	return c.cfg.Retry.MaxElapsed + 2*c.cfg.Retry.AttemptTimeout
+}
+
+// standing decides what a record that was there before means for this request:
+// over with a landing, or the drive goes on from where it stood.
+func (d *drive) standing(name string, op *operation) (landing, bool) {
+	rec := &d.rec
+	if !op.sameRequest(rec) {
+		return d.refuse(name, nil, doubt(rec), ErrKeyReused), true
+	}
+	switch rec.State {
+	case persist.Confirmed:
+		return d.confirmed(name)
+	case persist.Refused:
+		return d.refuse(name, nil, ErrNoEffect, ErrKeyReused), true
+	case persist.Abandoned:
+		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAbandoned), true
+	case persist.Settled:
+		return d.settled(name), true
+	case persist.Held:
+		if rec.Why != persist.WhyCaller {
+			return d.refuse(name, fmt.Errorf("held: %s", rec.Why), ErrOutcomeUnknown, ErrHeld), true
+		}
+	}
+	return d.takeUp(name)
+}
+
+// doubt is how an operation stands that another request's bytes collide with.
+func doubt(rec *persist.Record) error {
+	if !rec.State.Final() || rec.State == persist.Abandoned {
+		return ErrOutcomeUnknown
+	}
+	return ErrNoEffect
+}
+
+// refuse is a landing without a send: what stands is left as it stands.
+func (d *drive) refuse(name string, cause error, is ...error) landing {
+	e := &Error{
+		Op: name, Key: Key(d.rec.Key), State: d.rec.State, NextAttempt: d.rec.NextAttempt,
+		Cause: cause, Answer: d.rec.Answer, is: is,
+	}
+	switch {
+	case d.rec.State == persist.Refused:
+		e.Outcome = Conflict
+	case is[0] == ErrNoEffect:
+		e.Outcome = NotSent
+	}
+	return landing{err: e}
+}
+
+// confirmed answers from the journal. Where the answer was too large to keep,
+// the server is asked again while it still knows the key.
+func (d *drive) confirmed(name string) (landing, bool) {
+	a := d.rec.Answer
+	switch {
+	case a == nil:
+		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAnswerGone), true
+	case !a.BodyDropped:
+		return d.fromJournal(Confirmed), true
+	}
+	d.prof = d.c.cfg.profileOf(&d.rec)
+	if d.prof == nil || d.c.cfg.window(d.rec.FirstSent, d.c.now(), d.rec.Window) != windowOpen || !intact(&d.rec) {
+		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAnswerGone), true
+	}
+	d.reask, d.unknown = true, true
+	return landing{}, false
+}
+
+func (d *drive) settled(name string) landing {
+	switch {
+	case d.rec.Effect == persist.EffectAbsent:
+		return d.refuse(name, nil, ErrNoEffect, ErrSettled)
+	case d.rec.Answer != nil && d.rec.Answer.Status != 0:
+		return d.fromJournal(Confirmed)
+	}
+	return d.refuse(name, nil, ErrOutcomeUnknown, ErrSettled, ErrAnswerGone)
+}
+
+func (d *drive) fromJournal(o Outcome) landing {
+	a := d.rec.Answer
+	result := d.result(o, FromJournal)
+	result.AlreadyDone = a.AlreadyDone
+	return landing{answer: &landed{status: a.Status, header: a.Header, body: a.Body, result: result}}
+}
+
+func (d *drive) result(o Outcome, s Source) Result {
+	return Result{
+		Key: Key(d.rec.Key), Outcome: o, Source: s,
+		Attempts: d.rec.Attempts + d.attempts, Sends: d.rec.Sends + d.sends, FirstSent: d.rec.FirstSent,
+	}
+}
+
+// takeUp goes on with an unfinished record, by the profile that it recorded, and
+// marks it, durably, before its first send.
+func (d *drive) takeUp(name string) (landing, bool) {
+	rec, now := &d.rec, d.c.now().Round(0)
+	d.prof = d.c.cfg.profileOf(rec)
+	d.unknown = rec.MaybeSent
+	d.f.table.mark(d.f, rec.MaybeSent)
+	switch {
+	case d.prof == nil:
+		cause := fmt.Errorf("profile %q version %q, under which it was begun, is not known to this client", rec.Profile, rec.ProfileVersion)
+		return d.refuse(name, cause, ErrOutcomeUnknown, ErrConfig), true
+	case !intact(rec):
+		return d.refuse(name, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt), ErrOutcomeUnknown), true
+	case rec.Leased(d.c.owner, now):
+		return d.refuse(name, errors.New("another process has it"), ErrOutcomeUnknown, ErrInFlight), true
+	case !rec.MaybeSent && !rec.SendBefore.IsZero() && now.After(rec.SendBefore):
+		d.reading = reading{outcome: Expired, hold: persist.WhyExpired, why: ErrKeyExpired}
+		d.stop = errors.New("it was never sent within EnqueueMaxAge")
+		return d.settle(name), true
+	}
+	next := *rec
+	next.State, next.Why = persist.Pending, ""
+	if !next.MaybeSent {
+		next.MaybeSent, next.FirstSent = true, now
+	}
+	if d.c.leases {
+		next.LeaseOwner, next.LeaseUntil = d.c.owner, now.Add(d.c.leaseTime())
+	}
+	if !next.FirstSent.Equal(rec.FirstSent) || next.State != rec.State || d.c.leases {
+		updated, err := d.c.journal.Update(d.f.ctx, next)
+		if err != nil {
+			return landing{err: journalError(name, Key(rec.Key), err, true)}, true
+		}
+		d.rec = updated
+	}
+	return landing{}, false
+}
+
+// settle records what a drive came to, and lands.
+func (d *drive) settle(name string) landing {
+	switch r := &d.reading; {
+	case d.reask:
+		return d.askedAgain(name)
+	case r.outcome == Confirmed:
+		return d.confirm()
+	case r.outcome == Conflict && r.hold == "":
+		return d.conflict(name)
+	case (r.outcome == NotSent || r.outcome == Refused) && !d.unknown:
+		return d.withdraw(name)
+	}
+	return d.keep(name)
+}
+
+// askedAgain lands a second answer to a confirmed operation. Nothing that it
+// says changes the record.
+func (d *drive) askedAgain(name string) landing {
+	if d.reading.outcome == Confirmed {
+		return landing{answer: d.landed()}
+	}
+	drain(d.last.rest)
+	land := d.fail(name, ErrOutcomeUnknown, ErrAnswerGone)
+	land.answer = nil
+	return land
+}
+
+// landed is the last answer, for the waiters.
+func (d *drive) landed() *landed {
+	source := FromServer
+	if d.reading.replayed {
+		source = FromServerReplay
+	}
+	result := d.result(d.reading.outcome, source)
+	result.AlreadyDone = d.reading.done
+	a := d.last.answer
+	return &landed{
+		head: d.last.resp, status: a.status, header: a.header, body: a.body, partial: !a.whole, rest: d.last.rest, result: result,
+	}
+}
+
+// kept is the last answer as it is recorded and reported; nil if there is none.
+func (d *drive) kept() *persist.Answer {
+	a := d.last.answer
+	if a == nil {
+		return nil
+	}
+	kept := &persist.Answer{
+		Status: a.status, Header: d.c.cfg.keptHeader(a.header), Body: a.body,
+		Replayed: d.reading.replayed, AlreadyDone: d.reading.done, At: d.c.now().Round(0),
+	}
+	if !a.whole {
+		kept.Body, kept.BodyDropped = nil, true
+	}
+	return kept
+}
+
+// counted is the record with this drive's attempts, and without a lease.
+func (d *drive) counted() persist.Record {
+	rec := d.rec
+	rec.Attempts += d.attempts
+	rec.Sends += d.sends
+	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	rec.NextAttempt = time.Time{}
+	return rec
+}
+
+// confirm records the answer. If that fails the answer is returned all the same:
+// the record stays pending, and the same key finds the answer again.
+func (d *drive) confirm() landing {
+	d.finish(persist.Confirmed)
+	return landing{answer: d.landed()}
+}
+
+// conflict: the server keeps another request under this key, and nothing of this
+// one was ever in doubt.
+func (d *drive) conflict(name string) landing {
+	d.finish(persist.Refused)
+	return d.fail(name, ErrNoEffect, ErrKeyReused)
+}
+
+func (d *drive) finish(state persist.State) {
+	rec := d.counted()
+	rec.State, rec.Why = state, ""
+	rec.Answer, rec.Finished = d.kept(), d.c.now().Round(0)
+	ctx := context.WithoutCancel(d.f.ctx)
+	err := d.c.journal.Finish(ctx, rec)
+	if err == nil && rec.Finished.Sub(rec.FirstSent) > rec.Window-rec.Window/10 {
+		// Lost in a crash, this answer could not be asked for again.
+		if j, ok := d.c.journal.(persist.Flusher); ok {
+			err = j.Flush(ctx)
+		}
+	}
+	if err != nil {
+		if errors.Is(err, persist.ErrStale) {
+			if standing, getErr := d.c.journal.Get(ctx, rec.ID); getErr == nil {
+				err = fmt.Errorf("%w: it stands as %v", err, standing.State)
+			}
+		}
+		d.c.log(ctx, slog.LevelError, "the outcome could not be recorded", rec.Key, err)
+	}
+}
+
+// withdraw takes back an operation that provably had no effect: one that this
+// call began is forgotten, another stays pending, as never sent.
+func (d *drive) withdraw(name string) landing {
+	why := ErrRefused
+	if d.reading.outcome == NotSent {
+		why = ErrNotSent
+	}
+	ctx := context.WithoutCancel(d.f.ctx)
+	if d.created {
+		if err := d.c.journal.Forget(ctx, d.rec); err != nil {
+			d.c.log(ctx, slog.LevelError, "an operation without effect could not be forgotten", d.rec.Key, err)
+			d.stop = err
+			return d.fail(name, ErrOutcomeUnknown, why)
+		}
+		return d.fail(name, ErrNoEffect, why)
+	}
+	rec := d.counted()
+	rec.MaybeSent, rec.FirstSent = false, time.Time{}
+	rec.NextAttempt = d.notBefore()
+	d.update(ctx, rec)
+	return d.fail(name, ErrOutcomeUnknown, why)
+}
+
+// keep leaves an operation in doubt: pending, or held where another send cannot
+// help or might hurt.
+func (d *drive) keep(name string) landing {
+	rec, is := d.counted(), []error{ErrOutcomeUnknown}
+	rec.State, rec.Why = persist.Pending, ""
+	hold := d.reading.hold
+	if hold == "" && d.plain {
+		hold = persist.WhyCaller
+	}
+	if hold != "" {
+		rec.State, rec.Why = persist.Held, hold
+		is = append(is, ErrHeld)
+	} else {
+		rec.NextAttempt = d.notBefore()
+	}
+	if why := d.reading.why; why != nil {
+		is = append(is, why)
+	}
+	d.update(context.WithoutCancel(d.f.ctx), rec)
+	return d.fail(name, is...)
+}
+
+func (d *drive) update(ctx context.Context, rec persist.Record) {
+	updated, err := d.c.journal.Update(ctx, rec)
+	if err != nil {
+		d.c.log(ctx, slog.LevelError, "the state could not be recorded", rec.Key, err)
+		return
+	}
+	d.rec = updated
+	d.rec.Attempts, d.rec.Sends = d.rec.Attempts-d.attempts, d.rec.Sends-d.sends
+}
+
+// notBefore is when Resume may go on: as the drive was told, or after the
+// longest delay where knocking at once would not help.
+func (d *drive) notBefore() time.Time {
+	if !d.next.IsZero() {
+		return d.next.Round(0)
+	}
+	return d.c.now().Round(0).Add(d.c.cfg.Retry.MaxDelay)
+}
+
+// fail is a landing with an error, and with the answer for plain-HTTP callers.
+func (d *drive) fail(name string, is ...error) landing {
+	e := &Error{
+		Op: name, Key: Key(d.rec.Key), Outcome: d.reading.outcome, State: d.rec.State,
+		Attempts: d.attempts, Sends: d.sends, Cause: d.stop, Last: d.last.err, Answer: d.kept(), is: is,
+	}
+	if d.reading.hold == "" && is[0] == ErrOutcomeUnknown {
+		e.NextAttempt = d.rec.NextAttempt
+	}
+	land := landing{err: e}
+	if d.plain && d.last.answer != nil {
+		land.answer = d.landed()
+	} else {
+		drain(d.last.rest)
+	}
+	return land
+}
+
+// journalError is what a journal that failed means for the caller. stands: the
+// record stood before. A commit in doubt may have left a record that a later
+// Resume sends, so it is never "no effect".
+func journalError(name string, key Key, err error, stands bool) *Error {
+	e := &Error{Op: name, Key: key, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrNotSent}}
+	if stands || errors.Is(err, persist.ErrUncertain) {
+		e.Outcome, e.is = Unknown, []error{ErrOutcomeUnknown}
+	}
+	return e
+}

@@ -1,0 +1,305 @@
+package oncehttp
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// operation is a caller's request, read once: the record that it would begin,
+// the profile that it goes by, and the credentials that no journal sees.
+type operation struct {
+	rec     persist.Record
+	prof    *profile.Profile
+	secrets http.Header
+	user    *url.Userinfo
+}
+
+// snapshot reads the caller's request into an operation. It never changes the
+// request; the body is read once, whole, and closed in every case.
+func (c *Client) snapshot(name string, req *http.Request, given keySource) (*operation, error) {
+	if req.Body != nil {
+		defer req.Body.Close()
+	}
+	if err := checkRequest(name, req); err != nil {
+		return nil, err
+	}
+	body, err := readBody(req, c.cfg.MaxRequestBytes)
+	if err != nil {
+		return nil, &Error{Op: name, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, bodyTrouble(err)}}
+	}
+	p := c.cfg.profileFor(req.URL)
+	key, err := c.findKey(req, p, body, given)
+	if err != nil {
+		return nil, &Error{Op: name, Key: key.key, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrKeyInvalid}}
+	}
+	return c.newOperation(req, p, key, body), nil
+}
+
+// checkRequest refuses what cannot be recorded and sent again.
+func checkRequest(name string, req *http.Request) error {
+	u := req.URL
+	switch {
+	case u == nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.Opaque != "":
+		return startError(name, "", ErrConfig, "want an absolute http or https URL")
+	case req.Method == http.MethodConnect:
+		return startError(name, "", ErrConfig, "CONNECT cannot be journaled")
+	case len(req.Trailer) > 0:
+		return startError(name, "", ErrConfig, "a request with trailers cannot be journaled")
+	case req.Header.Get("Upgrade") != "":
+		return startError(name, "", ErrConfig, "a protocol upgrade cannot be journaled")
+	}
+	return nil
+}
+
+var errTooLarge = errors.New("body is larger than MaxRequestBytes")
+
+func bodyTrouble(err error) error {
+	if errors.Is(err, errTooLarge) {
+		return ErrBodyTooLarge
+	}
+	return ErrConfig
+}
+
+// readBody copies the body once. One that says that it is over the limit is
+// refused before a byte of it is read, another as soon as it shows.
+func readBody(req *http.Request, limit int64) ([]byte, error) {
+	switch {
+	case req.Body == nil || req.Body == http.NoBody:
+		return nil, nil
+	case req.ContentLength > limit:
+		return nil, fmt.Errorf("%w: %d bytes, limit %d", errTooLarge, req.ContentLength, limit)
+	case req.ContentLength <= 0: // a non-nil body of length 0 is one of unknown length
+		return readUnsized(req.Body, limit)
+	}
+	body := make([]byte, req.ContentLength)
+	if n, err := io.ReadFull(req.Body, body); err != nil {
+		return nil, fmt.Errorf("reading the body: %d of %d bytes: %w", n, len(body), err)
+	}
+	var more [1]byte
+	if n, _ := req.Body.Read(more[:]); n > 0 {
+		return nil, fmt.Errorf("body is longer than its Content-Length of %d", len(body))
+	}
+	return body, nil
+}
+
+// readUnsized collects chunks and joins them once, so that the peak is twice the
+// body and not the three times of a buffer that doubles.
+func readUnsized(r io.Reader, limit int64) ([]byte, error) {
+	var chunks [][]byte
+	var total int64
+	for size := 4 << 10; ; size = min(2*size, 1<<20) {
+		chunk := make([]byte, min(int64(size), limit+1-total))
+		n, err := io.ReadFull(r, chunk)
+		total += int64(n)
+		if total > limit {
+			return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
+		}
+		chunks = append(chunks, chunk[:n])
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the body: %w", err)
+		}
+	}
+	if len(chunks) == 1 {
+		return chunks[0], nil
+	}
+	return slices.Concat(chunks...), nil
+}
+
+// newOperation puts together the record that stands for a request.
+func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKey, body []byte) *operation {
+	keep, secrets, omitted := c.cfg.splitHeader(req.Header, p.Carrier.Name)
+	if p.Carrier.Place == profile.Header {
+		deleteFold(keep, p.Carrier.Name)
+	}
+	if req.Host != "" && !strings.EqualFold(req.Host, req.URL.Host) {
+		keep["Host"] = []string{req.Host}
+	}
+	if req.URL.User != nil {
+		omitted = append(omitted, userinfo)
+	}
+	method := req.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	op := &operation{prof: p, secrets: secrets, user: req.URL.User}
+	op.rec = persist.Record{
+		ID:             persist.ID{Account: c.account(req.Header, p), Key: string(key.key)},
+		Generated:      key.generated,
+		Origin:         originOf(req.URL),
+		Method:         method,
+		Target:         req.URL.RequestURI(),
+		Header:         keep,
+		Body:           body,
+		Omitted:        omitted,
+		Carrier:        string(p.Carrier.Place),
+		CarrierName:    p.Carrier.Name,
+		WireKey:        key.wire,
+		Profile:        p.Name,
+		ProfileVersion: p.Version,
+		Window:         p.Window.Floor,
+		Recipe:         recipeOf(p),
+		Created:        c.now().Round(0),
+	}
+	op.rec.Fingerprint = fingerprint(op.rec.Recipe, &op.rec)
+	return op
+}
+
+// account is the client's account, joined by the headers that the profile says
+// select whose keys these are.
+func (c *Client) account(h http.Header, p *profile.Profile) string {
+	if len(p.Scoping) == 0 {
+		return c.accountBase
+	}
+	var scopes [][2]string
+	for _, name := range p.Scoping {
+		if v := h.Get(name); v != "" {
+			scopes = append(scopes, [2]string{name, v})
+		}
+	}
+	return persist.Account(c.cfg.Account, scopes...)
+}
+
+func deleteFold(h http.Header, name string) {
+	for n := range h {
+		if strings.EqualFold(n, name) {
+			delete(h, n)
+		}
+	}
+}
+
+// originOf is scheme, host and port, normalised so that a changed base URL shows
+// and another spelling of the same one does not.
+func originOf(u *url.URL) string {
+	scheme := strings.ToLower(u.Scheme)
+	port := u.Port()
+	if port == "" {
+		port = defaultPort(scheme)
+	}
+	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// urlOf is the URL that a record is sent to, spelled without a default port, as
+// the Host header shows it to the server.
+func urlOf(rec *persist.Record) (*url.URL, error) {
+	u, err := url.Parse(rec.Origin + rec.Target)
+	if err != nil {
+		return nil, err
+	}
+	if u.Port() == defaultPort(u.Scheme) {
+		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
+	}
+	return u, nil
+}
+
+// The recipe names a version, then the headers that take part.
+const recipeV1 = "v1"
+
+func recipeOf(p *profile.Profile) string {
+	if len(p.Fingerprint) == 0 {
+		return recipeV1 + " Content-Type"
+	}
+	return recipeV1 + " Content-Type " + strings.Join(p.Fingerprint, " ")
+}
+
+// fingerprint is the SHA-256 of what a key names, by the recipe: origin, method,
+// path and query, Host where it is not the origin's, the recipe's headers and
+// the body, each with its length before it, so that no two lists hash alike. It
+// is nil for a recipe that this version does not know.
+func fingerprint(recipe string, rec *persist.Record) []byte {
+	version, names, _ := strings.Cut(recipe, " ")
+	if version != recipeV1 {
+		return nil
+	}
+	buf := make([]byte, 0, 512)
+	add := func(s string) {
+		buf = binary.AppendUvarint(buf, uint64(len(s)))
+		buf = append(buf, s...)
+	}
+	for _, s := range []string{recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")} {
+		add(s)
+	}
+	for name := range strings.SplitSeq(names, " ") {
+		add(strings.Join(rec.Header.Values(name), ","))
+	}
+	h := sha256.New()
+	h.Write(buf)
+	h.Write(rec.Body)
+	return h.Sum(make([]byte, 0, sha256.Size))
+}
+
+// sameRequest reports whether op is the request that a standing record names, by
+// the record's own recipe.
+func (op *operation) sameRequest(standing *persist.Record) bool {
+	fp := op.rec.Fingerprint
+	if standing.Recipe != op.rec.Recipe {
+		fp = fingerprint(standing.Recipe, &op.rec)
+	}
+	return fp != nil && bytes.Equal(fp, standing.Fingerprint)
+}
+
+// intact reports whether a record that was read back is still what was hashed.
+func intact(rec *persist.Record) bool {
+	return rec.Swept || bytes.Equal(fingerprint(rec.Recipe, rec), rec.Fingerprint)
+}
+
+// newRequest is the request of one send: the recorded method, target, headers
+// and bytes, joined by credentials. It has no GetBody, so that net/http cannot
+// send it again by itself.
+func newRequest(rec *persist.Record, u *url.URL, secrets http.Header, body io.ReadCloser) *http.Request {
+	h := make(http.Header, len(rec.Header)+len(secrets)+2)
+	for name, values := range rec.Header {
+		h[name] = values
+	}
+	for name, values := range secrets {
+		h[name] = values
+	}
+	req := &http.Request{
+		Method: rec.Method, URL: u, Host: u.Host, Header: h,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if host := rec.Header["Host"]; len(host) > 0 {
+		req.Host = host[0]
+		delete(h, "Host")
+	}
+	if len(rec.Body) > 0 {
+		req.Body, req.ContentLength = body, int64(len(rec.Body))
+	}
+	if rec.Carrier == string(profile.Header) {
+		h[carrierSpelling(rec)] = []string{rec.WireKey}
+	}
+	return req
+}
+
+// carrierSpelling is how the key's header stands in the header map. net/http
+// takes Idempotency-Key and X-Idempotency-Key for a leave to send again on a dead
+// connection. Without a body, where leaving out GetBody does not stop it, a
+// spelling that it does not look for does; on the wire case does not matter (RFC
+// 9110 section 5.1).
+func carrierSpelling(rec *persist.Record) string {
+	if len(rec.Body) == 0 {
+		return strings.ToLower(rec.CarrierName)
+	}
+	return http.CanonicalHeaderKey(rec.CarrierName)
+}

@@ -1,0 +1,332 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// errPassEnded cuts the waits of a Resume that was broken off.
+var errPassEnded = errors.New("the resume was broken off")
+
+// Resume makes one pass over the operations of this account that were due when
+// it started, ResumeWorkers at a time, and yields each with what came of it. An
+// operation that another call drives meanwhile is left to that call.
+//
+// A *Error is one operation's, and the pass goes on; any other error ends it.
+// After a break nothing more is started; Resume waits, for the attempt timeout
+// at most, for the attempts on the wire and records what they learn. When ctx
+// ends the attempts on the wire are cut off.
+//
+// Operations whose credentials were left out of the journal need
+// Config.Authorize; without it each yields an error, and stays pending. Held
+// operations are asked of Config.Reconcile, and otherwise left alone.
+func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		p := c.newPass(ctx)
+		defer p.end()
+		for r := range p.results {
+			if !yield(r.result, r.err) {
+				return
+			}
+		}
+	}
+}
+
+// Run resumes now, after each Enqueue, and whenever something falls due, until
+// ctx ends; then it lets the attempts on the wire come to their end, as Resume
+// does after a break, and returns nil. It also sweeps, hourly. Config.Observe and
+// the logger learn of each operation. Any other error is the journal's.
+func (c *Client) Run(ctx context.Context) error {
+	swept := time.Time{}
+	for {
+		if now := c.now(); now.Sub(swept) >= time.Hour {
+			swept = now
+			if _, err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
+				c.log(ctx, slog.LevelError, "sweep failed", "", err)
+			}
+		}
+		if err := c.runOnce(ctx); err != nil {
+			return err
+		}
+		due, err := c.nextDue(ctx)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.draining.Done():
+			return startError("run", "", ErrClosed, "")
+		case <-c.enqueued:
+		case <-time.After(due):
+		}
+	}
+}
+
+// runOnce is one pass of Run. Only the pass ends with ctx, not its attempts.
+func (c *Client) runOnce(ctx context.Context) error {
+	p := c.newPass(context.WithoutCancel(ctx))
+	defer p.end()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r, more := <-p.results:
+			var e *Error
+			switch {
+			case !more:
+				return nil
+			case errors.As(r.err, &e):
+				c.log(ctx, slog.LevelWarn, "resume", string(e.Key), r.err)
+			case r.err != nil:
+				return r.err
+			}
+		}
+	}
+}
+
+// The least and the longest pause between two passes of Run.
+const (
+	pauseMin = 100 * time.Millisecond
+	pauseMax = time.Minute
+)
+
+// nextDue is how long it is until a pending operation falls due. One that is due
+// already was just tried in vain, so that it waits for the longest pause.
+func (c *Client) nextDue(ctx context.Context) (time.Duration, error) {
+	due := pauseMax
+	now := c.now()
+	for rec, err := range c.journal.List(ctx, persist.Query{Account: c.accountBase, States: []persist.State{persist.Pending}}) {
+		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
+			return due, err
+		}
+		if wait := rec.NextAttempt.Sub(now); err == nil && wait > 0 {
+			due = min(due, wait)
+		}
+	}
+	return max(due, pauseMin), nil
+}
+
+// pass is one Resume under way.
+type pass struct {
+	c        *Client
+	ctx      context.Context // cut: ends the attempts on the wire
+	draining context.Context // ends the waits and the listing
+	drain    context.CancelCauseFunc
+	query    persist.Query
+	jobs     chan persist.Record
+	results  chan resumed
+	workers  sync.WaitGroup
+}
+
+// resumed is what a pass yields.
+type resumed struct {
+	result Result
+	err    error
+}
+
+func (c *Client) newPass(ctx context.Context) *pass {
+	p := &pass{c: c, ctx: ctx, jobs: make(chan persist.Record), results: make(chan resumed)}
+	p.draining, p.drain = context.WithCancelCause(ctx)
+	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
+	p.query = persist.Query{Account: c.accountBase, States: []persist.State{persist.Pending}, DueBy: c.now()}
+	if c.cfg.Reconcile != nil {
+		p.query.States = append(p.query.States, persist.Held)
+	}
+	for range c.cfg.ResumeWorkers {
+		p.workers.Go(p.work)
+	}
+	p.workers.Go(p.feed)
+	go func() {
+		p.workers.Wait()
+		stop()
+		close(p.results)
+	}()
+	return p
+}
+
+// end breaks the pass off, if it is not over, and waits for its workers.
+func (p *pass) end() {
+	p.drain(errPassEnded)
+	for range p.results {
+		continue
+	}
+}
+
+// yield hands one result out, unless nobody takes it any more.
+func (p *pass) yield(r Result, err error) {
+	select {
+	case p.results <- resumed{r, err}:
+	case <-p.draining.Done():
+	}
+}
+
+// feed lists what is due, or claims it where other processes share the journal.
+func (p *pass) feed() {
+	defer close(p.jobs)
+	claimer, shared := p.c.journal.(persist.Claimer)
+	if shared {
+		p.claim(claimer)
+	}
+	query := p.query
+	if shared { // what is pending was claimed; held records have no lease
+		query.States = query.States[1:]
+		if len(query.States) == 0 {
+			return
+		}
+	}
+	for rec, err := range p.c.journal.List(p.draining, query) {
+		if err != nil {
+			p.failed(err)
+			continue
+		}
+		if !p.hand(rec) {
+			return
+		}
+	}
+}
+
+// claim takes leases in batches of twice the workers.
+func (p *pass) claim(j persist.Claimer) {
+	query := p.query
+	query.States = []persist.State{persist.Pending}
+	for p.draining.Err() == nil {
+		now := p.c.now().Round(0)
+		batch, err := j.Claim(p.draining, query, p.c.owner, now, now.Add(p.c.leaseTime()), 2*p.c.cfg.ResumeWorkers)
+		if err != nil {
+			p.failed(err)
+			return
+		}
+		for _, rec := range batch {
+			query.After = max(query.After, rec.Seq)
+			if !p.hand(rec) {
+				return
+			}
+		}
+		if len(batch) == 0 {
+			return
+		}
+	}
+}
+
+// failed yields the journal's error. One damaged record does not end the pass.
+func (p *pass) failed(err error) {
+	if p.draining.Err() != nil && p.ctx.Err() == nil {
+		return
+	}
+	if errors.Is(err, persist.ErrCorrupt) {
+		err = &Error{Op: "resume", Cause: err, is: []error{ErrOutcomeUnknown}}
+	}
+	select {
+	case p.results <- resumed{err: err}:
+	case <-p.c.draining.Done():
+	}
+}
+
+func (p *pass) hand(rec persist.Record) bool {
+	select {
+	case p.jobs <- rec:
+		return true
+	case <-p.draining.Done():
+		return false
+	}
+}
+
+func (p *pass) work() {
+	for rec := range p.jobs {
+		if r, err, over := p.resume(rec); over {
+			p.yield(r, err)
+		}
+	}
+}
+
+// resume drives one record. over is false if it was left to somebody else.
+func (p *pass) resume(rec persist.Record) (r Result, err error, over bool) {
+	w := p.c.flights.enter(p.ctx, &rec, func(*persist.Record) bool { return false })
+	if w == nil || !p.c.takeOff() {
+		return Result{}, nil, false
+	}
+	defer p.c.flying.Done()
+	defer context.AfterFunc(p.ctx, func() {
+		if w.leave() {
+			w.f.cancel(context.Cause(p.ctx))
+		}
+	})()
+	w.f.fly(func(f *flight) landing {
+		land, took := p.fly(f, rec)
+		over = took
+		return land
+	})
+	if w.f.panicked != nil {
+		panic(w.f.panicked)
+	}
+	land := w.f.land
+	if land.err != nil || land.answer == nil {
+		return Result{Key: Key(rec.Key)}, land.err, over
+	}
+	if rest := w.f.takeRest(); rest != nil {
+		_ = rest.Close()
+	}
+	land.answer.result.Answer = &persist.Answer{
+		Status: land.answer.status, Header: p.c.cfg.keptHeader(land.answer.header), Body: land.answer.body,
+		BodyDropped: land.answer.partial, AlreadyDone: land.answer.result.AlreadyDone,
+		Replayed: land.answer.result.Source == FromServerReplay,
+	}
+	return land.answer.result, nil, over
+}
+
+// fly is one recovered operation in the air. The record is read again, as it may
+// have moved on since it was listed.
+func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
+	const name = "resume"
+	rec, err := p.c.journal.Get(f.ctx, listed.ID)
+	if errors.Is(err, persist.ErrNotFound) || (err == nil && (rec.State.Final() || rec.NextAttempt.After(p.query.DueBy))) {
+		return landing{}, false
+	}
+	if err != nil {
+		return landing{err: journalError(name, Key(listed.Key), err, true)}, true
+	}
+	d := &drive{c: p.c, f: f, rec: rec}
+	if rec.State == persist.Held {
+		return d.reconcile(name)
+	}
+	if err := p.c.missing(&rec); err != nil {
+		return d.refuse(name, err, ErrOutcomeUnknown, ErrConfig), true
+	}
+	if land, over := d.takeUp(name); over {
+		return land, true
+	}
+	return d.fly(name, p.draining), true
+}
+
+// reconcile asks Config.Reconcile of a held operation.
+func (d *drive) reconcile(name string) (landing, bool) {
+	if d.c.cfg.Reconcile == nil || d.rec.Why == persist.WhyCaller {
+		return landing{}, false
+	}
+	res, err := d.c.cfg.Reconcile(d.f.ctx, d.rec.Clone())
+	if err != nil {
+		return d.refuse(name, err, ErrOutcomeUnknown, ErrHeld), true
+	}
+	if res.Effect == StillUnknown {
+		return d.refuse(name, nil, ErrOutcomeUnknown, ErrHeld), true
+	}
+	if err := d.c.resolve(d.f.ctx, d.rec, res); err != nil {
+		return landing{err: journalError(name, Key(d.rec.Key), err, true)}, true
+	}
+	result := d.result(Confirmed, FromJournal)
+	land := landing{answer: &landed{result: result}}
+	if res.Effect == Absent {
+		land.answer.result.Outcome = NotSent
+	}
+	if res.Answer != nil {
+		land.answer.status, land.answer.header, land.answer.body = res.Answer.Status, res.Answer.Header, res.Answer.Body
+	}
+	return land, true
+}

@@ -1,0 +1,148 @@
+package oncehttp
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// schedule is the exponential backoff of one drive, with full jitter: each wait
+// is uniform between zero and a bound that grows from MinDelay to MaxDelay.
+//
+// backoff/v4 draws from [cur*(1-RF), cur*(1+RF)] and applies its jitter after
+// its cap, so half of the bounds with a randomization factor of 1 give the
+// uniform draw; nextDelay clamps it all the same. Elapsed time is bounded by
+// the drive, which alone knows when it began.
+func newSchedule(p *Policy) *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(max(p.MinDelay/2, 1)),
+		backoff.WithMaxInterval(max(p.MaxDelay/2, 1)),
+		backoff.WithMultiplier(1.5),
+		backoff.WithRandomizationFactor(1),
+		backoff.WithMaxElapsedTime(0),
+	)
+}
+
+// clampDelay brings a scheduled wait between the least that the API asks for and
+// the policy's greatest. backoff.Stop (-1) and anything else below zero is zero.
+func clampDelay(d, least, most time.Duration) time.Duration {
+	return max(min(max(d, 0), most), least)
+}
+
+// Why a drive stops although another attempt might help.
+var (
+	errAttemptsSpent = errors.New("attempts are spent")
+	errInFlightSpent = errors.New("answered as still in flight too often")
+	errElapsed       = errors.New("time for attempts is spent")
+	errDeadline      = errors.New("the next wait would overrun the deadline")
+	errRetryAfter    = errors.New("the server asks for a longer wait than Retry.MaxRetryAfter")
+	errWindow        = errors.New("the next wait would overrun the server's retention window")
+	errClockBack     = errors.New("the clock stands before the first send")
+)
+
+// hintMax keeps a hint from running out of the calendar.
+const hintMax = 366 * 24 * time.Hour
+
+// plan is what is known when the next wait is chosen. All of it is data, so that
+// the choice is a pure function.
+type plan struct {
+	policy    *Policy
+	now       time.Time
+	started   time.Time // of the drive
+	deadline  time.Time // of the caller; zero: none
+	windowEnd time.Time // last moment at which a send may start
+	attempts  int
+	inFlight  int // answers "still in flight", this one included
+	scheduled time.Duration
+	hint      time.Duration // Retry-After; zero: none
+}
+
+// next gives the wait before the next attempt, or why there is none. notBefore,
+// if set, is when it is worth going on after a stop.
+func (p *plan) next() (wait time.Duration, notBefore time.Time, stop error) {
+	wait = max(p.scheduled, min(p.hint, hintMax))
+	at := p.now.Add(wait)
+	switch {
+	case p.hint > p.policy.MaxRetryAfter:
+		return 0, at, errRetryAfter
+	case p.attempts >= p.policy.MaxAttempts:
+		return 0, at, errAttemptsSpent
+	case p.inFlight >= p.policy.MaxInFlight && p.inFlight > 0:
+		return 0, at, errInFlightSpent
+	case at.Sub(p.started) > p.policy.MaxElapsed:
+		return 0, at, errElapsed
+	case !p.deadline.IsZero() && !at.Before(p.deadline):
+		return 0, at, errDeadline
+	case !at.Before(p.windowEnd):
+		return 0, at, errWindow
+	}
+	return wait, time.Time{}, nil
+}
+
+// retryHint is the longest wait that an answer's headers ask for; zero if none,
+// or if what they say is past, malformed or negative (RFC 9110 section 10.2.3).
+func retryHint(hints []profile.Hint, h http.Header, now time.Time) time.Duration {
+	var longest time.Duration
+	for _, hint := range hints {
+		value := strings.TrimSpace(h.Get(hint.Header))
+		switch hint.Unit {
+		case profile.Milliseconds:
+			longest = max(longest, wholeNumber(value, time.Millisecond))
+		default:
+			longest = max(longest, wholeNumber(value, time.Second), untilDate(value, now))
+		}
+	}
+	return longest
+}
+
+// wholeNumber reads digits as a number of units. A number too large for a
+// Duration is the largest Duration: it asks for a very long wait, not for none.
+func wholeNumber(s string, unit time.Duration) time.Duration {
+	if s == "" || strings.Trim(s, "0123456789") != "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n > math.MaxInt64/int64(unit) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * unit
+}
+
+// untilDate reads one of the three HTTP dates (RFC 9110 section 5.6.7).
+func untilDate(s string, now time.Time) time.Duration {
+	t, err := http.ParseTime(s)
+	if err != nil {
+		return 0
+	}
+	return max(t.Sub(now), 0)
+}
+
+// windowState is where a moment lies in a key's retention window.
+type windowState uint8
+
+const (
+	windowOpen   windowState = iota
+	windowBefore             // the clock was set back a little: wait until first
+	windowOver               // too late, or the clock cannot be trusted
+)
+
+// window says whether a key first sent at first may be sent at now, by the wall
+// clock: whoever sends next may be another process, or this one after a suspend.
+// So first must carry no monotonic reading.
+func (c *Config) window(first, now time.Time, window time.Duration) windowState {
+	age := now.Round(0).Sub(first)
+	switch {
+	case age < -c.skew(window), age >= window-c.margin(window):
+		return windowOver
+	case age < 0:
+		return windowBefore
+	}
+	return windowOpen
+}

@@ -1,0 +1,130 @@
+package oncehttp
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Transport is the client as an http.RoundTripper, for code that takes one.
+//
+// Its callers see plain HTTP: after the last attempt a 409, 429 or 5xx comes back
+// as the response that it is. After an answer that proves that nothing happened
+// nothing is left pending. After any other failure the operation is held for
+// this caller, who was shown it and may act on it: the same key goes on, Resume
+// leaves it alone, and Client.Lookup tells what is known. An operation whose
+// process died before it answered is resumed.
+//
+// It is not quite what net/http asks of a RoundTripper: it waits and sends again.
+func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
+
+// StandardClient is an *http.Client over Transport, for generated SDKs. It
+// follows no redirects. Switch the SDK's own retries off (stripe-go:
+// MaxNetworkRetries 0): two loops multiply each other's attempts.
+//
+// Set no Timeout on it: it would span all attempts and waits, and cut the last.
+func (c *Client) StandardClient() *http.Client {
+	return &http.Client{
+		Transport:     c.Transport(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+type roundTripper struct{ c *Client }
+
+func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	return t.c.do("round trip", req, keySource{}, true)
+}
+
+// stream sends a request that is no operation: nothing is recorded, and bodies
+// flow. A safe method (RFC 9110 section 9.2.1) is sent again after an error, or
+// a 429, 502, 503 or 504; any other only if nothing of it left, and only if its
+// body can be read again.
+func (c *Client) stream(req *http.Request) (*http.Response, error) {
+	const name = "do"
+	safe := neverJournaled(methodOf(req))
+	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+	policy, p := &c.cfg.Retry, c.cfg.profileFor(req.URL)
+	schedule, started := newSchedule(policy), c.now()
+	deadline, _ := req.Context().Deadline()
+	for attempt := 1; ; attempt++ {
+		resp, unsent, err := c.streamOnce(req, attempt)
+		if err == nil && !(safe && comesAgain(resp.StatusCode)) {
+			return resp, nil
+		}
+		next := plan{
+			policy: policy, now: c.now(), started: started, deadline: deadline, attempts: attempt,
+			windowEnd: started.Add(policy.MaxElapsed + time.Hour), // no key, no window
+			scheduled: clampDelay(schedule.NextBackOff(), 0, policy.MaxDelay),
+		}
+		if resp != nil {
+			next.hint = retryHint(p.RetryAfter, resp.Header, next.now)
+		}
+		wait, _, stop := next.next()
+		if (err != nil && !safe && !unsent) || !rewindable || untrusted(err) || stop != nil || pause(req.Context(), wait) != nil {
+			if err == nil {
+				return resp, nil
+			}
+			return nil, streamError(name, safe, unsent, attempt, err)
+		}
+		if resp != nil {
+			drain(resp.Body)
+		}
+	}
+}
+
+// streamOnce is one attempt; the first gets the request's own body.
+func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response, unsent bool, err error) {
+	s := &sending{}
+	req = req.WithContext(withTrace(req.Context(), s))
+	if attempt > 1 && req.GetBody != nil {
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, true, err
+		}
+	}
+	if !neverJournaled(req.Method) {
+		req.GetBody = nil // so that net/http does not send it again by itself
+	}
+	if c.cfg.Authorize != nil {
+		req.Header = req.Header.Clone()
+		if err := c.cfg.Authorize(req); err != nil {
+			closeBody(req)
+			return nil, true, err
+		}
+	}
+	resp, err = c.cfg.Transport.RoundTrip(req)
+	if err != nil {
+		return nil, s.provedUnsent(), wireError(err)
+	}
+	return resp, false, nil
+}
+
+// comesAgain lists the answers that a safe request is sent again after.
+func comesAgain(status int) bool {
+	return slices.Contains([]int{429, 502, 503, 504}, status)
+}
+
+// streamError: a safe method has no effect whatever became of it.
+func streamError(name string, safe, unsent bool, attempts int, err error) error {
+	e := &Error{Op: name, Attempts: attempts, Last: err, is: []error{ErrOutcomeUnknown}}
+	switch {
+	case unsent:
+		e.Outcome, e.is = NotSent, []error{ErrNoEffect, ErrNotSent}
+	case safe:
+		e.is = []error{ErrNoEffect}
+	}
+	return e
+}
+
+// pause waits, or gives the context's error.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
