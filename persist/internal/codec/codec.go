@@ -1,0 +1,275 @@
+// Package codec turns a record into bytes and back, for the journals of this
+// module.
+//
+// A record is two parts. The intent is what Begin freezes: the identity, the
+// request, how the key travels. The fate is what changes: state, attempts,
+// lease, answer. They are kept apart so that an Update or a Finish never writes
+// the request again, however large it is.
+//
+// A large body can stay outside: the part then holds its length and checksum
+// only. Neither part carries a checksum or a version of its own; the frame that
+// a journal puts around it does.
+package codec
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Outside describes a body that is kept outside its part. The zero value says
+// that the body is inside, or absent.
+type Outside struct {
+	Len int
+	Sum uint32 // Checksum of the body
+}
+
+// Inline, as the limit of AppendIntent and AppendFate, keeps every body inside.
+const Inline = int(^uint(0) >> 1)
+
+// Checksum is the CRC-32C that describes a body kept outside.
+func Checksum(body []byte) uint32 {
+	return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+}
+
+// The flags of an intent.
+const (
+	intentGenerated = 1 << iota
+	intentHeader    // the header map is not nil
+	intentOmitted   // the list is not nil
+	intentInside    // the body is not nil and follows
+	intentOutside   // the body is outside
+	intentSameKey   // the wire key is the key, and is not repeated
+)
+
+// The flags of a fate, beside the state in the low three bits.
+const (
+	fateMaybeSent = 8 << iota
+	fatePlainHTTP
+	fateSwept
+	fateAnswer
+)
+
+const fateState = 7
+
+// The times of a fate that are set.
+const (
+	timeFinished = 1 << iota
+	timeNextAttempt
+	timeFirstSent
+	timeSendBefore
+	timeLeaseUntil
+	timeAnswer
+)
+
+// The flags of an answer.
+const (
+	answerDropped = 1 << iota
+	answerReplayed
+	answerAlreadyDone
+	answerHeader
+	answerInside
+	answerOutside
+)
+
+// fixed bounds what the numbers, flags and times of either part take, and the
+// length prefixes of its single strings.
+const fixed = 256
+
+// IntentSize bounds the size of r's intent with every body up to limit inside,
+// so that one allocation holds it.
+func IntentSize(r *persist.Record, limit int) int {
+	n := fixed + len(r.Account) + len(r.Key) + len(r.Fingerprint) + len(r.Origin) + len(r.Method) + len(r.Target) +
+		len(r.Carrier) + len(r.CarrierName) + len(r.WireKey) + len(r.Profile) + len(r.ProfileVersion) + len(r.Recipe) +
+		headerSize(r.Header)
+	for _, s := range r.Omitted {
+		n += binary.MaxVarintLen32 + len(s)
+	}
+	if len(r.Body) <= limit {
+		n += len(r.Body)
+	}
+	return n
+}
+
+// FateSize bounds the size of r's fate likewise.
+func FateSize(r *persist.Record, limit int) int {
+	n := fixed + len(r.Why) + len(r.Effect) + len(r.LeaseOwner)
+	if a := r.Answer; a != nil {
+		n += headerSize(a.Header)
+		if len(a.Body) <= limit {
+			n += len(a.Body)
+		}
+	}
+	return n
+}
+
+func headerSize(h http.Header) int {
+	n := 0
+	for name, values := range h {
+		n += 2*binary.MaxVarintLen32 + len(name)
+		for _, v := range values {
+			n += binary.MaxVarintLen32 + len(v)
+		}
+	}
+	return n
+}
+
+// AppendIntent appends r's intent to b. A body longer than limit stays outside.
+// What Match, Sweep and an index need comes first, so that PeekIntent reads no
+// further; the body comes last.
+func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
+	flags := byte(0)
+	set := func(f byte, on bool) {
+		if on {
+			flags |= f
+		}
+	}
+	outside := len(r.Body) > limit
+	set(intentGenerated, r.Generated)
+	set(intentHeader, r.Header != nil)
+	set(intentOmitted, r.Omitted != nil)
+	set(intentInside, r.Body != nil && !outside)
+	set(intentOutside, outside)
+	set(intentSameKey, r.WireKey == r.Key)
+	b = append(b, flags)
+	b = appendLength(b, r.Body, outside)
+	b = binary.AppendVarint(b, int64(r.Window))
+	b = appendBytes(b, r.Fingerprint)
+	b = appendString(b, r.Account)
+	b = appendString(b, r.Key)
+	b = appendTime(b, r.Created)
+	for _, s := range [...]string{r.Origin, r.Method, r.Target, r.Carrier, r.CarrierName, r.Profile, r.ProfileVersion, r.Recipe} {
+		b = appendString(b, s)
+	}
+	if flags&intentSameKey == 0 {
+		b = appendString(b, r.WireKey)
+	}
+	if r.Omitted != nil {
+		b = appendStrings(b, r.Omitted)
+	}
+	if r.Header != nil {
+		b = appendHeader(b, r.Header)
+	}
+	if !outside {
+		b = append(b, r.Body...)
+	}
+	return b
+}
+
+// AppendFate appends r's fate to b. An answer's body longer than limit stays
+// outside.
+func AppendFate(b []byte, r *persist.Record, limit int) []byte {
+	flags := byte(r.State) & fateState
+	if r.MaybeSent {
+		flags |= fateMaybeSent
+	}
+	if r.PlainHTTP {
+		flags |= fatePlainHTTP
+	}
+	if r.Swept {
+		flags |= fateSwept
+	}
+	if r.Answer != nil {
+		flags |= fateAnswer
+	}
+	b = append(b, flags)
+	b = binary.AppendUvarint(b, r.Revision)
+	b = appendTimes(b, r)
+	b = appendString(b, string(r.Why))
+	b = appendString(b, string(r.Effect))
+	b = binary.AppendVarint(b, int64(r.Attempts))
+	b = binary.AppendVarint(b, int64(r.Sends))
+	b = appendString(b, r.LeaseOwner)
+	if r.Answer != nil {
+		b = appendAnswer(b, r.Answer, limit)
+	}
+	return b
+}
+
+func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
+	flags := byte(0)
+	set := func(f byte, on bool) {
+		if on {
+			flags |= f
+		}
+	}
+	outside := len(a.Body) > limit
+	set(answerDropped, a.BodyDropped)
+	set(answerReplayed, a.Replayed)
+	set(answerAlreadyDone, a.AlreadyDone)
+	set(answerHeader, a.Header != nil)
+	set(answerInside, a.Body != nil && !outside)
+	set(answerOutside, outside)
+	b = append(b, flags)
+	b = appendLength(b, a.Body, outside)
+	b = binary.AppendVarint(b, int64(a.Status))
+	if a.Header != nil {
+		b = appendHeader(b, a.Header)
+	}
+	if !outside {
+		b = append(b, a.Body...)
+	}
+	return b
+}
+
+// appendTimes writes which times are set, and those.
+func appendTimes(b []byte, r *persist.Record) []byte {
+	times := [...]time.Time{r.Finished, r.NextAttempt, r.FirstSent, r.SendBefore, r.LeaseUntil, {}}
+	if r.Answer != nil {
+		times[5] = r.Answer.At
+	}
+	at := len(b)
+	b = append(b, 0)
+	for i, t := range times {
+		if !t.IsZero() {
+			b[at] |= 1 << i
+			b = appendTime(b, t)
+		}
+	}
+	return b
+}
+
+// appendLength writes the length of a body, and its checksum if it is outside.
+// A body that is absent and one that is empty differ by a flag.
+func appendLength(b, body []byte, outside bool) []byte {
+	b = binary.AppendUvarint(b, uint64(len(body)))
+	if outside {
+		b = binary.LittleEndian.AppendUint32(b, Checksum(body))
+	}
+	return b
+}
+
+// appendTime keeps the instant to the nanosecond, neither zone nor monotonic
+// reading. The zero time is an instant like any other.
+func appendTime(b []byte, t time.Time) []byte {
+	b = binary.AppendVarint(b, t.Unix())
+	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendBytes(b, s []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendStrings(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = appendString(b, s)
+	}
+	return b
+}
+
+func appendHeader(b []byte, h http.Header) []byte {
+	b = binary.AppendUvarint(b, uint64(len(h)))
+	for name, values := range h {
+		b = appendString(b, name)
+		b = appendStrings(b, values)
+	}
+	return b
+}

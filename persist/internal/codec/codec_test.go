@@ -1,0 +1,190 @@
+package codec_test
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// full has every field set, each to something of its own.
+func full() persist.Record {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 890_000_001, time.UTC)
+	return persist.Record{
+		ID: persist.ID{Account: "acct|Stripe-Account=a%20b", Key: "idemp:order:u1:o1"}, Revision: 1 << 40,
+		State: persist.Held, Why: persist.WhyExpired, Generated: true, PlainHTTP: true,
+		Origin: "https://api.example:443", Method: "POST", Target: "/v1/charges?x=1",
+		Header: http.Header{"Content-Type": {"application/json"}, "X-Many": {"a", "", "b"}, "X-None": {}},
+		Body:   []byte("{\"amount\":100}"), Omitted: []string{"Authorization", "userinfo"},
+		Carrier: "header", CarrierName: "Idempotency-Key", WireKey: "\"quoted\"",
+		Profile: "stripe-v1", ProfileVersion: "2026-01-01", Window: 24 * time.Hour,
+		Fingerprint: bytes.Repeat([]byte{7}, 32), Recipe: "1 content-type",
+		Created: at, MaybeSent: true, FirstSent: at.Add(1), NextAttempt: at.Add(2), SendBefore: at.Add(3),
+		Attempts: 4, Sends: 5, LeaseOwner: "worker 1", LeaseUntil: at.Add(6),
+		Answer: &persist.Answer{Status: 409, Header: http.Header{"A": {"b"}}, Body: []byte("answer"),
+			BodyDropped: true, Replayed: true, AlreadyDone: true, At: at.Add(7)},
+		Effect: persist.EffectAbsent, Finished: at.Add(8), Swept: true,
+	}
+}
+
+// bare has nothing set that may be absent.
+func bare() persist.Record {
+	return persist.Record{ID: persist.ID{Key: "k"}, Fingerprint: make([]byte, 32), WireKey: "k"}
+}
+
+func roundTrip(t *testing.T, r persist.Record, limit int) (persist.Record, codec.Outside, codec.Outside) {
+	t.Helper()
+	intent := codec.AppendIntent(nil, &r, limit)
+	if size := codec.IntentSize(&r, limit); len(intent) > size {
+		t.Errorf("intent of %d bytes, IntentSize said at most %d", len(intent), size)
+	}
+	fate := codec.AppendFate(nil, &r, limit)
+	if size := codec.FateSize(&r, limit); len(fate) > size {
+		t.Errorf("fate of %d bytes, FateSize said at most %d", len(fate), size)
+	}
+	var got persist.Record
+	request, err := codec.DecodeIntent(intent, &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := codec.DecodeFate(fate, &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(intent)
+	clear(fate)
+	return got, request, answer
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	empty := bare()
+	empty.Header, empty.Body, empty.Omitted = http.Header{}, []byte{}, []string{}
+	empty.Answer = &persist.Answer{Header: http.Header{}, Body: []byte{}}
+	same := full()
+	same.WireKey = same.Key
+	for name, want := range map[string]persist.Record{"full": full(), "bare": bare(), "empty": empty, "same key": same} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, _, _ := roundTrip(t, want, codec.Inline)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("got  %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// TestEveryField fails when a field is added to the record and not to the codec.
+func TestEveryField(t *testing.T) {
+	t.Parallel()
+	r := full()
+	r.Seq = 1
+	for _, v := range []reflect.Value{reflect.ValueOf(r), reflect.ValueOf(*r.Answer)} {
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Errorf("%s.%s is zero in full(), so that TestRoundTrip proves nothing of it", v.Type(), v.Type().Field(i).Name)
+			}
+		}
+	}
+}
+
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	want := full()
+	got, request, answer := roundTrip(t, want, 5)
+	if got.Body != nil || got.Answer.Body != nil {
+		t.Errorf("bodies %q and %q are inside", got.Body, got.Answer.Body)
+	}
+	if request != (codec.Outside{Len: len(want.Body), Sum: codec.Checksum(want.Body)}) {
+		t.Errorf("request body outside: %+v", request)
+	}
+	if answer != (codec.Outside{Len: 6, Sum: codec.Checksum(want.Answer.Body)}) {
+		t.Errorf("answer body outside: %+v", answer)
+	}
+	if _, request, answer = roundTrip(t, want, len(want.Body)); request.Len != 0 || answer.Len != 0 {
+		t.Errorf("bodies of the limit's size are outside")
+	}
+}
+
+func TestPeek(t *testing.T) {
+	t.Parallel()
+	r := full()
+	intent, fate := codec.AppendIntent(nil, &r, codec.Inline), codec.AppendFate(nil, &r, codec.Inline)
+	i, err := codec.PeekIntent(intent)
+	if err != nil || string(i.Account) != r.Account || string(i.Key) != r.Key || !bytes.Equal(i.Fingerprint, r.Fingerprint) ||
+		!i.Generated || i.Window != r.Window {
+		t.Errorf("PeekIntent: %+v, %v", i, err)
+	}
+	f, err := codec.PeekFate(fate)
+	want := codec.Fate{State: r.State, Revision: r.Revision, Swept: true, Finished: r.Finished, NextAttempt: r.NextAttempt}
+	if err != nil || f != want {
+		t.Errorf("PeekFate: %+v, %v; want %+v", f, err, want)
+	}
+}
+
+// TestPeekAllocates nothing. It counts allocations, so it is not parallel.
+func TestPeekAllocates(t *testing.T) {
+	r := full()
+	intent, fate := codec.AppendIntent(nil, &r, codec.Inline), codec.AppendFate(nil, &r, codec.Inline)
+	if n := testing.AllocsPerRun(10, func() {
+		_, _ = codec.PeekIntent(intent)
+		_, _ = codec.PeekFate(fate)
+	}); n != 0 {
+		t.Errorf("peeking allocates %v times", n)
+	}
+}
+
+func TestCutShort(t *testing.T) {
+	t.Parallel()
+	r := full()
+	for name, part := range map[string]struct {
+		b      []byte
+		decode func([]byte, *persist.Record) (codec.Outside, error)
+	}{
+		"intent": {codec.AppendIntent(nil, &r, codec.Inline), codec.DecodeIntent},
+		"fate":   {codec.AppendFate(nil, &r, codec.Inline), codec.DecodeFate},
+	} {
+		for n := range part.b {
+			if _, err := part.decode(part.b[:n], new(persist.Record)); !errors.Is(err, persist.ErrCorrupt) {
+				t.Fatalf("%s cut to %d of %d bytes: %v", name, n, len(part.b), err)
+			}
+		}
+		_, err := part.decode(append(part.b, 0), new(persist.Record))
+		if !errors.Is(err, persist.ErrCorrupt) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s with a byte too many: %v", name, err)
+		}
+	}
+}
+
+// FuzzDecode: no bytes make a decoder panic, and what it accepts survives
+// another round.
+func FuzzDecode(f *testing.F) {
+	for _, r := range []persist.Record{full(), bare()} {
+		for _, limit := range []int{0, codec.Inline} {
+			f.Add(codec.AppendIntent(nil, &r, limit))
+			f.Add(codec.AppendFate(nil, &r, limit))
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = codec.PeekIntent(b)
+		_, _ = codec.PeekFate(b)
+		var r, again persist.Record
+		if out, err := codec.DecodeIntent(b, &r); err == nil && out.Len == 0 {
+			if _, err := codec.DecodeIntent(codec.AppendIntent(nil, &r, codec.Inline), &again); err != nil || !reflect.DeepEqual(r, again) {
+				t.Errorf("intent: %+v came back as %+v, %v", r, again, err)
+			}
+		}
+		r, again = persist.Record{}, persist.Record{}
+		if out, err := codec.DecodeFate(b, &r); err == nil && out.Len == 0 {
+			if _, err := codec.DecodeFate(codec.AppendFate(nil, &r, codec.Inline), &again); err != nil || !reflect.DeepEqual(r, again) {
+				t.Errorf("fate: %+v came back as %+v, %v", r, again, err)
+			}
+		}
+	})
+}

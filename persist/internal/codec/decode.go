@@ -1,0 +1,306 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Intent is the head of an intent: what an index needs. Its slices point into
+// the encoded bytes.
+type Intent struct {
+	Account, Key []byte
+	Fingerprint  []byte
+	Generated    bool
+	Window       time.Duration
+}
+
+// Fate is the head of a fate: what a listing or a sweep asks first.
+type Fate struct {
+	State       persist.State
+	Revision    uint64
+	Swept       bool
+	Finished    time.Time
+	NextAttempt time.Time
+}
+
+// PeekIntent reads the head of an intent and allocates nothing.
+// Error: persist.ErrCorrupt.
+func PeekIntent(b []byte) (Intent, error) {
+	d := decoder{b: b}
+	head, _, _ := d.intentHead()
+	return head, d.err("intent")
+}
+
+// PeekFate reads the head of a fate and allocates nothing.
+// Error: persist.ErrCorrupt.
+func PeekFate(b []byte) (Fate, error) {
+	d := decoder{b: b}
+	var r persist.Record
+	d.fateHead(&r)
+	f := Fate{State: r.State, Revision: r.Revision, Swept: r.Swept, Finished: r.Finished, NextAttempt: r.NextAttempt}
+	return f, d.err("fate")
+}
+
+// DecodeIntent reads an intent into r. Nothing in r points into b afterwards.
+// Error: persist.ErrCorrupt, if b is not exactly one intent.
+func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
+	d := decoder{b: b}
+	head, flags, body := d.intentHead()
+	if d.bad {
+		return Outside{}, d.err("intent")
+	}
+	d.strings(body.inside)
+	r.ID = persist.ID{Account: string(head.Account), Key: string(head.Key)}
+	r.Fingerprint = append([]byte(nil), head.Fingerprint...)
+	r.Generated, r.Window = head.Generated, head.Window
+	r.Created = d.time()
+	for _, s := range [...]*string{&r.Origin, &r.Method, &r.Target, &r.Carrier, &r.CarrierName, &r.Profile, &r.ProfileVersion, &r.Recipe} {
+		*s = d.string()
+	}
+	r.WireKey = r.Key
+	if flags&intentSameKey == 0 {
+		r.WireKey = d.string()
+	}
+	if flags&intentOmitted != 0 {
+		r.Omitted = d.list()
+	}
+	if flags&intentHeader != 0 {
+		r.Header = d.header()
+	}
+	if flags&intentInside != 0 {
+		r.Body = d.body(body.inside)
+	}
+	return body.Outside, d.end("intent")
+}
+
+// DecodeFate reads a fate into r. Nothing in r points into b afterwards.
+// Error: persist.ErrCorrupt, if b is not exactly one fate.
+func DecodeFate(b []byte, r *persist.Record) (Outside, error) {
+	d := decoder{b: b}
+	times, answered := d.fateHead(r)
+	r.FirstSent = d.timeIf(times, timeFirstSent)
+	r.SendBefore = d.timeIf(times, timeSendBefore)
+	r.LeaseUntil = d.timeIf(times, timeLeaseUntil)
+	at := d.timeIf(times, timeAnswer)
+	r.Why = persist.Why(d.string())
+	r.Effect = persist.Effect(d.string())
+	r.Attempts = int(d.varint())
+	r.Sends = int(d.varint())
+	r.LeaseOwner = d.string()
+	if !answered {
+		return Outside{}, d.end("fate")
+	}
+	a := &persist.Answer{At: at}
+	out := d.answer(a)
+	r.Answer = a
+	return out, d.end("fate")
+}
+
+func (d *decoder) intentHead() (head Intent, flags byte, body bodySize) {
+	flags = d.byte()
+	body = d.bodySize(flags&intentOutside != 0)
+	head.Generated = flags&intentGenerated != 0
+	head.Window = time.Duration(d.varint())
+	head.Fingerprint = d.bytes()
+	head.Account = d.bytes()
+	head.Key = d.bytes()
+	return head, flags, body
+}
+
+// fateHead reads as far as PeekFate needs, and returns which other times
+// follow, and whether an answer does.
+func (d *decoder) fateHead(r *persist.Record) (times byte, answered bool) {
+	flags := d.byte()
+	r.State = persist.State(flags & fateState)
+	r.MaybeSent = flags&fateMaybeSent != 0
+	r.PlainHTTP = flags&fatePlainHTTP != 0
+	r.Swept = flags&fateSwept != 0
+	r.Revision = d.uvarint()
+	times = d.byte()
+	r.Finished = d.timeIf(times, timeFinished)
+	r.NextAttempt = d.timeIf(times, timeNextAttempt)
+	return times, flags&fateAnswer != 0
+}
+
+func (d *decoder) answer(a *persist.Answer) Outside {
+	flags := d.byte()
+	body := d.bodySize(flags&answerOutside != 0)
+	a.BodyDropped = flags&answerDropped != 0
+	a.Replayed = flags&answerReplayed != 0
+	a.AlreadyDone = flags&answerAlreadyDone != 0
+	a.Status = int(d.varint())
+	d.strings(body.inside)
+	if flags&answerHeader != 0 {
+		a.Header = d.header()
+	}
+	if flags&answerInside != 0 {
+		a.Body = d.body(body.inside)
+	}
+	return body.Outside
+}
+
+// decoder reads forward. The first thing that does not fit sets bad, after
+// which every read gives zero, so that callers check once.
+type decoder struct {
+	b    []byte
+	at   int
+	text string // b up to an inside body, copied once for many strings
+	bad  bool
+}
+
+type bodySize struct {
+	Outside
+	inside int
+}
+
+func (d *decoder) err(part string) error {
+	if d.bad {
+		return fmt.Errorf("%w: %s of %d bytes cannot be read", persist.ErrCorrupt, part, len(d.b))
+	}
+	return nil
+}
+
+func (d *decoder) end(part string) error {
+	if d.at != len(d.b) {
+		d.bad = true
+	}
+	return d.err(part)
+}
+
+// strings copies everything but the last keep bytes for string to cut from.
+func (d *decoder) strings(keep int) {
+	if keep > len(d.b)-d.at {
+		d.bad = true
+		return
+	}
+	d.text = string(d.b[:len(d.b)-keep])
+}
+
+func (d *decoder) take(n uint64) []byte {
+	if d.bad || n > uint64(len(d.b)-d.at) {
+		d.bad = true
+		return nil
+	}
+	s := d.b[d.at : d.at+int(n)]
+	d.at += int(n)
+	return s
+}
+
+func (d *decoder) byte() byte {
+	if s := d.take(1); s != nil {
+		return s[0]
+	}
+	return 0
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.b[d.at:])
+	if d.bad || n <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.at += n
+	return v
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.b[d.at:])
+	if d.bad || n <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.at += n
+	return v
+}
+
+func (d *decoder) time() time.Time {
+	sec, nsec := d.varint(), d.uvarint()
+	if d.bad || nsec >= 1e9 {
+		d.bad = true
+		return time.Time{}
+	}
+	return time.Unix(sec, int64(nsec)).UTC()
+}
+
+func (d *decoder) timeIf(times, which byte) time.Time {
+	if times&which == 0 {
+		return time.Time{}
+	}
+	return d.time()
+}
+
+func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
+
+// string reads a string out of the text, if it is prepared, else into memory of
+// its own.
+func (d *decoder) string() string {
+	s := d.bytes()
+	if len(d.text) == 0 {
+		return string(s)
+	}
+	if d.at > len(d.text) {
+		d.bad = true
+		return ""
+	}
+	return d.text[d.at-len(s) : d.at]
+}
+
+// count reads the length of a list whose entries take at least one byte each,
+// so that a damaged one cannot ask for more memory than it has bytes.
+func (d *decoder) count() int {
+	n := d.uvarint()
+	if n > uint64(len(d.b)-d.at) {
+		d.bad = true
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) list() []string {
+	list := make([]string, d.count())
+	for i := range list {
+		list[i] = d.string()
+	}
+	return list
+}
+
+func (d *decoder) header() http.Header {
+	n := d.count()
+	h := make(http.Header, n)
+	for range n {
+		name := d.string()
+		h[name] = d.list()
+		if d.bad {
+			return nil
+		}
+	}
+	return h
+}
+
+func (d *decoder) bodySize(outside bool) bodySize {
+	n := d.uvarint()
+	if n > uint64(Inline) {
+		d.bad = true
+		return bodySize{}
+	}
+	if !outside {
+		return bodySize{inside: int(n)}
+	}
+	sum := d.take(4)
+	if d.bad {
+		return bodySize{}
+	}
+	return bodySize{Outside: Outside{Len: int(n), Sum: binary.LittleEndian.Uint32(sum)}}
+}
+
+func (d *decoder) body(n int) []byte {
+	s := d.take(uint64(n))
+	if d.bad {
+		return nil
+	}
+	return append(make([]byte, 0, len(s)), s...)
+}

@@ -1,0 +1,193 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// step is how many records are looked at in one hold of the lock.
+const step = 256
+
+// List implements [persist.Journal]. Records begun after the call are left out,
+// so that a loop whose body begins records ends.
+func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	j.mu.Lock()
+	last := j.seq
+	j.mu.Unlock()
+	return func(yield func(persist.Record, error) bool) {
+		for after := q.After; after < last; {
+			found, next, err := j.page(ctx, &q, after, last)
+			for i := range found {
+				if !yield(found[i], nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(persist.Record{}, err)
+				return
+			}
+			after = next
+		}
+	}
+}
+
+// page returns the matching records among the next step, and after which one to
+// go on.
+func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64) (found []persist.Record, next uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, 0, errClosed()
+	}
+	entries, next := j.candidates(q, after), last
+	if len(entries) > step {
+		entries = entries[:step]
+		next = entries[step-1].seq
+	}
+	for _, e := range entries {
+		if e.seq > last || e.dropped || !e.match(q) {
+			continue
+		}
+		rec, err := e.record()
+		if err != nil {
+			return found, 0, err
+		}
+		found = append(found, rec)
+	}
+	return found, next, nil
+}
+
+// candidates are the entries after a Seq that q may select, oldest first.
+func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
+	bySeq := func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) }
+	entries := j.order
+	if len(q.Stray) == 32 {
+		entries = nil
+		for e := j.stray[[32]byte(q.Stray)]; e != nil; e = e.next {
+			entries = append(entries, e)
+		}
+		slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
+	}
+	from, _ := slices.BinarySearchFunc(entries, after+1, bySeq)
+	return entries[from:]
+}
+
+// match asks q without decoding the record.
+func (e *entry) match(q *persist.Query) bool {
+	head := persist.Record{ID: e.id, Seq: e.seq, State: e.state, Generated: e.generated, NextAttempt: e.nextAttempt}
+	head.Fingerprint = e.fingerprint[:]
+	return q.Match(&head)
+}
+
+// Sweep implements [persist.Journal].
+func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	now, left := l.Now, l.Max
+	if now.IsZero() {
+		now = time.Now()
+	}
+	if left <= 0 {
+		left = 10_000
+	}
+	total := 0
+	for after := uint64(0); ; {
+		n, next, more, err := j.sweepStep(ctx, &l, now, after, left-total)
+		total += n
+		if err != nil || !more || total == left {
+			return total, err
+		}
+		after = next
+	}
+}
+
+// sweepStep sweeps the next step of records, at most left of them, and returns
+// after which one to go on.
+func (j *Journal) sweepStep(ctx context.Context, l *persist.Limits, now time.Time, after uint64, left int) (n int, next uint64, more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, 0, false, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return 0, 0, false, errClosed()
+	}
+	// A copy, because drop moves what is in order.
+	entries := j.candidates(&persist.Query{}, after)
+	entries = slices.Clone(entries[:min(step, len(entries))])
+	for _, e := range entries {
+		if n == left {
+			break
+		}
+		changed, err := j.sweepOne(e, l, now)
+		if err != nil {
+			return n, 0, false, err
+		}
+		if changed {
+			n++
+		}
+		next = e.seq
+	}
+	return n, next, len(entries) == step, nil
+}
+
+func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed bool, err error) {
+	if e.dropped || !e.state.Final() {
+		return false, nil
+	}
+	rec, err := e.record()
+	if err != nil {
+		return false, err
+	}
+	drop, strip := l.Sweep(&rec, now)
+	switch {
+	case drop:
+		j.drop(e)
+	case strip:
+		rec.Strip()
+		rec.Revision++
+		e.intent = codec.AppendIntent(nil, &rec, codec.Inline)
+		e.set(&rec, codec.AppendFate(nil, &rec, codec.Inline))
+	}
+	return drop || strip, nil
+}
+
+// Claim implements [persist.Claimer].
+func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, errClosed()
+	}
+	var claimed []persist.Record
+	for _, e := range j.candidates(&q, q.After) {
+		if len(claimed) >= n {
+			break
+		}
+		if e.dropped || e.state != persist.Pending || !e.match(&q) {
+			continue
+		}
+		rec, err := e.record()
+		if err != nil {
+			return nil, err
+		}
+		if rec.Leased(owner, now) {
+			continue
+		}
+		rec.LeaseOwner, rec.LeaseUntil = owner, until
+		rec.Revision++
+		e.set(&rec, codec.AppendFate(nil, &rec, codec.Inline))
+		claimed = append(claimed, rec)
+	}
+	return claimed, nil
+}
