@@ -1,0 +1,125 @@
+package mockserver
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Config says how a server behaves. The zero value is a correct server of the
+// Draft07 profile that breaks nothing. New copies it; do not change what its
+// slices and maps hold afterwards.
+type Config struct {
+	// Profile is how the API spells idempotency. Nil: profile.Draft07().
+	Profile *profile.Profile
+	// Handler supplies the effect. Nil: the service of the package comment. It
+	// gets a request whose context does not end when the client leaves, only
+	// when the server is closed. Each run that answers 2xx or 3xx counts as
+	// one effect.
+	Handler http.Handler
+
+	// Script is the fault of each send, in the order of arrival, one entry
+	// per send; None is a send that goes well. When it is used up, Mix draws.
+	Script []Fault
+	// ByKey is a script for single keys: the n-th send with that key meets the
+	// n-th fault. It goes before all others.
+	ByKey map[string][]Fault
+	// Scenarios are scripts for operations, in the order in which operations
+	// first appear, and from the start again when there are more of them. An
+	// operation is what OperationPointer finds, else its key. They go before
+	// Script and Mix. Empty: none.
+	Scenarios [][]Fault
+	// Mix is faults by probability. Zero: none.
+	Mix Mix
+	// Seed decides what Mix draws. Equal seeds give each send of each key the
+	// same fault. Zero is a seed like any other.
+	Seed uint64
+
+	// Window is how long a key is known after its first request. Zero: the
+	// profile's floor.
+	Window time.Duration
+	// RequireKey answers 400 to a request without a key, where the profile's
+	// methods need one. Otherwise such a request is executed, and two of them
+	// are two operations.
+	RequireKey bool
+	// RetryAfter is what the "in progress" answer tells the client to wait, in
+	// whole seconds, rounded up. Zero: 1 s. Negative: the header is left out.
+	RetryAfter time.Duration
+	// MaxRequestBytes bounds the request bodies; a longer one is answered 413
+	// and has no effect. Zero: 16 MiB.
+	MaxRequestBytes int64
+
+	// OperationPointer is a JSON pointer (RFC 6901) to what identifies an
+	// operation in a request body, so that a client that changes its key is
+	// caught. Empty: a key is taken for the operation. The count of
+	// GET /_effects goes by it too (empty: /reference).
+	OperationPointer string
+	// Bug names one of Bugs(), which the server then has. Empty: none.
+	Bug string
+}
+
+// The defaults of Config's zero values.
+const (
+	requestBytesMax = 16 << 20
+	retryAfterDelay = time.Second
+)
+
+// Validate says what is wrong with the configuration, in one line, or nil.
+func (c Config) Validate() error {
+	for _, script := range c.scripts() {
+		for i, fault := range script {
+			if err := fault.Validate(); err != nil {
+				return fmt.Errorf("%w (entry %d of its script)", err, i+1)
+			}
+		}
+	}
+	if err := c.Mix.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case c.Window < 0:
+		return fmt.Errorf("mockserver: negative window %v", c.Window)
+	case c.MaxRequestBytes < 0:
+		return fmt.Errorf("mockserver: negative MaxRequestBytes %d", c.MaxRequestBytes)
+	case c.OperationPointer != "" && !strings.HasPrefix(c.OperationPointer, "/"):
+		return fmt.Errorf("mockserver: %q is not a JSON pointer, which starts with a slash", c.OperationPointer)
+	}
+	if c.Profile != nil && c.Profile.Carrier.Name == "" {
+		return fmt.Errorf("mockserver: profile %q names no carrier", c.Profile.Name)
+	}
+	if _, err := findBug(c.Bug); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (c Config) scripts() [][]Fault {
+	all := append([][]Fault{c.Script}, c.Scenarios...)
+	for _, script := range c.ByKey {
+		all = append(all, script)
+	}
+	return all
+}
+
+// withDefaults is the configuration with its zero values filled in.
+func (c Config) withDefaults() Config {
+	if c.Profile == nil {
+		c.Profile = profile.Draft07()
+	}
+	if c.Window == 0 {
+		c.Window = c.Profile.Window.Floor
+	}
+	if c.Window == 0 {
+		c.Window = 24 * time.Hour
+	}
+	if c.RetryAfter == 0 {
+		c.RetryAfter = retryAfterDelay
+	}
+	if c.MaxRequestBytes == 0 {
+		c.MaxRequestBytes = requestBytesMax
+	}
+	return c
+}

@@ -1,0 +1,36 @@
+package mockserver
+
+import (
+	"net/http"
+)
+
+// control answers the paths that are for the person who tests. They are no
+// sends, and no fault touches them.
+func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
+	want := http.MethodGet
+	var act func() any
+	switch r.URL.Path {
+	case "/_ledger":
+		act = func() any { return s.ledger.Snapshot() }
+	case "/_effects":
+		act = func() any {
+			count, total := s.ledger.witness(r.URL.Query().Get("ref"))
+			return map[string]int{"count": count, "total": total}
+		}
+	case "/_reset":
+		want = http.MethodPost
+		act = func() any { s.Reset(); return map[string]bool{"reset": true} }
+	case "/_expire":
+		want = http.MethodPost
+		act = func() any { s.Expire(); return map[string]bool{"expired": true} }
+	default:
+		return false
+	}
+	if r.Method != want {
+		w.Header().Set("Allow", want)
+		say(w, http.StatusMethodNotAllowed, "this path takes "+want)
+		return true
+	}
+	reply(w, http.StatusOK, jsonType, act())
+	return true
+}

@@ -1,0 +1,223 @@
+package mockserver
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// What faults do on the wire.
+
+const (
+	slowBodyDelay  = 10 * time.Second
+	slowBodyPieces = 10
+	hugeErrorBytes = 1 << 20
+)
+
+// refuse plays the faults before which nothing is handled.
+func (s *Server) refuse(x *exchange) {
+	f := x.fault
+	if f.Kind != Hang {
+		pause(f.Delay, x.r.Context().Done(), s.life.Done())
+	}
+	switch f.Kind {
+	case DropBefore:
+		s.cut(x, false)
+	case Reset:
+		s.cut(x, true)
+	case Hang:
+		s.hang(x)
+	case Redirect:
+		a := &answer{status: f.status(), header: http.Header{"Location": {f.Location}}}
+		if f.Location == "" {
+			a.header.Set("Location", "/moved"+x.r.URL.RequestURI())
+		}
+		s.send(x, a)
+	case HugeError:
+		s.huge(x)
+	default:
+		s.send(x, s.scripted(f))
+	}
+}
+
+// deliver hands out the answer to a request that was handled.
+func (s *Server) deliver(x *exchange, a *answer) {
+	switch x.fault.Kind {
+	case DropAfter:
+		s.cut(x, false)
+	case ResetAfter:
+		s.cut(x, true)
+	case HangAfter:
+		s.hang(x)
+	case SlowBody:
+		s.slow(x, a)
+	case CutBody:
+		s.cutBody(x, a)
+	case AnswerAfter:
+		s.send(x, s.scripted(x.fault))
+	case KillIdle:
+		s.killIdle(x, a)
+	default:
+		s.send(x, a)
+	}
+}
+
+// send gives the whole answer.
+func (s *Server) send(x *exchange, a *answer) {
+	x.seen.answered(a, a.write(x.w), s.cfg.Profile.ShouldRetry)
+}
+
+// scripted is what Answer and AnswerAfter say.
+func (s *Server) scripted(f Fault) *answer {
+	status := f.status()
+	a := jsonAnswer(status, jsonType, map[string]any{
+		"error": map[string]any{"status": status, "message": "this answer was asked for"},
+	})
+	if status == http.StatusConflict && f.Body == "" {
+		a = s.inProgressStatus(status)
+	}
+	if f.Body != "" {
+		a.body = []byte(f.Body)
+	}
+	for name, values := range f.Header {
+		a.header[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
+	}
+	if f.RetryAfter != "" {
+		a.header.Set("Retry-After", f.RetryAfter)
+	}
+	return a
+}
+
+// hang keeps the client waiting, then closes without an answer.
+func (s *Server) hang(x *exchange) {
+	d := x.fault.Delay
+	if d == 0 {
+		select {
+		case <-x.r.Context().Done():
+		case <-s.life.Done():
+		}
+	} else {
+		pause(d, x.r.Context().Done(), s.life.Done())
+	}
+	s.cut(x, false)
+}
+
+// slow lets the body trickle.
+func (s *Server) slow(x *exchange, a *answer) {
+	total := x.fault.Delay
+	if total == 0 {
+		total = slowBodyDelay
+	}
+	a.head(x.w)
+	whole := flush(x.w)
+	size := max(len(a.body)/slowBodyPieces, 1)
+	for rest := a.body; whole && len(rest) > 0; {
+		n := min(size, len(rest))
+		whole = pause(total/slowBodyPieces, x.r.Context().Done(), s.life.Done())
+		if whole {
+			_, err := x.w.Write(rest[:n])
+			whole = err == nil && flush(x.w)
+		}
+		rest = rest[n:]
+	}
+	x.seen.answered(a, whole, s.cfg.Profile.ShouldRetry)
+	if !whole {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// cutBody declares the whole length, and sends less.
+func (s *Server) cutBody(x *exchange, a *answer) {
+	n := x.fault.Bytes
+	if n == 0 {
+		n = len(a.body) / 2
+	}
+	n = min(n, max(len(a.body)-1, 0))
+	a.head(x.w)
+	_, _ = x.w.Write(a.body[:n]) // it is cut off either way
+	flush(x.w)
+	x.seen.answered(a, false, s.cfg.Profile.ShouldRetry)
+	panic(http.ErrAbortHandler)
+}
+
+// huge streams an error page until it is done or the client has had enough.
+func (s *Server) huge(x *exchange) {
+	n := x.fault.Bytes
+	if n == 0 {
+		n = hugeErrorBytes
+	}
+	a := &answer{status: x.fault.status(), header: http.Header{"Content-Type": {"text/html"}}}
+	if x.fault.RetryAfter != "" {
+		a.header.Set("Retry-After", x.fault.RetryAfter)
+		x.w.Header().Set("Retry-After", x.fault.RetryAfter)
+	}
+	x.w.Header().Set("Content-Type", "text/html")
+	x.w.Header().Set("Content-Length", strconv.Itoa(n))
+	x.w.WriteHeader(a.status)
+	piece := bytes.Repeat([]byte("<p>error</p>\n"), 1000)
+	var err error
+	for rest := n; rest > 0 && err == nil && s.life.Err() == nil; rest -= min(rest, len(piece)) {
+		_, err = x.w.Write(piece[:min(rest, len(piece))])
+	}
+	x.seen.answered(a, err == nil, s.cfg.Profile.ShouldRetry)
+}
+
+// cut closes the connection without an answer, by FIN or by RST.
+func (s *Server) cut(x *exchange, reset bool) {
+	conn, _, err := http.NewResponseController(x.w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if lingerer, ok := conn.(interface{ SetLinger(int) error }); ok && reset {
+		_ = lingerer.SetLinger(0) // without it the client sees a plain end
+	}
+	_ = conn.Close() // closing is all that was wanted
+}
+
+// killIdle answers, and leaves the connection open as if it could be used
+// again. The next request on it is read, counted as a send, and the connection
+// closed: what a server does that is restarted, or that closes idle connections
+// at the wrong moment.
+func (s *Server) killIdle(x *exchange, a *answer) {
+	conn, buffer, err := http.NewResponseController(x.w).Hijack()
+	if err != nil {
+		s.send(x, a)
+		return
+	}
+	if !s.track(conn) {
+		return
+	}
+	defer s.untrack(conn)
+	response := &http.Response{
+		StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Request: x.r, Header: a.header,
+		Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
+	}
+	err = response.Write(buffer)
+	if err == nil {
+		err = buffer.Flush()
+	}
+	x.seen.answered(a, err == nil, s.cfg.Profile.ShouldRetry)
+	s.watch.finish(x)
+	if err == nil {
+		s.lastRequest(conn, buffer.Reader)
+	}
+}
+
+// lastRequest reads one more request off a connection that is about to die.
+func (s *Server) lastRequest(conn net.Conn, from *bufio.Reader) {
+	r, err := http.ReadRequest(from)
+	if err != nil {
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, s.cfg.MaxRequestBytes))
+	if err != nil || !changes(r.Method) {
+		return
+	}
+	x := &exchange{r: r, seen: s.watch.begin(r, readKey(s.cfg.Profile, r, body), s.fingerprint(r, body), body)}
+	_ = conn.Close()
+	s.watch.finish(x)
+}

@@ -1,0 +1,44 @@
+// Package mockserver is an HTTP server that honours idempotency keys as a
+// profile says, breaks on demand, and keeps a ledger of what really took effect.
+//
+//	server := mockserver.New(mockserver.Config{
+//		Script: []mockserver.Fault{{Kind: mockserver.DropAfter}},
+//	})
+//	if err := server.Start(); err != nil { ... }
+//	defer server.Close()
+//	// POST to server.URL() + "/payments": the first answer is lost.
+//	server.Ledger().Effects(key) // 1, however often the client sent it
+//
+// An effect is what the server did; a send is one request that reached it. The
+// package exists so that a client can be shown an effect whose answer was lost,
+// and can be held to the count afterwards.
+//
+// # Serving
+//
+// A [Server] is an [net/http.Handler]. [Server.Start] puts it on a loopback
+// port; [Server.Pipe] serves it over an in-memory pipe, which also works in
+// virtual time (testing/synctest), where every wait of this package passes at
+// once. A server that is used inside a bubble has to be made inside it too, and
+// closed before the bubble ends.
+//
+// # The service
+//
+// Without [Config.Handler], POST to any path creates a resource: the body is a
+// JSON object, a form, something with another content type, or empty, and the
+// answer is 201 with an id and a Location. POST /payments/{id}/cancel (any verb
+// in the last place) and PATCH /payments/{id} act on a resource, GET reads it.
+// Two query parameters steer a request: sleep=MS holds the effect back for so
+// many milliseconds, fail=STATUS answers with that status and has no effect
+// (crash=1: the handler panics). They belong to what a key names, as every
+// query does.
+//
+// GET /_ledger, GET /_effects?ref=R, POST /_reset and POST /_finish are for the
+// person who tests; they are no sends, and no fault touches them.
+//
+// # Limits
+//
+// It is a test double: everything is kept in memory until it expires or
+// POST /_reset, ids are counters, nobody is authenticated (the Authorization
+// header only tells principals apart), and what a fault does to HTTP/2 is not
+// promised.
+package mockserver

@@ -1,0 +1,136 @@
+package mockserver
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// Kind is what goes wrong with one send. The zero value is None.
+type Kind uint8
+
+// The kinds. "Before" means that the request has no effect and claims no key;
+// "after" that the server has handled it as if nothing were wrong.
+const (
+	None        Kind = iota // the server behaves
+	DropBefore              // the connection closes without an answer; no effect
+	DropAfter               // the effect happens, the answer is lost
+	Reset                   // as DropBefore, by a TCP reset
+	ResetAfter              // as DropAfter, by a TCP reset
+	Hang                    // no effect, no answer, until the client leaves or Delay has passed
+	HangAfter               // the effect happens, then as Hang
+	SlowBody                // the answer's body trickles over Delay (zero: 10 s)
+	CutBody                 // the answer's body ends after Bytes (zero: half) of what was declared
+	Answer                  // Status (zero: 503) instead of handling the request; no effect
+	AnswerAfter             // the effect happens, and Status (zero: 503) is the answer
+	Redirect                // Status (zero: 307) to Location (zero: /moved and the path); no effect
+	HugeError               // Status (zero: 500) with a body of Bytes (zero: 1 MiB); no effect
+	Expire                  // the key is forgotten, as if its window had passed; then the server behaves
+	KillIdle                // the server behaves; the next request on the connection is read and the connection closed
+	kindsEnd
+)
+
+// kindNames is the spelling of each kind, in scripts and mixes.
+func kindNames() [kindsEnd]string {
+	return [kindsEnd]string{
+		"none", "drop-before", "drop-after", "reset", "reset-after", "hang", "hang-after", "slow-body",
+		"cut-body", "answer", "answer-after", "redirect", "huge-error", "expire", "kill-idle",
+	}
+}
+
+// String is the kind's name in scripts and mixes, such as "drop-after".
+func (k Kind) String() string {
+	if k >= kindsEnd {
+		return fmt.Sprintf("kind-%d", uint8(k))
+	}
+	return kindNames()[k]
+}
+
+// MarshalText is the kind's name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind's name.
+func (k *Kind) UnmarshalText(text []byte) error {
+	names := kindNames()
+	at := slices.Index(names[:], string(text))
+	if at < 0 {
+		return fmt.Errorf("mockserver: unknown fault %q", text)
+	}
+	*k = Kind(at)
+	return nil
+}
+
+// Fault is what one send meets. The zero value is a server that behaves.
+type Fault struct {
+	Kind Kind
+	// Status of Answer, AnswerAfter, Redirect and HugeError; zero: see the kind.
+	Status int
+	// RetryAfter is the Retry-After header of Answer, AnswerAfter and
+	// HugeError, as it is to be sent; empty: none.
+	RetryAfter string
+	// Location of Redirect; an absolute URL crosses origins.
+	Location string
+	// Delay is how long Hang, HangAfter and SlowBody last. For every other
+	// kind it is how long handling takes: what has an effect holds its key for
+	// so long, also when the client leaves.
+	Delay time.Duration
+	// Bytes is how much of the body CutBody sends and HugeError makes.
+	Bytes int
+	// Header and Body replace what Answer, AnswerAfter would say by
+	// themselves; zero: a JSON error, for 409 the profile's "in progress".
+	Header http.Header
+	Body   string
+}
+
+// HugeErrorBytesMax bounds Fault.Bytes.
+const HugeErrorBytesMax = 1 << 30
+
+// Validate says what is wrong with the fault, or nil.
+func (f Fault) Validate() error {
+	switch {
+	case f.Kind >= kindsEnd:
+		return fmt.Errorf("mockserver: unknown fault %d", uint8(f.Kind))
+	case f.Delay < 0:
+		return fmt.Errorf("mockserver: %v: negative delay %v", f.Kind, f.Delay)
+	case f.Bytes < 0 || f.Bytes > HugeErrorBytesMax:
+		return fmt.Errorf("mockserver: %v: bytes %d is not in 0..%d", f.Kind, f.Bytes, HugeErrorBytesMax)
+	case f.Status != 0 && (f.Status < 200 || f.Status > 599):
+		return fmt.Errorf("mockserver: %v: status %d is not in 200..599", f.Kind, f.Status)
+	case f.Kind == Redirect && f.Status != 0 && (f.Status < 300 || f.Status > 399):
+		return fmt.Errorf("mockserver: %v: status %d is not in 300..399", f.Kind, f.Status)
+	}
+	if f.Location != "" {
+		if _, err := url.Parse(f.Location); err != nil {
+			return errors.New("mockserver: location is not a URL")
+		}
+	}
+	return nil
+}
+
+// status is what the fault answers with.
+func (f Fault) status() int {
+	if f.Status != 0 {
+		return f.Status
+	}
+	switch f.Kind {
+	case Redirect:
+		return http.StatusTemporaryRedirect
+	case HugeError:
+		return http.StatusInternalServerError
+	default:
+		return http.StatusServiceUnavailable
+	}
+}
+
+// before reports whether the request is not handled at all.
+func (f Fault) before() bool {
+	switch f.Kind {
+	case DropBefore, Reset, Hang, Answer, Redirect, HugeError:
+		return true
+	default:
+		return false
+	}
+}

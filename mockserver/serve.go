@@ -1,0 +1,127 @@
+package mockserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"time"
+)
+
+// closeDelayMax bounds how long Close waits for a Config.Handler that does not
+// look at its context.
+const closeDelayMax = 5 * time.Second
+
+// Start serves on a free port of 127.0.0.1, until Close.
+func (s *Server) Start() error { return s.Listen("127.0.0.1:0") }
+
+// Listen serves on a TCP address, until Close. A server listens once.
+func (s *Server) Listen(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("mockserver: %w", err)
+	}
+	s.mu.Lock()
+	second := s.url != ""
+	if !second {
+		s.url = "http://" + listener.Addr().String()
+	}
+	s.mu.Unlock()
+	if second {
+		return errors.Join(errors.New("mockserver: it listens already"), listener.Close())
+	}
+	_, err = s.front(listener)
+	return err
+}
+
+// URL is where Start or Listen serves, without a slash at its end; "" before.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.url
+}
+
+// front serves a listener in the background.
+func (s *Server) front(listener net.Listener) (io.Closer, error) {
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          log.New(io.Discard, "", 0),
+		BaseContext:       func(net.Listener) context.Context { return s.life },
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errors.Join(errors.New("mockserver: the server is closed"), listener.Close())
+	}
+	s.fronts = append(s.fronts, server)
+	go func() { _ = server.Serve(listener) }() // it ends with Close, and says nothing else
+	return server, nil
+}
+
+// Close ends everything: listeners, pipes, connections, and every wait. It
+// returns when no request is being handled any more, or after 5 s where a
+// Config.Handler does not heed its context. Close must not be called by a
+// handler. Closing twice is allowed.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	fronts := s.fronts
+	s.fronts = nil
+	for conn := range s.conns {
+		_ = conn.Close() // it is thrown away
+	}
+	busy := s.handlers > 0
+	s.mu.Unlock()
+	s.end()
+	var all []error
+	for _, front := range fronts {
+		all = append(all, front.Close())
+	}
+	if busy {
+		pause(closeDelayMax, s.idle, nil)
+	}
+	return errors.Join(all...)
+}
+
+// enter counts a request in, unless the server is closed.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.handlers++
+	}
+	return !s.closed
+}
+
+// leave counts a request out; the last one after Close says so.
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handlers--
+	if s.closed && s.handlers == 0 {
+		close(s.idle)
+	}
+}
+
+// track keeps a connection that http.Server no longer knows, for Close.
+func (s *Server) track(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = conn.Close() // it is thrown away
+		return false
+	}
+	s.conns[conn] = struct{}{}
+	return true
+}
+
+func (s *Server) untrack(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, conn)
+	_ = conn.Close() // it is thrown away
+}

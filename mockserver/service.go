@@ -1,0 +1,215 @@
+package mockserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// sleepMax bounds the sleep parameter.
+const sleepMax = 10 * time.Minute
+
+// service is the effect of a server without a Handler: resources under paths.
+// It is safe for concurrent use.
+type service struct {
+	mu        sync.Mutex
+	made      int
+	resources map[string]map[string]any // by path
+}
+
+func newService() *service { return &service{resources: map[string]map[string]any{}} }
+
+func (v *service) reset() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.made, v.resources = 0, map[string]map[string]any{}
+}
+
+// ServeHTTP executes one request. Its context ends with the server only.
+func (v *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, members, err := parameters(r)
+	if err != nil {
+		say(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if !v.steer(w, r) {
+		return
+	}
+	switch parent, last := splitPath(r.URL.Path); {
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		v.read(w, r.URL.Path)
+	case r.Method == http.MethodOptions:
+		w.Header().Set("Allow", "GET, HEAD, OPTIONS, POST, PATCH, PUT, DELETE")
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodDelete:
+		v.remove(w, r.URL.Path)
+	case r.Method != http.MethodPost:
+		v.change(w, r.URL.Path, "updated", members)
+	case v.has(parent):
+		v.change(w, parent, last, members)
+	default:
+		v.create(w, r.URL.Path, members, len(body))
+	}
+}
+
+// steer obeys the query: sleep, fail, crash. It reports whether to go on.
+func (v *service) steer(w http.ResponseWriter, r *http.Request) bool {
+	query := r.URL.Query()
+	if text := query.Get("sleep"); text != "" {
+		ms, err := strconv.Atoi(text)
+		if err != nil || ms < 0 || ms > int(sleepMax/time.Millisecond) {
+			say(w, http.StatusBadRequest, "sleep is not a number of milliseconds up to 600000")
+			return false
+		}
+		pause(time.Duration(ms)*time.Millisecond, r.Context().Done(), nil)
+	}
+	if query.Get("crash") != "" {
+		panic("mockserver: crash=1 was asked for")
+	}
+	if text := query.Get("fail"); text != "" {
+		status, err := strconv.Atoi(text)
+		if err != nil || status < 400 || status > 599 {
+			say(w, http.StatusBadRequest, "fail is not a status in 400..599")
+			return false
+		}
+		v.fail(w, status)
+		return false
+	}
+	return true
+}
+
+// fail answers as an API of the draft does when it refuses, with a number that
+// tells a second execution from a stored answer.
+func (v *service) fail(w http.ResponseWriter, status int) {
+	v.mu.Lock()
+	v.made++
+	body := map[string]any{
+		"type": "about:blank", "title": http.StatusText(status), "status": status,
+		"instance": fmt.Sprintf("/failures/%d", v.made),
+	}
+	if status == http.StatusPaymentRequired {
+		body["error"] = map[string]any{"type": "card_error"}
+	}
+	v.mu.Unlock()
+	reply(w, status, problemType, body)
+}
+
+func (v *service) create(w http.ResponseWriter, path string, members map[string]any, size int) {
+	path = "/" + strings.Trim(path, "/")
+	v.mu.Lock()
+	v.made++
+	id := fmt.Sprintf("%s_%d", strings.ReplaceAll(strings.Trim(path, "/"), "/", "_"), v.made)
+	resource := map[string]any{"id": id, "status": "created", "bytes": size}
+	if reference, ok := members["reference"]; ok {
+		resource["reference"] = reference
+	}
+	v.resources[path+"/"+id] = resource
+	text, _ := v.text(path + "/" + id)
+	v.mu.Unlock()
+	w.Header().Set("Location", path+"/"+id)
+	// A cookie that a replay must not give to somebody else.
+	w.Header().Set("Set-Cookie", "mock_visit="+id+"; Path=/; HttpOnly")
+	reply(w, http.StatusCreated, jsonType, text)
+}
+
+func (v *service) has(path string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, found := v.resources[path]
+	return found
+}
+
+func (v *service) read(w http.ResponseWriter, path string) {
+	v.mu.Lock()
+	text, found := v.text(path)
+	v.mu.Unlock()
+	if !found {
+		say(w, http.StatusNotFound, "no such resource")
+		return
+	}
+	reply(w, http.StatusOK, jsonType, text)
+}
+
+// change acts on a resource; the verb becomes its status.
+func (v *service) change(w http.ResponseWriter, path, verb string, members map[string]any) {
+	v.mu.Lock()
+	resource, found := v.resources[path]
+	if found {
+		resource["status"] = verb
+		for name, value := range members {
+			if name != "id" && name != "status" {
+				resource[name] = value
+			}
+		}
+	}
+	text, _ := v.text(path)
+	v.mu.Unlock()
+	if !found {
+		say(w, http.StatusNotFound, "no such resource")
+		return
+	}
+	reply(w, http.StatusOK, jsonType, text)
+}
+
+func (v *service) remove(w http.ResponseWriter, path string) {
+	v.mu.Lock()
+	_, found := v.resources[path]
+	delete(v.resources, path)
+	v.mu.Unlock()
+	if !found {
+		say(w, http.StatusNotFound, "no such resource")
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// text is a resource as JSON; the lock is held.
+func (v *service) text(path string) (json.RawMessage, bool) {
+	resource, found := v.resources[path]
+	if !found {
+		return nil, false
+	}
+	text, err := json.Marshal(resource)
+	return text, err == nil
+}
+
+// parameters reads the body: a JSON object, a form, or bytes that mean nothing
+// here. Only what claims to be JSON can be wrong.
+func parameters(r *http.Request) (body []byte, members map[string]any, err error) {
+	body, err = readAll(r.Body)
+	if err != nil || len(body) == 0 {
+		return body, nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind == jsonType || strings.HasSuffix(kind, "+json") || kind == "" {
+		if json.Unmarshal(body, &members) != nil || members == nil {
+			return nil, nil, fmt.Errorf("the body is not a JSON object")
+		}
+	}
+	return body, members, nil
+}
+
+// splitPath gives the path without its last segment, and that.
+func splitPath(path string) (parent, last string) {
+	path = "/" + strings.Trim(path, "/")
+	at := strings.LastIndexByte(path, '/')
+	return path[:at], path[at+1:]
+}
+
+// say answers with a problem.
+func say(w http.ResponseWriter, status int, detail string) {
+	reply(w, status, problemType, map[string]any{
+		"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail,
+	})
+}
+
+func reply(w http.ResponseWriter, status int, contentType string, value any) {
+	a := jsonAnswer(status, contentType, value)
+	a.head(w)
+	_, _ = w.Write(a.body) // the client's absence changes nothing here
+}
