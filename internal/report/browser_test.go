@@ -170,6 +170,7 @@ func TestBrowserLayout(t *testing.T) {
 		{"dark", 1280, 1500, true, []*report.Report{sample()}, `document.querySelector('details.case[data-verdict=fail]').open = true; scrollTo(0, 0)`},
 		{"evidence", 1280, 1700, false, []*report.Report{sample()}, `document.querySelector('.failed a').click()`},
 		{"burst", 1280, 1400, true, []*report.Report{burstOnly(6), burstOnly(64)}, `document.querySelectorAll('details').forEach((d) => { d.open = true; })`},
+		{"lanes", 1280, 1400, false, []*report.Report{burstOnly(64)}, `document.querySelector("details.case").open = true; document.querySelector("details.case").scrollIntoView()`},
 		{"matrix", 1280, 1000, false, []*report.Report{sample(), betterSample(), sample()}, "scrollTo(0, 0)"},
 		{"narrow", 390, 1200, false, []*report.Report{sample()}, `document.querySelector('.failed a').click()`},
 	} {

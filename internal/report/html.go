@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"io"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -90,6 +89,7 @@ type (
 	caseView struct {
 		*Case
 		Anchor   string
+		Href     string
 		Search   string
 		Known    bool
 		Why      string
@@ -149,9 +149,10 @@ type (
 )
 
 func newPage(reports []*Report, o Options) pageView {
-	p := pageView{CSS: template.CSS(pageCSS), JS: template.JS(pageJS), Several: len(reports) > 1}
+	css, js := lineFeeds(pageCSS), lineFeeds(pageJS)
+	p := pageView{CSS: template.CSS(css), JS: template.JS(js), Several: len(reports) > 1}
 	p.Policy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
-		hash(pageCSS), hash(pageJS))
+		hash(css), hash(js))
 	names := columnNames(reports)
 	for i, r := range reports {
 		v := newReportView(r, fmt.Sprintf("r%d", i+1), o)
@@ -167,6 +168,10 @@ func newPage(reports []*Report, o Options) pageView {
 	p.choices(reports)
 	return p
 }
+
+// lineFeeds undoes what a checkout on Windows may have done: a browser hashes
+// the text with plain line feeds.
+func lineFeeds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -263,11 +268,15 @@ func segments(s Summary) []segment {
 }
 
 func newCaseView(c *Case, report string, o Options) caseView {
-	v := caseView{Case: c, Anchor: report + "/" + c.ID, Known: c.Verdict == Fail && o.Known.Has(c.ID), Why: o.Known.Why(c.ID)}
+	v := caseView{
+		Case: c, Anchor: report + "/" + c.ID, Href: "#" + report + "/" + c.ID,
+		Known: c.Verdict == Fail && o.Known.Has(c.ID), Why: o.Known.Why(c.ID),
+	}
+	c.Curl = oneLine(c.Curl) // the one text that people paste into a shell
 	v.Search = searchable(c.ID, c.Rule, c.Actual, c.Reason, refs(c.Spec))
 	for _, ref := range c.Spec {
-		u, err := url.Parse(ref.URL)
-		v.Refs = append(v.Refs, refView{Ref: ref, Link: err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")})
+		link := strings.HasPrefix(ref.URL, "https://") || strings.HasPrefix(ref.URL, "http://")
+		v.Refs = append(v.Refs, refView{Ref: ref, Link: link})
 	}
 	v.Timeline = newTimeline(c.Exchanges, v.Anchor)
 	for i := range c.Exchanges {

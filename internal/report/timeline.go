@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // The drawing is laid out in the user units of its viewBox.
@@ -43,6 +44,7 @@ type bar struct {
 	LabelX        float64
 	LabelClass    string
 	Title, Href   string
+	Noted         bool
 }
 
 type tick struct {
@@ -83,7 +85,7 @@ func newTimeline(exchanges []Exchange, ref string) *timeline {
 	t.Bottom = float64(len(t.Lanes)) * row
 	t.Height = t.Bottom + timelineAxis
 	for _, at := range ticks(end) {
-		t.Ticks = append(t.Ticks, tick{X: round(timelineLabel + at*scale), Label: duration(at)})
+		t.Ticks = append(t.Ticks, tick{X: round(timelineLabel + at*scale), Label: strings.Replace(millis(at), ".0 ", " ", 1)})
 	}
 	return t
 }
@@ -121,7 +123,7 @@ func newBar(x *Exchange, l *lane, scale float64, href string) bar {
 	b := bar{
 		X: round(timelineLabel + x.At*scale), W: round(max(x.Took*scale, 3)),
 		Y: round(l.Y + gap), H: round(l.H - 2*gap),
-		Class: barClass(x), Href: href,
+		Class: barClass(x), Href: href, Noted: x.Note != "",
 		Title: fmt.Sprintf("%s %s → %s\nfrom %s, took %s", x.Method, x.URL, answer(x), millis(x.At), duration(x.Took)),
 	}
 	if x.Key != "" {
