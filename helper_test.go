@@ -1,0 +1,197 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// reply is what the wire does with one send.
+type reply struct {
+	status  int
+	header  string // "Name: value" lines
+	body    string
+	cut     bool          // the body breaks off after what is there
+	err     error         // instead of an answer
+	refused bool          // no connection is had: provably not sent
+	silent  bool          // no trace events, as a transport of somebody's own
+	delay   time.Duration // before the answer
+}
+
+// sent is what the wire saw of one send.
+type sent struct {
+	method, url, key, body string
+	header                 http.Header
+	at                     time.Time
+}
+
+// wire is a scripted transport. After the script it gives the last reply.
+type wire struct {
+	mu      sync.Mutex
+	replies []reply
+	sends   []sent
+	before  func(n int, req *http.Request) // runs before the n-th send
+}
+
+var errLost = errors.New("connection reset")
+
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	var body []byte
+	if req.Body != nil {
+		body, _ = io.ReadAll(req.Body)
+		req.Body.Close()
+	}
+	w.mu.Lock()
+	n := len(w.sends)
+	r := w.replies[min(n, len(w.replies)-1)]
+	w.sends = append(w.sends, sent{req.Method, req.URL.String(), keyHeader(req.Header), string(body), req.Header.Clone(), time.Now()})
+	w.mu.Unlock()
+	if w.before != nil {
+		w.before(n, req)
+	}
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && !r.silent {
+		trace.GetConn(req.URL.Host)
+		if !r.refused {
+			trace.GotConn(httptrace.GotConnInfo{})
+			trace.WroteHeaders()
+		}
+	}
+	if r.delay > 0 {
+		select {
+		case <-time.After(r.delay):
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	}
+	switch {
+	case r.refused:
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	case r.err != nil:
+		return nil, r.err
+	}
+	resp := &http.Response{
+		StatusCode: r.status, Status: http.StatusText(r.status), Header: http.Header{}, Request: req,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+	}
+	for line := range strings.SplitSeq(r.header, "\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			resp.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+		}
+	}
+	var reader io.Reader = strings.NewReader(r.body)
+	if r.cut {
+		reader = io.MultiReader(reader, failing{io.ErrUnexpectedEOF})
+	}
+	resp.Body = io.NopCloser(reader)
+	return resp, nil
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func keyHeader(h http.Header) string {
+	for name, values := range h {
+		if strings.EqualFold(name, "Idempotency-Key") {
+			return strings.Join(values, ",")
+		}
+	}
+	return ""
+}
+
+func (w *wire) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.sends)
+}
+
+// keys are the distinct keys that were sent.
+func (w *wire) keys() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	keys := map[string]int{}
+	for _, s := range w.sends {
+		keys[s.key]++
+	}
+	return keys
+}
+
+// newClient is a client on a journal of its own, in memory.
+func newClient(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)) (*oncehttp.Client, persist.Journal) {
+	t.Helper()
+	cfg := oncehttp.Config{Journal: memory.New(), Transport: rt}
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c, cfg.Journal
+}
+
+func post(t *testing.T, body string) *http.Request {
+	t.Helper()
+	return request(t, "POST", "https://api.example.com/payments?via=test", body)
+}
+
+func request(t *testing.T, method, url, body string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return req
+}
+
+// bubble runs f in virtual time.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, f)
+}
+
+func lookup(t *testing.T, c *oncehttp.Client, key oncehttp.Key) persist.Record {
+	t.Helper()
+	rec, err := c.Lookup(context.Background(), key)
+	if err != nil {
+		t.Fatalf("Lookup(%q): %v", key, err)
+	}
+	return rec
+}
+
+func read(t *testing.T, resp *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("reading the body: %v", err)
+	}
+	resp.Body.Close()
+	return string(b)
+}
+
+// exactlyOne checks that err matches one of the two that every error matches.
+func exactlyOne(t *testing.T, err error) {
+	t.Helper()
+	var e *oncehttp.Error
+	if !errors.As(err, &e) {
+		t.Errorf("%v (%T) is no *oncehttp.Error", err, err)
+	}
+	if errors.Is(err, oncehttp.ErrNoEffect) == errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+		t.Errorf("%v matches ErrNoEffect %v and ErrOutcomeUnknown %v; want exactly one",
+			err, errors.Is(err, oncehttp.ErrNoEffect), errors.Is(err, oncehttp.ErrOutcomeUnknown))
+	}
+}
