@@ -51,6 +51,7 @@ func (s *Server) front(listener net.Listener) (io.Closer, error) {
 		ReadHeaderTimeout: time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return s.life },
+		ConnState:         s.connState,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,9 +64,9 @@ func (s *Server) front(listener net.Listener) (io.Closer, error) {
 }
 
 // Close ends everything: listeners, pipes, connections, and every wait. It
-// returns when no request is being handled any more, or after 5 s where a
-// Config.Handler does not heed its context. Close must not be called by a
-// handler. Closing twice is allowed.
+// returns when nothing of it runs any more, or after 5 s where a Config.Handler
+// does not heed its context. Close must not be called by a handler. Closing
+// twice is allowed.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -74,17 +75,32 @@ func (s *Server) Close() error {
 	for conn := range s.conns {
 		_ = conn.Close() // it is thrown away
 	}
-	busy := s.handlers > 0
 	s.mu.Unlock()
 	s.end()
 	var all []error
 	for _, front := range fronts {
 		all = append(all, front.Close())
 	}
+	s.mu.Lock()
+	idle, busy := s.idle, s.busy > 0
+	s.mu.Unlock()
 	if busy {
-		pause(closeDelayMax, s.idle, nil)
+		pause(closeDelayMax, idle, nil)
 	}
 	return errors.Join(all...)
+}
+
+// connState counts the goroutine of a connection, which net/http may keep for
+// half a second after the last answer: it must not outlive Close.
+func (s *Server) connState(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.busy++
+	case http.StateClosed, http.StateHijacked:
+		s.leave()
+	}
 }
 
 // enter counts a request in, unless the server is closed.
@@ -92,18 +108,18 @@ func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		s.handlers++
+		s.busy++
 	}
 	return !s.closed
 }
 
-// leave counts a request out; the last one after Close says so.
+// leave counts a request or a connection out; the last one wakes Close.
 func (s *Server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.handlers--
-	if s.closed && s.handlers == 0 {
+	if s.busy--; s.busy == 0 {
 		close(s.idle)
+		s.idle = make(chan struct{})
 	}
 }
 

@@ -27,13 +27,13 @@ type Server struct {
 	life context.Context // ends with Close
 	end  context.CancelFunc
 
-	mu       sync.Mutex
-	closed   bool
-	handlers int           // requests being handled
-	idle     chan struct{} // closed when Close waits and handlers reaches zero
-	conns    map[net.Conn]struct{}
-	fronts   []io.Closer
-	url      string
+	mu     sync.Mutex
+	closed bool
+	busy   int           // requests and connections being handled
+	idle   chan struct{} // closed, and made anew, when busy reaches zero
+	conns  map[net.Conn]struct{}
+	fronts []io.Closer
+	url    string
 }
 
 // New makes a server. It panics where the configuration is wrong, which is an
