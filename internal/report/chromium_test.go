@@ -53,7 +53,7 @@ func startChromium(t *testing.T) *chromium {
 	fromRead, fromWrite := pipe(t)
 	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage",
-		"--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
+		"--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir="+profileDir(t), "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{toRead, fromWrite} // 3 and 4, as the flag says
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -74,6 +74,29 @@ func startChromium(t *testing.T) *chromium {
 	c := &chromium{t: t, to: toWrite, from: bufio.NewReader(fromRead)}
 	c.attach()
 	return c
+}
+
+// profileDir is a directory for the browser's own files. Its helper processes
+// outlive it by a moment and still write there, so that t.TempDir, which
+// removes once, now and then fails.
+func profileDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		poll := time.NewTicker(20 * time.Millisecond)
+		defer poll.Stop()
+		for range 500 {
+			if err = os.RemoveAll(dir); err == nil {
+				return
+			}
+			<-poll.C
+		}
+		t.Error(err)
+	})
+	return dir
 }
 
 func pipe(t *testing.T) (*os.File, *os.File) {

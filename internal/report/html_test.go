@@ -166,8 +166,17 @@ func FuzzHostile(f *testing.F) {
 				t.Fatalf("HTML: %d times %s, want %d, with %q", got, sign, want, text)
 			}
 		}
+		if strings.Contains(page, "ZgotmplZ") {
+			t.Fatal("HTML: a link with a scheme of its own was rendered")
+		}
 		all, tests := readJUnit(t, o, r)
-		if all.Tests != 10 || len(tests) != 10 || all.Failures != 1 || tests["scope/other-path-not-answered"].Failure == nil {
+		if len(tests["scope/other-path-not-answered"].Failure) != 1 {
+			t.Fatalf("JUnit: the failure is gone, with %q", text)
+		}
+		if at := strings.IndexFunc(strings.ReplaceAll(tests["scope/other-path-not-answered"].Failure[0].Message, "\t", ""), acts); at >= 0 {
+			t.Fatalf("JUnit: a control character got through, with %q", text)
+		}
+		if all.Tests != 10 || len(tests) != 10 || all.Failures != 1 {
 			t.Fatalf("JUnit: %+v with %q", all, text)
 		}
 		for _, format := range []report.Format{report.Text, report.Markdown} {

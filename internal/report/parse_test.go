@@ -71,6 +71,18 @@ func TestWritersLeaveTheReportAlone(t *testing.T) {
 	}
 }
 
+// TestParseCountsAnew: a summary that does not fit the cases is never believed.
+func TestParseCountsAnew(t *testing.T) {
+	t.Parallel()
+	r, err := report.Parse(strings.NewReader(`{"schema":1,"summary":{"pass":9},"cases":[{"id":"a/b","level":"must","verdict":"fail"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (report.Summary{Fail: 1}); r.Summary != want {
+		t.Errorf("the summary is %+v, want %+v", r.Summary, want)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	const good = `{"schema":1,"cases":[{"id":"a/b","level":"must","verdict":"pass","witness":"none","ms":1}]}`
