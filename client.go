@@ -118,7 +118,7 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 // board joins the operation's flight or begins it.
 func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter, error) {
 	if ctx.Err() != nil {
-		return nil, &Error{Op: name, Key: Key(op.rec.Key), Outcome: NotSent, Cause: context.Cause(ctx), is: []error{ErrNoEffect, ErrNotSent}}
+		return nil, c.unbegun(name, ctx, op, context.Cause(ctx), ErrNotSent)
 	}
 	if op.rec.Generated {
 		if err := c.refuseStray(name, ctx, op); err != nil {
@@ -133,7 +133,7 @@ func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter
 		return w, nil
 	}
 	if !c.takeOff() {
-		w.f.fly(func(*flight) landing { return landing{err: startError(name, Key(op.rec.Key), ErrClosed, "")} })
+		w.f.fly(func(*flight) landing { return landing{err: c.unbegun(name, ctx, op, nil, ErrClosed)} })
 		return w, nil
 	}
 	go func() {
@@ -181,7 +181,7 @@ var errStray = errors.New("the same request was sent before under this generated
 func (c *Client) fly(name string, f *flight, op *operation) landing {
 	rec, created, err := c.journal.Begin(f.ctx, c.begin(op))
 	if err != nil {
-		return landing{err: journalError(name, Key(op.rec.Key), err, false)}
+		return landing{err: c.unbegun(name, f.ctx, op, err, ErrNotSent)}
 	}
 	d := &drive{
 		c: c, f: f, rec: rec, prof: op.prof, secrets: op.secrets, user: op.user, created: created, plain: op.rec.PlainHTTP,

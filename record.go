@@ -338,6 +338,21 @@ func (d *drive) fail(name string, is ...error) landing {
 	return land
 }
 
+// unbegun is an operation that this call could not begin. A key of the caller's
+// own may stand from before; only a look at the journal proves that it does not.
+func (c *Client) unbegun(name string, ctx context.Context, op *operation, cause error, why error) *Error {
+	e := &Error{Op: name, Key: Key(op.rec.Key), Outcome: NotSent, Cause: cause, is: []error{ErrNoEffect, why}}
+	uncertain := errors.Is(cause, persist.ErrUncertain)
+	if op.rec.Generated && !uncertain {
+		return e
+	}
+	standing, err := c.journal.Get(context.WithoutCancel(ctx), op.rec.ID)
+	if uncertain || !errors.Is(err, persist.ErrNotFound) {
+		e.Outcome, e.State, e.is = Unknown, standing.State, []error{ErrOutcomeUnknown, why}
+	}
+	return e
+}
+
 // journalError is what a journal that failed means for the caller. stands: the
 // record stood before. A commit in doubt may have left a record that a later
 // Resume sends, so it is never "no effect".
