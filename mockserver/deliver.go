@@ -217,7 +217,7 @@ func (s *Server) lastRequest(conn net.Conn, from *bufio.Reader) {
 	if err != nil || !changes(r.Method) {
 		return
 	}
-	x := &exchange{r: r, seen: s.watch.begin(r, readKey(s.cfg.Profile, r, body), s.fingerprint(r, body), body)}
+	x := &exchange{r: r, seen: s.watch.begin(r, readKey(s.cfg.Profile, r, body), requestDigest(r, body), body)}
 	_ = conn.Close()
 	s.watch.finish(x)
 }

@@ -51,10 +51,10 @@ type request struct {
 	method, path, key, body string
 	header                  http.Header
 	ctx                     context.Context
+	chunked                 bool
 }
 
 func (c *client) do(r request) reply {
-	c.t.Helper()
 	if r.method == "" {
 		r.method = http.MethodPost
 	}
@@ -70,9 +70,12 @@ func (c *client) do(r request) reply {
 	// No GetBody, and an opaque reader: net/http must not send again by itself.
 	req, err := http.NewRequestWithContext(r.ctx, r.method, c.url+r.path, io.MultiReader(strings.NewReader(r.body)))
 	if err != nil {
-		c.t.Fatal(err)
+		return reply{err: err}
 	}
 	req.ContentLength = int64(len(r.body))
+	if r.chunked {
+		req.ContentLength = -1
+	}
 	if r.body == "" {
 		req.Body = nil
 	}
@@ -91,7 +94,7 @@ func (c *client) do(r request) reply {
 	return reply{status: response.StatusCode, header: response.Header, body: string(body), err: err}
 }
 
-func (c *client) post(key string) reply { c.t.Helper(); return c.do(request{key: key}) }
+func (c *client) post(key string) reply { return c.do(request{key: key}) }
 
 // want fails unless the answer came whole with that status.
 func (r reply) want(t *testing.T, status int) reply {

@@ -33,6 +33,12 @@ func principal(p *profile.Profile, h http.Header) []string {
 	return parts
 }
 
+// requestDigest is what the watch holds a client to: target and bytes. A content
+// type that changes is a change of the bytes' meaning.
+func requestDigest(r *http.Request, body []byte) digest {
+	return digestOf(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type"), string(body))
+}
+
 // fingerprint is what a key names: target, content type, the profile's headers
 // and the body, byte for byte.
 func (s *Server) fingerprint(r *http.Request, body []byte) digest {
@@ -40,5 +46,18 @@ func (s *Server) fingerprint(r *http.Request, body []byte) digest {
 	for _, name := range s.cfg.Profile.Fingerprint {
 		parts = append(parts, r.Header.Get(name))
 	}
-	return digestOf(append(parts, string(body))...)
+	parts = append(parts, string(body))
+	if s.bug.print != nil {
+		parts = s.bug.print(r, parts)
+	}
+	return digestOf(parts...)
+}
+
+// scope is the key together with whose it is.
+func (s *Server) scope(x *exchange) digest {
+	parts := append(principal(s.cfg.Profile, x.r.Header), x.key.key)
+	if s.bug.scope != nil {
+		parts = s.bug.scope(x, parts)
+	}
+	return digestOf(parts...)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -56,6 +57,7 @@ type pipeListener struct {
 	dialled chan net.Conn
 	once    sync.Once
 	closed  chan struct{}
+	serial  atomic.Int64 // numbers the connections
 }
 
 func (l *pipeListener) Accept() (net.Conn, error) {
@@ -72,18 +74,18 @@ func (l *pipeListener) Close() error {
 	return nil
 }
 
-func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
+func (l *pipeListener) Addr() net.Addr { return pipeAddr(0) }
 
 // dial makes a pair of connections. Where nobody listens any more it fails as
 // a refused TCP connection does, so that a client draws the same conclusion.
 func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
-	line := &atomic.Bool{}
+	line, client := &atomic.Bool{}, pipeAddr(l.serial.Add(1))
 	select {
-	case l.dialled <- &pipeConn{Conn: far, reset: line}:
-		return &pipeConn{Conn: near, reset: line}, nil
+	case l.dialled <- &pipeConn{Conn: far, reset: line, remote: client}:
+		return &pipeConn{Conn: near, reset: line, local: client}, nil
 	case <-l.closed:
-		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr{}, Err: syscall.ECONNREFUSED}
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr(0), Err: syscall.ECONNREFUSED}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -95,6 +97,8 @@ type pipeConn struct {
 	net.Conn
 	linger atomic.Bool
 	reset  *atomic.Bool
+
+	local, remote pipeAddr
 }
 
 // SetLinger is TCPConn's: 0 makes Close a reset.
@@ -132,10 +136,17 @@ func (c *pipeConn) seen(op string, err error) error {
 	return &net.OpError{Op: op, Net: "pipe", Err: syscall.ECONNRESET}
 }
 
-func (c *pipeConn) LocalAddr() net.Addr  { return pipeAddr{} }
-func (c *pipeConn) RemoteAddr() net.Addr { return pipeAddr{} }
+func (c *pipeConn) LocalAddr() net.Addr  { return c.local }
+func (c *pipeConn) RemoteAddr() net.Addr { return c.remote }
 
-type pipeAddr struct{}
+// pipeAddr is the number of the client's end; 0 is the server.
+type pipeAddr int64
 
 func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "mock.test:80" }
+
+func (a pipeAddr) String() string {
+	if a == 0 {
+		return "mock.test:80"
+	}
+	return "client.test:" + strconv.FormatInt(int64(a), 10)
+}

@@ -54,6 +54,9 @@ func New(cfg Config) *Server {
 		s.service = s.own
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	if s.bug.setup != nil {
+		s.bug.setup(s)
+	}
 	return s
 }
 
@@ -99,7 +102,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.control(w, r) {
 		return
 	}
-	x := &exchange{w: w, r: r}
+	x := &exchange{w: w, r: r, carrier: s.cfg.Profile.Carrier.Name}
 	switch {
 	case !changes(r.Method):
 		s.safe(x)
@@ -116,12 +119,19 @@ func changes(method string) bool {
 
 // exchange is one request on its way through the server.
 type exchange struct {
-	w     http.ResponseWriter
-	r     *http.Request
-	body  []byte
-	key   reading
-	fault Fault
-	seen  *sight
+	w       http.ResponseWriter
+	r       *http.Request
+	carrier string
+	body    []byte
+	key     reading
+	fault   Fault
+	seen    *sight
+	entry   *entry // as the store gave it
+	crashed bool   // the handler panicked
+
+	// What a bug holds back until the answer has been handed out.
+	held   *entry
+	answer *answer
 }
 
 // receive reads the whole request and writes it into the ledger. A request
@@ -129,6 +139,9 @@ type exchange struct {
 func (s *Server) receive(x *exchange) bool {
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, s.cfg.MaxRequestBytes))
 	if err != nil {
+		if s.bug.broken != nil {
+			s.bug.broken(s, x)
+		}
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
 			problem(s.cfg.Profile, http.StatusRequestEntityTooLarge, "the body is too large", "").write(x.w)
@@ -139,8 +152,11 @@ func (s *Server) receive(x *exchange) bool {
 	}
 	x.body = body
 	x.key = readKey(s.cfg.Profile, x.r, body)
-	x.seen = s.watch.begin(x.r, x.key, s.fingerprint(x.r, body), body)
+	x.seen = s.watch.begin(x.r, x.key, requestDigest(x.r, body), body)
 	x.fault = s.plan.next(x.seen.key, x.seen.operation)
+	if s.bug.read != nil {
+		x.key = s.bug.read(s, x)
+	}
 	return true
 }
 
@@ -153,53 +169,82 @@ func (s *Server) play(x *exchange) {
 	if x.fault.Kind == Expire {
 		s.store.expire(s.scope(x))
 	}
-	s.deliver(x, s.handle(x))
+	if s.bug.late != nil {
+		defer s.bug.late(s, x)
+	}
+	a, said := s.handle(x)
+	if s.bug.shape != nil {
+		a = a.clone()
+		s.bug.shape(s, x, said, a)
+	}
+	s.deliver(x, a)
 }
 
-// handle is the server without its faults: what a request is answered.
-func (s *Server) handle(x *exchange) *answer {
+// handle is the server without its faults: what a request is answered, and
+// what the store said of it.
+func (s *Server) handle(x *exchange) (*answer, claim) {
 	p := s.cfg.Profile
 	honoured := slices.Contains(p.Methods, x.r.Method)
+	if s.bug.intercept != nil && honoured {
+		if a := s.bug.intercept(s, x); a != nil {
+			return a, unkeyed
+		}
+	}
 	switch {
 	case honoured && x.key.err != nil:
-		return problem(p, http.StatusBadRequest, "Idempotency-Key is invalid", x.key.err.Error())
+		return problem(p, http.StatusBadRequest, "Idempotency-Key is invalid", x.key.err.Error()), unkeyed
 	case honoured && !x.key.present && s.cfg.RequireKey:
-		return problem(p, http.StatusBadRequest, titleMissing, "")
+		return problem(p, http.StatusBadRequest, titleMissing, ""), unkeyed
 	case !honoured || !x.key.present:
-		return s.run(x)
+		return s.run(x), unkeyed
 	}
-	e, said := s.store.begin(s.scope(x), s.fingerprint(x.r, x.body), time.Now())
+	e, said := s.begin(x)
+	x.entry = e
+	if s.bug.claimed != nil {
+		if a := s.bug.claimed(s, x, e, said); a != nil {
+			return a, said
+		}
+	}
 	switch said {
 	case mismatch:
-		return s.mismatchAnswer(e)
+		return s.mismatchAnswer(e), said
 	case running:
-		return s.inProgressAnswer()
+		return s.inProgressAnswer(), said
 	case replayed:
-		return s.replayAnswer(e.answer)
+		return s.replayAnswer(e.answer), said
 	default:
-		return s.first(x, e)
+		return s.first(x, e), said
 	}
+}
+
+// begin claims the key.
+func (s *Server) begin(x *exchange) (*entry, claim) {
+	id, print := s.scope(x), s.fingerprint(x.r, x.body)
+	if s.bug.begin != nil {
+		return s.bug.begin(s, id, print)
+	}
+	return s.store.begin(id, print, time.Now())
 }
 
 // first executes a request that holds its key. Whatever the handler does, the
 // key is finished or released afterwards.
 func (s *Server) first(x *exchange, e *entry) *answer {
-	kept := false
+	settled := false
 	defer func() {
-		if !kept {
+		if !settled && !(x.crashed && s.bug.abortLeaks) {
 			s.store.release(e)
 		}
 	}()
 	a := s.run(x)
-	if kept = keeps(s.cfg.Profile, a); kept {
+	if s.bug.settle != nil {
+		if settled = s.bug.settle(s, x, e, a); settled {
+			return a
+		}
+	}
+	if settled = keeps(s.cfg.Profile, a); settled {
 		s.store.finish(e, a)
 	}
 	return a
-}
-
-// scope is the key together with whose it is.
-func (s *Server) scope(x *exchange) digest {
-	return digestOf(append(principal(s.cfg.Profile, x.r.Header), x.key.key)...)
 }
 
 // run has the effect. It goes on when the client leaves, as a server's work
@@ -215,7 +260,9 @@ func (s *Server) run(x *exchange) (a *answer) {
 	request.Body = io.NopCloser(bytes.NewReader(x.body))
 	recorder := newRecorder()
 	defer func() {
-		switch crash := recover(); crash {
+		crash := recover()
+		x.crashed = crash != nil
+		switch crash {
 		case nil:
 		case http.ErrAbortHandler:
 			panic(crash)
@@ -236,6 +283,12 @@ func (s *Server) run(x *exchange) (a *answer) {
 
 // safe serves a request that asks for no effect; keys mean nothing here.
 func (s *Server) safe(x *exchange) {
+	if s.bug.safe != nil {
+		if a := s.bug.safe(s, x); a != nil {
+			a.write(x.w)
+			return
+		}
+	}
 	recorder := newRecorder()
 	s.service.ServeHTTP(recorder, x.r)
 	recorder.answer().write(x.w)

@@ -13,6 +13,7 @@ const (
 	running               // the same request is being handled
 	replayed              // the same request was answered
 	mismatch              // the key belongs to another request
+	unkeyed               // no key was looked up
 )
 
 // entry is one key of one principal.
@@ -21,6 +22,7 @@ type entry struct {
 	fingerprint digest
 	first       time.Time
 	answer      *answer // nil while the request is handled
+	note        *answer // what some bugs keep beside it
 }
 
 // store keeps the keys of all principals. It is safe for concurrent use, and
@@ -28,6 +30,7 @@ type entry struct {
 // told fresh.
 type store struct {
 	window time.Duration
+	limit  int // how many keys are remembered; 0: all
 
 	mu      sync.Mutex
 	entries map[digest]*entry
@@ -48,6 +51,9 @@ func (t *store) begin(id, fingerprint digest, now time.Time) (*entry, claim) {
 		e := &entry{id: id, fingerprint: fingerprint, first: now}
 		t.entries[id] = e
 		t.order = append(t.order, e)
+		if t.limit > 0 && len(t.order) > t.limit {
+			t.drop()
+		}
 		return e, fresh
 	}
 	seen := *standing
@@ -111,13 +117,44 @@ func (t *store) sweep(now time.Time) {
 		if now.Sub(e.first) < t.window {
 			return
 		}
-		if t.entries[e.id] == e {
-			if e.answer == nil {
-				return
-			}
-			delete(t.entries, e.id)
+		if t.entries[e.id] == e && e.answer == nil {
+			return
 		}
-		t.order[0] = nil
-		t.order = t.order[1:]
+		t.drop()
 	}
+}
+
+// drop forgets the oldest key; the lock is held.
+func (t *store) drop() {
+	if e := t.order[0]; t.entries[e.id] == e {
+		delete(t.entries, e.id)
+	}
+	t.order[0] = nil
+	t.order = t.order[1:]
+}
+
+// peek is a copy of the standing entry.
+func (t *store) peek(id digest) (entry, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e, known := t.entries[id]; known {
+		return *e, true
+	}
+	return entry{}, false
+}
+
+// note keeps something beside the standing entry.
+func (t *store) note(id digest, a *answer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e, known := t.entries[id]; known {
+		e.note = a
+	}
+}
+
+// noted is what note has kept.
+func (t *store) noted(e *entry) *answer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return e.note
 }
