@@ -63,6 +63,8 @@ const (
 	timeSendBefore
 	timeLeaseUntil
 	timeAnswer
+
+	answerIsOutside // not a time: so that PeekFate need not read the answer
 )
 
 // The flags of an answer.
@@ -177,7 +179,7 @@ func AppendFate(b []byte, r *persist.Record, limit int) []byte {
 	}
 	b = append(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
-	b = appendTimes(b, r)
+	b = appendTimes(b, r, limit)
 	b = appendString(b, string(r.Why))
 	b = appendString(b, string(r.Effect))
 	b = binary.AppendVarint(b, int64(r.Attempts))
@@ -216,13 +218,16 @@ func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 }
 
 // appendTimes writes which times are set, and those.
-func appendTimes(b []byte, r *persist.Record) []byte {
+func appendTimes(b []byte, r *persist.Record, limit int) []byte {
 	times := [...]time.Time{r.Finished, r.NextAttempt, r.FirstSent, r.SendBefore, r.LeaseUntil, {}}
-	if r.Answer != nil {
-		times[5] = r.Answer.At
-	}
 	at := len(b)
 	b = append(b, 0)
+	if a := r.Answer; a != nil {
+		times[5] = a.At
+		if len(a.Body) > limit {
+			b[at] = answerIsOutside
+		}
+	}
 	for i, t := range times {
 		if !t.IsZero() {
 			b[at] |= 1 << i

@@ -104,6 +104,11 @@ func TestOutside(t *testing.T) {
 	if request != (codec.Outside{Len: len(want.Body), Sum: codec.Checksum(want.Body)}) {
 		t.Errorf("request body outside: %+v", request)
 	}
+	i, _ := codec.PeekIntent(codec.AppendIntent(nil, &want, 5))
+	f, _ := codec.PeekFate(codec.AppendFate(nil, &want, 5))
+	if !i.Outside || !f.Outside {
+		t.Errorf("peeking does not show that the bodies are outside: %+v, %+v", i, f)
+	}
 	if answer != (codec.Outside{Len: 6, Sum: codec.Checksum(want.Answer.Body)}) {
 		t.Errorf("answer body outside: %+v", answer)
 	}
@@ -118,7 +123,7 @@ func TestPeek(t *testing.T) {
 	intent, fate := codec.AppendIntent(nil, &r, codec.Inline), codec.AppendFate(nil, &r, codec.Inline)
 	i, err := codec.PeekIntent(intent)
 	if err != nil || string(i.Account) != r.Account || string(i.Key) != r.Key || !bytes.Equal(i.Fingerprint, r.Fingerprint) ||
-		!i.Generated || i.Window != r.Window {
+		!i.Generated || i.Window != r.Window || !i.Created.Equal(r.Created) {
 		t.Errorf("PeekIntent: %+v, %v", i, err)
 	}
 	f, err := codec.PeekFate(fate)

@@ -15,7 +15,9 @@ type Intent struct {
 	Account, Key []byte
 	Fingerprint  []byte
 	Generated    bool
+	Outside      bool // the body is
 	Window       time.Duration
+	Created      time.Time
 }
 
 // Fate is the head of a fate: what a listing or a sweep asks first.
@@ -23,6 +25,7 @@ type Fate struct {
 	State       persist.State
 	Revision    uint64
 	Swept       bool
+	Outside     bool // the answer's body is
 	Finished    time.Time
 	NextAttempt time.Time
 }
@@ -40,8 +43,8 @@ func PeekIntent(b []byte) (Intent, error) {
 func PeekFate(b []byte) (Fate, error) {
 	d := decoder{b: b}
 	var r persist.Record
-	d.fateHead(&r)
-	f := Fate{State: r.State, Revision: r.Revision, Swept: r.Swept, Finished: r.Finished, NextAttempt: r.NextAttempt}
+	times, _ := d.fateHead(&r)
+	f := Fate{State: r.State, Revision: r.Revision, Swept: r.Swept, Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt}
 	return f, d.err("fate")
 }
 
@@ -56,8 +59,7 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	d.strings(body.inside)
 	r.ID = persist.ID{Account: string(head.Account), Key: string(head.Key)}
 	r.Fingerprint = append([]byte(nil), head.Fingerprint...)
-	r.Generated, r.Window = head.Generated, head.Window
-	r.Created = d.time()
+	r.Generated, r.Window, r.Created = head.Generated, head.Window, head.Created
 	for _, s := range [...]*string{&r.Origin, &r.Method, &r.Target, &r.Carrier, &r.CarrierName, &r.Profile, &r.ProfileVersion, &r.Recipe} {
 		*s = d.string()
 	}
@@ -104,10 +106,12 @@ func (d *decoder) intentHead() (head Intent, flags byte, body bodySize) {
 	flags = d.byte()
 	body = d.bodySize(flags&intentOutside != 0)
 	head.Generated = flags&intentGenerated != 0
+	head.Outside = flags&intentOutside != 0
 	head.Window = time.Duration(d.varint())
 	head.Fingerprint = d.bytes()
 	head.Account = d.bytes()
 	head.Key = d.bytes()
+	head.Created = d.time()
 	return head, flags, body
 }
 

@@ -1,0 +1,127 @@
+package bolt
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// An entry in the bucket of intents is
+//
+//	envelope, length of the intent, intent, fate, sum
+//
+// where the fate is the one that the entry was written with. An entry in the
+// bucket of fates, which replaces it, is
+//
+//	envelope, fate, sum
+//
+// The envelope says how the rest is to be read; a sealed record will have one of
+// its own. The sum is the CRC-32C of all before it, mixed with the Seq and the
+// bucket, so that an entry in another's place is found out.
+const envelopePlain = 1
+
+// inlineMax is the largest body that stays inside its entry. Larger ones go to
+// the bucket of bodies in pieces, which costs no copy and leaves the pages that
+// every open reads small.
+const inlineMax = 16 << 10
+
+// pieceMax is the size of such a piece: small enough that freed pages are easily
+// used again, large enough that a 10 MiB body has few.
+const pieceMax = 64 << 10
+
+const sumSize = 4
+
+type kind uint64
+
+const (
+	kindIntent kind = iota
+	kindFate
+)
+
+// encodeIntent returns r's entry for the bucket of intents. sealSum completes
+// it once the Seq is known.
+func encodeIntent(r *persist.Record) []byte {
+	size := 1 + 2*binary.MaxVarintLen32 + codec.IntentSize(r, inlineMax) + codec.FateSize(r, inlineMax) + sumSize
+	// The length goes before the intent but is known after it: leave room.
+	const room = 1 + binary.MaxVarintLen32
+	b := codec.AppendIntent(make([]byte, room, size), r, inlineMax)
+	var head [room]byte
+	head[0] = envelopePlain
+	n := 1 + binary.PutUvarint(head[1:], uint64(len(b)-room))
+	b = b[room-n:]
+	copy(b, head[:n])
+	b = codec.AppendFate(b, r, inlineMax)
+	return appendSum(b)
+}
+
+// encodeFate returns r's entry for the bucket of fates.
+func encodeFate(r *persist.Record) []byte {
+	b := append(make([]byte, 0, 1+codec.FateSize(r, inlineMax)+sumSize), envelopePlain)
+	return appendSum(codec.AppendFate(b, r, inlineMax))
+}
+
+func appendSum(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(b, codec.Checksum(b))
+}
+
+// sealSum mixes Seq and bucket into the entry's sum and returns it. It is apart
+// from the encoding, because a Seq is given under the journal's lock and the
+// checksum is better taken outside of it.
+func sealSum(b []byte, k kind, seq uint64) uint32 {
+	at := b[len(b)-sumSize:]
+	sum := binary.LittleEndian.Uint32(at) ^ place(k, seq)
+	binary.LittleEndian.PutUint32(at, sum)
+	return sum
+}
+
+func place(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
+
+// open checks an entry's envelope and sum, and returns what lies between.
+func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) {
+	if len(b) < 1+sumSize {
+		return nil, 0, fmt.Errorf("%w: entry %d has %d bytes", persist.ErrCorrupt, seq, len(b))
+	}
+	b, tail := b[:len(b)-sumSize], b[len(b)-sumSize:]
+	sum = binary.LittleEndian.Uint32(tail)
+	if codec.Checksum(b)^place(k, seq) != sum {
+		return nil, 0, fmt.Errorf("%w: checksum of entry %d", persist.ErrCorrupt, seq)
+	}
+	if b[0] != envelopePlain {
+		return nil, 0, fmt.Errorf("%w: entry %d has envelope %d, which this version does not know", persist.ErrCorrupt, seq, b[0])
+	}
+	return b[1:], sum, nil
+}
+
+// openIntent is open for the bucket of intents.
+func openIntent(b []byte, seq uint64) (intent, fate []byte, sum uint32, err error) {
+	payload, sum, err := open(b, kindIntent, seq)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	n, w := binary.Uvarint(payload)
+	if w <= 0 || n > uint64(len(payload)-w) {
+		return nil, nil, 0, fmt.Errorf("%w: length of entry %d", persist.ErrCorrupt, seq)
+	}
+	payload = payload[w:]
+	return payload[:n], payload[n:], sum, nil
+}
+
+// The parts of a record that may lie in the bucket of bodies.
+const (
+	partRequest = iota
+	partAnswer
+)
+
+// pieceKey is the key of a piece: Seq, part, number.
+func pieceKey(seq uint64, part, n int) []byte {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 12), seq)
+	return binary.BigEndian.AppendUint32(b, uint32(part)<<31|uint32(n))
+}
+
+func seqKey(seq uint64) [8]byte {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], seq)
+	return b
+}

@@ -1,0 +1,323 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Begin implements [persist.Journal].
+func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if err := ready(ctx, &rec, false); err != nil {
+		return persist.Record{}, false, err
+	}
+	rec.Revision = 1
+	c := change{intent: encodeIntent(&rec), keys: j.keysOf(&rec), fresh: true}
+	if len(rec.Body) > inlineMax {
+		c.request = rec.Body
+	}
+	if rec.Answer != nil && len(rec.Answer.Body) > inlineMax {
+		c.answer = rec.Answer.Body
+	}
+	var strangers []uint64 // other IDs with the same hash
+	for {
+		j.mu.Lock()
+		if err := j.usable(); err != nil {
+			j.mu.Unlock()
+			return persist.Record{}, false, err
+		}
+		seq := j.ids.find(c.keys.id, strangers)
+		if seq == 0 {
+			rec.Seq = j.enter(&rec, c)
+			if err := j.await(j.collecting); err != nil {
+				return persist.Record{}, false, err
+			}
+			return rec, true, nil
+		}
+		if b := j.unsettled(seq); b != nil {
+			// What stands may still fail to become durable.
+			_ = j.await(b)
+			continue
+		}
+		standing, err := j.read(seq)
+		if errors.Is(err, errAgain) {
+			continue
+		}
+		if err != nil || standing.ID == rec.ID {
+			return standing, false, err
+		}
+		strangers = append(strangers, seq)
+	}
+}
+
+// enter queues a new record. The caller holds mu.
+func (j *Journal) enter(rec *persist.Record, c change) uint64 {
+	j.seq++
+	c.seq = j.seq
+	s := slot{rev: 1, flags: slotOpen | identity(rec.Fingerprint, rec.Created), intentSum: sealSum(c.intent, kindIntent, c.seq)}
+	s.mark(slotGenerated, rec.Generated)
+	s.mark(slotOutside, c.request != nil || c.answer != nil)
+	j.ids.add(c.keys.id, c.seq)
+	if rec.Generated {
+		j.strays.add(c.keys.stray, c.seq)
+	}
+	j.accounts.add(rec.Account)
+	j.slots.set(c.seq, s)
+	j.collecting.put(c)
+	return c.seq
+}
+
+// Update implements [persist.Journal].
+func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := ready(ctx, &rec, false); err != nil {
+		return persist.Record{}, err
+	}
+	b, err := j.change(&rec, false)
+	if err == nil {
+		err = j.await(b)
+	}
+	if err != nil {
+		return persist.Record{}, err
+	}
+	rec.Revision++
+	return rec, nil
+}
+
+// Finish implements [persist.Journal]. It waits for a commit only where so much
+// is queued already that memory would grow.
+func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
+	if err := ready(ctx, &rec, true); err != nil {
+		return err
+	}
+	b, err := j.change(&rec, true)
+	if err != nil {
+		return err
+	}
+	if len(b.changes) > lazyMax || b.bytes > lazyBytesMax {
+		return j.await(b)
+	}
+	if !b.armed {
+		b.armed = true
+		j.timer.Reset(flushDelay)
+	}
+	j.mu.Unlock()
+	return nil
+}
+
+// change queues rec's fate for the record that stands at rec's revision. If
+// there is no error, mu is held on return.
+func (j *Journal) change(rec *persist.Record, final bool) (*batch, error) {
+	next := *rec
+	next.Revision++
+	c := change{fate: encodeFate(&next), lazy: final, keys: j.keysOf(rec)}
+	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
+		// Copied, because a Finish returns before it is written.
+		c.answer = append([]byte(nil), a.Body...)
+	}
+	s, err := j.standing(rec, c.keys.id)
+	if err != nil {
+		return nil, err
+	}
+	if s.flags&slotIdentity != identity(rec.Fingerprint, rec.Created) {
+		j.mu.Unlock()
+		return nil, fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
+	}
+	c.seq, c.before = rec.Seq, s
+	s.rev++
+	s.fateSum = sealSum(c.fate, kindFate, c.seq)
+	s.mark(slotFated, true)
+	s.mark(slotOpen, !final)
+	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
+	if final && s.is(slotGenerated) {
+		j.strays.remove(c.keys.stray, c.seq)
+	}
+	j.slots.set(c.seq, s)
+	j.collecting.put(c)
+	return j.collecting, nil
+}
+
+// Forget implements [persist.Journal].
+func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	keys := j.keysOf(&rec)
+	s, err := j.standing(&rec, keys.id)
+	if err != nil {
+		return err
+	}
+	j.removeSlot(rec.Seq, s, keys)
+	j.collecting.put(change{seq: rec.Seq, drop: true, before: s, keys: keys})
+	return j.await(j.collecting)
+}
+
+// removeSlot takes a record out of memory. The caller holds mu.
+func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
+	j.ids.remove(keys.id, seq)
+	if s.is(slotOpen) && s.is(slotGenerated) {
+		j.strays.remove(keys.stray, seq)
+	}
+	j.slots.remove(seq)
+}
+
+// standing finds the unfinished record that rec was read from. If there is no
+// error, mu is held on return.
+func (j *Journal) standing(rec *persist.Record, hash uint64) (slot, error) {
+	if rec.Revision >= math.MaxUint32 {
+		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
+	}
+	j.mu.Lock()
+	if err := j.usable(); err != nil {
+		j.mu.Unlock()
+		return slot{}, err
+	}
+	// One record under this hash, and the caller knows its Seq: it is the one.
+	// Anything else is looked at.
+	if !j.ids.only(hash, rec.Seq) {
+		j.mu.Unlock()
+		stands, err := j.lookup(rec.ID)
+		if err != nil {
+			return slot{}, err
+		}
+		if stands.Seq != rec.Seq {
+			return slot{}, stale(&stands)
+		}
+		j.mu.Lock()
+	}
+	s, found := j.slots.get(rec.Seq)
+	err := j.usable()
+	switch {
+	case err != nil:
+	case !found:
+		err = notFound(rec.ID)
+	case uint64(s.rev) != rec.Revision || !s.is(slotOpen):
+		err = fmt.Errorf("%w: %q is at revision %d, open %t", persist.ErrStale, rec.Key, s.rev, s.is(slotOpen))
+	default:
+		return s, nil
+	}
+	j.mu.Unlock()
+	return slot{}, err
+}
+
+// Get implements [persist.Journal].
+func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return persist.Record{}, err
+	}
+	return j.lookup(id)
+}
+
+// lookup reads the record with an ID.
+func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
+	hash := j.hash.id(id.Account, id.Key)
+	var strangers []uint64
+	for {
+		j.mu.Lock()
+		if err := j.usable(); err != nil {
+			j.mu.Unlock()
+			return persist.Record{}, err
+		}
+		seq := j.ids.find(hash, strangers)
+		if seq == 0 {
+			j.mu.Unlock()
+			return persist.Record{}, notFound(id)
+		}
+		rec, err := j.read(seq)
+		if errors.Is(err, errAgain) {
+			continue
+		}
+		if err != nil || rec.ID == id {
+			return rec, err
+		}
+		strangers = append(strangers, seq)
+	}
+}
+
+// usable reports why nothing can be done. The caller holds mu.
+func (j *Journal) usable() error {
+	if j.closed {
+		return fmt.Errorf("persist/bolt: %s: %w", j.path, persist.ErrClosed)
+	}
+	return j.broken
+}
+
+// unsettled returns the batch that makes durable what stands under a Seq, if
+// somebody still waits for that. The caller holds mu.
+func (j *Journal) unsettled(seq uint64) *batch {
+	for _, b := range [...]*batch{j.collecting, j.flying} {
+		if c := b.get(seq); c != nil && !c.lazy {
+			return b
+		}
+	}
+	return nil
+}
+
+func (j *Journal) keysOf(rec *persist.Record) recordKeys {
+	return recordKeys{id: j.hash.id(rec.Account, rec.Key), stray: j.hash.fingerprint(rec.Fingerprint)}
+}
+
+// ready is what every writing method asks before it looks at the journal.
+func ready(ctx context.Context, rec *persist.Record, final bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := rec.Validate(); err != nil {
+		return err
+	}
+	if rec.State.Final() != final {
+		return fmt.Errorf("%w: state %v", persist.ErrInvalid, rec.State)
+	}
+	return nil
+}
+
+func notFound(id persist.ID) error {
+	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
+}
+
+func stale(rec *persist.Record) error {
+	return fmt.Errorf("%w: %q stands %v at revision %d", persist.ErrStale, rec.Key, rec.State, rec.Revision)
+}
+
+// Flush implements [persist.Flusher].
+func (j *Journal) Flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	if err := j.usable(); err != nil {
+		j.mu.Unlock()
+		return err
+	}
+	if len(j.collecting.changes) > 0 {
+		return j.await(j.collecting)
+	}
+	if j.flying != nil {
+		return j.await(j.flying)
+	}
+	j.mu.Unlock()
+	return nil
+}
+
+// Close implements [persist.Journal]. Whatever it returns, the file is released.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return nil
+	}
+	j.closed = true
+	j.timer.Stop()
+	err := j.broken
+	if err == nil && len(j.collecting.changes) > 0 {
+		err = j.await(j.collecting)
+		j.mu.Lock()
+	}
+	for j.leading {
+		j.idle.Wait()
+	}
+	j.mu.Unlock()
+	return errors.Join(err, j.closeDB())
+}

@@ -1,0 +1,196 @@
+package bolt
+
+import (
+	"hash/crc32"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// slot is what memory knows of one record: enough to decide a compare-and-set
+// and to choose what a listing reads, in 16 bytes.
+type slot struct {
+	rev       uint32
+	intentSum uint32 // checksum of its entry in the bucket of intents
+	fateSum   uint32 // checksum of its entry in the bucket of fates, if fated
+	flags     uint32
+}
+
+const (
+	slotOpen      = 1 << iota // unfinished
+	slotGenerated             // its key was generated
+	slotSwept                 // a tombstone
+	slotFated                 // has an entry in the bucket of fates
+	slotOutside               // has bodies in the bucket of bodies
+
+	// The upper bits hold a hash of what a record can never change, so that a
+	// caller's mistake is found without reading.
+	slotIdentity = ^uint32(0xff)
+)
+
+// identity is the hash of what can never change, in the place of slotIdentity.
+func identity(fingerprint []byte, created time.Time) uint32 {
+	x := uint64(crc32.ChecksumIEEE(fingerprint))<<32 ^ uint64(created.Unix())*1e9 ^ uint64(created.Nanosecond())
+	return uint32(mix(x)) & slotIdentity
+}
+
+func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
+
+func (s *slot) mark(flag uint32, on bool) {
+	s.flags &^= flag
+	if on {
+		s.flags |= flag
+	}
+}
+
+// chunk holds 64 neighbouring slots. Neighbours were begun together, and mostly
+// end and are swept together too.
+type chunk struct {
+	used  uint64 // which slots hold a record
+	open  uint64 // which of those are unfinished
+	swept uint64 // which of those are tombstones
+	slots [64]slot
+}
+
+// slots are all slots, by Seq, and the digest of what they stand for. Not safe
+// for concurrent use.
+type slots struct {
+	chunks map[uint64]*chunk
+	order  []uint64 // keys of chunks, ascending, and of chunks that are gone
+	digest uint64
+	count  int
+}
+
+func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}} }
+
+// get returns the slot of a record, if there is one.
+func (s *slots) get(seq uint64) (slot, bool) {
+	c := s.chunks[seq>>6]
+	if c == nil || c.used&(1<<(seq&63)) == 0 {
+		return slot{}, false
+	}
+	return c.slots[seq&63], true
+}
+
+// set enters or replaces a slot. The Seqs of new ones come in any order while a
+// journal is loaded, and ascend afterwards.
+func (s *slots) set(seq uint64, v slot) {
+	c := s.chunks[seq>>6]
+	if c == nil {
+		c = &chunk{}
+		s.chunks[seq>>6] = c
+		s.enter(seq >> 6)
+	}
+	bit, old := uint64(1)<<(seq&63), &c.slots[seq&63]
+	if c.used&bit != 0 {
+		s.digest -= old.contribution(seq)
+	} else {
+		s.count++
+	}
+	s.digest += v.contribution(seq)
+	*old = v
+	c.used |= bit
+	c.open = masked(c.open, bit, v.is(slotOpen))
+	c.swept = masked(c.swept, bit, v.is(slotSwept))
+}
+
+// enter adds a chunk's number to the order. Numbers ascend but for a removal
+// that was undone, which has left its place behind.
+func (s *slots) enter(n uint64) {
+	if len(s.order) == 0 || s.order[len(s.order)-1] < n {
+		s.order = append(s.order, n)
+		return
+	}
+	if i, found := slices.BinarySearch(s.order, n); !found {
+		s.order = slices.Insert(s.order, i, n)
+	}
+}
+
+// remove forgets a slot.
+func (s *slots) remove(seq uint64) {
+	c := s.chunks[seq>>6]
+	if c == nil || c.used&(1<<(seq&63)) == 0 {
+		return
+	}
+	s.digest -= c.slots[seq&63].contribution(seq)
+	s.count--
+	bit := uint64(1) << (seq & 63)
+	c.slots[seq&63] = slot{}
+	c.used, c.open, c.swept = c.used&^bit, c.open&^bit, c.swept&^bit
+	if c.used != 0 {
+		return
+	}
+	delete(s.chunks, seq>>6)
+	if len(s.order) > 64 && len(s.order) > 2*len(s.chunks) {
+		s.order = slices.DeleteFunc(s.order, func(n uint64) bool { return s.chunks[n] == nil })
+	}
+}
+
+// which says what kinds of records next looks for.
+type which struct{ open, final, swept bool }
+
+// next appends to dst the Seqs after a given one, up to last, of the records of
+// the wanted kinds, ascending, until dst is full.
+func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
+	from := after + 1
+	i, _ := slices.BinarySearch(s.order, from>>6)
+	for ; i < len(s.order); i++ {
+		n := s.order[i]
+		c := s.chunks[n]
+		if c == nil {
+			continue
+		}
+		left := c.mask(w)
+		if n == from>>6 {
+			left &= ^uint64(0) << (from & 63)
+		}
+		for ; left != 0; left &= left - 1 {
+			seq := n<<6 | uint64(bits.TrailingZeros64(left))
+			if seq > last || len(dst) == cap(dst) {
+				return dst
+			}
+			dst = append(dst, seq)
+		}
+	}
+	return dst
+}
+
+func (c *chunk) mask(w which) uint64 {
+	m := uint64(0)
+	if w.open {
+		m |= c.open
+	}
+	if w.final {
+		m |= c.used &^ c.open &^ c.swept
+	}
+	if w.swept {
+		m |= c.swept
+	}
+	return m
+}
+
+func masked(set, bit uint64, on bool) uint64 {
+	if on {
+		return set | bit
+	}
+	return set &^ bit
+}
+
+// contribution is a slot's part of the digest, which is the sum over all slots
+// and so needs no order. It changes whenever an entry of the record changes.
+func (s slot) contribution(seq uint64) uint64 {
+	sum := mix(mix(seq<<1) ^ uint64(s.intentSum))
+	if s.is(slotFated) {
+		sum += mix(mix(seq<<1|1) ^ uint64(s.fateSum))
+	}
+	return sum
+}
+
+// mix is the finalizer of SplitMix64: a bijection in which every bit of the
+// input changes half of the output.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,170 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	bbolt "go.etcd.io/bbolt"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// sweepMax is how many records one commit of a sweep changes, so that a Begin
+// that comes behind it waits for little.
+const sweepMax = 256
+
+// Sweep implements [persist.Journal].
+func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	now, left := l.Now, l.Max
+	if now.IsZero() {
+		now = time.Now()
+	}
+	if left <= 0 {
+		left = 10_000
+	}
+	total := 0
+	// Tombstones that are kept for ever need not be looked at.
+	kinds := which{final: true, swept: l.KeepKey != 0}
+	for after := uint64(0); total < left; {
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+		seqs, verdicts, err := j.judge(after, kinds, &l, now)
+		if err != nil || len(seqs) == 0 {
+			return total, err
+		}
+		n, err := j.carryOut(verdicts[:min(len(verdicts), left-total)])
+		total += n
+		if err != nil {
+			return total, err
+		}
+		after = seqs[len(seqs)-1]
+	}
+	return total, nil
+}
+
+// verdict is what a sweep is to do to a record, if it still stands as it was
+// read.
+type verdict struct {
+	change change
+	next   slot
+}
+
+// judge looks at the next final records that are in the file. A record of which
+// something is still queued has just finished, and is left to the next sweep.
+func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time) ([]uint64, []verdict, error) {
+	j.mu.Lock()
+	if err := j.usable(); err != nil {
+		j.mu.Unlock()
+		return nil, nil, err
+	}
+	seqs := j.slots.next(make([]uint64, 0, sweepMax), after, j.seq, w)
+	before := make([]slot, len(seqs))
+	for i, seq := range seqs {
+		if j.flying.get(seq) == nil && j.collecting.get(seq) == nil {
+			before[i], _ = j.slots.get(seq)
+		}
+	}
+	tx, err := j.db.Begin(false)
+	j.mu.Unlock()
+	if err != nil {
+		return nil, nil, j.wrap(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	var verdicts []verdict
+	for i, seq := range seqs {
+		if before[i] == (slot{}) {
+			continue
+		}
+		v, changes, err := j.judgeOne(tx, seq, before[i], l, now)
+		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
+			return nil, nil, j.wrap(err)
+		}
+		// A damaged record stays for somebody to look at.
+		if err == nil && changes {
+			verdicts = append(verdicts, v)
+		}
+	}
+	return seqs, verdicts, nil
+}
+
+func (j *Journal) judgeOne(tx *bbolt.Tx, seq uint64, before slot, l *persist.Limits, now time.Time) (v verdict, changes bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: record %d: %v", persist.ErrCorrupt, seq, p)
+		}
+	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	intent, fate, err := entries(tx, seq, &overlay{})
+	if err != nil {
+		return verdict{}, false, err
+	}
+	i, err := codec.PeekIntent(intent)
+	if err != nil {
+		return verdict{}, false, err
+	}
+	f, err := codec.PeekFate(fate)
+	if err != nil {
+		return verdict{}, false, err
+	}
+	head := persist.Record{State: f.State, Finished: f.Finished, Swept: f.Swept, Generated: i.Generated, Window: i.Window}
+	drop, strip := l.Sweep(&head, now)
+	c := change{seq: seq, before: before}
+	c.keys.id = j.hash.idBytes(i.Account, i.Key)
+	if !strip {
+		c.drop = true
+		return verdict{change: c}, drop, nil
+	}
+	var rec persist.Record
+	if _, err := codec.DecodeIntent(intent, &rec); err != nil {
+		return verdict{}, false, err
+	}
+	if _, err := codec.DecodeFate(fate, &rec); err != nil {
+		return verdict{}, false, err
+	}
+	rec.Strip()
+	rec.Revision++
+	c.intent, c.plain, c.loose = encodeIntent(&rec), before.is(slotFated), before.is(slotOutside)
+	next := slot{rev: before.rev + 1, flags: before.flags, intentSum: sealSum(c.intent, kindIntent, seq)}
+	next.mark(slotFated|slotOutside, false)
+	next.mark(slotSwept, true)
+	return verdict{change: c, next: next}, true, nil
+}
+
+// carryOut queues what was decided, and waits for the commit.
+func (j *Journal) carryOut(verdicts []verdict) (int, error) {
+	if len(verdicts) == 0 {
+		return 0, nil
+	}
+	j.mu.Lock()
+	if err := j.usable(); err != nil {
+		j.mu.Unlock()
+		return 0, err
+	}
+	n := 0
+	for i := range verdicts {
+		c := verdicts[i].change
+		if now, found := j.slots.get(c.seq); !found || now != c.before {
+			continue // another sweep was here
+		}
+		if c.drop {
+			j.removeSlot(c.seq, c.before, c.keys)
+		} else {
+			j.slots.set(c.seq, verdicts[i].next)
+		}
+		j.collecting.put(c)
+		n++
+	}
+	if n == 0 {
+		j.mu.Unlock()
+		return 0, nil
+	}
+	if err := j.await(j.collecting); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
