@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// streams are where a command reads and writes. Tests put their own in.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// batchFlags are the flags of batch, as given.
+type batchFlags struct {
+	clientFlags
+	url        string
+	key        string
+	method     string
+	numbers    []string
+	workers    int
+	rate       float64
+	generation int
+	out        string
+}
+
+const (
+	workersMax = 1024
+	rateMax    = 1e6
+)
+
+func batchCommand(s streams) *cobra.Command {
+	f := &batchFlags{}
+	cmd := &cobra.Command{
+		Use:   "batch FILE --url URL --key TEMPLATE",
+		Short: "Send one operation for each row of a file, each exactly once",
+		Long: `Send one operation for each row of FILE: CSV with a header row, or NDJSON (one
+JSON object a line); "-" is stdin. An NDJSON line is sent byte for byte. A CSV
+row is sent as a JSON object of strings; --number makes numbers of columns.
+
+--key spells each row's idempotency key: {field} stands for a field's value, and
+the text before the first one is the scope. Every row is checked before anything
+is sent. Two rows with one key and the same content are one operation; with
+other content they are an error.
+
+Each operation is in the journal, on disk, before its first byte leaves. Running
+the same command again, also after a crash, finishes what is pending, sends
+nothing that is confirmed, and prints the recorded answers.
+
+A line of JSON is printed for each row once its answer is durable: in the order
+of the rows, except that rows which take long come later. The body is shown up
+to 1 MiB. The first Ctrl-C ends after the attempts on the wire, the second kills
+(which loses nothing either).
+
+Exit status: 0 all well; 1 some rows were refused; 2 the call or the input is
+wrong and nothing was sent; 3 something is unknown or still to do: run the same
+command again.`,
+		Example: `  oncehttp batch orders.csv --url https://api.example.com/payments \
+      --key 'order:{user}:{order_id}' --number amount -H @auth.txt
+  oncehttp batch - --url http://127.0.0.1:8080/payments --key 'evt:{id}' \
+      --journal events.db < events.ndjson`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args[0], s) },
+	}
+	fs := cmd.Flags()
+	f.bind(fs)
+	fs.StringVar(&f.url, "url", "", "where each row is sent")
+	fs.StringVar(&f.key, "key", "", "spells each row's key, such as 'order:{user}:{order_id}'")
+	fs.StringVar(&f.journal, "journal", "", "the journal's file (default: FILE.oncehttp.db)")
+	fs.StringVar(&f.method, "method", http.MethodPost, "the method")
+	fs.StringSliceVar(&f.numbers, "number", nil, "CSV columns that are JSON numbers, separated by commas")
+	fs.IntVar(&f.workers, "workers", 8, "operations at once")
+	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
+	fs.IntVar(&f.generation, "generation", 1, "the how-many-th try this is: tries anew only rows whose try before is a confirmed 4xx or settled as absent")
+	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
+	return cmd
+}
+
+// run goes from checks that touch nothing to the first send, in this order, so
+// that whatever is wrong is found before anything is created.
+func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
+	p, cfg, err := f.plan()
+	if err != nil {
+		return err
+	}
+	if f.journal == "" {
+		if f.journal, err = defaultJournal(file); err != nil {
+			return err
+		}
+	}
+	if err := checkJournalPath(f.journal, true); err != nil {
+		return err
+	}
+	in, err := openInput(file, s.in, filepath.Dir(f.journal))
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	sv, err := surveyRows(ctx, in, p, cfg)
+	if err != nil {
+		return err
+	}
+	if err := f.checkOut(file); err != nil {
+		return err
+	}
+	ses, err := openSession(f.journal, cfg, true)
+	if err != nil {
+		return err
+	}
+	out, closeOut, err := openOut(f.out, s.out)
+	if err != nil {
+		return errors.Join(err, ses.close())
+	}
+	say(s.err, "journal: %s", f.journal)
+	b := &batch{
+		flags: f, plan: p, survey: sv, in: in, session: ses, stderr: s.err,
+		bar: newProgress(s.err, out, sv.rows, in.name),
+	}
+	err = b.run(ctx, out)
+	if cerr := closeOut(); err == nil && cerr != nil {
+		err = &exitError{status: exitUnknown, err: cerr}
+	}
+	return joinExit(err, ses.close())
+}
+
+// plan checks the flags.
+func (f *batchFlags) plan() (*plan, oncehttp.Config, error) {
+	fail := func(err error) (*plan, oncehttp.Config, error) { return nil, oncehttp.Config{}, err }
+	cfg, header, err := f.config()
+	if err != nil {
+		return fail(err)
+	}
+	if f.url == "" {
+		return fail(errors.New("--url is required"))
+	}
+	target, err := parseTarget(f.url)
+	if err != nil {
+		return fail(fmt.Errorf("--url: %w", err))
+	}
+	if err := checkMethod(f.method); err != nil {
+		return fail(fmt.Errorf("--method: %w", err))
+	}
+	t, err := parseKeyTemplate(f.key)
+	switch {
+	case err != nil:
+		return fail(fmt.Errorf("--key %w", err))
+	case f.workers < 1 || f.workers > workersMax:
+		return fail(fmt.Errorf("--workers must be from 1 to %d", workersMax))
+	case !(f.rate >= 0 && f.rate <= rateMax):
+		return fail(fmt.Errorf("--rate must be from 0 to %d", int(rateMax)))
+	case f.generation < 1:
+		return fail(errors.New("--generation must be at least 1"))
+	}
+	if header.Get("Content-Type") == "" {
+		header.Set("Content-Type", "application/json")
+	}
+	needs := rowNeeds{fields: t.fields, numbers: f.numbers}
+	return &plan{method: f.method, target: target, header: header, key: t, needs: needs, generation: f.generation}, cfg, nil
+}
+
+func defaultJournal(file string) (string, error) {
+	if file == "-" {
+		return "", errors.New("stdin has no name to put a journal beside; --journal is required")
+	}
+	if info, err := os.Stat(file); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+		return "", &inputError{file: file, err: errors.New("is not a regular file to put a journal beside; --journal is required")}
+	}
+	return file + ".oncehttp.db", nil
+}
+
+// checkOut refuses to write the answers over the input or the journal.
+func (f *batchFlags) checkOut(file string) error {
+	if f.out == "" {
+		return nil
+	}
+	for _, other := range []string{file, f.journal} {
+		if samePath(f.out, other) {
+			return errSameFile(f.out, other)
+		}
+	}
+	if info, err := os.Stat(f.out); err == nil && info.IsDir() {
+		return fmt.Errorf("--out %s: is a directory", f.out)
+	}
+	if info, err := os.Stat(filepath.Dir(f.out)); err != nil {
+		return fmt.Errorf("--out %s: %w", f.out, pathless(err))
+	} else if !info.IsDir() {
+		return fmt.Errorf("--out %s: its folder is no folder", f.out)
+	}
+	return nil
+}
+
+func errSameFile(out, other string) error {
+	return fmt.Errorf("--out %s is the same file as %s", out, other)
+}
+
+// samePath reports whether two names lead to one file, also one that is not
+// there yet.
+func samePath(a, b string) bool {
+	ia, errA := os.Stat(a)
+	ib, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(ia, ib)
+	}
+	absA, errA := filepath.Abs(a)
+	absB, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && absA == absB
+}
+
+// openOut is the file called name, or stdout where name is empty.
+func openOut(name string, stdout io.Writer) (w io.Writer, closeOut func() error, err error) {
+	if name == "" {
+		return stdout, func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--out %s: %w", name, pathless(err))
+	}
+	return f, func() error {
+		if err := f.Close(); err != nil {
+			return fmt.Errorf("--out %s: %w", name, pathless(err))
+		}
+		return nil
+	}, nil
+}
+
+// say prints one line for the person at the terminal. Nothing can be done where
+// even that fails.
+func say(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format+"\n", args...)
+}
+
+// joinExit adds the error of closing to the outcome of the work: what could not
+// be closed is not known to be on disk.
+func joinExit(err, closing error) error {
+	if closing == nil {
+		return err
+	}
+	return &exitError{status: exitUnknown, err: errors.Join(unsaid(err), closing)}
+}
+
+// unsaid is err, or nil where everything has been said.
+func unsaid(err error) error {
+	if err == nil || err.Error() == "" {
+		return nil
+	}
+	return err
+}

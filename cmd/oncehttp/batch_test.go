@@ -1,0 +1,388 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+)
+
+const orderKey = "order:{user}:{order_id}"
+
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	file := writeFile(t, "orders.csv", orders(40))
+	args := []string{"batch", file, "--url", m.URL() + "/payments", "--key", orderKey, "--number", "amount"}
+
+	first := run(t, args...).want(t, exitOK)
+	lines := first.lines(t)
+	if len(lines) != 40 {
+		t.Fatalf("%d lines, want 40", len(lines))
+	}
+	for i, l := range lines {
+		want := fmt.Sprintf("idemp:order:u%d:o%d", i%7, i)
+		if l.Row != i+1 || l.Key != want || l.Outcome != "confirmed" || l.Status != 201 || l.Source != "wire" || l.Attempts != 1 || l.Sends != 1 {
+			t.Errorf("line %d: %+v", i+1, l)
+		}
+		if !strings.Contains(string(l.Body), `"id"`) {
+			t.Errorf("line %d: body %s is not the server's", i+1, l.Body)
+		}
+	}
+	if !strings.Contains(first.err, "journal: "+file+".oncehttp.db\n") {
+		t.Errorf("stderr %q does not name the journal", first.err)
+	}
+	if !strings.Contains(first.err, file+": 40 rows: 40 confirmed; 40 attempts\n") {
+		t.Errorf("stderr %q has no summary", first.err)
+	}
+
+	again := run(t, args...).want(t, exitOK)
+	for i, l := range again.lines(t) {
+		if l.Source != "journal" || string(l.Body) != string(lines[i].Body) || l.Row != lines[i].Row || l.Key != lines[i].Key {
+			t.Errorf("again: line %d: %+v, want the answer %s from the journal", i+1, l, lines[i].Body)
+		}
+	}
+	if !strings.Contains(again.err, "40 confirmed (40 by the journal); 0 attempts") {
+		t.Errorf("again: stderr %q", again.err)
+	}
+	if l := m.Ledger().Snapshot(); l.Sends != 40 || l.Effects != 40 {
+		t.Errorf("%d sends, %d effects, want 40 of each", l.Sends, l.Effects)
+	}
+}
+
+// What is sent is what the row says: the body byte for byte, the headers, the
+// method and the key.
+func TestBatchWire(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var got []string
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, strings.Join([]string{
+			r.Method, r.RequestURI, r.Header.Get("Content-Type"), r.Header.Get("Authorization"), r.Header.Get("Idempotency-Key"), string(b),
+		}, " "))
+	})
+	auth := writeFile(t, "auth", "Authorization: Bearer x\n")
+	file := writeFile(t, "in", "{ \"id\" :1e2}\r\n{\"id\":\"é/\"}\n")
+	run(t, "batch", file, "--url", s.url+"/p?q=1", "--key", "evt:{id}", "-H", "@"+auth, "-H", "Content-Type: application/x-mine",
+		"--method", "PUT", "--workers", "1").want(t, exitOK)
+	want := []string{
+		`PUT /p?q=1 application/x-mine Bearer x idemp:evt:1e2 { "id" :1e2}`,
+		`PUT /p?q=1 application/x-mine Bearer x idemp:evt:%C3%A9%2F {"id":"é/"}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+}
+
+// Every wrong call or input is one line and status 2, sends nothing, and leaves
+// every file as it was.
+func TestBatchUsage(t *testing.T) {
+	t.Parallel()
+	const key = orderKey
+	good := "user,order_id\nu1,o1\nu2,o2\n"
+	tests := []struct {
+		name string
+		in   string
+		args []string // DIR stands for the folder, SERVER for the server
+		want string
+	}{
+		{"missing file", good, []string{"DIR/none.csv", "--url", "SERVER", "--key", key}, "DIR/none.csv: no such file or directory"},
+		{"directory", good, []string{"DIR", "--url", "SERVER", "--key", key}, "DIR: is a directory"},
+		{"empty file", "", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: is empty"},
+		{"binary", "user\x00\x01", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: is not UTF-8 text"},
+		{"broken row late", good + "u3\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: row 3 (line 4): has another number of fields than the header"},
+		{"broken JSON late", "{\"user\":1,\"order_id\":2}\n{\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: row 2: is not JSON: byte 1: unexpected end of JSON input"},
+		{"empty key field", good + ",o3\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, `DIR/in.csv: row 3 (line 4), column "user": is empty, and the key needs it`},
+		{"unknown key field", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{usr}"}, `DIR/in.csv: column "usr": named by --key, is not there; the columns are "user", "order_id"`},
+		{"one key, two contents", good + "u1,o1\n" + "x,y\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{user}", "--number", "order_id"}, `DIR/in.csv: row 1 (line 2), column "order_id": "o1" is not a JSON number`},
+		{"one key, other content", good + "u1,o3\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{user}"}, `DIR/in.csv: row 3 (line 4): has the key "idemp:order:u1" of row 1, and other content`},
+		{"key too long", "id\n" + strings.Repeat("x", 300) + "\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{id}"}, `DIR/in.csv: row 1 (line 2): profile "draft-07": a key of 312 bytes; want 1 to 255`},
+		{"no key", good, []string{"DIR/in.csv", "--url", "SERVER"}, `--key is empty; want a scope and fields, such as "order:{user}:{order_id}"`},
+		{"key without field", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", "order"}, `--key "order" names no {field}, so that all rows would share one key`},
+		{"no URL", good, []string{"DIR/in.csv", "--key", key}, "--url is required"},
+		{"URL without a scheme", good, []string{"DIR/in.csv", "--url", "example.com/x", "--key", key}, "--url: the URL must start with http:// or https://"},
+		{"URL without a host", good, []string{"DIR/in.csv", "--url", "http:///x", "--key", key}, "--url: the URL names no host"},
+		{"URL with a fragment", good, []string{"DIR/in.csv", "--url", "http://h/x#f", "--key", key}, "--url: the URL has a #fragment, which is never sent"},
+		{"broken URL", good, []string{"DIR/in.csv", "--url", "http://u:secret@h:x/", "--key", key}, `--url: the URL is not one: invalid port ":x" after host`},
+		{"method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "post"}, `--method: method "post": methods are case-sensitive; POST is meant?`},
+		{"safe method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "GET"}, "DIR/in.csv: row 1 (line 2): GET is never journaled"},
+		{"profile", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--profile", "acme"}, `--profile "acme" is not known; one of draft-07, stripe, gocardless`},
+		{"header", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "-H", "secret"}, `--header number 1: want "Name: value"`},
+		{"key in a header", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "-H", "Idempotency-Key: x"}, `DIR/in.csv: row 1 (line 2): two keys in one request: "x" and "idemp:order:u1:o1"`},
+		{"workers", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--workers", "0"}, "--workers must be from 1 to 1024"},
+		{"rate", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--rate", "NaN"}, "--rate must be from 0 to 1000000"},
+		{"generation", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--generation", "0"}, "--generation must be at least 1"},
+		{"delays", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--min-delay", "2s", "--max-delay", "1s"}, "Retry.MaxDelay 1s is below Retry.MinDelay 2s"},
+		{"two files", good, []string{"DIR/in.csv", "DIR/in.csv", "--url", "SERVER", "--key", key}, "accepts 1 arg(s), received 2"},
+		{"unknown flag", good, []string{"DIR/in.csv", "--nope"}, "unknown flag: --nope"},
+		{"stdin without a journal", good, []string{"-", "--url", "SERVER", "--key", key}, "stdin has no name to put a journal beside; --journal is required"},
+		{"device without a journal", good, []string{os.DevNull, "--url", "SERVER", "--key", key}, os.DevNull + ": is not a regular file to put a journal beside; --journal is required"},
+		{"journal in no folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR/no/j.db"}, "journal DIR/no/j.db: its folder is not there"},
+		{"journal is a folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR"}, "journal DIR: is a directory"},
+		{"journal is something else", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR/in.csv"}, "journal DIR/in.csv: journal is damaged…"},
+		{"journal is damaged", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR/damaged"}, "journal DIR/damaged: journal is damaged…"},
+		{"journal is locked", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "LOCKED"}, "journal LOCKED: journal is held by another process…"},
+		{"out is the input", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR/../" + "BASE" + "/in.csv"}, "--out DIR/../BASE/in.csv is the same file as DIR/in.csv"},
+		{"out is the journal", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR/in.csv.oncehttp.db"}, "--out DIR/in.csv.oncehttp.db is the same file as DIR/in.csv.oncehttp.db"},
+		{"out in no folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR/no/out"}, "--out DIR/no/out: no such file or directory"},
+		{"out is a folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR"}, "--out DIR: is a directory"},
+	}
+	locked := t.TempDir() + "/j.db"
+	held, err := bolt.Open(locked, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = held.Close() })
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := refusing(t)
+			file := writeFile(t, "in.csv", tt.in)
+			dir := filepath.Dir(file)
+			writeFile(t, dir+"/damaged", strings.Repeat("damaged ", 5000))
+			r := strings.NewReplacer("LOCKED", locked, "DIR", dir, "SERVER", s.url, "BASE", filepath.Base(dir))
+			args := []string{"batch"}
+			for _, a := range tt.args {
+				args = append(args, r.Replace(a))
+			}
+			before := tree(t, dir)
+			got := run(t, args...)
+			want := "oncehttp: " + r.Replace(tt.want)
+			if start, open := strings.CutSuffix(want, "…"); open && strings.HasPrefix(got.err, start) {
+				want = strings.TrimSuffix(got.err, "\n")
+			}
+			got.usage(t, want)
+			if strings.Count(got.err, "\n") != 1 || strings.Contains(got.err, "secret") {
+				t.Errorf("stderr %q, want one line without secrets", got.err)
+			}
+			if after := tree(t, dir); !slices.Equal(before, after) {
+				t.Errorf("the folder changed: %q, was %q", after, before)
+			}
+		})
+	}
+}
+
+// A final refusal is an answer; the batch goes on, and says 1.
+func TestBatchRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if b, _ := io.ReadAll(r.Body); strings.Contains(string(b), "o2") {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = io.WriteString(w, "no such order")
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	file := writeFile(t, "in.csv", "user,order_id\nu1,o1\nu2,o2\nu3,o3\n")
+	args := []string{"batch", file, "--url", s.url, "--key", orderKey}
+	for range 2 {
+		got := run(t, args...).want(t, exitRefused)
+		if !strings.Contains(got.err, "2 confirmed") || !strings.Contains(got.err, "1 refused") {
+			t.Errorf("stderr %q", got.err)
+		}
+		l := got.lines(t)[1]
+		if l.Status != 422 || l.Outcome != "confirmed" || string(l.Body) != `"no such order"` {
+			t.Errorf("line %+v", l)
+		}
+	}
+	if n := s.sends.Load(); n != 3 {
+		t.Errorf("%d sends, want 3", n)
+	}
+}
+
+// A server that does not answer leaves the row pending; the same command again
+// finishes it, with the same key.
+func TestBatchUnknownThenAgain(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.DropAfter}}})
+	file := writeFile(t, "in.csv", "user,order_id\nu1,o1\n")
+	args := fast("batch", file, "--url", m.URL()+"/payments", "--key", orderKey, "--max-attempts", "1")
+	first := run(t, args...).want(t, exitUnknown)
+	if l := first.only(t); l.Outcome != "unknown" || l.Error == "" || l.Attempts != 1 || l.Key != "idemp:order:u1:o1" {
+		t.Errorf("first: %+v", l)
+	}
+	if !strings.Contains(first.err, "1 unknown") || !strings.Contains(first.err, "run the same command again") {
+		t.Errorf("first: stderr %q", first.err)
+	}
+	if l := run(t, args...).want(t, exitOK).only(t); l.Source != "replay" || l.Attempts != 2 || l.Status != 201 {
+		t.Errorf("again: %+v", l)
+	}
+	if n := m.Ledger().Effects("idemp:order:u1:o1"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
+// Where nobody listens nothing is pending afterwards, and the work is to do.
+func TestBatchNotSent(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(http.ResponseWriter, *http.Request) {})
+	file := writeFile(t, "in.csv", "user,order_id\nu1,o1\n")
+	dead := "http://127.0.0.1:1/"
+	got := run(t, fast("batch", file, "--url", dead, "--key", orderKey, "--max-attempts", "2")...).want(t, exitUnknown)
+	if l := got.only(t); l.Outcome != "not sent" || l.Sends != 0 {
+		t.Errorf("%+v", l)
+	}
+	if !strings.Contains(got.err, "1 not sent") {
+		t.Errorf("stderr %q", got.err)
+	}
+	// Another server is another request; it is no conflict, as nothing stands.
+	run(t, fast("batch", file, "--url", s.url, "--key", orderKey)...).want(t, exitOK)
+}
+
+func TestBatchKeyStandsWithOtherContent(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	dir := t.TempDir()
+	args := func(content string) []string {
+		file := writeFile(t, filepath.Join(dir, "in.csv"), "user,amount\n"+content)
+		return []string{"batch", file, "--url", m.URL() + "/payments", "--key", "order:{user}"}
+	}
+	run(t, args("u1,1\n")...).want(t, exitOK)
+	l := run(t, args("u1,2\n")...).want(t, exitRefused).only(t)
+	if l.State != "confirmed" || l.Sends != 0 || !strings.Contains(l.Error, "belongs to another request") {
+		t.Errorf("%+v", l)
+	}
+	if n := m.Ledger().Snapshot().Sends; n != 1 {
+		t.Errorf("%d sends, want 1", n)
+	}
+}
+
+func TestBatchDuplicateRows(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	file := writeFile(t, "in.csv", "user,order_id\nu1,o1\nu2,o2\nu1,o1\n")
+	got := run(t, "batch", file, "--url", m.URL()+"/payments", "--key", orderKey).want(t, exitOK)
+	lines := got.lines(t)
+	if len(lines) != 3 || string(lines[0].Body) != string(lines[2].Body) {
+		t.Errorf("lines %s", got.out)
+	}
+	if !strings.Contains(got.err, "3 rows (1 with the key and content of another)") {
+		t.Errorf("stderr %q", got.err)
+	}
+	if l := m.Ledger().Snapshot(); l.Sends != 2 || l.Effects != 2 {
+		t.Errorf("%d sends, %d effects, want 2", l.Sends, l.Effects)
+	}
+}
+
+func TestBatchStdin(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	dir := t.TempDir()
+	args := []string{"batch", "-", "--url", m.URL() + "/payments", "--key", "evt:{id}", "--journal", dir + "/j.db", "--out", dir + "/out"}
+	pad := strings.Repeat("x", 1<<20)
+	var b strings.Builder
+	for i := range spoolBytesMax>>20 + 2 { // more than is kept in memory
+		fmt.Fprintf(&b, "{\"id\":%d,\"pad\":%q}\n", i, pad)
+	}
+	got := runWith(t, b.String(), args...).want(t, exitOK)
+	if got.out != "" {
+		t.Errorf("stdout %q, want none beside --out", got.out)
+	}
+	out, err := os.ReadFile(dir + "/out")
+	if err != nil || strings.Count(string(out), "\n") != spoolBytesMax>>20+2 {
+		t.Errorf("%d lines in --out, %v", strings.Count(string(out), "\n"), err)
+	}
+	names, _ := filepath.Glob(dir + "/.*")
+	if len(names) > 0 {
+		t.Errorf("left behind: %q", names)
+	}
+}
+
+// The first Ctrl-C lets the attempts on the wire come to their end and starts
+// nothing more; the same command again does the rest, each row once.
+func TestBatchInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	var mu sync.Mutex
+	effects := map[string]int{}
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		effects[r.Header.Get("Idempotency-Key")]++
+		if len(effects) == 10 {
+			interrupt()
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	file := writeFile(t, "in.csv", orders(500))
+	args := []string{"batch", file, "--url", s.url, "--key", orderKey, "--workers", "4"}
+	var out, errs strings.Builder
+	status := exec(ctx, args, strings.NewReader(""), &out, &errs)
+	first := ran{status, out.String(), errs.String()}.want(t, exitUnknown)
+	sent := int(s.sends.Load())
+	if sent >= 500 || !strings.Contains(first.err, "not tried") || !strings.Contains(first.err, "interrupted") {
+		t.Errorf("%d sends after the interrupt; stderr %q", sent, first.err)
+	}
+	for _, l := range first.lines(t) {
+		if l.Outcome != "confirmed" && l.Outcome != "not sent" {
+			t.Errorf("row %d: %+v", l.Row, l)
+		}
+	}
+	if lines := run(t, args...).want(t, exitOK).lines(t); len(lines) != 500 {
+		t.Errorf("again: %d lines", len(lines))
+	}
+	if n := int(s.sends.Load()); n != 500 || len(effects) != 500 {
+		t.Errorf("%d sends of %d keys in all, want 500 each", n, len(effects))
+	}
+}
+
+// A generation tries anew only what was finally refused.
+func TestBatchGeneration(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	sends := map[string]int{}
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		sends[r.Header.Get("Idempotency-Key")]++
+		switch {
+		case strings.Contains(string(b), "bad"):
+			w.WriteHeader(http.StatusUnprocessableEntity)
+		case strings.Contains(string(b), "lost"):
+			panic(http.ErrAbortHandler)
+		default:
+			w.WriteHeader(http.StatusCreated)
+		}
+	})
+	dir := t.TempDir()
+	args := func(content string, more ...string) []string {
+		file := writeFile(t, dir+"/in.csv", "id,what\n"+content)
+		return append(fast("batch", file, "--url", s.url, "--key", "o:{id}", "--max-attempts", "1"), more...)
+	}
+	run(t, args("1,good\n2,bad\n3,lost\n")...).want(t, exitUnknown)
+	got := run(t, args("1,good\n2,mended\n3,lost\n4,new\n", "--generation", "2")...).want(t, exitUnknown)
+	lines := got.lines(t)
+	if l := lines[0]; l.Key != "idemp:o:1" || l.Source != "journal" || l.Status != 201 || l.Error != "" {
+		t.Errorf("row 1: %+v", l)
+	}
+	if l := lines[1]; l.Key != "idemp:o:2:gen=2" || l.Source != "wire" || l.Status != 201 {
+		t.Errorf("row 2: %+v", l)
+	}
+	if l := lines[2]; l.Outcome != "unknown" || l.State != "pending" || !strings.Contains(l.Error, "generation 1 is pending") {
+		t.Errorf("row 3: %+v", l)
+	}
+	if l := lines[3]; l.Outcome != "not sent" || l.Error != "generation 1 was never sent" {
+		t.Errorf("row 4: %+v", l)
+	}
+	run(t, "journal", "settle", "idemp:o:3", "--absent", "--journal", dir+"/in.csv.oncehttp.db").want(t, exitOK)
+	run(t, args("1,good\n2,mended\n3,found\n", "--generation", "2")...).want(t, exitOK)
+	run(t, args("1,good\n2,mended\n3,found\n", "--generation", "3")...).want(t, exitOK)
+	want := map[string]int{"idemp:o:1": 1, "idemp:o:2": 1, "idemp:o:2:gen=2": 1, "idemp:o:3": 1, "idemp:o:3:gen=2": 1}
+	if fmt.Sprint(sends) != fmt.Sprint(want) {
+		t.Errorf("sends %v, want %v", sends, want)
+	}
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// batch is one run over an input that has been checked.
+type batch struct {
+	flags   *batchFlags
+	plan    *plan
+	survey  *survey
+	in      *input
+	session *session
+	stderr  io.Writer
+	bar     *progress
+
+	stop  context.CancelCauseFunc
+	lines chan placed
+
+	mu    sync.Mutex
+	tally tally
+}
+
+// job is a row with its place in the sequence.
+type job struct {
+	seq int
+	row row
+}
+
+// run sends every row and prints its line. It ends early when ctx ends, when the
+// output or the journal fails, or when the input is no longer what was checked.
+func (b *batch) run(ctx context.Context, out io.Writer) error {
+	stopped, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	b.stop = stop
+	// The client's Close lets the attempts on the wire end and starts no other.
+	drained := make(chan struct{})
+	unhook := context.AfterFunc(stopped, func() {
+		defer close(drained)
+		if ctx.Err() != nil {
+			say(b.stderr, "interrupted: waiting for the attempts on the wire; once more kills")
+		}
+		_ = b.session.client.Close() // its error, if any, comes again at the session's close
+	})
+	b.lines = make(chan placed, b.flags.workers)
+	jobs := make(chan job)
+	var workers sync.WaitGroup
+	for range b.flags.workers {
+		workers.Go(func() { b.work(stopped, jobs) })
+	}
+	printed := make(chan error, 1)
+	go func() {
+		printed <- newPrinter(out, b.session.flush).run(context.WithoutCancel(ctx), b.lines, stop)
+	}()
+	b.dispatch(stopped, jobs)
+	close(jobs)
+	workers.Wait()
+	close(b.lines)
+	err := <-printed
+	if !unhook() {
+		<-drained
+	}
+	b.bar.finish()
+	return b.conclude(ctx, stopped, err)
+}
+
+// dispatch reads the input a second time and hands its rows out.
+func (b *batch) dispatch(ctx context.Context, jobs chan<- job) {
+	rows, err := newRows(b.in.name, b.in.reader(), b.plan.needs)
+	pace := newPace(b.flags.rate)
+	for seq := 0; err == nil && ctx.Err() == nil; seq++ {
+		var r row
+		if r, err = rows.next(); err != nil {
+			break
+		}
+		key := b.plan.keyOf(&r, b.plan.generation)
+		if !b.survey.saw(key, &r) {
+			err = errors.New("has changed")
+			break
+		}
+		if pace.on() && !b.stands(ctx, key) {
+			pace.wait(ctx)
+		}
+		select {
+		case jobs <- job{seq: seq, row: r}:
+		case <-ctx.Done():
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.stop(fmt.Errorf("%s: changed while it was read; the rest was not sent: %w", b.in.name, err))
+	}
+}
+
+// stands reports whether the journal answers this key by itself.
+func (b *batch) stands(ctx context.Context, key oncehttp.Key) bool {
+	rec, err := b.lookup(ctx, key)
+	return err == nil && rec.State.Final()
+}
+
+// lookup finds the record of a key in the very account that the rows have, the
+// scoping headers included.
+func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, error) {
+	return b.session.journal.Get(ctx, persist.ID{Account: b.survey.account, Key: string(key)})
+}
+
+func (b *batch) work(ctx context.Context, jobs <-chan job) {
+	for j := range jobs {
+		if ctx.Err() != nil {
+			continue // counted as not tried
+		}
+		l := b.do(ctx, &j.row)
+		l.Row = j.row.number
+		b.mu.Lock()
+		b.tally.add(&l)
+		b.mu.Unlock()
+		b.bar.add()
+		b.lines <- placed{seq: j.seq, text: l.marshal()}
+	}
+}
+
+// do sends one row, or finds that it must not be sent.
+func (b *batch) do(ctx context.Context, r *row) line {
+	if b.plan.generation > 1 {
+		if standing, found := b.standing(ctx, r); found {
+			return standing
+		}
+	}
+	return b.send(ctx, r, b.plan.generation)
+}
+
+func (b *batch) send(ctx context.Context, r *row, generation int) line {
+	key := b.plan.keyOf(r, generation)
+	resp, err := b.session.client.DoKey(b.plan.request(ctx, r.body), key)
+	if err == nil {
+		return answered(resp)
+	}
+	for _, fatal := range []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed} {
+		if errors.Is(err, fatal) {
+			b.stop(journalError(b.session.path, fatal))
+		}
+	}
+	return failed(key, err)
+}
+
+// standing is the line of a row that a new generation must not try, because an
+// earlier one is not finally refused. Its answer comes from the journal; nothing
+// is sent for it.
+func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
+	last := b.plan.generation
+	for g := last; g >= 1; g-- {
+		key := b.plan.keyOf(r, g)
+		rec, err := b.lookup(ctx, key)
+		switch {
+		case errors.Is(err, persist.ErrNotFound):
+			continue
+		case err != nil:
+			return failed(key, err), true
+		case g == last, g == last-1 && finallyRefused(&rec):
+			return line{}, false
+		}
+		return recorded(&rec, fmt.Sprintf("generation %d", g)), true
+	}
+	return line{
+		Key: string(b.plan.keyOf(r, last)), Outcome: oncehttp.NotSent.String(), exit: exitUnknown,
+		Error: "generation 1 was never sent",
+	}, true
+}
+
+// finallyRefused: only what certainly had no effect may be tried under a new key.
+func finallyRefused(rec *persist.Record) bool {
+	switch rec.State {
+	case persist.Confirmed:
+		a := rec.Answer
+		return a != nil && a.Status >= 400 && a.Status < 500 && !a.AlreadyDone
+	case persist.Settled:
+		return rec.Effect == persist.EffectAbsent
+	}
+	return false
+}
+
+// recorded is the line of an operation as it stands in the journal. what names
+// it where it is not simply done.
+func recorded(rec *persist.Record, what string) line {
+	l := line{
+		Key: rec.Key, Outcome: oncehttp.Unknown.String(), Source: sourceName(oncehttp.FromJournal),
+		Attempts: rec.Attempts, Sends: rec.Sends, State: rec.State.String(), exit: exitUnknown,
+		Error: what + " is " + rec.State.String() + ", so that nothing new may be tried",
+	}
+	if rec.State != persist.Confirmed {
+		return l
+	}
+	l.Outcome = oncehttp.Confirmed.String()
+	if rec.Answer == nil {
+		l.Error = what + " is confirmed, but its answer is no longer kept"
+		return l
+	}
+	l.setAnswer(rec.Answer)
+	l.State, l.Error = "", ""
+	if finallyRefused(rec) {
+		l.Error = what + " is refused; the next one comes before this"
+	}
+	return l
+}
+
+// conclude prints the summary and says how it all ended.
+func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
+	b.tally.notTried = b.survey.rows - b.tally.rows
+	say(b.stderr, "%s", b.tally.summary(b.in.name, b.survey.duplicates))
+	status := b.tally.exit
+	if b.tally.notTried > 0 || stopped.Err() != nil || printing != nil {
+		status = exitUnknown
+	}
+	if status == exitUnknown {
+		say(b.stderr, "run the same command again to go on; to see what is pending or held: oncehttp journal list --journal %s", b.session.path)
+	}
+	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
+		return &exitError{status: exitUnknown, err: cause}
+	}
+	if printing != nil {
+		return &exitError{status: exitUnknown, err: printing}
+	}
+	return exitWith(status)
+}
+
+// pace spaces starts evenly.
+type pace struct {
+	gap  time.Duration
+	next time.Time
+}
+
+func newPace(perSecond float64) *pace {
+	if perSecond <= 0 {
+		return &pace{}
+	}
+	return &pace{gap: time.Duration(float64(time.Second) / perSecond)}
+}
+
+func (p *pace) on() bool { return p.gap > 0 }
+
+// wait returns when the next start is due, or ctx ends. Time that was not used
+// is not saved up.
+func (p *pace) wait(ctx context.Context) {
+	now := time.Now()
+	if p.next.Before(now) {
+		p.next = now
+	}
+	timer := time.NewTimer(p.next.Sub(now))
+	defer timer.Stop()
+	p.next = p.next.Add(p.gap)
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// csvRows turns the records of a CSV file into JSON objects: a string per
+// column, in the order of the columns, so that the same record always gives the
+// same bytes.
+type csvRows struct {
+	file    string
+	in      *csv.Reader
+	limit   *recordLimit
+	names   []string // the columns as in the header
+	quoted  []string // the same as JSON strings
+	numbers []bool   // by column
+	fields  []int    // columns of the key's fields
+	number  int
+}
+
+func newCSVRows(file string, r io.Reader, needs rowNeeds) (*csvRows, error) {
+	limit := &recordLimit{r: r, left: rowBytesMax}
+	c := &csvRows{file: file, in: csv.NewReader(limit), limit: limit}
+	c.in.ReuseRecord = true
+	header, err := c.in.Read()
+	if err != nil {
+		return nil, &inputError{file: file, err: fmt.Errorf("header: %w", csvCause(err))}
+	}
+	if err := c.setColumns(header); err != nil {
+		return nil, &inputError{file: file, err: fmt.Errorf("header: %w", err)}
+	}
+	for _, name := range needs.fields {
+		i := slices.Index(c.names, name)
+		if i < 0 {
+			return nil, c.noColumn("--key", name)
+		}
+		c.fields = append(c.fields, i)
+	}
+	for _, name := range needs.numbers {
+		i := slices.Index(c.names, name)
+		if i < 0 {
+			return nil, c.noColumn("--number", name)
+		}
+		c.numbers[i] = true
+	}
+	return c, nil
+}
+
+func (c *csvRows) setColumns(header []string) error {
+	for i, name := range header {
+		if err := checkText(name); err != nil {
+			return fmt.Errorf("column %d %w", i+1, err)
+		}
+		switch {
+		case name == "":
+			return fmt.Errorf("column %d has no name", i+1)
+		case slices.Contains(c.names, name):
+			return fmt.Errorf("two columns are named %q", name)
+		}
+		c.names = append(c.names, strings.Clone(name))
+		c.quoted = append(c.quoted, jsonString(name))
+	}
+	c.numbers = make([]bool, len(c.names))
+	return nil
+}
+
+func (c *csvRows) noColumn(flag, name string) error {
+	known := make([]string, len(c.names))
+	for i, n := range c.names {
+		known[i] = fmt.Sprintf("%q", n)
+	}
+	return &inputError{file: c.file, column: name, err: fmt.Errorf("named by %s, is not there; the columns are %s", flag, strings.Join(known, ", "))}
+}
+
+func (c *csvRows) next() (row, error) {
+	c.limit.left = rowBytesMax
+	record, err := c.in.Read()
+	if errors.Is(err, io.EOF) {
+		return row{}, io.EOF
+	}
+	c.number++
+	if err != nil {
+		return row{}, &inputError{file: c.file, row: c.number, line: csvLine(err), err: csvCause(err)}
+	}
+	line, _ := c.in.FieldPos(0)
+	fail := func(column int, err error) (row, error) {
+		return row{}, &inputError{file: c.file, row: c.number, line: line, column: c.names[column], err: err}
+	}
+	for i, value := range record {
+		if err := checkText(value); err != nil {
+			return fail(i, err)
+		}
+		if c.numbers[i] && !isNumber(value) {
+			return fail(i, fmt.Errorf("%q is not a JSON number", clip(value)))
+		}
+	}
+	r := row{number: c.number, line: line, fields: make([]string, len(c.fields))}
+	for i, column := range c.fields {
+		if record[column] == "" {
+			return fail(column, errors.New("is empty, and the key needs it"))
+		}
+		r.fields[i] = strings.Clone(record[column])
+	}
+	r.body = c.object(record)
+	if len(r.body) > rowBytesMax {
+		return row{}, &inputError{file: c.file, row: c.number, line: line, err: errRowTooLong}
+	}
+	return r, nil
+}
+
+// object spells the record. Numbers keep their text.
+func (c *csvRows) object(record []string) []byte {
+	var b bytes.Buffer
+	for i, value := range record {
+		b.WriteByte("{,"[min(i, 1)])
+		b.WriteString(c.quoted[i])
+		b.WriteByte(':')
+		if c.numbers[i] {
+			b.WriteString(value)
+		} else {
+			b.WriteString(jsonString(value))
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// jsonString spells s as a JSON string, "<" and the like as they are.
+func jsonString(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string into memory: nothing can fail
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// isNumber reports whether s is one number as JSON spells it, and nothing else.
+func isNumber(s string) bool {
+	if s == "" || (s[0] != '-' && (s[0] < '0' || s[0] > '9')) {
+		return false
+	}
+	last := s[len(s)-1]
+	return last >= '0' && last <= '9' && json.Valid([]byte(s))
+}
+
+// clip shortens a value for an error line.
+func clip(s string) string {
+	const runesMax = 40
+	if r := []rune(s); len(r) > runesMax {
+		return string(r[:runesMax]) + "…"
+	}
+	return s
+}
+
+func csvLine(err error) int {
+	if pe := (*csv.ParseError)(nil); errors.As(err, &pe) {
+		return pe.StartLine
+	}
+	return 0
+}
+
+// csvCause is what is wrong, in words of ours where encoding/csv's are short.
+func csvCause(err error) error {
+	switch {
+	case errors.Is(err, csv.ErrFieldCount):
+		return errors.New("has another number of fields than the header")
+	case errors.Is(err, csv.ErrQuote):
+		return errors.New(`a quote is not closed, or something follows it; inside quotes write " as ""`)
+	case errors.Is(err, csv.ErrBareQuote):
+		return errors.New(`a " stands in a field that is not quoted`)
+	case errors.Is(err, errRowTooLong):
+		return errRowTooLong
+	}
+	return pathless(err)
+}
+
+// recordLimit keeps one record from growing without bound: csv.Reader itself
+// reads on for as long as a quote is open.
+type recordLimit struct {
+	r    io.Reader
+	left int
+}
+
+func (l *recordLimit) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, errRowTooLong
+	}
+	n, err := l.r.Read(p)
+	l.left -= n
+	return n, err
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// The exit statuses of every command but check, which has its own.
+const (
+	exitOK = 0
+	// exitRefused: the work was done, and some of it was refused.
+	exitRefused = 1
+	// exitUsage: the call or its input is wrong, and nothing was sent.
+	exitUsage = 2
+	// exitUnknown: something is unknown or still to do. The same command again
+	// goes on. It outranks exitRefused.
+	exitUnknown = 3
+)
+
+// exitError ends the command with a status other than exitUsage, which any other
+// error gives. err may be nil where everything has been said.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// exitWith is nil for exitOK, else an error that says nothing more.
+func exitWith(status int) error {
+	if status == exitOK {
+		return nil
+	}
+	return &exitError{status: status}
+}
+
+// statusOf is the exit status that err stands for.
+func statusOf(err error) int {
+	var ee *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &ee):
+		return ee.status
+	}
+	return exitUsage
+}
+
+// worse is the exit status of two pieces of work together: exitUnknown outranks
+// exitRefused, which outranks exitOK.
+func worse(a, b int) int { return max(a, b) }
+
+// oneLine spells err on one line that starts with "oncehttp: " once.
+func oneLine(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	return "oncehttp: " + strings.TrimPrefix(text, "oncehttp: ")
+}
+
+// statusOfError is the exit status that the error of one operation stands for.
+// An operation that was not sent is still to do: the same command again sends
+// it. One that the server, or the journal, refused is not.
+func statusOfError(err error) int {
+	switch {
+	case errors.Is(err, oncehttp.ErrOutcomeUnknown):
+		return exitUnknown
+	case errors.Is(err, oncehttp.ErrRefused), errors.Is(err, oncehttp.ErrKeyReused), errors.Is(err, oncehttp.ErrSettled):
+		return exitRefused
+	case errors.Is(err, oncehttp.ErrKeyInvalid), errors.Is(err, oncehttp.ErrConfig), errors.Is(err, oncehttp.ErrBodyTooLarge):
+		return exitRefused
+	}
+	return exitUnknown
+}
+
+// statusOfAnswer is the exit status of a confirmed answer: a final refusal is
+// one of the business.
+func statusOfAnswer(status int) int {
+	if status >= 400 {
+		return exitRefused
+	}
+	return exitOK
+}
+
+// pathless takes the operation and the path off a file error, for a message that
+// names the file itself.
+func pathless(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+)
+
+const headerFileBytesMax = 1 << 20
+
+// parseHeaders reads the values of --header: "Name: value", or "@FILE" with one
+// such line each (blank lines and lines that start with "#" are skipped), so
+// that no secret has to stand in the process list. No error repeats a value.
+func parseHeaders(args []string) (http.Header, error) {
+	h := make(http.Header)
+	for i, arg := range args {
+		where := fmt.Sprintf("--header number %d", i+1)
+		name, isFile := strings.CutPrefix(arg, "@")
+		if !isFile {
+			if err := addHeader(h, arg); err != nil {
+				return nil, fmt.Errorf("%s: %w", where, err)
+			}
+			continue
+		}
+		if err := addHeaderFile(h, name); err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+	}
+	return h, nil
+}
+
+func addHeaderFile(h http.Header, name string) error {
+	text, err := readBounded(name, headerFileBytesMax)
+	if err != nil {
+		return err
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSuffix(line, "\r")
+		if strings.TrimSpace(line) == "" || line[0] == '#' {
+			continue
+		}
+		if err := addHeader(h, line); err != nil {
+			return fmt.Errorf("%s: line %d: %w", name, i+1, err)
+		}
+	}
+	return nil
+}
+
+func addHeader(h http.Header, line string) error {
+	name, value, found := strings.Cut(line, ":")
+	name, value = http.CanonicalHeaderKey(name), strings.Trim(value, " \t")
+	switch {
+	case !found:
+		return errors.New(`want "Name: value"`)
+	case !isToken(name):
+		return errors.New("the name before the colon is not that of a header")
+	case strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\t') || r == 0x7f }):
+		return fmt.Errorf("the value of %s holds a control character", name)
+	}
+	switch name {
+	case "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Te", "Upgrade", "Keep-Alive", "Proxy-Connection":
+		return fmt.Errorf("%s is of the connection and cannot be chosen", name)
+	}
+	h.Add(name, value)
+	return nil
+}
+
+// isToken: RFC 9110 section 5.6.2.
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+// readBounded reads a file that must not be larger than limit.
+func readBounded(name string, limit int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, pathless(err))
+	}
+	defer f.Close()
+	b, err := readAtMost(f, limit)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, pathless(err))
+	}
+	return b, nil
+}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/mockserver"
+)
+
+// pendingJournal is a journal in which the rows a and b are of unknown outcome
+// and c is confirmed, begun with a credential.
+func pendingJournal(t *testing.T, m *mockserver.Server) string {
+	t.Helper()
+	m.Inject(mockserver.Fault{Kind: mockserver.DropAfter}, mockserver.Fault{Kind: mockserver.DropBefore})
+	file := writeFile(t, "in.csv", "id\na\nb\nc\n")
+	run(t, fast("batch", file, "--url", m.URL()+"/payments?q=hidden", "--key", "o:{id}", "--workers", "1", "--max-attempts", "1",
+		"-H", "Authorization: Bearer hidden")...).want(t, exitUnknown)
+	return file + ".oncehttp.db"
+}
+
+func TestJournalList(t *testing.T) {
+	t.Parallel()
+	j := pendingJournal(t, startMock(t, mockserver.Config{}))
+	table := run(t, "journal", "list", "--journal", j).want(t, exitOK).out
+	rows := strings.Split(strings.TrimSpace(table), "\n")
+	if len(rows) != 4 || !strings.HasPrefix(rows[0], "KEY ") || !strings.Contains(rows[1], "pending") || !strings.Contains(rows[3], "confirmed  201") {
+		t.Errorf("table\n%s", table)
+	}
+	out := run(t, "journal", "list", "--journal", j, "--json", "--state", "pending,held").want(t, exitOK).out
+	var keys []string
+	for text := range strings.Lines(out) {
+		var v recordView
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, v.Key+" "+v.State)
+	}
+	if want := []string{"idemp:o:a pending", "idemp:o:b pending"}; !slices.Equal(keys, want) {
+		t.Errorf("got %q, want %q", keys, want)
+	}
+	if strings.Contains(table+out, "hidden") {
+		t.Error("a listing shows a query string or a credential")
+	}
+}
+
+func TestJournalShow(t *testing.T) {
+	t.Parallel()
+	j := pendingJournal(t, startMock(t, mockserver.Config{}))
+	short := run(t, "journal", "show", "idemp:o:c", "--journal", j).want(t, exitOK).out
+	var v recordView
+	if err := json.Unmarshal([]byte(short), &v); err != nil {
+		t.Fatal(err)
+	}
+	if v.State != "confirmed" || v.Answer.Status != 201 || v.Body != nil || v.Answer.Body != nil || v.BodyBytes != len(`{"id":"c"}`) {
+		t.Errorf("%+v", v)
+	}
+	if strings.Contains(short, "hidden") {
+		t.Errorf("without --body it shows %s", short)
+	}
+	whole := run(t, "journal", "show", "idemp:o:c", "--journal", j, "--body", "--json").want(t, exitOK).out
+	if !strings.Contains(whole, `"body":{"id":"c"}`) || !strings.Contains(whole, "?q=hidden") || strings.Contains(whole, "Bearer") {
+		t.Errorf("with --body: %s", whole)
+	}
+	run(t, "journal", "show", "idemp:o:x", "--journal", j).usage(t, "oncehttp: journal "+j+`: no operation has the key "idemp:o:x"`)
+}
+
+func TestJournalExport(t *testing.T) {
+	t.Parallel()
+	j := pendingJournal(t, startMock(t, mockserver.Config{}))
+	bare := run(t, "journal", "export", "--journal", j).want(t, exitOK).out
+	if strings.Count(bare, "\n") != 3 || strings.Contains(bare, "hidden") || strings.Contains(bare, "body_base64") {
+		t.Errorf("export\n%s", bare)
+	}
+	out := t.TempDir() + "/out"
+	run(t, "journal", "export", "--journal", j, "--bodies", "--out", out).want(t, exitOK)
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v recordView
+	if err := json.Unmarshal(text[:slices.Index(text, '\n')], &v); err != nil || string(v.BodyBase64) != `{"id":"a"}` {
+		t.Errorf("first record %+v, %v", v, err)
+	}
+	run(t, "journal", "export", "--journal", j, "--out", j).usage(t, "oncehttp: --out "+j+" is the same file as "+j)
+}
+
+// Resume has no caller's credentials, and says so; with -H it finishes.
+func TestJournalResume(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	j := pendingJournal(t, m)
+	args := fast("journal", "resume", "--journal", j)
+	sends := m.Ledger().Snapshot().Sends
+	without := run(t, args...).want(t, exitUnknown)
+	for _, l := range without.lines(t) {
+		if l.Outcome != "unknown" || !strings.Contains(l.Error, "Authorization") {
+			t.Errorf("without -H: %+v", l)
+		}
+	}
+	changed := run(t, append(args, "-H", "Content-Type: text/plain", "-H", "Authorization: Bearer hidden")...).want(t, exitUnknown)
+	if !strings.Contains(changed.out, "on record with another value") || m.Ledger().Snapshot().Sends != sends {
+		t.Errorf("stdout %s after %d sends", changed.out, m.Ledger().Snapshot().Sends-sends)
+	}
+	got := run(t, append(args, "-H", "Authorization: Bearer hidden")...).want(t, exitOK)
+	lines := got.lines(t)
+	if len(lines) != 2 || !strings.Contains(got.err, "left: 0 pending, 0 held") {
+		t.Errorf("stdout %s, stderr %s", got.out, got.err)
+	}
+	for _, l := range lines {
+		if l.Outcome != "confirmed" || l.Status != 201 || len(l.Body) == 0 {
+			t.Errorf("%+v", l)
+		}
+	}
+	for key, c := range m.Ledger().Snapshot().Keys {
+		if c.Effects != 1 {
+			t.Errorf("%s: %d effects", key, c.Effects)
+		}
+	}
+}
+
+// One server's credentials are not shown to another.
+func TestJournalResumeOrigins(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	j := pendingJournal(t, m)
+	var leaked []string
+	down := true
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if down {
+			panic(http.ErrAbortHandler)
+		}
+		leaked = append(leaked, r.Header.Get("Authorization"))
+	})
+	run(t, fast("send", "POST", other.url, "-d", "{}", "--key", "k", "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
+	down = false
+	args := fast("journal", "resume", "--journal", j, "-H", "Authorization: Bearer hidden")
+	if got := run(t, args...).want(t, exitUsage); !strings.Contains(got.err, "--origin") {
+		t.Errorf("stderr %q", got.err)
+	}
+	if got := run(t, append(args, "--origin", "http://h:1")...).want(t, exitUsage); !strings.Contains(got.err, "leads there") {
+		t.Errorf("stderr %q", got.err)
+	}
+	got := run(t, append(args, "--origin", m.URL())...).want(t, exitUnknown)
+	if !strings.Contains(got.err, "2 confirmed") || !strings.Contains(got.err, "left: 1 pending, 0 held") || len(leaked) > 0 {
+		t.Errorf("stderr %q, the other server saw %q", got.err, leaked)
+	}
+}
+
+func TestJournalSettle(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	j := pendingJournal(t, m)
+	sends := m.Ledger().Snapshot().Sends
+	run(t, "journal", "settle", "idemp:o:a", "--journal", j).usage(t, "oncehttp: say one of --happened and --absent")
+	got := run(t, "journal", "settle", "idemp:o:a", "--happened", "--journal", j).want(t, exitOK)
+	if got.out != "settled as happened: idemp:o:a\n" {
+		t.Errorf("stdout %q", got.out)
+	}
+	if got := run(t, "journal", "settle", "idemp:o:a", "--absent", "--journal", j).want(t, exitUsage); !strings.Contains(got.err, "settled") {
+		t.Errorf("stderr %q", got.err)
+	}
+	run(t, "journal", "abandon", "idemp:o:b", "--journal", j).want(t, exitOK)
+	run(t, "journal", "abandon", "idemp:o:c", "--journal", j).want(t, exitUsage)
+	run(t, "journal", "abandon", "nobody", "--journal", j).usage(t, "oncehttp: journal "+j+`: no operation has the key "nobody"`)
+
+	file := strings.TrimSuffix(j, ".oncehttp.db")
+	again := run(t, "batch", file, "--url", m.URL()+"/payments?q=hidden", "--key", "o:{id}").want(t, exitUnknown)
+	lines := again.lines(t)
+	if l := lines[0]; l.State != "settled" || l.Outcome != "confirmed" || l.Error != "" {
+		t.Errorf("settled: %+v", l)
+	}
+	if l := lines[1]; l.State != "abandoned" || l.Outcome != "unknown" {
+		t.Errorf("abandoned: %+v", l)
+	}
+	if n := m.Ledger().Snapshot().Sends; n != sends {
+		t.Errorf("%d sends after all was settled", n-sends)
+	}
+}
+
+// A key that several accounts have is not changed by guess.
+func TestJournalAccounts(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	j := t.TempDir() + "/j.db"
+	for _, account := range []string{"one", "two|half"} {
+		m.Inject(mockserver.Fault{Kind: mockserver.DropBefore})
+		run(t, fast("send", "POST", m.URL()+"/payments", "-d", "{}", "--key", "k", "--journal", j, "--account", account, "--max-attempts", "1")...).want(t, exitUnknown)
+	}
+	if got := run(t, "journal", "abandon", "k", "--journal", j).want(t, exitUsage); !strings.Contains(got.err, `"one", "two%7Chalf"`) {
+		t.Errorf("stderr %q", got.err)
+	}
+	if got := run(t, fast("journal", "resume", "--journal", j)...).want(t, exitUsage); !strings.Contains(got.err, `"one", "two|half"`) {
+		t.Errorf("stderr %q", got.err)
+	}
+	run(t, "journal", "settle", "k", "--absent", "--journal", j, "--account", "two|half").want(t, exitOK)
+	run(t, fast("journal", "resume", "--journal", j)...).want(t, exitOK)
+	if n := m.Ledger().Effects("k"); n != 1 {
+		t.Errorf("%d effects, want 1", n)
+	}
+}
+
+// After its answers are gone a batch that is run again still sends nothing.
+func TestJournalPrune(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	file := writeFile(t, "in.csv", "id\na\nb\n")
+	batch := []string{"batch", file, "--url", m.URL() + "/payments", "--key", "o:{id}"}
+	j := file + ".oncehttp.db"
+	run(t, batch...).want(t, exitOK)
+	if got := run(t, "journal", "prune", "--journal", j).want(t, exitOK); got.out != "pruned: 0 records\n" {
+		t.Errorf("stdout %q", got.out)
+	}
+	if got := run(t, "journal", "prune", "--journal", j, "--keep-answer", "-1s").want(t, exitOK); got.out != "pruned: 2 records\n" {
+		t.Errorf("stdout %q", got.out)
+	}
+	for _, l := range run(t, batch...).want(t, exitUnknown).lines(t) {
+		if l.State != "confirmed" || l.Sends != 0 || !strings.Contains(l.Error, "no longer kept") {
+			t.Errorf("%+v", l)
+		}
+	}
+	if n := m.Ledger().Snapshot().Sends; n != 2 {
+		t.Errorf("%d sends, want 2", n)
+	}
+}
+
+// No journal command makes a journal, or touches one that is not sound.
+func TestJournalUsage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	damaged := writeFile(t, dir+"/damaged.db", strings.Repeat("not a journal ", 2000))
+	before := tree(t, dir)
+	commands := [][]string{
+		{"list"}, {"show", "k"}, {"resume"}, {"settle", "k", "--absent"}, {"abandon", "k"}, {"prune"}, {"export"},
+	}
+	t.Run("commands", func(t *testing.T) {
+		for _, c := range commands {
+			t.Run(c[0], func(t *testing.T) {
+				t.Parallel()
+				args := append([]string{"journal"}, c...)
+				run(t, args...).usage(t, "oncehttp: --journal is required")
+				run(t, append(args, "--journal", dir+"/none.db")...).usage(t, "oncehttp: journal "+dir+"/none.db: no such file or directory")
+				run(t, append(args, "--journal", dir)...).usage(t, "oncehttp: journal "+dir+": is a directory")
+				got := run(t, append(args, "--journal", damaged)...).want(t, exitUsage)
+				if strings.Count(got.err, "\n") != 1 || strings.Count(got.err, damaged) != 1 || got.out != "" {
+					t.Errorf("stdout %q, stderr %q", got.out, got.err)
+				}
+			})
+		}
+	})
+	run(t, "journal", "list", "--journal", damaged, "--state", "lost").usage(t, `oncehttp: --state "lost" is not a state`)
+	run(t, "journal").usage(t, "oncehttp: oncehttp journal: a command is needed; see oncehttp journal --help")
+	run(t, "journal", "burn").usage(t, "oncehttp: oncehttp journal: unknown command burn; see oncehttp journal --help")
+	if after := tree(t, dir); !slices.Equal(before, after) {
+		t.Error("a wrong call changed a file")
+	}
+}

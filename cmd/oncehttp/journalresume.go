@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// resumeFlags are the flags of journal resume, as given.
+type resumeFlags struct {
+	*journalFlags
+	client  clientFlags
+	workers int
+	origin  string
+}
+
+func journalResumeCommand(f *journalFlags, s streams) *cobra.Command {
+	r := &resumeFlags{journalFlags: f}
+	cmd := &cobra.Command{
+		Use:   "resume",
+		Short: "Finish what is pending",
+		Long: `Send what is pending and due, each with its own key and bytes and by the profile
+it was begun with, and print a line of JSON for each, as batch does. What is
+held is left alone: settle it.
+
+Credentials are never in a journal. Give them again with -H; a header that is on
+record cannot be changed. Where the pending operations lead to more than one
+server, --origin has to say whose the headers are; the others then stay pending.
+
+Exit status: 0 nothing is left; 1 nothing is left, and some were finally
+refused; 2 the call is wrong and nothing was sent; 3 something is still pending
+or held.`,
+		Example: `  oncehttp journal resume --journal payments.db -H @auth.txt
+  oncehttp journal resume --journal payments.db --account shop-7 --origin https://api.example.com:443 -H @auth.txt`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), s) },
+	}
+	fs := cmd.Flags()
+	r.client.bindSending(fs)
+	fs.IntVar(&r.workers, "workers", 8, "operations at once")
+	fs.StringVar(&r.origin, "origin", "", "the server that the headers are for, as journal list shows it")
+	return cmd
+}
+
+func (f *resumeFlags) run(ctx context.Context, s streams) error {
+	f.client.profile = profile.Draft07().Name // of no record: each has its own
+	cfg, header, err := f.client.config()
+	if err != nil {
+		return err
+	}
+	if f.workers < 1 || f.workers > workersMax {
+		return fmt.Errorf("--workers must be from 1 to %d", workersMax)
+	}
+	ses, err := f.open(oncehttp.Config{})
+	if err != nil {
+		return err
+	}
+	return joinExit(f.resume(ctx, ses, cfg, header, s), ses.close())
+}
+
+func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Config, header http.Header, s streams) error {
+	var err error
+	if cfg.Account, err = f.whose(ctx, ses); err != nil {
+		return err
+	}
+	if len(header) > 0 {
+		origin, err := f.whoseHeaders(ctx, ses, cfg.Account)
+		if err != nil {
+			return err
+		}
+		cfg.Authorize = authorize(header, origin)
+	}
+	cfg.Journal, cfg.ResumeWorkers = ses.journal, f.workers
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		return plain(err)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		say(s.err, "interrupted: waiting for the attempts on the wire; once more kills")
+		_ = c.Close() // without a journal of its own it has no error
+	})
+	defer stop()
+	t, err := f.pass(ctx, ses, c, s.out)
+	if err != nil {
+		return err
+	}
+	return f.conclude(ctx, ses, cfg.Account, &t, s.err)
+}
+
+// pass prints each operation once its finish is durable.
+func (f *resumeFlags) pass(ctx context.Context, ses *session, c *oncehttp.Client, out io.Writer) (tally, error) {
+	var t tally
+	p := newPrinter(out, ses.flush)
+	for res, err := range c.Resume(context.WithoutCancel(ctx)) {
+		l := resumed(res)
+		if e := (*oncehttp.Error)(nil); errors.As(err, &e) {
+			l = failed(res.Key, err)
+		} else if err != nil {
+			return t, &exitError{status: exitUnknown, err: journalError(f.path, err)}
+		}
+		t.add(&l)
+		if err := p.print(ctx, []placed{{seq: t.rows - 1, text: l.marshal()}}); err != nil {
+			return t, &exitError{status: exitUnknown, err: fmt.Errorf("the answers could not be printed: %w", pathless(err))}
+		}
+	}
+	return t, nil
+}
+
+// conclude counts what is left.
+func (f *resumeFlags) conclude(ctx context.Context, ses *session, account string, t *tally, stderr io.Writer) error {
+	left := map[persist.State]int{}
+	var due time.Time
+	q := persist.Query{Account: persist.Account(account), States: unfinished()}
+	err := eachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error {
+		left[rec.State]++
+		if rec.State == persist.Pending && (due.IsZero() || rec.NextAttempt.Before(due)) {
+			due = rec.NextAttempt
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	say(stderr, "%s; left: %d pending, %d held", t.summary(f.path, 0), left[persist.Pending], left[persist.Held])
+	if wait := time.Until(due); !due.IsZero() && wait > 0 {
+		say(stderr, "the next is due in %v", wait.Round(time.Millisecond))
+	}
+	if len(left) > 0 {
+		return exitWith(exitUnknown)
+	}
+	return exitWith(t.exit)
+}
+
+func unfinished() []persist.State { return []persist.State{persist.Pending, persist.Held} }
+
+// whose is the account to resume: that of the flag, else the only one that has
+// anything pending.
+func (f *resumeFlags) whose(ctx context.Context, ses *session) (string, error) {
+	if f.hasAccount {
+		return f.account, nil
+	}
+	q := persist.Query{AllAccounts: true, States: []persist.State{persist.Pending}}
+	found := map[string]bool{}
+	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		found[accountName(rec.Account)] = true
+		return nil
+	})
+	names := slices.Sorted(maps.Keys(found))
+	switch {
+	case err != nil || len(names) == 0:
+		return "", err
+	case len(names) > 1:
+		return "", fmt.Errorf("journal %s: several accounts have something pending (%s); say --account", f.path, strings.Join(quoted(names), ", "))
+	}
+	return names[0], nil
+}
+
+// whoseHeaders is the origin that the headers may go to: one account's
+// operations may lead to several servers, and one's credentials are not to be
+// shown to another.
+func (f *resumeFlags) whoseHeaders(ctx context.Context, ses *session, account string) (string, error) {
+	q := persist.Query{Account: persist.Account(account), States: []persist.State{persist.Pending}}
+	found := map[string]bool{}
+	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		found[rec.Origin] = true
+		return nil
+	})
+	origins := slices.Sorted(maps.Keys(found))
+	switch {
+	case err != nil:
+		return "", err
+	case f.origin != "" && !found[f.origin]:
+		return "", fmt.Errorf("--origin %s: no pending operation leads there; those that are lead to %s", clip(f.origin), strings.Join(origins, ", "))
+	case f.origin == "" && len(origins) > 1:
+		return "", fmt.Errorf("the pending operations lead to %s; say with --origin whose the headers are", strings.Join(origins, ", "))
+	case f.origin == "" && len(origins) == 1:
+		return origins[0], nil
+	}
+	return f.origin, nil
+}
+
+// authorize puts the headers on every send to origin ("": to anywhere, where
+// nothing is pending), and lets nothing be sent elsewhere or otherwise than it
+// is on record.
+func authorize(header http.Header, origin string) func(*http.Request) error {
+	return func(req *http.Request) error {
+		if to := originOf(req.URL); origin != "" && to != origin {
+			return fmt.Errorf("the headers are for %s, and this leads to %s", origin, to)
+		}
+		for name, values := range header {
+			if have := req.Header.Values(name); len(have) > 0 && !slices.Equal(have, values) {
+				return fmt.Errorf("header %s is on record with another value", name)
+			}
+			req.Header[name] = slices.Clone(values)
+		}
+		return nil
+	}
+}
+
+// originOf spells an origin as records do: with the port.
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return strings.ToLower(u.Scheme) + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// line is what became of one operation, as it is printed: one JSON object a
+// line, the fields in this order.
+type line struct {
+	Row     int    `json:"row,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Account string `json:"account,omitempty"`
+	Outcome string `json:"outcome"`
+	Status  int    `json:"status,omitempty"`
+	// Source is wire, replay (the server's stored answer) or journal (nothing
+	// was sent).
+	Source   string `json:"source,omitempty"`
+	Attempts int    `json:"attempts"`
+	Sends    int    `json:"sends"`
+	// State is how the operation stands in the journal, where that is why it
+	// was not sent.
+	State string `json:"state,omitempty"`
+	// Body is the answer's body: itself where it is JSON, else a string, or
+	// base64 in BodyBase64 where it is not even text. BodyDropped: it is larger
+	// than answerBytesMax and not shown.
+	Body        json.RawMessage `json:"body,omitempty"`
+	BodyBase64  []byte          `json:"body_base64,omitempty"`
+	BodyDropped bool            `json:"body_dropped,omitempty"`
+	Error       string          `json:"error,omitempty"`
+
+	exit int
+}
+
+// answerBytesMax is how much of an answer is printed; it is what the client
+// keeps of one in the journal.
+const answerBytesMax = 1 << 20
+
+// marshal gives the line with its line feed.
+func (l *line) marshal() []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(l); err != nil { // cannot be: every field is checked text
+		l.Body, l.BodyBase64, l.Error = nil, nil, err.Error()
+		_ = enc.Encode(l)
+	}
+	return b.Bytes()
+}
+
+// setBody puts an answer's body in. b is not copied.
+func (l *line) setBody(b []byte, dropped bool) {
+	switch {
+	case dropped || len(b) > answerBytesMax:
+		l.BodyDropped = true
+	case len(b) == 0:
+	case json.Valid(b):
+		l.Body = b
+	case utf8.Valid(b):
+		l.Body = json.RawMessage(jsonString(string(b)))
+	default:
+		l.BodyBase64 = b
+	}
+}
+
+// answered is the line of a confirmed answer, whose body it reads and closes.
+func answered(resp *http.Response) line {
+	defer resp.Body.Close()
+	res := oncehttp.ResultOf(resp)
+	l := lineOf(res)
+	l.Status, l.exit = resp.StatusCode, statusOfAnswer(resp.StatusCode)
+	// What is kept was read whole before the client returned. Only the rest of
+	// an answer over answerBytesMax can still fail, and that is not shown.
+	body, err := io.ReadAll(io.LimitReader(resp.Body, answerBytesMax+1))
+	l.setBody(body, err != nil)
+	return l
+}
+
+func lineOf(res oncehttp.Result) line {
+	return line{
+		Key: string(res.Key), Outcome: res.Outcome.String(), Source: sourceName(res.Source),
+		Attempts: res.Attempts, Sends: res.Sends,
+	}
+}
+
+// resumed is the line of an operation that Resume finished.
+func resumed(res oncehttp.Result) line {
+	l := lineOf(res)
+	if a := res.Answer; a != nil {
+		l.setAnswer(a)
+	}
+	return l
+}
+
+func (l *line) setAnswer(a *persist.Answer) {
+	l.Status, l.exit = a.Status, statusOfAnswer(a.Status)
+	l.setBody(a.Body, a.BodyDropped)
+}
+
+// failed is the line of an operation that ended with an error.
+func failed(key oncehttp.Key, err error) line {
+	l := line{Key: string(key), Outcome: oncehttp.Unknown.String(), Error: oneLine(err), exit: statusOfError(err)}
+	var e *oncehttp.Error
+	if !errors.As(err, &e) {
+		return l
+	}
+	l.Outcome, l.Attempts, l.Sends = e.Outcome.String(), e.Attempts, e.Sends
+	if e.Key != "" {
+		l.Key = string(e.Key)
+	}
+	if standsInTheWay(err) {
+		l.State = e.State.String()
+	}
+	if e.State == persist.Settled && errors.Is(err, oncehttp.ErrSettled) && !errors.Is(err, oncehttp.ErrNoEffect) {
+		// A person said that it happened: that is known, and there is no more to do.
+		return line{Key: l.Key, Outcome: oncehttp.Confirmed.String(), Source: sourceName(oncehttp.FromJournal), State: l.State}
+	}
+	if e.Answer != nil {
+		l.Status = e.Answer.Status
+		l.setBody(e.Answer.Body, e.Answer.BodyDropped)
+	}
+	return l
+}
+
+// standsInTheWay: the errors whose State is that of an operation which stands
+// under the key already.
+func standsInTheWay(err error) bool {
+	for _, s := range []error{
+		oncehttp.ErrKeyReused, oncehttp.ErrHeld, oncehttp.ErrSettled, oncehttp.ErrAbandoned, oncehttp.ErrAnswerGone,
+	} {
+		if errors.Is(err, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func sourceName(s oncehttp.Source) string {
+	switch s {
+	case oncehttp.FromServer:
+		return "wire"
+	case oncehttp.FromServerReplay:
+		return "replay"
+	case oncehttp.FromJournal:
+		return "journal"
+	}
+	return ""
+}

@@ -1,0 +1,74 @@
+// Command oncehttp sends HTTP operations that must take effect exactly once,
+// from a file or one by one, keeps them in a journal, and tests servers and
+// clients of idempotency keys. See oncehttp --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	// A reader that goes away (a pager, head) is an error of the write, and no
+	// reason to die in the middle of an attempt.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default comes back: the second kills.
+	context.AfterFunc(ctx, stop)
+	os.Exit(exec(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// exec is the command without its process. It returns the exit status. When ctx
+// ends, what is on the wire is let come to its end, and nothing more is begun.
+func exec(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := rootCommand(streams{in: stdin, out: stdout, err: stderr})
+	cmd.SetArgs(args)
+	cmd.SetIn(stdin)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.ExecuteContext(ctx)
+	if unsaid(err) != nil {
+		say(stderr, "%s", oneLine(err))
+	}
+	return statusOf(err)
+}
+
+func rootCommand(s streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "oncehttp",
+		Short: "HTTP operations that take effect exactly once",
+		Long: `oncehttp sends HTTP requests that must take effect exactly once. It keeps each
+one's idempotency key and bytes in a journal on disk until the server has
+confirmed what happened, so that nothing is lost and nothing is done twice,
+also across crashes.
+
+Results go to stdout, the rest to stderr. Exit status, unless a command says
+otherwise: 0 all well; 1 the work was done and some of it was refused; 2 the
+call or its input is wrong and nothing was sent; 3 something is unknown or still
+pending: run the same command again. 3 outranks 1.`,
+		Example: `  oncehttp mock --faults 'drop-after=0.2,503=0.1'
+  oncehttp batch orders.csv --url http://127.0.0.1:8080/payments --key 'order:{user}:{order_id}'
+  oncehttp journal list --journal orders.csv.oncehttp.db`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              cobra.ArbitraryArgs,
+		RunE:              needsCommand,
+	}
+	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s))
+	return cmd
+}
+
+// needsCommand is what a command that only groups others does by itself.
+func needsCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return errors.New(cmd.CommandPath() + ": unknown command " + clip(args[0]) + "; see " + cmd.CommandPath() + " --help")
+	}
+	return errors.New(cmd.CommandPath() + ": a command is needed; see " + cmd.CommandPath() + " --help")
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// plan makes a request out of each row.
+type plan struct {
+	method string
+	target *url.URL
+	header http.Header
+	key    keyTemplate
+	needs  rowNeeds
+	// generation is the try: 1 is the first.
+	generation int
+}
+
+// keyOf is the row's key in this generation of it.
+func (p *plan) keyOf(r *row, generation int) oncehttp.Key {
+	return p.key.key(r.fields).Generation(generation)
+}
+
+// request does not end with ctx: an attempt that is on the wire is never cut
+// because the user has had enough.
+func (p *plan) request(ctx context.Context, body []byte) *http.Request {
+	req := (&http.Request{
+		Method: p.method, URL: p.target, Host: p.target.Host, Header: p.header,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(context.WithoutCancel(ctx))
+	if host := p.header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	return req
+}
+
+// survey is what the first reading of the input found: that every row is sound,
+// and what each key names. It keeps 16 bytes each of a key's and a body's hash
+// and a row number, so that memory grows by some 60 bytes a row.
+type survey struct {
+	rows       int
+	duplicates int
+	account    string // of every record, the scoping headers in it
+	keys       map[[16]byte]named
+}
+
+type named struct {
+	body [16]byte
+	row  int
+}
+
+// surveyRows reads the whole input and sends nothing.
+func surveyRows(ctx context.Context, in *input, p *plan, cfg oncehttp.Config) (*survey, error) {
+	rows, err := newRows(in.name, in.reader(), p.needs)
+	if err != nil {
+		return nil, err
+	}
+	// Prepare asks the client itself whether it would take the request and the
+	// key. It writes nothing, so that there has to be no journal yet.
+	cfg.Journal = noJournal{}
+	cfg.Authorize = func(*http.Request) error { return nil } // Do has the caller's credentials
+	client, err := oncehttp.New(cfg)
+	if err != nil {
+		return nil, plain(err)
+	}
+	s := &survey{keys: make(map[[16]byte]named)}
+	for {
+		r, err := rows.next()
+		if errors.Is(err, io.EOF) {
+			return s, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, &exitError{status: exitUnknown, err: errors.New("interrupted before anything was sent")}
+		}
+		key := p.keyOf(&r, p.generation)
+		rec, err := client.Prepare(p.request(ctx, r.body), key)
+		if err != nil {
+			return nil, &inputError{file: in.name, row: r.number, line: r.line, err: plain(err)}
+		}
+		s.account = rec.Account
+		if err := s.add(key, &r); err != nil {
+			return nil, &inputError{file: in.name, row: r.number, line: r.line, err: err}
+		}
+	}
+}
+
+// add: the same key with the same bytes is one operation; with other bytes it is
+// two that would pass for one.
+func (s *survey) add(key oncehttp.Key, r *row) error {
+	s.rows++
+	k, n := short([]byte(key)), named{body: short(r.body), row: r.number}
+	first, found := s.keys[k]
+	switch {
+	case !found:
+		s.keys[k] = n
+	case first.body != n.body:
+		return fmt.Errorf("has the key %q of row %d, and other content", key, first.row)
+	default:
+		s.duplicates++
+	}
+	return nil
+}
+
+// saw reports whether the first reading found this row, so that a file which
+// changes between the two readings sends nothing that was not checked.
+func (s *survey) saw(key oncehttp.Key, r *row) bool {
+	n, found := s.keys[short([]byte(key))]
+	return found && n.body == short(r.body)
+}
+
+func short(b []byte) [16]byte {
+	sum := sha256.Sum256(b)
+	return [16]byte(sum[:16])
+}
+
+// noJournal stands where a client needs a journal that it never asks.
+type noJournal struct{ persist.Journal }
+
+// Close has nothing to close.
+func (noJournal) Close() error { return nil }

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// sendFlags are the flags of send, as given.
+type sendFlags struct {
+	clientFlags
+	key     string
+	data    string
+	hasData bool
+	include bool
+	json    bool
+}
+
+func sendCommand(s streams) *cobra.Command {
+	f := &sendFlags{}
+	cmd := &cobra.Command{
+		Use:   "send METHOD URL",
+		Short: "Send one operation, exactly once",
+		Long: `Send one operation and print its answer's body, as curl would. --data sends its
+text as it is, @FILE a file's bytes, @- those of stdin; the Content-Type is
+application/json where the data is a JSON object or array, else
+application/x-www-form-urlencoded, unless -H says otherwise.
+
+Without --key a random one is made, and printed as "key: K" on stderr before
+anything is sent; after a crash or an unknown outcome, send the same again with
+--key K. Without --journal the journal is oncehttp/send.db in the user's
+configuration folder; its path is printed on stderr. GET, HEAD and OPTIONS have
+no effect that could happen twice: they are sent once, and not journaled.
+
+Exit status: 0 the server did it; 1 it finally refused; 2 the call is wrong and
+nothing was sent; 3 the outcome is unknown, or nothing was sent: the same
+command again, with the same key, goes on.`,
+		Example: `  oncehttp send POST https://api.example.com/payments -d '{"amount":100}' -H @auth.txt
+  oncehttp send POST https://api.example.com/payments -d @payment.json \
+      --key idemp:order:u1:o7 --journal payments.db -i`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.hasData = cmd.Flags().Changed("data")
+			if cmd.Flags().Changed("key") && f.key == "" {
+				return errors.New("--key is empty")
+			}
+			return f.run(cmd.Context(), args[0], args[1], s)
+		},
+	}
+	fs := cmd.Flags()
+	f.bind(fs)
+	fs.StringVarP(&f.data, "data", "d", "", "the body: text, @FILE, or @- for stdin")
+	fs.StringVar(&f.key, "key", "", "the operation's idempotency key")
+	fs.StringVar(&f.journal, "journal", "", "the journal's file")
+	fs.BoolVarP(&f.include, "include", "i", false, "print the status line and headers too")
+	fs.BoolVar(&f.json, "json", false, "print one line of JSON, as batch does")
+	return cmd
+}
+
+func (f *sendFlags) run(ctx context.Context, method, target string, s streams) error {
+	cfg, header, err := f.config()
+	if err != nil {
+		return err
+	}
+	if err := checkMethod(method); err != nil {
+		return err
+	}
+	u, err := parseTarget(target)
+	if err != nil {
+		return err
+	}
+	body, err := f.body(s.in)
+	if err != nil {
+		return err
+	}
+	f.setType(header, body)
+	p := &plan{method: method, target: u, header: header}
+	safe := f.key == "" && slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
+	if !safe {
+		cfg.Methods = []string{method} // a DELETE without a key gets one here too
+	}
+	ses, err := f.open(cfg, p.request(ctx, body), safe, s.err)
+	if err != nil {
+		return err
+	}
+	stopClosing := context.AfterFunc(ctx, func() { _ = ses.client.Close() }) // said again by ses.close
+	defer stopClosing()
+	return joinExit(f.send(ctx, ses, p.request(ctx, body), s), ses.close())
+}
+
+// body reads the data. It is bounded as the client bounds a request.
+func (f *sendFlags) body(stdin io.Reader) ([]byte, error) {
+	name, isFile := strings.CutPrefix(f.data, "@")
+	switch {
+	case !isFile:
+		return []byte(f.data), nil
+	case name == "-":
+		b, err := readAtMost(stdin, rowBytesMax)
+		if err != nil {
+			return nil, fmt.Errorf("--data: stdin: %w", pathless(err))
+		}
+		return b, nil
+	}
+	b, err := readBounded(name, rowBytesMax)
+	if err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	return b, nil
+}
+
+// setType says what the data is, where no header does.
+func (f *sendFlags) setType(header http.Header, body []byte) {
+	if !f.hasData || header.Get("Content-Type") != "" {
+		return
+	}
+	kind := "application/x-www-form-urlencoded"
+	if text := bytes.TrimSpace(body); len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text) {
+		kind = "application/json"
+	}
+	header.Set("Content-Type", kind)
+}
+
+// open checks the request, whose body it uses up, and opens the journal, which a
+// request that is not journaled does without.
+func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, stderr io.Writer) (*session, error) {
+	if safe {
+		return openUnjournaled(cfg)
+	}
+	if err := f.check(cfg, req); err != nil {
+		return nil, err
+	}
+	cfg.NewKey = func(*http.Request) (oncehttp.Key, error) {
+		key := oncehttp.RandomKey()
+		say(stderr, "key: %s", key)
+		return key, nil
+	}
+	path := f.journal
+	if path == "" {
+		var err error
+		if path, err = sendJournal(); err != nil {
+			return nil, err
+		}
+		say(stderr, "journal: %s", path)
+	}
+	return openSession(path, cfg, true)
+}
+
+// check asks the client whether it takes the request, before there is a journal.
+func (f *sendFlags) check(cfg oncehttp.Config, req *http.Request) error {
+	probe, err := openUnjournaled(cfg)
+	if err != nil {
+		return err
+	}
+	key := oncehttp.Key(f.key)
+	if key == "" {
+		key = oncehttp.RandomKey()
+	}
+	_, err = probe.client.Prepare(req, key)
+	return plain(err)
+}
+
+// openUnjournaled is a session for what needs no journal.
+func openUnjournaled(cfg oncehttp.Config) (*session, error) {
+	cfg.Journal = noJournal{}
+	cfg.Authorize = func(*http.Request) error { return nil }
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		return nil, plain(err)
+	}
+	return &session{client: c, journal: noJournal{}}, nil
+}
+
+// sendJournal is the default journal of send, in a folder that it makes.
+func sendJournal() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("no place for a default journal, use --journal: %w", err)
+	}
+	dir = filepath.Join(dir, "oncehttp")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("journal folder %s, use --journal: %w", dir, pathless(err))
+	}
+	return filepath.Join(dir, "send.db"), nil
+}
+
+func (f *sendFlags) send(ctx context.Context, ses *session, req *http.Request, s streams) error {
+	var resp *http.Response
+	var err error
+	if f.key == "" {
+		resp, err = ses.client.Do(req)
+	} else {
+		resp, err = ses.client.DoKey(req, oncehttp.Key(f.key))
+	}
+	if err != nil {
+		return f.failed(err, s)
+	}
+	defer resp.Body.Close()
+	if err := ses.flush(ctx); err != nil {
+		return &exitError{status: exitUnknown, err: err}
+	}
+	if f.json {
+		l := answered(resp)
+		_, err = s.out.Write(l.marshal())
+	} else {
+		err = f.print(s.out, resp)
+	}
+	if err != nil {
+		return &exitError{status: exitUnknown, err: fmt.Errorf("the answer could not be printed whole: %w", pathless(err))}
+	}
+	return exitWith(statusOfAnswer(resp.StatusCode))
+}
+
+// print streams the answer.
+func (f *sendFlags) print(w io.Writer, resp *http.Response) error {
+	if f.include {
+		if _, err := fmt.Fprintf(w, "%s %s\r\n", resp.Proto, resp.Status); err != nil {
+			return err
+		}
+		if err := resp.Header.Write(w); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, "\r\n"); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(w, resp.Body)
+	return err
+}
+
+// failed shows the last answer, where there was one, as it would any other.
+func (f *sendFlags) failed(err error, s streams) error {
+	status := statusOfError(err)
+	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 && errors.Is(err, oncehttp.ErrConfig) {
+		status = exitUsage
+	}
+	var out bytes.Buffer
+	var e *oncehttp.Error
+	if f.json {
+		l := failed("", err)
+		out.Write(l.marshal())
+	} else if errors.As(err, &e) && e.Answer != nil && e.Answer.Status != 0 {
+		_ = f.print(&out, &http.Response{ // into memory: nothing can fail
+			Proto: "HTTP/1.1", Status: strings.TrimSpace(fmt.Sprintf("%d %s", e.Answer.Status, http.StatusText(e.Answer.Status))),
+			Header: e.Answer.Header, Body: io.NopCloser(bytes.NewReader(e.Answer.Body)),
+		})
+	}
+	if _, werr := s.out.Write(out.Bytes()); werr != nil {
+		err = errors.Join(err, werr)
+	}
+	return &exitError{status: status, err: err}
+}

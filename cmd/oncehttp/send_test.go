@@ -1,0 +1,163 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/mockserver"
+)
+
+func TestSend(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		w.Header().Set("X-Type", r.Header.Get("Content-Type"))
+		w.Header()["Date"] = nil
+		w.Header()["Content-Type"] = nil
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusCreated)
+		}
+		_, _ = w.Write(append([]byte(r.Method+" "), b...))
+	})
+	file := writeFile(t, "data", "a=b\r\n\x00")
+	tests := []struct {
+		name string
+		args []string
+		in   string
+		out  string
+	}{
+		{"JSON", []string{"POST", "-d", `{"a":1}`}, "", `POST {"a":1}`},
+		{"include", []string{"POST", "-d", `{"a":1}`, "-i"}, "", "HTTP/1.1 201 Created\r\nContent-Length: 12\r\nX-Type: application/json\r\n\r\nPOST {\"a\":1}"},
+		{"form", []string{"POST", "-d", "a=b", "-i"}, "", "HTTP/1.1 201 Created\r\nContent-Length: 8\r\nX-Type: application/x-www-form-urlencoded\r\n\r\nPOST a=b"},
+		{"file byte for byte", []string{"POST", "-d", "@" + file}, "", "POST a=b\r\n\x00"},
+		{"stdin", []string{"POST", "-d", "@-", "-H", "Content-Type: text/plain", "-i"}, "hello\n", "HTTP/1.1 201 Created\r\nContent-Length: 11\r\nX-Type: text/plain\r\n\r\nPOST hello\n"},
+		{"no body", []string{"DELETE"}, "", "DELETE "},
+		{"safe", []string{"GET"}, "", "GET "},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			args := slices.Concat([]string{"send", tt.args[0], s.url + "/x", "--journal", t.TempDir() + "/j.db"}, tt.args[1:])
+			got := runWith(t, tt.in, args...).want(t, exitOK)
+			if got.out != tt.out {
+				t.Errorf("stdout %q, want %q", got.out, tt.out)
+			}
+			if safe := tt.name == "safe"; strings.HasPrefix(got.err, "key: ") == safe {
+				t.Errorf("stderr %q", got.err)
+			}
+		})
+	}
+}
+
+// A key that was made for the call is printed before anything is sent, and the
+// same call with it goes on where the first stopped.
+func TestSendKeyBeforeTheWire(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.DropAfter}}})
+	journal := t.TempDir() + "/j.db"
+	args := fast("send", "POST", m.URL()+"/payments", "-d", `{"a":1}`, "--journal", journal, "--max-attempts", "1", "--json")
+	first := run(t, args...).want(t, exitUnknown)
+	key, found := strings.CutPrefix(strings.Split(first.err, "\n")[0], "key: ")
+	if !found || m.Ledger().Effects(key) != 1 {
+		t.Fatalf("stderr %q; the first line does not name the key that was sent", first.err)
+	}
+	// Without the key it is not sent again: it may be paid already.
+	again := run(t, args...).want(t, exitUnknown)
+	if !strings.Contains(again.err, key) || m.Ledger().Snapshot().Sends != 1 {
+		t.Errorf("stderr %q, %d sends", again.err, m.Ledger().Snapshot().Sends)
+	}
+	l := run(t, append(args, "--key", key)...).want(t, exitOK).only(t)
+	if l.Source != "replay" || l.Key != key || l.Row != 0 {
+		t.Errorf("%+v", l)
+	}
+	if l := run(t, append(args, "--key", key)...).want(t, exitOK).only(t); l.Source != "journal" {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestSendRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusPaymentRequired
+		if r.URL.Path == "/door" {
+			status = http.StatusUnauthorized
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "no")
+	})
+	dir := t.TempDir()
+	for _, path := range []string{"/final", "/door"} {
+		got := run(t, "send", "POST", s.url+path, "-d", "{}", "--journal", dir+"/j.db").want(t, exitRefused)
+		if got.out != "no" {
+			t.Errorf("%s: stdout %q", path, got.out)
+		}
+	}
+}
+
+func TestSendUsage(t *testing.T) {
+	t.Parallel()
+	s := refusing(t)
+	dir := t.TempDir()
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"POST"}, "accepts 2 arg(s), received 1"},
+		{[]string{"post", s.url}, `method "post": methods are case-sensitive; POST is meant?`},
+		{[]string{"P T", s.url}, `"P T" is not an HTTP method`},
+		{[]string{"CONNECT", s.url}, "CONNECT cannot be journaled"},
+		{[]string{"POST", "ftp://x/"}, "the URL must start with http:// or https://"},
+		{[]string{"POST", s.url, "--key", ""}, "--key is empty"},
+		{[]string{"POST", s.url, "-d", "@" + dir + "/none"}, "--data: " + dir + "/none: no such file or directory"},
+		{[]string{"POST", s.url, "-d", "@" + dir}, "--data: " + dir + ": is a directory"},
+		{[]string{"POST", s.url, "--profile", "x"}, `--profile "x" is not known; one of draft-07, stripe, gocardless`},
+		{[]string{"POST", s.url, "--max-attempts", "0"}, "--max-attempts must be at least 1"},
+		{[]string{"POST", s.url, "--journal", dir}, "journal " + dir + ": is a directory"},
+	}
+	for _, tt := range tests {
+		args := append([]string{"send"}, tt.args...)
+		if !slices.Contains(args, "--journal") {
+			args = append(args, "--journal", dir+"/j.db")
+		}
+		run(t, args...).usage(t, "oncehttp: "+tt.want)
+	}
+	// What only the client can tell is told before there is a journal.
+	for _, args := range [][]string{
+		{"POST", s.url, "--key", strings.Repeat("k", 300)},
+		{"POST", s.url, "--key", "a b"},
+		{"GET", s.url, "--key", "k"},
+		{"POST", s.url, "-H", "Idempotency-Key: a", "--key", "b"},
+	} {
+		got := run(t, append(append([]string{"send"}, args...), "--journal", dir+"/j.db")...).want(t, exitUsage)
+		if strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%q: stderr %q", args, got.err)
+		}
+	}
+	if files := tree(t, dir); len(files) > 0 {
+		t.Errorf("wrong calls left %q behind", files)
+	}
+}
+
+// The default journal is in the user's configuration folder, which is the
+// test's own here.
+func TestSendDefaultJournal(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "conf"))
+	t.Setenv("AppData", filepath.Join(home, "conf"))
+	m := startMock(t, mockserver.Config{})
+	got := run(t, "send", "POST", m.URL()+"/payments", "-d", "{}").want(t, exitOK)
+	_, path, found := strings.Cut(got.err, "journal: ")
+	path, _, _ = strings.Cut(path, "\n")
+	if !found || !strings.HasPrefix(path, home) {
+		t.Fatalf("stderr %q does not name a journal below %s", got.err, home)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
