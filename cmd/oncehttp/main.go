@@ -5,10 +5,11 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -67,8 +68,13 @@ pending: run the same command again. 3 outranks 1.`,
 
 // needsCommand is what a command that only groups others does by itself.
 func needsCommand(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return errors.New(cmd.CommandPath() + ": unknown command " + clip(args[0]) + "; see " + cmd.CommandPath() + " --help")
+	path := cmd.CommandPath()
+	what := strings.TrimPrefix(strings.TrimPrefix(path, cmd.Root().Name()), " ")
+	if what != "" {
+		what += ": "
 	}
-	return errors.New(cmd.CommandPath() + ": a command is needed; see " + cmd.CommandPath() + " --help")
+	if len(args) > 0 {
+		return fmt.Errorf("%sunknown command %s; see %s --help", what, clip(args[0]), path)
+	}
+	return fmt.Errorf("%sa command is needed; see %s --help", what, path)
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// mocked is a mock command that runs until stop.
+type mocked struct {
+	url  string
+	stop func() ran
+}
+
+// startCommand runs "oncehttp mock" and waits for its first line.
+func startCommand(t *testing.T, args ...string) mocked {
+	t.Helper()
+	ctx, interrupt := context.WithCancel(t.Context())
+	outR, outW := io.Pipe()
+	var errs strings.Builder
+	status := make(chan int, 1)
+	go func() {
+		status <- exec(ctx, append([]string{"mock"}, args...), strings.NewReader(""), outW, &errs)
+		_ = outW.Close()
+	}()
+	out := bufio.NewReader(outR)
+	first, err := out.ReadString('\n')
+	url, found := strings.CutPrefix(strings.TrimSpace(first), "listening on ")
+	if err != nil || !found {
+		t.Fatalf("first line %q, %v", first, err)
+	}
+	return mocked{url: url, stop: func() ran {
+		interrupt()
+		rest, _ := io.ReadAll(out)
+		return ran{<-status, string(rest), errs.String()}
+	}}
+}
+
+func TestMock(t *testing.T) {
+	t.Parallel()
+	m := startCommand(t, "--faults", "503=1", "--seed", "3", "--window", "1h")
+	resp, err := http.Post(m.url+"/payments", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != 503 || !strings.HasPrefix(m.url, "http://127.0.0.1:") {
+		t.Errorf("status %d from %s", resp.StatusCode, m.url)
+	}
+	resp, err = http.Get(m.url + "/_ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if !strings.Contains(string(ledger), `"sends":1,"effects":0`) {
+		t.Errorf("ledger %s", ledger)
+	}
+	got := m.stop().want(t, exitOK)
+	if !strings.HasPrefix(got.err, "1 send, 0 effects, 0 keys, ") {
+		t.Errorf("stderr %q", got.err)
+	}
+}
+
+func TestMockUsage(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--faults", "sulk=1"}, "--faults: "},
+		{[]string{"--faults", "503"}, "--faults: "},
+		{[]string{"--window", "-1s"}, "--window is negative"},
+		{[]string{"--profile", "acme"}, `--profile "acme" is not known`},
+		{[]string{"--addr", "nowhere"}, "--addr nowhere: want HOST:PORT"},
+		{[]string{"--addr", "256.0.0.1:http-"}, ""},
+		{[]string{"--bug", "moody"}, `unknown bug "moody"`},
+		{[]string{"--operation-pointer", "reference"}, "is not a JSON pointer"},
+		{[]string{"now"}, "unknown command"},
+	}
+	for _, tt := range tests {
+		got := run(t, append([]string{"mock"}, tt.args...)...).want(t, exitUsage)
+		if strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, tt.want) || got.out != "" {
+			t.Errorf("%q: stdout %q, stderr %q", tt.args, got.out, got.err)
+		}
+	}
+}
