@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,10 +35,10 @@ var errAttemptTimeout = errors.New("no answer within Retry.AttemptTimeout")
 // wire makes one attempt: the send, and up to three same-origin hops, each a
 // send of its own with its own credentials and its own look at the window.
 func (d *drive) wire(ctx context.Context) heard {
-	target, err := urlOf(&d.rec)
-	if err != nil {
-		return heard{err: err, unsent: true, fatal: true}
+	if d.target == nil {
+		return heard{err: errors.New("its recorded target is no URL"), unsent: true, fatal: true}
 	}
+	target := d.target
 	for hop := 0; ; hop++ {
 		h := d.send(ctx, target)
 		if hop > 0 {
@@ -53,6 +54,19 @@ func (d *drive) wire(ctx context.Context) heard {
 		}
 		target = next
 	}
+}
+
+// targetURL is where the operation is sent to: the caller's own URL, or the
+// recorded one.
+func (d *drive) targetURL() *url.URL {
+	if d.target != nil {
+		return d.target
+	}
+	u, err := urlOf(&d.rec)
+	if err != nil {
+		return nil
+	}
+	return u
 }
 
 // sameOriginHop is where a 307 or 308 leads, if that is on the same origin.
@@ -73,52 +87,68 @@ func (d *drive) send(ctx context.Context, target *url.URL) heard {
 	if ctx.Err() != nil {
 		return heard{err: context.Cause(ctx), unsent: true, fatal: true}
 	}
-	s := &sending{}
-	ctx, cancel := context.WithCancelCause(ctx)
-	timeout := d.c.cfg.Retry.AttemptTimeout
-	timer := time.AfterFunc(timeout, func() { cancel(errAttemptTimeout) })
-	release := func() { timer.Stop(); cancel(nil) }
+	s := &sending{timeout: d.c.cfg.Retry.AttemptTimeout}
+	ctx, s.cancel = context.WithCancelCause(ctx)
+	s.timer = time.AfterFunc(s.timeout, s.expire)
 
-	req := newRequest(&d.rec, target, d.secrets, io.NopCloser(bytes.NewReader(d.rec.Body)))
-	req = req.WithContext(withTrace(ctx, s))
-	req, err := d.authorized(req)
+	req := newRequest(&d.rec, target, d.header)
+	wired, err := d.authorized(req.WithContext(s.trace(ctx)))
 	if err != nil {
-		release()
+		s.release()
 		return heard{err: err, unsent: true, fatal: true}
 	}
-	resp, err := d.c.cfg.Transport.RoundTrip(req)
+	resp, err := d.c.cfg.Transport.RoundTrip(wired)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 			err = cause
 		}
-		release()
+		s.release()
 		h := heard{err: wireError(err), unsent: s.provedUnsent(), fatal: untrusted(err)}
 		d.sends += s.count(h.unsent)
 		return h
 	}
 	d.sends += s.count(false)
-	body := &stallReader{body: resp.Body, timer: timer, timeout: timeout, release: release}
-	return readAnswer(resp, body, d.c.cfg.MaxResponseBytes)
+	s.body = resp.Body
+	return readAnswer(resp, s, d.c.cfg.MaxResponseBytes)
 }
 
 // readAnswer reads as much of the answer's body as is kept. What is cut off is
 // no answer: its status alone proves nothing.
-func readAnswer(resp *http.Response, body *stallReader, limit int64) heard {
-	var buf bytes.Buffer
-	if resp.ContentLength > 0 {
-		buf.Grow(int(min(resp.ContentLength, limit) + bytes.MinRead))
-	}
-	n, err := io.Copy(&buf, io.LimitReader(body, limit+1))
-	a := &answer{status: resp.StatusCode, header: resp.Header, body: buf.Bytes(), whole: n <= limit}
+func readAnswer(resp *http.Response, body io.ReadCloser, limit int64) heard {
+	kept, err := readLimited(body, resp.ContentLength, limit)
+	a := &answer{status: resp.StatusCode, header: resp.Header, body: kept, whole: int64(len(kept)) <= limit}
 	switch {
 	case err != nil:
-		body.Close()
+		_ = body.Close()
 		return heard{err: fmt.Errorf("answer %d was cut off: %w", resp.StatusCode, err)}
 	case a.whole:
-		body.Close()
+		_ = body.Close()
 		return heard{answer: a, resp: resp}
 	}
 	return heard{answer: a, resp: resp, rest: body}
+}
+
+// readLimited reads to the end, or to one byte past the limit. size is what the
+// sender says, or negative.
+func readLimited(r io.Reader, size, limit int64) ([]byte, error) {
+	if size < 0 || size > limit {
+		size = min(limit, 511)
+	}
+	buf := make([]byte, 0, size+1)
+	for {
+		n, err := r.Read(buf[len(buf):min(int64(cap(buf)), limit+1)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case err == io.EOF:
+			return buf, nil
+		case err != nil:
+			return buf, err
+		case int64(len(buf)) > limit:
+			return buf, nil
+		case len(buf) == cap(buf):
+			buf = slices.Grow(buf, len(buf))
+		}
+	}
 }
 
 // drain gives up the rest of a body, after a little reading that may save the
@@ -131,50 +161,54 @@ func drain(rest io.ReadCloser) {
 	_ = rest.Close()
 }
 
-// stallReader bounds each wait for more of a body, not the whole of it.
-type stallReader struct {
-	body    io.ReadCloser
+// sending is one hand-over: what httptrace showed of it, and the body of its
+// answer, each wait for more of which is bounded, not the whole.
+type sending struct {
+	asked atomic.Bool  // for a connection
+	got   atomic.Int32 // connections; more than one if net/http sent again
+
 	timer   *time.Timer
 	timeout time.Duration
-	release func()
+	cancel  context.CancelCauseFunc
+	body    io.ReadCloser
 }
 
-func (s *stallReader) Read(p []byte) (int, error) {
+func (s *sending) expire() { s.cancel(errAttemptTimeout) }
+
+func (s *sending) release() {
+	s.timer.Stop()
+	s.cancel(nil)
+}
+
+func (s *sending) Read(p []byte) (int, error) {
 	s.timer.Reset(s.timeout)
 	n, err := s.body.Read(p)
 	s.timer.Stop()
 	return n, err
 }
 
-func (s *stallReader) Close() error {
+func (s *sending) Close() error {
 	err := s.body.Close()
 	s.release()
 	return err
 }
 
-// sending is what httptrace showed of one hand-over.
-type sending struct {
-	asked, got atomic.Bool  // for a connection
-	wrote      atomic.Int32 // requests' headers; more than one if net/http sent again
-}
-
-func withTrace(ctx context.Context, s *sending) context.Context {
+func (s *sending) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn:      func(string) { s.asked.Store(true) },
-		GotConn:      func(httptrace.GotConnInfo) { s.got.Store(true) },
-		WroteHeaders: func() { s.wrote.Add(1) },
+		GetConn: func(string) { s.asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { s.got.Add(1) },
 	})
 }
 
 // provedUnsent: a connection was asked for and none was had. A transport that
 // shows no events at all proves nothing.
-func (s *sending) provedUnsent() bool { return s.asked.Load() && !s.got.Load() }
+func (s *sending) provedUnsent() bool { return s.asked.Load() && s.got.Load() == 0 }
 
 func (s *sending) count(unsent bool) int {
 	if unsent {
 		return 0
 	}
-	return max(1, int(s.wrote.Load()))
+	return max(1, int(s.got.Load()))
 }
 
 // untrusted: the server's certificate is not to be trusted, now or in a second.
@@ -196,6 +230,7 @@ var errAuthorizeChanged = errors.New("Authorize changed the method, URL, key or 
 func (d *drive) authorized(req *http.Request) (*http.Request, error) {
 	if d.user != nil && req.Header.Get("Authorization") == "" {
 		password, _ := d.user.Password()
+		req.Header = req.Header.Clone()
 		req.SetBasicAuth(d.user.Username(), password)
 	}
 	authorize := d.c.cfg.Authorize
@@ -203,11 +238,9 @@ func (d *drive) authorized(req *http.Request) (*http.Request, error) {
 		return req, nil
 	}
 	clone := req.Clone(req.Context())
-	var body *bytes.Reader
 	if req.Body != nil {
-		body = bytes.NewReader(d.rec.Body)
-		clone.Body = io.NopCloser(body)
-		clone.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(d.rec.Body)), nil }
+		clone.Body = newBody(d.rec.Body)
+		clone.GetBody = func() (io.ReadCloser, error) { return newBody(d.rec.Body), nil }
 	}
 	given := clone.Body
 	if err := authorize(clone); err != nil {
@@ -225,8 +258,8 @@ func sameKey(d *drive, h http.Header) bool {
 	if d.rec.Carrier != string(profile.Header) {
 		return true // it stands in the URL or the body, which are compared whole
 	}
-	lines := headerLines(h, d.rec.CarrierName)
-	return len(lines) == 1 && lines[0] == d.rec.WireKey
+	line, n := headerLine(h, d.rec.CarrierName)
+	return n == 1 && line == d.rec.WireKey
 }
 
 // sameBody: a signer may read the body, and may put another reader in its place,
@@ -261,7 +294,7 @@ func (d *drive) lookup(ctx context.Context, h heard) heard {
 		return h
 	}
 	look := *d
-	look.rec = get
+	look.rec, look.header = get, wireHeader(&get, d.secrets)
 	for range 2 {
 		found := look.send(ctx, target)
 		if found.answer != nil && found.answer.whole && found.answer.status >= 200 && found.answer.status < 300 {

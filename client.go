@@ -25,6 +25,7 @@ type Client struct {
 	leases      bool   // other processes share the journal
 	flights     *flights
 	loop        *http.Client
+	loopRequest *http.Request
 	now         func() time.Time
 
 	// draining ends the waits between attempts, so that every flight stops after
@@ -47,7 +48,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, journal: cfg.Journal, accountBase: persist.Account(cfg.Account), owner: string(RandomKey()),
-		loop: newLoop(), now: time.Now, enqueued: make(chan struct{}, 1),
+		loop: newLoop(), loopRequest: newLoopRequest(), now: time.Now, enqueued: make(chan struct{}, 1),
 	}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
 	_, c.leases = c.journal.(persist.Claimer)
@@ -125,7 +126,7 @@ func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter
 			return nil, err
 		}
 	}
-	w := c.flights.enter(ctx, &op.rec, op.sameRequest)
+	w := c.flights.enter(ctx, c.draining, &op.rec, op.sameRequest)
 	if w == nil {
 		return nil, &Error{Op: name, Key: Key(op.rec.Key), Outcome: Unknown, is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
 	}
@@ -184,7 +185,8 @@ func (c *Client) fly(name string, f *flight, op *operation) landing {
 		return landing{err: c.unbegun(name, f.ctx, op, err, ErrNotSent)}
 	}
 	d := &drive{
-		c: c, f: f, rec: rec, prof: op.prof, secrets: op.secrets, user: op.user, created: created, plain: op.rec.PlainHTTP,
+		c: c, f: f, rec: rec, prof: op.prof, secrets: op.secrets, user: op.user, target: op.target,
+		created: created, plain: op.rec.PlainHTTP,
 	}
 	if !created {
 		if land, over := d.standing(name, op); over {
@@ -192,21 +194,12 @@ func (c *Client) fly(name string, f *flight, op *operation) landing {
 		}
 	}
 	d.observe(f.ctx, EventBegun, nil)
-	return d.fly(name, c.draining)
+	return d.fly(name)
 }
 
-// fly runs the loop and records what it came to. The waits between attempts end
-// with the flight and when draining ends; an attempt on the wire then has the
-// attempt timeout left.
-func (d *drive) fly(name string, draining context.Context) landing {
-	ctx, cancel := context.WithCancelCause(d.f.ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(draining, func() {
-		cancel(context.Cause(draining))
-		cut := time.AfterFunc(d.c.cfg.Retry.AttemptTimeout, func() { d.f.cancel(context.Cause(draining)) })
-		context.AfterFunc(d.f.ctx, func() { cut.Stop() })
-	})()
-	d.run(ctx)
+// fly runs the loop and records what it came to.
+func (d *drive) fly(name string) landing {
+	d.run()
 	land := d.settle(name)
 	d.observe(d.f.ctx, EventFinished, func(e *Event) {
 		e.Outcome, e.Err = d.reading.outcome, land.err
@@ -221,27 +214,24 @@ func (d *drive) fly(name string, draining context.Context) landing {
 // to keep and another waiter has it; then the operation is asked again.
 func (w *waiter) response(req *http.Request) *http.Response {
 	a := w.f.land.answer
-	body := io.ReadCloser(io.NopCloser(bytes.NewReader(a.body)))
-	length := int64(len(a.body))
+	resp := &http.Response{
+		StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header(), Body: newBody(a.body), ContentLength: int64(len(a.body)),
+	}
+	if a.head != nil {
+		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
+		resp.TLS, resp.Uncompressed, resp.Trailer = a.head.TLS, a.head.Uncompressed, a.head.Trailer
+	} else {
+		resp.Status = strconv.Itoa(a.status) + " " + http.StatusText(a.status)
+	}
 	if a.partial {
 		rest := w.f.takeRest()
 		if rest == nil {
 			return nil
 		}
-		body = &joined{Reader: io.MultiReader(bytes.NewReader(a.body), rest), Closer: rest}
-		length = -1
+		resp.Body, resp.ContentLength = &joined{Reader: io.MultiReader(bytes.NewReader(a.body), rest), Closer: rest}, -1
 	}
-	result := a.result
-	resp := &http.Response{
-		Status:     strconv.Itoa(a.status) + " " + http.StatusText(a.status),
-		StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: a.header.Clone(), Body: body, ContentLength: length,
-	}
-	if a.head != nil {
-		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
-		resp.TLS, resp.Uncompressed, resp.Trailer = a.head.TLS, a.head.Uncompressed, a.head.Trailer
-	}
-	return withResult(resp, req, &result)
+	return withResult(resp, req, &a.result)
 }
 
 type joined struct {
@@ -289,7 +279,9 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.drain(ErrClosed)
+	cut := time.AfterFunc(c.cfg.Retry.AttemptTimeout, c.flights.cut)
 	c.flying.Wait()
+	cut.Stop()
 	if !c.owned {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package oncehttp
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -24,11 +25,14 @@ type drive struct {
 	prof    *profile.Profile
 	secrets http.Header
 	user    *url.Userinfo
-	created bool // this very call began the record
-	plain   bool // the caller sees plain HTTP
+	target  *url.URL    // where it is sent to
+	header  http.Header // of every send
+	created bool        // this very call began the record
+	plain   bool        // the caller sees plain HTTP
 
 	reask bool // a confirmed operation is asked again for an answer too large to keep
 
+	waits    waits
 	schedule *backoff.ExponentialBackOff
 	started  time.Time
 	attempts int
@@ -55,6 +59,11 @@ func newLoop() *http.Client {
 	return &http.Client{Transport: loopTransport{}}
 }
 
+// newLoopRequest is what the loop believes that it sends.
+func newLoopRequest() *http.Request {
+	return &http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "loop"}, Header: http.Header{}}
+}
+
 type loopTransport struct{}
 
 func (loopTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -63,26 +72,58 @@ func (loopTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: req}, nil
 }
 
+// waits is the context of the loop: it carries the drive to the loop's transport
+// and ends the waits between attempts. Every drive has one and few ever wait, so
+// it is put together only when a wait begins.
+type waits struct {
+	context.Context // the flight's, until there is a wait
+	d               *drive
+	end             func()
+}
+
+// Value hands the drive to the loop's transport.
+func (w *waits) Value(key any) any {
+	if key == (driveKey{}) {
+		return w.d
+	}
+	return w.Context.Value(key)
+}
+
+// begin prepares for a wait, which draining ends, too.
+func (w *waits) begin() {
+	if w.end != nil {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(w.Context)
+	draining := w.d.f.draining
+	stop := context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })
+	w.Context, w.end = ctx, func() { stop(); cancel(nil) }
+}
+
 // run makes attempts until one settles the matter or nothing more may be tried.
-// loopCtx ends the waits between attempts; the flight's own ends the attempt.
-func (d *drive) run(loopCtx context.Context) {
+// The waits between attempts end with the flight, and when draining begins.
+func (d *drive) run() {
 	d.started = d.c.now()
+	d.target, d.header = d.targetURL(), wireHeader(&d.rec, d.secrets)
+	d.waits = waits{Context: d.f.ctx, d: d}
 	loop := &retryablehttp.Client{
 		HTTPClient:   d.c.loop,
 		RetryMax:     math.MaxInt32, // the real bounds are in decide
 		CheckRetry:   d.decide,
-		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return d.wait },
+		Backoff:      d.backoff,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	ctx := context.WithValue(loopCtx, driveKey{}, d)
-	req := &retryablehttp.Request{Request: (&http.Request{
-		Method: d.rec.Method, URL: &url.URL{Scheme: "http", Host: "loop"}, Header: http.Header{},
-	}).WithContext(ctx)}
-	_, err := loop.Do(req)
+	_, err := loop.Do(&retryablehttp.Request{Request: d.c.loopRequest.WithContext(&d.waits)})
 	if err != nil && d.stop == nil { // the wait was cut short; the verdict stands
-		d.stop = context.Cause(loopCtx)
+		d.stop = context.Cause(d.waits.Context)
+	}
+	if d.waits.end != nil {
+		d.waits.end()
 	}
 }
+
+// backoff is the loop's Backoff: it hands over what decide chose.
+func (d *drive) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return d.wait }
 
 // attempt is one turn of the loop: look at the window, send, read.
 func (d *drive) attempt() {
@@ -135,7 +176,7 @@ func (d *drive) judge(h heard) {
 // decide is the loop's CheckRetry. The verdict is already there; the context
 // only decides whether another attempt follows. It never returns an error, which
 // would take the place of the real one.
-func (d *drive) decide(ctx context.Context, _ *http.Response, _ error) (bool, error) {
+func (d *drive) decide(context.Context, *http.Response, error) (bool, error) {
 	if !d.reading.again {
 		return false, nil
 	}
@@ -151,7 +192,7 @@ func (d *drive) decide(ctx context.Context, _ *http.Response, _ error) (bool, er
 	}
 	d.wait, d.next, d.stop = p.next()
 	if d.stop == nil {
-		d.stop = context.Cause(ctx)
+		d.stop = cmp.Or(context.Cause(d.f.ctx), context.Cause(d.f.draining))
 	}
 	if d.stop != nil {
 		if d.next.IsZero() {
@@ -161,7 +202,8 @@ func (d *drive) decide(ctx context.Context, _ *http.Response, _ error) (bool, er
 	}
 	drain(d.last.rest)
 	d.last.rest = nil
-	d.observe(ctx, EventWaiting, func(e *Event) { e.Wait = d.wait })
+	d.waits.begin()
+	d.observe(d.f.ctx, EventWaiting, func(e *Event) { e.Wait = d.wait })
 	return true, nil
 }
 

@@ -29,11 +29,14 @@ type flight struct {
 	stray  bool           // it was of unknown outcome when the flight began
 	before *flight        // one of the same operation that was given up and has not landed
 
-	ctx    context.Context // ends the attempt on the wire
-	cancel context.CancelCauseFunc
+	ctx      context.Context // ends the attempt on the wire
+	cancel   context.CancelCauseFunc
+	draining context.Context // ends the waits between attempts
 
+	first   waiter
 	waiters []*waiter // under table.mu
-	closed  bool      // under table.mu: over, or given up; nobody joins any more
+	alone   [1]*waiter
+	closed  bool // under table.mu: over, or given up; nobody joins any more
 
 	done     chan struct{} // closed when land is set
 	land     landing
@@ -69,7 +72,7 @@ type landed struct {
 
 // enter joins the flight of rec's operation if there is one that the request is
 // the same as, or begins one. It gives nil for another request under that key.
-func (t *flights) enter(ctx context.Context, rec *persist.Record, same func(*persist.Record) bool) *waiter {
+func (t *flights) enter(ctx, draining context.Context, rec *persist.Record, same func(*persist.Record) bool) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	standing := t.m[rec.ID]
@@ -81,12 +84,24 @@ func (t *flights) enter(ctx context.Context, rec *persist.Record, same func(*per
 		standing.waiters = append(standing.waiters, w)
 		return w
 	}
-	f := &flight{table: t, rec: *rec, before: standing, done: make(chan struct{})}
+	f := &flight{table: t, rec: *rec, before: standing, draining: draining, done: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	w := &waiter{f: f, ctx: ctx, first: true}
-	f.waiters = []*waiter{w}
+	f.first = waiter{f: f, ctx: ctx, first: true}
+	f.alone[0] = &f.first
+	f.waiters = f.alone[:]
 	t.m[rec.ID] = f
-	return w
+	return &f.first
+}
+
+// cut ends the attempts of all flights that are draining.
+func (t *flights) cut() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range t.m {
+		if cause := context.Cause(f.draining); cause != nil {
+			f.cancel(cause)
+		}
+	}
 }
 
 // fly drives the flight to its end and lets everybody land.
@@ -145,6 +160,17 @@ func (w *waiter) leave() (last bool) {
 		f.closed = true
 	}
 	return len(f.waiters) == 0
+}
+
+// header is the waiter's own copy of the answer's headers. Who waited alone needs
+// no copy.
+func (w *waiter) header() http.Header {
+	w.f.table.mu.Lock()
+	defer w.f.table.mu.Unlock()
+	if len(w.f.waiters) == 1 {
+		return w.f.land.answer.header
+	}
+	return w.f.land.answer.header.Clone()
 }
 
 // deadline is the latest of the waiters' deadlines; zero if one has none.

@@ -65,7 +65,9 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		trace.GetConn(req.URL.Host)
 		if !r.refused {
 			trace.GotConn(httptrace.GotConnInfo{})
-			trace.WroteHeaders()
+			if trace.WroteHeaders != nil {
+				trace.WroteHeaders()
+			}
 		}
 	}
 	if r.delay > 0 {

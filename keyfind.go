@@ -1,11 +1,8 @@
 package oncehttp
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -78,14 +75,16 @@ func (c *Client) generateKey(req *http.Request) (foundKey, error) {
 	return foundKey{key: key, generated: true}, err
 }
 
-// keyHeaders are the names under which APIs in the field take keys.
-func keyHeaders() []string {
-	return []string{
-		"Idempotency-Key", "X-Idempotency-Key", "Idempotence-Key", "X-Idempotence-Key", "X-Idempotence-Uuid",
+// isKeyHeader knows the names under which APIs in the field take keys.
+func isKeyHeader(canonical string) bool {
+	switch canonical {
+	case "Idempotency-Key", "X-Idempotency-Key", "Idempotence-Key", "X-Idempotence-Key", "X-Idempotence-Uuid",
 		"Paypal-Request-Id", "Cko-Idempotency-Key", "Klarna-Idempotency-Key", "Chargebee-Idempotency-Key",
 		"X-Payout-Idempotency", "X-Transfer-Idempotency", "X-Refund-Idempotency", "X-Qonto-Idempotency-Key",
-		"X-Gcs-Idempotence-Key", "Request-Idempotency-Key", "X-Figment-Idempotency-Key", "Repeatability-Request-Id",
+		"X-Gcs-Idempotence-Key", "Request-Idempotency-Key", "X-Figment-Idempotency-Key", "Repeatability-Request-Id":
+		return true
 	}
+	return false
 }
 
 // strangeKeyHeader names a key header that the profile does not use: the caller
@@ -93,10 +92,7 @@ func keyHeaders() []string {
 func strangeKeyHeader(h http.Header, p *profile.Profile) string {
 	for name := range h {
 		canonical := http.CanonicalHeaderKey(name)
-		if strings.EqualFold(name, p.Carrier.Name) && p.Carrier.Place == profile.Header {
-			continue
-		}
-		if slices.Contains(keyHeaders(), canonical) {
+		if isKeyHeader(canonical) && !(p.Carrier.Place == profile.Header && strings.EqualFold(name, p.Carrier.Name)) {
 			return canonical
 		}
 	}
@@ -114,61 +110,60 @@ func hasKey(req *http.Request, p *profile.Profile) bool {
 	}
 	switch p.Carrier.Place {
 	case profile.Header:
-		return len(headerLines(req.Header, p.Carrier.Name)) > 0
+		_, n := headerLine(req.Header, p.Carrier.Name)
+		return n > 0
 	case profile.Query:
 		return req.URL.Query().Has(p.Carrier.Name)
 	}
 	return false
 }
 
-// headerLines are all lines of a header, however its name is spelled in the map.
-func headerLines(h http.Header, name string) []string {
-	var lines []string
-	for n, values := range h {
-		if strings.EqualFold(n, name) {
-			lines = append(lines, values...)
+// headerLine is a line of a header and how many it has, however its name is
+// spelled in the map.
+func headerLine(h http.Header, name string) (line string, n int) {
+	for spelled, values := range h {
+		if len(values) > 0 && strings.EqualFold(spelled, name) {
+			line, n = values[0], n+len(values)
 		}
 	}
-	return lines
+	return line, n
 }
 
 // carriedKey is the key that the request itself holds where the profile's
 // carrier has it; empty if none.
 func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key Key, wire string, err error) {
-	var values []string
+	n := 0
 	switch p.Carrier.Place {
 	case profile.Header:
-		values = headerLines(req.Header, p.Carrier.Name)
+		wire, n = headerLine(req.Header, p.Carrier.Name)
 	case profile.Query:
-		values = req.URL.Query()[p.Carrier.Name]
+		values := req.URL.Query()[p.Carrier.Name]
+		if n = len(values); n > 0 {
+			wire = values[0]
+		}
 	case profile.Body:
-		values = bodyKey(body, p.Carrier.Name)
+		wire, n = bodyKey(body, p.Carrier.Name)
 	default:
 		return "", "", fmt.Errorf("profile %q has an unknown carrier %q", p.Name, p.Carrier.Place)
 	}
 	switch {
-	case len(values) == 0:
+	case n == 0:
 		return "", "", nil
-	case len(values) > 1:
-		return "", "", fmt.Errorf("%d keys in the %s at %s; want one", len(values), p.Carrier.Place, p.Carrier.Name)
-	case values[0] == "":
+	case n > 1:
+		return "", "", fmt.Errorf("%d keys in the %s at %s; want one", n, p.Carrier.Place, p.Carrier.Name)
+	case wire == "":
 		return "", "", fmt.Errorf("the key in the %s at %s is empty", p.Carrier.Place, p.Carrier.Name)
 	}
-	key, err = decodeKey(p, values[0])
-	return key, values[0], err
+	key, err = decodeKey(p, wire)
+	return key, wire, err
 }
 
-func bodyKey(body []byte, pointer string) []string {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	var doc any
-	if dec.Decode(&doc) != nil {
-		return nil
+func bodyKey(body []byte, pointer string) (key string, n int) {
+	a := answer{body: body}
+	if text, found := textAt(a.document(), pointer); found {
+		return text, 1
 	}
-	if text, found := textAt(doc, pointer); found {
-		return []string{text}
-	}
-	return nil
+	return "", 0
 }
 
 // encodeKey spells a key for a header: as it is, or as a structured-field String

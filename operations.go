@@ -167,7 +167,7 @@ func (c *Client) close(ctx context.Context, name string, key Key, end func(persi
 	if err != nil {
 		return err
 	}
-	w := c.flights.enter(ctx, &rec, func(*persist.Record) bool { return false })
+	w := c.flights.enter(ctx, c.draining, &rec, func(*persist.Record) bool { return false })
 	if w == nil {
 		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 	}

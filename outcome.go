@@ -86,6 +86,19 @@ type Result struct {
 
 type resultKey struct{}
 
+// resultContext is the context of a response's request, with the result in it.
+type resultContext struct {
+	context.Context
+	result Result
+}
+
+func (c *resultContext) Value(key any) any {
+	if key == (resultKey{}) {
+		return &c.result
+	}
+	return c.Context.Value(key)
+}
+
 // ResultOf says how resp, a response of Do, DoKey or a Transport, came about.
 // The zero Result means that resp is not of a journaled operation.
 func ResultOf(resp *http.Response) Result {
@@ -101,7 +114,7 @@ func ResultOf(resp *http.Response) Result {
 // withResult attaches r where ResultOf finds it, on a copy of the caller's
 // request, so that wrappers which replace resp.Body do not lose it.
 func withResult(resp *http.Response, req *http.Request, r *Result) *http.Response {
-	resp.Request = req.WithContext(context.WithValue(req.Context(), resultKey{}, r))
+	resp.Request = req.WithContext(&resultContext{req.Context(), *r})
 	return resp
 }
 

@@ -11,43 +11,50 @@ import (
 // userinfo stands for the credentials of a URL among a record's Omitted.
 const userinfo = "userinfo"
 
-// secretWords mark a header name that looks like a credential. Leaving out one
-// header too many costs a Resume its Authorize; keeping one too many leaks it.
-func secretWords() []string {
-	return []string{"authorization", "cookie", "api-key", "apikey", "api_key", "token", "secret", "signature", "password", "credential"}
-}
-
-// isSecret reports whether a header is never journaled. The key's own carrier is
-// no secret, whatever its name.
-func (c *Config) isSecret(name, carrier string) bool {
-	if strings.EqualFold(name, carrier) {
-		return false
-	}
-	lower := strings.ToLower(name)
-	for _, word := range secretWords() {
-		if strings.Contains(lower, word) {
+// isSecret reports whether a header looks like a credential, which is never
+// journaled. Leaving out one header too many costs a Resume its Authorize;
+// keeping one too many leaks it.
+func (c *Config) isSecret(name string) bool {
+	for _, word := range [...]string{"authorization", "cookie", "api-key", "apikey", "api_key", "token", "secret", "signature", "password", "credential"} {
+		if containsFold(name, word) {
 			return c.KeepHeader == nil || !c.KeepHeader(name)
 		}
 	}
 	return false
 }
 
+// containsFold reports whether s holds the lower-case word, whatever its case.
+func containsFold(s, word string) bool {
+	for i := 0; i+len(word) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
+
 // splitHeader parts a request's headers into what is journaled and what is a
-// credential, both copies, and names the credentials in order.
+// credential, both copies, and names the credentials in order. The key's carrier
+// is in neither: its value is the record's wire key.
 func (c *Config) splitHeader(h http.Header, carrier string) (keep, secret http.Header, omitted []string) {
 	keep = make(http.Header, len(h))
-	for name, values := range h {
-		switch {
-		case hopByHop(name):
-		case c.isSecret(name, carrier):
-			if secret == nil {
-				secret = make(http.Header)
-			}
-			secret[name] = slices.Clone(values)
-			omitted = append(omitted, name)
-		default:
-			keep[name] = slices.Clone(values)
+	values := make([]string, 0, len(h)) // shared by the copies, each with its own end
+	for name, lines := range h {
+		if hopByHop(name) || strings.EqualFold(name, carrier) {
+			continue
 		}
+		start := len(values)
+		values = append(values, lines...)
+		lines = values[start:len(values):len(values)]
+		if !c.isSecret(name) {
+			keep[name] = lines
+			continue
+		}
+		if secret == nil {
+			secret = make(http.Header)
+		}
+		secret[name] = lines
+		omitted = append(omitted, name)
 	}
 	slices.Sort(omitted)
 	return keep, secret, omitted

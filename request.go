@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,6 +23,7 @@ type operation struct {
 	prof    *profile.Profile
 	secrets http.Header
 	user    *url.Userinfo
+	target  *url.URL
 }
 
 // snapshot reads the caller's request into an operation. It never changes the
@@ -122,10 +122,11 @@ func readUnsized(r io.Reader, limit int64) ([]byte, error) {
 
 // newOperation puts together the record that stands for a request.
 func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKey, body []byte) *operation {
-	keep, secrets, omitted := c.cfg.splitHeader(req.Header, p.Carrier.Name)
+	carrier := ""
 	if p.Carrier.Place == profile.Header {
-		deleteFold(keep, p.Carrier.Name)
+		carrier = p.Carrier.Name
 	}
+	keep, secrets, omitted := c.cfg.splitHeader(req.Header, carrier)
 	if req.Host != "" && !strings.EqualFold(req.Host, req.URL.Host) {
 		keep["Host"] = []string{req.Host}
 	}
@@ -136,7 +137,7 @@ func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKe
 	if method == "" {
 		method = http.MethodGet
 	}
-	op := &operation{prof: p, secrets: secrets, user: req.URL.User}
+	op := &operation{prof: p, secrets: secrets, user: req.URL.User, target: targetOf(req.URL)}
 	op.rec = persist.Record{
 		ID:             persist.ID{Account: c.account(req.Header, p), Key: string(key.key)},
 		Generated:      key.generated,
@@ -174,23 +175,17 @@ func (c *Client) account(h http.Header, p *profile.Profile) string {
 	return persist.Account(c.cfg.Account, scopes...)
 }
 
-func deleteFold(h http.Header, name string) {
-	for n := range h {
-		if strings.EqualFold(n, name) {
-			delete(h, n)
-		}
-	}
-}
-
 // originOf is scheme, host and port, normalised so that a changed base URL shows
 // and another spelling of the same one does not.
 func originOf(u *url.URL) string {
-	scheme := strings.ToLower(u.Scheme)
-	port := u.Port()
+	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
 	if port == "" {
 		port = defaultPort(scheme)
 	}
-	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+	if strings.Contains(host, ":") {
+		return scheme + "://[" + host + "]:" + port
+	}
+	return scheme + "://" + host + ":" + port
 }
 
 func defaultPort(scheme string) string {
@@ -200,17 +195,25 @@ func defaultPort(scheme string) string {
 	return "80"
 }
 
-// urlOf is the URL that a record is sent to, spelled without a default port, as
-// the Host header shows it to the server.
+// urlOf is the URL that a record is sent to.
 func urlOf(rec *persist.Record) (*url.URL, error) {
 	u, err := url.Parse(rec.Origin + rec.Target)
 	if err != nil {
 		return nil, err
 	}
-	if u.Port() == defaultPort(u.Scheme) {
-		u.Host = strings.TrimSuffix(u.Host, ":"+u.Port())
+	return targetOf(u), nil
+}
+
+// targetOf is a URL as it is sent to: without credentials and fragment, in one
+// spelling, and without a default port, as the Host header shows it to the server.
+func targetOf(u *url.URL) *url.URL {
+	t := *u
+	t.User, t.Fragment, t.RawFragment = nil, "", ""
+	t.Scheme, t.Host = strings.ToLower(t.Scheme), strings.ToLower(t.Host)
+	if port := t.Port(); port == defaultPort(t.Scheme) || port == "" {
+		t.Host = strings.TrimSuffix(strings.TrimSuffix(t.Host, port), ":")
 	}
-	return u, nil
+	return &t
 }
 
 // The recipe names a version, then the headers that take part.
@@ -232,21 +235,32 @@ func fingerprint(recipe string, rec *persist.Record) []byte {
 	if version != recipeV1 {
 		return nil
 	}
-	buf := make([]byte, 0, 512)
-	add := func(s string) {
-		buf = binary.AppendUvarint(buf, uint64(len(s)))
-		buf = append(buf, s...)
+	buf := make([]byte, 0, 1024)
+	for _, s := range [...]string{recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")} {
+		buf = appendSized(buf, s)
 	}
-	for _, s := range []string{recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")} {
-		add(s)
+	for name := ""; names != ""; {
+		name, names, _ = strings.Cut(names, " ")
+		buf = appendSized(buf, strings.Join(rec.Header.Values(name), ","))
 	}
-	for name := range strings.SplitSeq(names, " ") {
-		add(strings.Join(rec.Header.Values(name), ","))
+	if len(rec.Body) > cap(buf) {
+		return sumLarge(string(buf), rec.Body)
 	}
+	sum := sha256.Sum256(append(buf, rec.Body...))
+	return append([]byte(nil), sum[:]...)
+}
+
+func appendSized(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// sumLarge hashes without a copy of the body. It is apart so that the buffer of
+// small requests can stay on the stack.
+func sumLarge(head string, body []byte) []byte {
 	h := sha256.New()
-	h.Write(buf)
-	h.Write(rec.Body)
-	return h.Sum(make([]byte, 0, sha256.Size))
+	h.Write([]byte(head))
+	h.Write(body)
+	return h.Sum(nil)
 }
 
 // sameRequest reports whether op is the request that a standing record names, by
@@ -264,33 +278,51 @@ func intact(rec *persist.Record) bool {
 	return rec.Swept || bytes.Equal(fingerprint(rec.Recipe, rec), rec.Fingerprint)
 }
 
-// newRequest is the request of one send: the recorded method, target, headers
-// and bytes, joined by credentials. It has no GetBody, so that net/http cannot
-// send it again by itself.
-func newRequest(rec *persist.Record, u *url.URL, secrets http.Header, body io.ReadCloser) *http.Request {
-	h := make(http.Header, len(rec.Header)+len(secrets)+2)
+// wireHeader is the headers of every send: the recorded ones, the key, and the
+// credentials.
+func wireHeader(rec *persist.Record, secrets http.Header) http.Header {
+	h := make(http.Header, len(rec.Header)+len(secrets)+1)
 	for name, values := range rec.Header {
-		h[name] = values
+		if name != "Host" {
+			h[name] = values
+		}
 	}
 	for name, values := range secrets {
 		h[name] = values
 	}
-	req := &http.Request{
+	if rec.Carrier == string(profile.Header) {
+		h[carrierSpelling(rec)] = []string{rec.WireKey}
+	}
+	return h
+}
+
+// newRequest is the request of one send: the recorded method, target, headers
+// and bytes, joined by credentials. It has no GetBody, so that net/http cannot
+// send it again by itself.
+func newRequest(rec *persist.Record, u *url.URL, h http.Header) http.Request {
+	req := http.Request{
 		Method: rec.Method, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if host := rec.Header["Host"]; len(host) > 0 {
 		req.Host = host[0]
-		delete(h, "Host")
 	}
 	if len(rec.Body) > 0 {
-		req.Body, req.ContentLength = body, int64(len(rec.Body))
-	}
-	if rec.Carrier == string(profile.Header) {
-		h[carrierSpelling(rec)] = []string{rec.WireKey}
+		req.Body, req.ContentLength = newBody(rec.Body), int64(len(rec.Body))
 	}
 	return req
 }
+
+// memoryBody is bytes as a body.
+type memoryBody struct{ bytes.Reader }
+
+func newBody(b []byte) *memoryBody {
+	m := &memoryBody{}
+	m.Reset(b)
+	return m
+}
+
+func (*memoryBody) Close() error { return nil }
 
 // carrierSpelling is how the key's header stands in the header map. net/http
 // takes Idempotency-Key and X-Idempotency-Key for a leave to send again on a dead

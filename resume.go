@@ -154,6 +154,8 @@ func (c *Client) newPass(ctx context.Context) *pass {
 // end breaks the pass off, if it is not over, and waits for its workers.
 func (p *pass) end() {
 	p.drain(errPassEnded)
+	cut := time.AfterFunc(p.c.cfg.Retry.AttemptTimeout, p.c.flights.cut)
+	defer cut.Stop()
 	for range p.results {
 		continue
 	}
@@ -248,7 +250,7 @@ func (p *pass) work() {
 
 // resume drives one record. over is false if it was left to somebody else.
 func (p *pass) resume(rec persist.Record) (r Result, err error, over bool) {
-	w := p.c.flights.enter(p.ctx, &rec, func(*persist.Record) bool { return false })
+	w := p.c.flights.enter(p.ctx, p.draining, &rec, func(*persist.Record) bool { return false })
 	if w == nil || !p.c.takeOff() {
 		return Result{}, nil, false
 	}
@@ -302,7 +304,7 @@ func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 	if land, over := d.takeUp(name); over {
 		return land, true
 	}
-	return d.fly(name, p.draining), true
+	return d.fly(name), true
 }
 
 // reconcile asks Config.Reconcile of a held operation.

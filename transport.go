@@ -77,7 +77,7 @@ func (c *Client) stream(req *http.Request) (*http.Response, error) {
 // streamOnce is one attempt; the first gets the request's own body.
 func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response, unsent bool, err error) {
 	s := &sending{}
-	req = req.WithContext(withTrace(req.Context(), s))
+	req = req.WithContext(s.trace(req.Context()))
 	if attempt > 1 && req.GetBody != nil {
 		if req.Body, err = req.GetBody(); err != nil {
 			return nil, true, err
