@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,7 +58,7 @@ Exit status: 0 ended by Ctrl-C; 2 the call is wrong, or it cannot listen.`,
 	fs.Uint64Var(&f.seed, "seed", 0, "decides which send meets which fault")
 	fs.DurationVar(&f.window, "window", 0, "how long a key is known (default: as the profile says)")
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how keys are honoured: "+strings.Join(profile.Names(), ", "))
-	fs.StringVar(&f.bug, "bug", "", "play a broken server")
+	fs.StringVar(&f.bug, "bug", "", "play a broken server; list names them all, each with the check cases that catch it")
 	fs.StringVar(&f.pointer, "operation-pointer", "", "JSON pointer to what names an operation in a body, such as /reference")
 	fs.BoolVar(&f.require, "require-key", false, "answer 400 to a request without a key")
 	return cmd
@@ -85,6 +87,9 @@ func (f *mockFlags) config() (mockserver.Config, error) {
 }
 
 func (f *mockFlags) run(ctx context.Context, s streams) error {
+	if f.bug == "list" {
+		return listBugs(s.out)
+	}
 	cfg, err := f.config()
 	if err != nil {
 		return err
@@ -101,4 +106,13 @@ func (f *mockFlags) run(ctx context.Context, s streams) error {
 		say(s.err, "%s", strings.Join(strings.Fields(v.Error()), " "))
 	}
 	return server.Close()
+}
+
+// listBugs names the broken servers.
+func listBugs(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, b := range mockserver.Bugs() {
+		_, _ = fmt.Fprintf(w, "%s\t%s (%s)\n", b.Name, b.Description, strings.Join(b.Cases, ", ")) // Flush gives the error
+	}
+	return w.Flush()
 }

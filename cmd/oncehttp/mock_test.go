@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/oncehttp/oncehttp/mockserver"
 )
 
 // mocked is a mock command that runs until stop.
@@ -87,4 +89,14 @@ func TestMockUsage(t *testing.T) {
 			t.Errorf("%q: stdout %q, stderr %q", tt.args, got.out, got.err)
 		}
 	}
+}
+
+func TestMockBugs(t *testing.T) {
+	t.Parallel()
+	got := run(t, "mock", "--bug", "list").want(t, exitOK)
+	if n := strings.Count(got.out, "\n"); n != len(mockserver.Bugs()) || n == 0 {
+		t.Errorf("%d lines:\n%s", n, got.out)
+	}
+	name := mockserver.Bugs()[0].Name
+	startCommand(t, "--bug", name).stop().want(t, exitOK)
 }
