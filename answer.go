@@ -21,6 +21,7 @@ type answer struct {
 
 	parsed bool
 	json   any
+	kept   persist.Answer // as it is recorded and reported
 }
 
 // reading is what an answer, or the lack of one, says of the operation.

@@ -34,13 +34,13 @@ var errAttemptTimeout = errors.New("no answer within Retry.AttemptTimeout")
 
 // wire makes one attempt: the send, and up to three same-origin hops, each a
 // send of its own with its own credentials and its own look at the window.
-func (d *drive) wire(ctx context.Context) heard {
+func (d *drive) wire() heard {
 	if d.target == nil {
 		return heard{err: errors.New("its recorded target is no URL"), unsent: true, fatal: true}
 	}
 	target := d.target
 	for hop := 0; ; hop++ {
-		h := d.send(ctx, target)
+		h := d.send(target)
 		if hop > 0 {
 			h.unsent = false // an earlier hop's send was answered
 		}
@@ -83,12 +83,13 @@ func sameOriginHop(from *url.URL, h heard) *url.URL {
 }
 
 // send hands one request to the transport and reads the answer.
-func (d *drive) send(ctx context.Context, target *url.URL) heard {
-	if ctx.Err() != nil {
-		return heard{err: context.Cause(ctx), unsent: true, fatal: true}
+func (d *drive) send(target *url.URL) heard {
+	if cause := d.f.givenUp(); cause != nil {
+		return heard{err: cause, unsent: true, fatal: true}
 	}
 	s := &sending{timeout: d.c.cfg.Retry.AttemptTimeout}
-	ctx, s.cancel = context.WithCancelCause(ctx)
+	ctx, cancel := d.f.stage()
+	s.cancel = cancel
 	s.timer = time.AfterFunc(s.timeout, s.expire)
 
 	req := newRequest(&d.rec, target, d.header)
@@ -171,6 +172,7 @@ type sending struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 	body    io.ReadCloser
+	hooks   httptrace.ClientTrace
 }
 
 func (s *sending) expire() { s.cancel(errAttemptTimeout) }
@@ -194,10 +196,9 @@ func (s *sending) Close() error {
 }
 
 func (s *sending) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { s.asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { s.got.Add(1) },
-	})
+	s.hooks.GetConn = func(string) { s.asked.Store(true) }
+	s.hooks.GotConn = func(httptrace.GotConnInfo) { s.got.Add(1) }
+	return httptrace.WithClientTrace(ctx, &s.hooks)
 }
 
 // provedUnsent: a connection was asked for and none was had. A transport that
@@ -277,7 +278,7 @@ func sameBody(given, now io.ReadCloser, want []byte) bool {
 
 // lookup asks for the resource that an already-done answer names. A failure
 // changes nothing: the operation is confirmed, the answer stays the server's.
-func (d *drive) lookup(ctx context.Context, h heard) heard {
+func (d *drive) lookup(h heard) heard {
 	l := d.prof.Lookup
 	if l == nil || !h.answer.whole {
 		return h
@@ -296,7 +297,7 @@ func (d *drive) lookup(ctx context.Context, h heard) heard {
 	look := *d
 	look.rec, look.header = get, wireHeader(&get, d.secrets)
 	for range 2 {
-		found := look.send(ctx, target)
+		found := look.send(target)
 		if found.answer != nil && found.answer.whole && found.answer.status >= 200 && found.answer.status < 300 {
 			return found
 		}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-retryablehttp"
+
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -24,7 +26,8 @@ type Client struct {
 	owner       string // of leases
 	leases      bool   // other processes share the journal
 	flights     *flights
-	loop        *http.Client
+	crew        crew
+	loop        *retryablehttp.Client
 	loopRequest *http.Request
 	now         func() time.Time
 
@@ -51,6 +54,7 @@ func New(cfg Config) (*Client, error) {
 		loop: newLoop(), loopRequest: newLoopRequest(), now: time.Now, enqueued: make(chan struct{}, 1),
 	}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
+	c.crew = crew{jobs: make(chan func()), over: c.draining.Done()}
 	_, c.leases = c.journal.(persist.Claimer)
 	table := newFlights()
 	if shared, ok := c.journal.(persist.Attacher); ok {
@@ -137,10 +141,10 @@ func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter
 		w.f.fly(func(*flight) landing { return landing{err: c.unbegun(name, ctx, op, nil, ErrClosed)} })
 		return w, nil
 	}
-	go func() {
+	c.crew.run(func() {
 		defer c.flying.Done()
 		w.f.fly(func(f *flight) landing { return c.fly(name, f, op) })
-	}()
+	})
 	return w, nil
 }
 
@@ -180,11 +184,12 @@ var errStray = errors.New("the same request was sent before under this generated
 
 // fly is one Do in the air: begin, see what stands, drive, land.
 func (c *Client) fly(name string, f *flight, op *operation) landing {
-	rec, created, err := c.journal.Begin(f.ctx, c.begin(op))
+	rec, created, err := c.journal.Begin(f.values, c.begin(op))
 	if err != nil {
-		return landing{err: c.unbegun(name, f.ctx, op, err, ErrNotSent)}
+		return landing{err: c.unbegun(name, f.values, op, err, ErrNotSent)}
 	}
-	d := &drive{
+	d := &f.drive
+	*d = drive{
 		c: c, f: f, rec: rec, prof: op.prof, secrets: op.secrets, user: op.user, target: op.target,
 		created: created, plain: op.rec.PlainHTTP,
 	}
@@ -193,7 +198,7 @@ func (c *Client) fly(name string, f *flight, op *operation) landing {
 			return land
 		}
 	}
-	d.observe(f.ctx, EventBegun, nil)
+	d.observe(f.values, EventBegun, nil)
 	return d.fly(name)
 }
 
@@ -201,7 +206,7 @@ func (c *Client) fly(name string, f *flight, op *operation) landing {
 func (d *drive) fly(name string) landing {
 	d.run()
 	land := d.settle(name)
-	d.observe(d.f.ctx, EventFinished, func(e *Event) {
+	d.observe(d.f.values, EventFinished, func(e *Event) {
 		e.Outcome, e.Err = d.reading.outcome, land.err
 		if d.last.answer != nil {
 			e.Status = d.last.answer.status

@@ -33,6 +33,8 @@ type drive struct {
 	reask bool // a confirmed operation is asked again for an answer too large to keep
 
 	waits    waits
+	loop     retryablehttp.Request
+	stub     http.Response
 	schedule *backoff.ExponentialBackOff
 	started  time.Time
 	attempts int
@@ -51,12 +53,23 @@ type drive struct {
 
 type driveKey struct{}
 
-// loop is the http.Client of go-retryablehttp. Its transport makes the attempt,
-// keeps what was heard in the drive, and shows the loop an empty answer, so that
-// nothing above it can follow a redirect, drain or close an answer, replace an
-// error, or reach the caller's connection pool.
-func newLoop() *http.Client {
-	return &http.Client{Transport: loopTransport{}}
+// newLoop is the loop of all drives. It holds no state of any: the drive comes
+// with the request's context. Its transport makes the attempt, keeps what was
+// heard in the drive, and shows the loop an empty answer, so that nothing above it
+// can follow a redirect, drain or close an answer, replace an error, or reach the
+// caller's connection pool.
+func newLoop() *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient: &http.Client{Transport: loopTransport{}},
+		RetryMax:   math.MaxInt32, // the real bounds are in decide
+		CheckRetry: func(ctx context.Context, _ *http.Response, _ error) (bool, error) {
+			return driveOf(ctx).decide(), nil
+		},
+		Backoff: func(_, _ time.Duration, _ int, stub *http.Response) time.Duration {
+			return driveOf(stub.Request.Context()).wait
+		},
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
 }
 
 // newLoopRequest is what the loop believes that it sends.
@@ -67,16 +80,19 @@ func newLoopRequest() *http.Request {
 type loopTransport struct{}
 
 func (loopTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	d := req.Context().Value(driveKey{}).(*drive)
+	d := driveOf(req.Context())
 	d.attempt()
-	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: req}, nil
+	d.stub = http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: req}
+	return &d.stub, nil
 }
+
+func driveOf(ctx context.Context) *drive { return ctx.Value(driveKey{}).(*drive) }
 
 // waits is the context of the loop: it carries the drive to the loop's transport
 // and ends the waits between attempts. Every drive has one and few ever wait, so
 // it is put together only when a wait begins.
 type waits struct {
-	context.Context // the flight's, until there is a wait
+	context.Context // the first caller's values, until there is a wait
 	d               *drive
 	end             func()
 }
@@ -89,41 +105,34 @@ func (w *waits) Value(key any) any {
 	return w.Context.Value(key)
 }
 
-// begin prepares for a wait, which draining ends, too.
+// begin prepares for a wait, which ends when the flight is given up, and when
+// draining begins.
 func (w *waits) begin() {
-	if w.end != nil {
-		return
-	}
-	ctx, cancel := context.WithCancelCause(w.Context)
+	w.done()
+	ctx, cancel := w.d.f.stage()
 	draining := w.d.f.draining
 	stop := context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })
 	w.Context, w.end = ctx, func() { stop(); cancel(nil) }
 }
 
-// run makes attempts until one settles the matter or nothing more may be tried.
-// The waits between attempts end with the flight, and when draining begins.
-func (d *drive) run() {
-	d.started = d.c.now()
-	d.target, d.header = d.targetURL(), wireHeader(&d.rec, d.secrets)
-	d.waits = waits{Context: d.f.ctx, d: d}
-	loop := &retryablehttp.Client{
-		HTTPClient:   d.c.loop,
-		RetryMax:     math.MaxInt32, // the real bounds are in decide
-		CheckRetry:   d.decide,
-		Backoff:      d.backoff,
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-	_, err := loop.Do(&retryablehttp.Request{Request: d.c.loopRequest.WithContext(&d.waits)})
-	if err != nil && d.stop == nil { // the wait was cut short; the verdict stands
-		d.stop = context.Cause(d.waits.Context)
-	}
-	if d.waits.end != nil {
-		d.waits.end()
+func (w *waits) done() {
+	if w.end != nil {
+		w.end()
 	}
 }
 
-// backoff is the loop's Backoff: it hands over what decide chose.
-func (d *drive) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return d.wait }
+// run makes attempts until one settles the matter or nothing more may be tried.
+func (d *drive) run() {
+	d.started = d.c.now()
+	d.target, d.header = d.targetURL(), wireHeader(&d.rec, d.secrets)
+	d.waits = waits{Context: d.f.values, d: d}
+	d.loop.Request = d.c.loopRequest.WithContext(&d.waits)
+	_, err := d.c.loop.Do(&d.loop)
+	if err != nil && d.stop == nil { // the wait was cut short; the verdict stands
+		d.stop = context.Cause(d.waits.Context)
+	}
+	d.waits.done()
+}
 
 // attempt is one turn of the loop: look at the window, send, read.
 func (d *drive) attempt() {
@@ -136,10 +145,10 @@ func (d *drive) attempt() {
 		return
 	}
 	d.attempts++
-	d.observe(d.f.ctx, EventAttempt, nil)
-	h := d.wire(d.f.ctx)
+	d.observe(d.f.values, EventAttempt, nil)
+	h := d.wire()
 	d.judge(h)
-	d.observe(d.f.ctx, EventAnswered, func(e *Event) {
+	d.observe(d.f.values, EventAnswered, func(e *Event) {
 		e.Err, e.Outcome = h.err, d.reading.outcome
 		if h.answer != nil {
 			e.Status = h.answer.status
@@ -159,7 +168,7 @@ func (d *drive) judge(h heard) {
 		d.reading = reading{outcome: Unknown, again: !h.fatal}
 	}
 	if d.reading.done {
-		h = d.lookup(d.f.ctx, h)
+		h = d.lookup(h)
 	}
 	if d.reading.outcome == InFlight {
 		d.inFlight++
@@ -173,12 +182,11 @@ func (d *drive) judge(h heard) {
 	d.last = h
 }
 
-// decide is the loop's CheckRetry. The verdict is already there; the context
-// only decides whether another attempt follows. It never returns an error, which
-// would take the place of the real one.
-func (d *drive) decide(context.Context, *http.Response, error) (bool, error) {
+// decide says whether another attempt follows. The verdict on the last one is
+// already there; it does not depend on any context.
+func (d *drive) decide() bool {
 	if !d.reading.again {
-		return false, nil
+		return false
 	}
 	now := d.c.now()
 	p := plan{
@@ -192,19 +200,19 @@ func (d *drive) decide(context.Context, *http.Response, error) (bool, error) {
 	}
 	d.wait, d.next, d.stop = p.next()
 	if d.stop == nil {
-		d.stop = cmp.Or(context.Cause(d.f.ctx), context.Cause(d.f.draining))
+		d.stop = cmp.Or(d.f.givenUp(), context.Cause(d.f.draining))
 	}
 	if d.stop != nil {
 		if d.next.IsZero() {
 			d.next = now.Add(d.wait)
 		}
-		return false, nil
+		return false
 	}
 	drain(d.last.rest)
 	d.last.rest = nil
 	d.waits.begin()
-	d.observe(d.f.ctx, EventWaiting, func(e *Event) { e.Wait = d.wait })
-	return true, nil
+	d.observe(d.f.values, EventWaiting, func(e *Event) { e.Wait = d.wait })
+	return true
 }
 
 // delay is the schedule's next wait; the schedule is made when it is needed.

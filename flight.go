@@ -21,23 +21,26 @@ type flights struct {
 
 func newFlights() any { return &flights{m: make(map[persist.ID]*flight)} }
 
-// flight is one operation being driven, and whoever waits for it. Its context
-// has the first caller's values and ends when the last waiter leaves.
+// flight is one operation being driven, and whoever waits for it. It is given up
+// when the last waiter leaves.
 type flight struct {
-	table  *flights
-	rec    persist.Record // what it was entered for: identity and fingerprint
-	stray  bool           // it was of unknown outcome when the flight began
-	before *flight        // one of the same operation that was given up and has not landed
-
-	ctx      context.Context // ends the attempt on the wire
-	cancel   context.CancelCauseFunc
+	table    *flights
+	rec      persist.Record  // what it was entered for: identity and fingerprint
+	before   *flight         // one of the same operation that was given up and has not landed
+	values   context.Context // the first caller's values; never ends
 	draining context.Context // ends the waits between attempts
 
-	first   waiter
-	waiters []*waiter // under table.mu
-	alone   [1]*waiter
-	closed  bool // under table.mu: over, or given up; nobody joins any more
+	first waiter
+	alone [1]*waiter
 
+	// Under table.mu.
+	waiters []*waiter
+	closed  bool                    // over, or given up; nobody joins any more
+	stray   bool                    // it was of unknown outcome when the flight began
+	cause   error                   // why it was given up
+	stop    context.CancelCauseFunc // of the stage under way
+
+	drive    drive
 	done     chan struct{} // closed when land is set
 	land     landing
 	panicked any
@@ -85,7 +88,7 @@ func (t *flights) enter(ctx, draining context.Context, rec *persist.Record, same
 		return w
 	}
 	f := &flight{table: t, rec: *rec, before: standing, draining: draining, done: make(chan struct{})}
-	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	f.values = context.WithoutCancel(ctx)
 	f.first = waiter{f: f, ctx: ctx, first: true}
 	f.alone[0] = &f.first
 	f.waiters = f.alone[:]
@@ -99,9 +102,41 @@ func (t *flights) cut() {
 	defer t.mu.Unlock()
 	for _, f := range t.m {
 		if cause := context.Cause(f.draining); cause != nil {
-			f.cancel(cause)
+			f.giveUp(cause)
 		}
 	}
+}
+
+// stage is the context of one stage of the flight, an attempt or a wait, which
+// ends when the flight is given up. Only the latest stage's ends by itself; it is
+// made anew for each, so that no context has to hang on another.
+func (f *flight) stage() (context.Context, context.CancelCauseFunc) {
+	ctx, stop := context.WithCancelCause(f.values)
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	f.stop = stop
+	if f.cause != nil {
+		stop(f.cause)
+	}
+	return ctx, stop
+}
+
+// giveUp ends the stage under way and all that follow. Under table.mu.
+func (f *flight) giveUp(cause error) {
+	if f.cause != nil {
+		return
+	}
+	f.cause = cause
+	if f.stop != nil {
+		f.stop(cause)
+	}
+}
+
+// givenUp is why the flight was given up, or nil.
+func (f *flight) givenUp() error {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	return f.cause
 }
 
 // fly drives the flight to its end and lets everybody land.
@@ -118,9 +153,6 @@ func (f *flight) fly(drive func(*flight) landing) {
 			delete(f.table.m, f.rec.ID)
 		}
 		f.table.mu.Unlock()
-		if f.land.answer == nil || f.land.answer.rest == nil {
-			f.cancel(nil)
-		}
 		close(f.done)
 	}()
 	if f.before != nil { // two must never drive one record
@@ -141,7 +173,6 @@ func (w *waiter) wait() (landing, error) {
 		if !w.leave() {
 			return landing{}, context.Cause(w.ctx)
 		}
-		w.f.cancel(context.Cause(w.ctx))
 		<-w.f.done
 	}
 	if w.first && w.f.panicked != nil {
@@ -150,7 +181,8 @@ func (w *waiter) wait() (landing, error) {
 	return w.f.land, nil
 }
 
-// leave takes the waiter out; last reports that nobody is left.
+// leave takes the waiter out. last reports that nobody is left, so that the
+// flight is given up.
 func (w *waiter) leave() (last bool) {
 	f := w.f
 	f.table.mu.Lock()
@@ -158,6 +190,7 @@ func (w *waiter) leave() (last bool) {
 	f.waiters = slices.DeleteFunc(f.waiters, func(o *waiter) bool { return o == w })
 	if len(f.waiters) == 0 {
 		f.closed = true
+		f.giveUp(context.Cause(w.ctx))
 	}
 	return len(f.waiters) == 0
 }
@@ -196,20 +229,7 @@ func (f *flight) takeRest() io.ReadCloser {
 	defer f.table.mu.Unlock()
 	rest := f.land.answer.rest
 	f.land.answer.rest = nil
-	if rest == nil {
-		return nil
-	}
-	return &restCloser{ReadCloser: rest, release: func() { f.cancel(nil) }}
-}
-
-type restCloser struct {
-	io.ReadCloser
-	release func()
-}
-
-func (r *restCloser) Close() error {
-	defer r.release()
-	return r.ReadCloser.Close()
+	return rest
 }
 
 // flying reports whether id is being driven here, and whether it was of unknown

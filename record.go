@@ -144,7 +144,7 @@ func (d *drive) takeUp(name string) (landing, bool) {
 		next.LeaseOwner, next.LeaseUntil = d.c.owner, now.Add(d.c.leaseTime())
 	}
 	if !next.FirstSent.Equal(rec.FirstSent) || next.State != rec.State || d.c.leases {
-		updated, err := d.c.journal.Update(d.f.ctx, next)
+		updated, err := d.c.journal.Update(d.f.values, next)
 		if err != nil {
 			return landing{err: journalError(name, Key(rec.Key), err, true)}, true
 		}
@@ -200,14 +200,14 @@ func (d *drive) kept() *persist.Answer {
 	if a == nil {
 		return nil
 	}
-	kept := &persist.Answer{
+	a.kept = persist.Answer{
 		Status: a.status, Header: d.c.cfg.keptHeader(a.header), Body: a.body,
 		Replayed: d.reading.replayed, AlreadyDone: d.reading.done, At: d.c.now().Round(0),
 	}
 	if !a.whole {
-		kept.Body, kept.BodyDropped = nil, true
+		a.kept.Body, a.kept.BodyDropped = nil, true
 	}
-	return kept
+	return &a.kept
 }
 
 // counted is the record with this drive's attempts, and without a lease.
@@ -238,7 +238,7 @@ func (d *drive) finish(state persist.State) {
 	rec := d.counted()
 	rec.State, rec.Why = state, ""
 	rec.Answer, rec.Finished = d.kept(), d.c.now().Round(0)
-	ctx := context.WithoutCancel(d.f.ctx)
+	ctx := d.f.values
 	err := d.c.journal.Finish(ctx, rec)
 	if err == nil && rec.Finished.Sub(rec.FirstSent) > rec.Window-rec.Window/10 {
 		// Lost in a crash, this answer could not be asked for again.
@@ -263,7 +263,7 @@ func (d *drive) withdraw(name string) landing {
 	if d.reading.outcome == NotSent {
 		why = ErrNotSent
 	}
-	ctx := context.WithoutCancel(d.f.ctx)
+	ctx := d.f.values
 	if d.created {
 		if err := d.c.journal.Forget(ctx, d.rec); err != nil {
 			d.c.log(ctx, slog.LevelError, "an operation without effect could not be forgotten", d.rec.Key, err)
@@ -297,7 +297,7 @@ func (d *drive) keep(name string) landing {
 	if why := d.reading.why; why != nil {
 		is = append(is, why)
 	}
-	d.update(context.WithoutCancel(d.f.ctx), rec)
+	d.update(d.f.values, rec)
 	return d.fail(name, is...)
 }
 

@@ -38,7 +38,7 @@ func containsFold(s, word string) bool {
 // is in neither: its value is the record's wire key.
 func (c *Config) splitHeader(h http.Header, carrier string) (keep, secret http.Header, omitted []string) {
 	keep = make(http.Header, len(h))
-	values := make([]string, 0, len(h)) // shared by the copies, each with its own end
+	values := make([]string, 0, len(h)+1) // shared by the copies, each with its own end
 	for name, lines := range h {
 		if hopByHop(name) || strings.EqualFold(name, carrier) {
 			continue
@@ -70,9 +70,25 @@ func hopByHop(name string) bool {
 	return false
 }
 
-// keptHeader is what is recorded of an answer's headers.
+// keptHeader is what is recorded of an answer's headers: all but what looks like
+// a credential. It shares the values, and is h itself if there is nothing to
+// leave out.
 func (c *Config) keptHeader(h http.Header) http.Header {
-	keep, _, _ := c.splitHeader(h, "")
+	drop := 0
+	for name := range h {
+		if c.isSecret(name) {
+			drop++
+		}
+	}
+	if drop == 0 {
+		return h
+	}
+	keep := make(http.Header, len(h)-drop)
+	for name, values := range h {
+		if !c.isSecret(name) {
+			keep[name] = values
+		}
+	}
 	return keep
 }
 

@@ -255,11 +255,7 @@ func (p *pass) resume(rec persist.Record) (r Result, err error, over bool) {
 		return Result{}, nil, false
 	}
 	defer p.c.flying.Done()
-	defer context.AfterFunc(p.ctx, func() {
-		if w.leave() {
-			w.f.cancel(context.Cause(p.ctx))
-		}
-	})()
+	defer context.AfterFunc(p.ctx, func() { w.leave() })()
 	w.f.fly(func(f *flight) landing {
 		land, took := p.fly(f, rec)
 		over = took
@@ -287,7 +283,7 @@ func (p *pass) resume(rec persist.Record) (r Result, err error, over bool) {
 // have moved on since it was listed.
 func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 	const name = "resume"
-	rec, err := p.c.journal.Get(f.ctx, listed.ID)
+	rec, err := p.c.journal.Get(f.values, listed.ID)
 	if errors.Is(err, persist.ErrNotFound) || (err == nil && (rec.State.Final() || rec.NextAttempt.After(p.query.DueBy))) {
 		return landing{}, false
 	}
@@ -312,14 +308,16 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	if d.c.cfg.Reconcile == nil || d.rec.Why == persist.WhyCaller {
 		return landing{}, false
 	}
-	res, err := d.c.cfg.Reconcile(d.f.ctx, d.rec.Clone())
+	ctx, cancel := d.f.stage()
+	defer cancel(nil)
+	res, err := d.c.cfg.Reconcile(ctx, d.rec.Clone())
 	if err != nil {
 		return d.refuse(name, err, ErrOutcomeUnknown, ErrHeld), true
 	}
 	if res.Effect == StillUnknown {
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrHeld), true
 	}
-	if err := d.c.resolve(d.f.ctx, d.rec, res); err != nil {
+	if err := d.c.resolve(d.f.values, d.rec, res); err != nil {
 		return landing{err: journalError(name, Key(d.rec.Key), err, true)}, true
 	}
 	result := d.result(Confirmed, FromJournal)
