@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -386,3 +387,54 @@ func TestBatchGeneration(t *testing.T) {
 		t.Errorf("sends %v, want %v", sends, want)
 	}
 }
+
+// A file that changes after it was checked sends nothing that was not checked.
+func TestBatchInputChanges(t *testing.T) {
+	t.Parallel()
+	var file string
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		if _, err := f.WriteAt([]byte("X"), 150<<10); err != nil { // past what was read ahead
+			t.Error(err)
+		}
+	})
+	file = writeFile(t, "in.csv", "id\n"+strings.Repeat("same\n", 60<<10))
+	got := run(t, "batch", file, "--url", s.url, "--key", "o:{id}", "--workers", "1").want(t, exitUnknown)
+	if !strings.Contains(got.err, "is not what was checked: the file changed while it was read") {
+		t.Errorf("stderr %q", got.err)
+	}
+	if n := s.sends.Load(); n != 1 {
+		t.Errorf("%d sends, want 1", n)
+	}
+}
+
+// What cannot be printed is not lost: the batch stops, says so, and the same
+// command again prints it.
+func TestBatchOutFails(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	file := writeFile(t, "in.csv", orders(2000))
+	args := []string{"batch", file, "--url", m.URL() + "/payments", "--key", orderKey}
+	var errs strings.Builder
+	status := exec(t.Context(), args, strings.NewReader(""), failingWriter{}, &errs)
+	got := ran{status: status, err: errs.String()}.want(t, exitUnknown)
+	if !strings.Contains(got.err, "oncehttp: no space") || !strings.Contains(got.err, "run the same command again") {
+		t.Errorf("stderr %q", got.err)
+	}
+	if lines := run(t, args...).want(t, exitOK).lines(t); len(lines) != 2000 {
+		t.Errorf("again: %d lines", len(lines))
+	}
+	if l := m.Ledger().Snapshot(); l.Sends != 2000 {
+		t.Errorf("%d sends, want 2000", l.Sends)
+	}
+}
+
+// failingWriter is a full disk.
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("no space") }

@@ -83,7 +83,7 @@ func (b *batch) dispatch(ctx context.Context, jobs chan<- job) {
 		}
 		key := b.plan.keyOf(&r, b.plan.generation)
 		if !b.survey.saw(key, &r) {
-			err = errors.New("has changed")
+			err = &inputError{file: b.in.name, row: r.number, line: r.line, err: errors.New("is not what was checked")}
 			break
 		}
 		if pace.on() && !b.stands(ctx, key) {
@@ -95,7 +95,7 @@ func (b *batch) dispatch(ctx context.Context, jobs chan<- job) {
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		b.stop(fmt.Errorf("%s: changed while it was read; the rest was not sent: %w", b.in.name, err))
+		b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
 	}
 }
 
