@@ -53,7 +53,7 @@ func TestBugs(t *testing.T) {
 
 func bugProbes() map[string]probe {
 	all := map[string]probe{}
-	for _, some := range []map[string]probe{keyProbes(), scopeProbes(), flightProbes(), failureProbes(), replayProbes()} {
+	for _, some := range []map[string]probe{keyProbes(), scopeProbes(), flightProbes(), hangUpProbes(), failureProbes(), replayProbes()} {
 		for name, ask := range some {
 			all[name] = ask
 		}
@@ -182,15 +182,6 @@ func flightProbes() map[string]probe {
 	clean := func(s *mockserver.Server, second, after reply) bool {
 		return second.status == 409 && after.status == 201 && after.replayed() && effects(s) == 1
 	}
-	abort := func(s *mockserver.Server, cl *client) bool {
-		ctx, cancel := in(500 * time.Millisecond)
-		defer cancel()
-		asked := slow
-		asked.ctx = ctx
-		cl.do(asked)
-		time.Sleep(2 * time.Second)
-		return cl.do(slow).status == 201 && effects(s) == 1
-	}
 	return map[string]probe{
 		"no-exclusion":          duplicate(clean),
 		"in-flight-stored":      duplicate(clean),
@@ -211,6 +202,21 @@ func flightProbes() map[string]probe {
 			time.Sleep(time.Second)
 			return effects(s) == 1
 		},
+	}
+}
+
+func hangUpProbes() map[string]probe {
+	slow := request{key: "k", path: "/payments?sleep=1000"}
+	abort := func(s *mockserver.Server, cl *client) bool {
+		ctx, cancel := in(500 * time.Millisecond)
+		defer cancel()
+		asked := slow
+		asked.ctx = ctx
+		cl.do(asked)
+		time.Sleep(2 * time.Second)
+		return cl.do(slow).status == 201 && effects(s) == 1
+	}
+	return map[string]probe{
 		"stuck-after-abort": abort,
 		"released-on-abort": abort,
 		"stored-after-write": func(s *mockserver.Server, cl *client) bool {

@@ -57,6 +57,9 @@ type Config struct {
 	// caught. Empty: a key is taken for the operation. The count of
 	// GET /_effects goes by it too (empty: /reference).
 	OperationPointer string
+	// Referee plays a hard server to the client and judges it by Rules: its
+	// scenarios take the place of Scenarios. Nil: no referee.
+	Referee *Referee
 	// Bug names one of Bugs(), which the server then has. Empty: none.
 	Bug string
 }
@@ -90,6 +93,11 @@ func (c Config) Validate() error {
 	if c.Profile != nil && c.Profile.Carrier.Name == "" {
 		return fmt.Errorf("mockserver: profile %q names no carrier", c.Profile.Name)
 	}
+	if c.Referee != nil {
+		if err := c.Referee.Validate(); err != nil {
+			return err
+		}
+	}
 	if _, err := findBug(c.Bug); err != nil {
 		return err
 	}
@@ -120,6 +128,17 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxRequestBytes == 0 {
 		c.MaxRequestBytes = requestBytesMax
+	}
+	if c.Referee != nil {
+		referee := c.Referee.withDefaults()
+		c.Referee = &referee
+		c.Scenarios = nil
+		for _, scenario := range referee.Scenarios {
+			c.Scenarios = append(c.Scenarios, scenario.Faults)
+		}
+		if referee.OperationPointer != "" {
+			c.OperationPointer = referee.OperationPointer
+		}
 	}
 	return c
 }

@@ -1,7 +1,11 @@
 package mockserver
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
+
+	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // control answers the paths that are for the person who tests. They are no
@@ -23,6 +27,9 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 	case "/_expire":
 		want = http.MethodPost
 		act = func() any { s.Expire(); return map[string]bool{"expired": true} }
+	case "/_finish":
+		want = http.MethodPost
+		act = s.finish
 	default:
 		return false
 	}
@@ -33,4 +40,17 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 	}
 	reply(w, http.StatusOK, jsonType, act())
 	return true
+}
+
+// finish ends the referee's game and gives its verdict.
+func (s *Server) finish() any {
+	if s.cfg.Referee == nil {
+		return map[string]any{"finished": false, "detail": "no referee is at work"}
+	}
+	s.watch.end()
+	var text bytes.Buffer
+	if err := report.WriteJSON(&text, s.Report(), report.Options{}); err != nil {
+		return map[string]any{"finished": true, "detail": err.Error()}
+	}
+	return json.RawMessage(text.Bytes())
 }

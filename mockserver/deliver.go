@@ -34,7 +34,7 @@ func (s *Server) refuse(x *exchange) {
 	case Redirect:
 		a := &answer{status: f.status(), header: http.Header{"Location": {f.Location}}}
 		if f.Location == "" {
-			a.header.Set("Location", "/moved"+x.r.URL.RequestURI())
+			a.header.Set("Location", movedPrefix+x.r.URL.RequestURI())
 		}
 		s.send(x, a)
 	case HugeError:
@@ -68,7 +68,7 @@ func (s *Server) deliver(x *exchange, a *answer) {
 
 // send gives the whole answer.
 func (s *Server) send(x *exchange, a *answer) {
-	x.seen.answered(a, a.write(x.w), s.cfg.Profile.ShouldRetry)
+	s.watch.answered(x.seen, a, a.write(x.w))
 }
 
 // scripted is what Answer and AnswerAfter say.
@@ -124,7 +124,7 @@ func (s *Server) slow(x *exchange, a *answer) {
 		}
 		rest = rest[n:]
 	}
-	x.seen.answered(a, whole, s.cfg.Profile.ShouldRetry)
+	s.watch.answered(x.seen, a, whole)
 	if !whole {
 		panic(http.ErrAbortHandler)
 	}
@@ -140,7 +140,7 @@ func (s *Server) cutBody(x *exchange, a *answer) {
 	a.head(x.w)
 	_, _ = x.w.Write(a.body[:n]) // it is cut off either way
 	flush(x.w)
-	x.seen.answered(a, false, s.cfg.Profile.ShouldRetry)
+	s.watch.answered(x.seen, a, false)
 	panic(http.ErrAbortHandler)
 }
 
@@ -163,7 +163,7 @@ func (s *Server) huge(x *exchange) {
 	for rest := n; rest > 0 && err == nil && s.life.Err() == nil; rest -= min(rest, len(piece)) {
 		_, err = x.w.Write(piece[:min(rest, len(piece))])
 	}
-	x.seen.answered(a, err == nil, s.cfg.Profile.ShouldRetry)
+	s.watch.answered(x.seen, a, err == nil)
 }
 
 // cut closes the connection without an answer, by FIN or by RST.
@@ -200,8 +200,8 @@ func (s *Server) killIdle(x *exchange, a *answer) {
 	if err == nil {
 		err = buffer.Flush()
 	}
-	x.seen.answered(a, err == nil, s.cfg.Profile.ShouldRetry)
-	s.watch.finish(x)
+	s.watch.answered(x.seen, a, err == nil)
+	s.watch.finish(x.seen)
 	if err == nil {
 		s.lastRequest(conn, buffer.Reader)
 	}
@@ -217,7 +217,7 @@ func (s *Server) lastRequest(conn net.Conn, from *bufio.Reader) {
 	if err != nil || !changes(r.Method) {
 		return
 	}
-	x := &exchange{r: r, seen: s.watch.begin(r, readKey(s.cfg.Profile, r, body), requestDigest(r, body), body)}
-	_ = conn.Close()
-	s.watch.finish(x)
+	v := s.watch.begin(r, readKey(s.cfg.Profile, r, body), body)
+	_ = conn.Close() // the answer is that there is none
+	s.watch.finish(v)
 }

@@ -32,8 +32,16 @@
 // (crash=1: the handler panics). They belong to what a key names, as every
 // query does.
 //
-// GET /_ledger, GET /_effects?ref=R, POST /_reset and POST /_finish are for the
-// person who tests; they are no sends, and no fault touches them.
+// GET /_ledger, GET /_effects?ref=R, POST /_reset, POST /_expire (all windows
+// have passed) and POST /_finish (the referee's verdict) are for the person who
+// tests; they are no sends, and no fault touches them.
+//
+// # The referee
+//
+// With [Config.Referee] the server plays through situations in which clients go
+// wrong, one for each operation, and [Server.Report] judges the client by
+// [Rules]. Without it, the rules that can be judged as requests arrive are
+// still watched, and [Server.Err] joins what was seen.
 //
 // # Limits
 //

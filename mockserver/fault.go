@@ -26,7 +26,7 @@ const (
 	CutBody                 // the answer's body ends after Bytes (zero: half) of what was declared
 	Answer                  // Status (zero: 503) instead of handling the request; no effect
 	AnswerAfter             // the effect happens, and Status (zero: 503) is the answer
-	Redirect                // Status (zero: 307) to Location (zero: /moved and the path); no effect
+	Redirect                // Status (zero: 307) to Location (zero: /moved and the path, which is the same place); no effect
 	HugeError               // Status (zero: 500) with a body of Bytes (zero: 1 MiB); no effect
 	Expire                  // the key is forgotten, as if its window had passed; then the server behaves
 	KillIdle                // the server behaves; the next request on the connection is read and the connection closed

@@ -3,6 +3,7 @@ package mockserver
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 )
 
@@ -124,6 +125,13 @@ func (l *Ledger) witness(reference string) (count, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.references[reference], l.effects
+}
+
+// byReference copies the effects of all references.
+func (l *Ledger) byReference() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.references)
 }
 
 func (l *Ledger) err() error {

@@ -47,6 +47,9 @@ func (p *plan) next(key, operation string) Fault {
 	defer p.mu.Unlock()
 	nth := p.byKey[key]
 	p.byKey[key]++
+	if operation == "" {
+		operation = "key " + key
+	}
 	if script := p.cfg.ByKey[key]; nth < len(script) {
 		return script[nth]
 	}

@@ -77,6 +77,7 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	s.end()
+	s.watch.stop()
 	var all []error
 	for _, front := range fronts {
 		all = append(all, front.Close())

@@ -98,7 +98,7 @@ func TestControlPaths(t *testing.T) {
 	if ledger.Sends != 2 || ledger.Effects != 1 || ledger.Keys["k"].Sends != 2 || ledger.Keys["k"].Effects != 1 {
 		t.Errorf("got %+v", ledger)
 	}
-	if len(ledger.Violations) == 0 || ledger.Violations[0].Rule != "same-bytes" || ledger.Violations[0].Key != "k" {
+	if len(ledger.Violations) == 0 || ledger.Violations[0].Rule != "request/same-bytes" || ledger.Violations[0].Key != "k" {
 		t.Errorf("violations: got %+v", ledger.Violations)
 	}
 	if got, want := get("/_effects?ref=r1").body, `{"count":1,"total":1}`; got != want {

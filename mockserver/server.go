@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -102,14 +103,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.control(w, r) {
 		return
 	}
+	r = unmoved(r)
 	x := &exchange{w: w, r: r, carrier: s.cfg.Profile.Carrier.Name}
 	switch {
 	case !changes(r.Method):
 		s.safe(x)
 	case s.receive(x):
-		defer s.watch.finish(x)
+		defer func() { s.watch.finish(x.seen) }()
 		s.play(x)
 	}
+}
+
+// movedPrefix is where Redirect sends a client by default.
+const movedPrefix = "/moved"
+
+// unmoved makes of a request to /moved/x one to /x: it is the same place.
+func unmoved(r *http.Request) *http.Request {
+	path, moved := strings.CutPrefix(r.URL.Path, movedPrefix+"/")
+	if !moved {
+		return r
+	}
+	r = r.Clone(r.Context())
+	r.URL.Path, r.URL.RawPath = "/"+path, strings.TrimPrefix(r.URL.RawPath, movedPrefix)
+	return r
 }
 
 // changes reports whether a method asks for an effect.
@@ -152,7 +168,7 @@ func (s *Server) receive(x *exchange) bool {
 	}
 	x.body = body
 	x.key = readKey(s.cfg.Profile, x.r, body)
-	x.seen = s.watch.begin(x.r, x.key, requestDigest(x.r, body), body)
+	x.seen = s.watch.begin(x.r, x.key, body)
 	x.fault = s.plan.next(x.seen.key, x.seen.operation)
 	if s.bug.read != nil {
 		x.key = s.bug.read(s, x)
