@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -45,7 +46,7 @@ func (d *drive) wire() heard {
 			h.unsent = false // an earlier hop's send was answered
 		}
 		next := sameOriginHop(target, h)
-		if next == nil || hop == hopsMax {
+		if next == nil || hop == hopsMax || !keyTravels(&d.rec, next) {
 			return h
 		}
 		drain(h.rest)
@@ -82,7 +83,15 @@ func sameOriginHop(from *url.URL, h heard) *url.URL {
 	return to
 }
 
-// send hands one request to the transport and reads the answer.
+// keyTravels reports whether the key is still there after a hop. In a header or a
+// body it is; in a query it is what the server makes of it.
+func keyTravels(rec *persist.Record, to *url.URL) bool {
+	return rec.Carrier != string(profile.Query) || slices.Equal(to.Query()[rec.CarrierName], []string{rec.WireKey})
+}
+
+// send hands one request to the transport and reads the answer. The transport
+// gets a URL and a header map of this send's own, so that what it changes in them
+// shows neither on the next send nor to the caller.
 func (d *drive) send(target *url.URL) heard {
 	if cause := d.f.givenUp(); cause != nil {
 		return heard{err: cause, unsent: true, fatal: true}
@@ -92,25 +101,60 @@ func (d *drive) send(target *url.URL) heard {
 	s.cancel = cancel
 	s.timer = time.AfterFunc(s.timeout, s.expire)
 
-	req := newRequest(&d.rec, target, d.header)
-	wired, err := d.authorized(req.WithContext(s.trace(ctx)))
-	if err != nil {
-		s.release()
-		return heard{err: err, unsent: true, fatal: true}
+	s.url = *target
+	req := newRequest(&d.rec, &s.url, wireHeader(&d.rec, d.secrets))
+	err := d.authorize(ctx, &req)
+	if err == nil {
+		err = context.Cause(ctx) // Authorize may have taken all the time there was
 	}
-	resp, err := d.c.cfg.Transport.RoundTrip(wired)
+	if err != nil {
+		fatal := context.Cause(ctx) != errAttemptTimeout
+		s.release()
+		return heard{err: err, unsent: true, fatal: fatal}
+	}
+	s.timer.Reset(s.timeout)
+	resp, err := sound(d.c.cfg.Transport.RoundTrip(req.WithContext(s.trace(ctx))))
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close()
+		err = errSwitched
+	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 			err = cause
 		}
 		s.release()
-		h := heard{err: wireError(err), unsent: s.provedUnsent(), fatal: untrusted(err)}
+		h := heard{err: foreign(err), unsent: s.provedUnsent(), fatal: untrusted(err)}
 		d.sends += s.count(h.unsent)
 		return h
 	}
 	d.sends += s.count(false)
 	s.body = resp.Body
 	return readAnswer(resp, s, d.c.cfg.MaxResponseBytes)
+}
+
+var (
+	errSwitched   = errors.New("answered 101 Switching Protocols, which is no answer")
+	errNoResponse = errors.New("the transport returned neither a response nor an error")
+)
+
+// sound makes what a RoundTripper returned into what its contract says: either an
+// error or a response, and the latter with headers and a body.
+func sound(resp *http.Response, err error) (*http.Response, error) {
+	switch {
+	case err != nil:
+		if resp != nil && resp.Body != nil {
+			_ = resp.Body.Close()
+		}
+		return nil, err
+	case resp == nil:
+		return nil, errNoResponse
+	case resp.Body == nil:
+		resp.Body = http.NoBody
+	}
+	if resp.Header == nil {
+		resp.Header = make(http.Header)
+	}
+	return resp, nil
 }
 
 // readAnswer reads as much of the answer's body as is kept. What is cut off is
@@ -121,7 +165,7 @@ func readAnswer(resp *http.Response, body io.ReadCloser, limit int64) heard {
 	switch {
 	case err != nil:
 		_ = body.Close()
-		return heard{err: fmt.Errorf("answer %d was cut off: %w", resp.StatusCode, err)}
+		return heard{err: fmt.Errorf("answer %d was cut off: %w", resp.StatusCode, foreign(err))}
 	case a.whole:
 		_ = body.Close()
 		return heard{answer: a, resp: resp}
@@ -153,18 +197,21 @@ func readLimited(r io.Reader, size, limit int64) ([]byte, error) {
 }
 
 // drain gives up the rest of a body, after a little reading that may save the
-// connection.
+// connection. Neither much of it nor a slow one is waited for.
 func drain(rest io.ReadCloser) {
 	if rest == nil {
 		return
 	}
+	cut := time.AfterFunc(drainTimeMax, func() { _ = rest.Close() })
 	_, _ = io.CopyN(io.Discard, rest, drainBytesMax)
+	cut.Stop()
 	_ = rest.Close()
 }
 
 // sending is one hand-over: what httptrace showed of it, and the body of its
 // answer, each wait for more of which is bounded, not the whole.
 type sending struct {
+	url   url.URL
 	asked atomic.Bool  // for a connection
 	got   atomic.Int32 // connections; more than one if net/http sent again
 
@@ -226,33 +273,51 @@ func untrusted(err error) bool {
 // errAuthorizeChanged: Config.Authorize changed what it must not.
 var errAuthorizeChanged = errors.New("Authorize changed the method, URL, key or body of the request")
 
-// authorized adds credentials: the caller's userinfo, then what Config.Authorize
-// sets on a clone. Only headers of that clone are taken over.
-func (d *drive) authorized(req *http.Request) (*http.Request, error) {
-	if d.user != nil && req.Header.Get("Authorization") == "" {
-		password, _ := d.user.Password()
-		req.Header = req.Header.Clone()
-		req.SetBasicAuth(d.user.Username(), password)
-	}
+// authorize adds credentials to req: the caller's userinfo, then what
+// Config.Authorize sets on a clone. Only headers of that clone are taken over. The
+// clone's context ends with the attempt and has no trace: a token that is fetched
+// with it must not pass for the request.
+func (d *drive) authorize(ctx context.Context, req *http.Request) error {
+	basicAuth(req, d.user)
 	authorize := d.c.cfg.Authorize
 	if authorize == nil {
-		return req, nil
+		return nil
 	}
-	clone := req.Clone(req.Context())
+	clone := req.Clone(ctx)
+	spelled := carrierSpelling(&d.rec)
+	respell(clone.Header, spelled, http.CanonicalHeaderKey(spelled)) // so that a signer's Get finds it
 	if req.Body != nil {
 		clone.Body = newBody(d.rec.Body)
 		clone.GetBody = func() (io.ReadCloser, error) { return newBody(d.rec.Body), nil }
 	}
 	given := clone.Body
 	if err := authorize(clone); err != nil {
-		return nil, fmt.Errorf("Authorize: %w", err)
+		return fmt.Errorf("Authorize: %w", foreign(err))
 	}
 	if clone.Method != req.Method || clone.URL == nil || clone.URL.String() != req.URL.String() || clone.Host != req.Host ||
 		!sameKey(d, clone.Header) || !sameBody(given, clone.Body, d.rec.Body) {
-		return nil, errAuthorizeChanged
+		return errAuthorizeChanged
 	}
+	respell(clone.Header, http.CanonicalHeaderKey(spelled), spelled)
 	req.Header = clone.Header
-	return req, nil
+	return nil
+}
+
+// basicAuth is what net/http's client makes of a URL's userinfo.
+func basicAuth(req *http.Request, user *url.Userinfo) {
+	if _, n := headerLine(req.Header, "Authorization"); user == nil || n > 0 {
+		return
+	}
+	password, _ := user.Password()
+	req.SetBasicAuth(user.Username(), password)
+}
+
+// respell moves a header to another spelling of its name.
+func respell(h http.Header, from, to string) {
+	if lines, ok := h[from]; ok && from != to {
+		delete(h, from)
+		h[to] = lines
+	}
 }
 
 func sameKey(d *drive, h http.Header) bool {
@@ -295,7 +360,7 @@ func (d *drive) lookup(h heard) heard {
 		return h
 	}
 	look := *d
-	look.rec, look.header = get, wireHeader(&get, d.secrets)
+	look.rec = get
 	for range 2 {
 		found := look.send(target)
 		if found.answer != nil && found.answer.whole && found.answer.status >= 200 && found.answer.status < 300 {

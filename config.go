@@ -125,8 +125,9 @@ const (
 	defaultClockSkew        = time.Minute
 
 	drainBytesMax = 64 << 10 // read of an answer that is not kept, to keep its connection
-	hopsMax       = 3        // same-origin 307 and 308 within one attempt
-	keyBytesMax   = 255      // where the profile does not say
+	drainTimeMax  = time.Second
+	hopsMax       = 3   // same-origin 307 and 308 within one attempt
+	keyBytesMax   = 255 // where the profile does not say
 )
 
 // positive gives v, or def if v is zero; a negative v is an error that names it.

@@ -25,10 +25,9 @@ type drive struct {
 	prof    *profile.Profile
 	secrets http.Header
 	user    *url.Userinfo
-	target  *url.URL    // where it is sent to
-	header  http.Header // of every send
-	created bool        // this very call began the record
-	plain   bool        // the caller sees plain HTTP
+	target  *url.URL // where it is sent to
+	created bool     // this very call began the record
+	plain   bool     // the caller sees plain HTTP
 
 	reask bool // a confirmed operation is asked again for an answer too large to keep
 
@@ -124,7 +123,7 @@ func (w *waits) done() {
 // run makes attempts until one settles the matter or nothing more may be tried.
 func (d *drive) run() {
 	d.started = d.c.now()
-	d.target, d.header = d.targetURL(), wireHeader(&d.rec, d.secrets)
+	d.target = d.targetURL()
 	d.waits = waits{Context: d.f.values, d: d}
 	d.loop.Request = d.c.loopRequest.WithContext(&d.waits)
 	_, err := d.c.loop.Do(&d.loop)

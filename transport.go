@@ -2,7 +2,11 @@ package oncehttp
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"time"
 )
@@ -74,30 +78,87 @@ func (c *Client) stream(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// streamOnce is one attempt; the first gets the request's own body.
+// streamOnce is one attempt; the first gets the request's own body. The answer's
+// headers are waited for as long as in any attempt, once the request's body is
+// out; what flows after them is not cut.
 func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response, unsent bool, err error) {
-	s := &sending{}
-	req = req.WithContext(s.trace(req.Context()))
-	if attempt > 1 && req.GetBody != nil {
-		if req.Body, err = req.GetBody(); err != nil {
-			return nil, true, err
-		}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	s := &sending{timeout: c.cfg.Retry.AttemptTimeout, cancel: cancel}
+	s.timer = time.AfterFunc(s.timeout, s.expire)
+	out, err := c.streamed(req, ctx, attempt)
+	if err == nil {
+		err = context.Cause(ctx)
 	}
-	if !neverJournaled(req.Method) {
-		req.GetBody = nil // so that net/http does not send it again by itself
-	}
-	if c.cfg.Authorize != nil {
-		req.Header = req.Header.Clone()
-		if err := c.cfg.Authorize(req); err != nil {
-			closeBody(req)
-			return nil, true, err
-		}
-	}
-	resp, err = c.cfg.Transport.RoundTrip(req)
 	if err != nil {
-		return nil, s.provedUnsent(), wireError(err)
+		s.release()
+		closeBody(out)
+		return nil, true, err
+	}
+	s.timer.Reset(s.timeout)
+	if out.Body != nil && out.Body != http.NoBody {
+		s.timer.Stop()
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			WroteRequest: func(httptrace.WroteRequestInfo) { s.timer.Reset(s.timeout) },
+		})
+	}
+	resp, err = sound(c.cfg.Transport.RoundTrip(out.WithContext(s.trace(ctx))))
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+			err = cause
+		}
+		s.release()
+		return nil, s.provedUnsent(), foreign(err)
+	}
+	s.timer.Stop()
+	if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is a connection
+		resp.Body = &streamBody{ReadCloser: resp.Body, release: s.release}
 	}
 	return resp, false, nil
+}
+
+// streamBody releases an attempt's context when its answer is closed.
+type streamBody struct {
+	io.ReadCloser
+	release func()
+}
+
+func (b *streamBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}
+
+// streamed is the request of one attempt, with a URL and headers of its own, to be
+// closed also beside an error.
+func (c *Client) streamed(req *http.Request, ctx context.Context, attempt int) (*http.Request, error) {
+	out := req.Clone(ctx)
+	if out.Header == nil {
+		out.Header = make(http.Header)
+	}
+	if attempt > 1 && req.GetBody != nil {
+		body, err := req.GetBody()
+		out.Body = body
+		if err != nil {
+			return out, foreign(err)
+		}
+	}
+	if !neverJournaled(methodOf(req)) {
+		out.GetBody = nil // so that net/http does not send it again by itself
+	}
+	basicAuth(out, req.URL.User)
+	if c.cfg.Authorize == nil {
+		return out, nil
+	}
+	given := *out
+	given.URL = req.URL
+	err := c.cfg.Authorize(out)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("Authorize: %w", foreign(err))
+	case out.Method != given.Method || out.URL == nil || out.URL.String() != given.URL.String() || out.Host != given.Host || out.Body != given.Body:
+		err = errAuthorizeChanged
+	}
+	out.Body = given.Body // to be closed, whatever became of it
+	return out, err
 }
 
 // comesAgain lists the answers that a safe request is sent again after.
