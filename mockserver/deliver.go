@@ -141,6 +141,7 @@ func (s *Server) cutBody(x *exchange, a *answer) {
 	_, _ = x.w.Write(a.body[:n]) // it is cut off either way
 	flush(x.w)
 	s.watch.answered(x.seen, a, false)
+	x.seen.cut = true
 	panic(http.ErrAbortHandler)
 }
 

@@ -52,7 +52,7 @@ func judges() map[string]func(*court) finding {
 		ruleReplay:        settledThenSent("no replay was given", func(v *sight) bool { return v.replay && !v.advised }),
 		ruleMismatch:      settledThenSent("no key was said to belong to another request", func(v *sight) bool { return v.mismatch }),
 		ruleStoredError:   settledThenSent("no error was stored", func(v *sight) bool { return v.advised }),
-		ruleLostAsked:     askedAgain("no answer was lost", func(v *sight) bool { return !v.whole && v.status < 300 }),
+		ruleLostAsked:     askedAgain("no answer was lost", func(v *sight) bool { return v.status == 0 || v.cut }),
 		ruleProgressAsked: askedAgain("no operation was in progress", func(v *sight) bool { return v.whole && v.inProgress }),
 		ruleErrorAsked: askedAgain("no 429, 500 or 503 was given", func(v *sight) bool {
 			return v.whole && !v.advised && !v.inProgress && slices.Contains([]int{429, 500, 503}, v.status)

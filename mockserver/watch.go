@@ -64,6 +64,7 @@ type sight struct {
 	ended      time.Time
 	status     int  // what was answered, 0 for nothing
 	whole      bool // all of the answer was written to a client that was there
+	cut        bool // it was cut off by the server
 	wait       string
 	advised    bool // the answer said not to try again
 	replay     bool // it was marked as a replay
