@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -122,7 +123,7 @@ func ParseReferee(text []byte) (Referee, error) {
 	if err := decoder.Decode(&script); err != nil {
 		return Referee{}, fmt.Errorf("mockserver: script: %s", oneLine(err))
 	}
-	if decoder.More() {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Referee{}, errors.New("mockserver: script: there is more behind the JSON object")
 	}
 	r := Referee{Name: script.Name, AttemptsMax: script.AttemptsMax, OperationPointer: "/reference", Expect: len(script.Scenarios)}

@@ -186,6 +186,7 @@ func TestParseReferee(t *testing.T) {
 		``:                               "script",
 		`[]`:                             "script",
 		`{"scenarios":[]}`:               "no scenarios",
+		`{"scenarios":[{}]} }`:           "more behind",
 		`{"scenarios":[{}]} x`:           "more behind",
 		`{"scenarioes":[{}]}`:            "unknown field",
 		`{"quiet":"x","scenarios":[{}]}`: "not a duration",

@@ -44,6 +44,9 @@ func (s *Server) Report() *report.Report {
 	}
 	for i := range c.tracks {
 		r.Requests += len(c.tracks[i].sends)
+		for _, v := range c.tracks[i].sends {
+			r.MS = max(r.MS, report.Millis(v.ended.Sub(begun)))
+		}
 	}
 	judge := judges()
 	for _, rule := range Rules() {
