@@ -238,7 +238,7 @@ func textAt(doc any, pointer string) (text string, found bool) {
 			}
 		case []any:
 			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(node) {
+			if err != nil || i >= len(node) || strconv.Itoa(i) != token || i < 0 {
 				return "", false
 			}
 			doc = node[i]

@@ -79,8 +79,7 @@ func sameOriginHop(from *url.URL, h heard) *url.URL {
 	if err != nil || h.answer.header.Get("Location") == "" || to.Host == "" || originOf(to) != originOf(from) {
 		return nil
 	}
-	to.User, to.Fragment = nil, ""
-	return to
+	return targetOf(to)
 }
 
 // keyTravels reports whether the key is still there after a hop. In a header or a

@@ -234,14 +234,31 @@ func (w *waiter) response(req *http.Request) *http.Response {
 		if rest == nil {
 			return nil
 		}
-		resp.Body, resp.ContentLength = &joined{Reader: io.MultiReader(bytes.NewReader(a.body), rest), Closer: rest}, -1
+		resp.Body, resp.ContentLength = join(req.Context(), a.body, rest), -1
 	}
 	return withResult(resp, req, &a.result)
 }
 
+// joined is a body too large to keep: what was kept, then the rest as it comes.
+// The caller's context, which the flight has left behind, ends it as it would end
+// a body of net/http.
 type joined struct {
 	io.Reader
-	io.Closer
+	rest io.Closer
+	stop func() bool
+}
+
+func join(ctx context.Context, kept []byte, rest io.ReadCloser) *joined {
+	cut := func() { _ = rest.Close() }
+	if s, ok := rest.(*sending); ok {
+		cut = func() { s.cancel(context.Cause(ctx)) }
+	}
+	return &joined{io.MultiReader(bytes.NewReader(kept), rest), rest, context.AfterFunc(ctx, cut)}
+}
+
+func (j *joined) Close() error {
+	j.stop()
+	return j.rest.Close()
 }
 
 // journaled reports whether a request is an operation.

@@ -2,7 +2,9 @@ package oncehttp
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -127,6 +129,22 @@ func headerLine(h http.Header, name string) (line string, n int) {
 		}
 	}
 	return line, n
+}
+
+// joinedLines is a header's lines as one (RFC 9110 section 5.3), however its name
+// is spelled in the map, in an order that does not change.
+func joinedLines(h http.Header, name string) string {
+	line, n := headerLine(h, name)
+	if n <= 1 {
+		return line
+	}
+	var lines []string
+	for _, spelled := range slices.Sorted(maps.Keys(h)) {
+		if strings.EqualFold(spelled, name) {
+			lines = append(lines, h[spelled]...)
+		}
+	}
+	return strings.Join(lines, ",")
 }
 
 // carriedKey is the key that the request itself holds where the profile's

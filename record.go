@@ -326,8 +326,12 @@ func (d *drive) fail(name string, is ...error) landing {
 		Op: name, Key: Key(d.rec.Key), Outcome: d.reading.outcome, State: d.rec.State,
 		Attempts: d.attempts, Sends: d.sends, Cause: d.stop, Last: d.last.err, Answer: d.kept(), is: is,
 	}
-	if d.reading.hold == "" && is[0] == ErrOutcomeUnknown {
+	switch {
+	case d.reading.hold != "":
+	case is[0] == ErrOutcomeUnknown:
 		e.NextAttempt = d.rec.NextAttempt
+	case d.last.answer != nil: // nothing is left to go on, but the server said when
+		e.NextAttempt = d.next
 	}
 	land := landing{err: e}
 	if d.plain && d.last.answer != nil {

@@ -47,22 +47,6 @@ func (c *Client) snapshot(name string, req *http.Request, given keySource) (*ope
 	return c.newOperation(req, p, key, body), nil
 }
 
-// checkRequest refuses what cannot be recorded and sent again.
-func checkRequest(name string, req *http.Request) error {
-	u := req.URL
-	switch {
-	case u == nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.Opaque != "":
-		return startError(name, "", ErrConfig, "want an absolute http or https URL")
-	case req.Method == http.MethodConnect:
-		return startError(name, "", ErrConfig, "CONNECT cannot be journaled")
-	case len(req.Trailer) > 0:
-		return startError(name, "", ErrConfig, "a request with trailers cannot be journaled")
-	case req.Header.Get("Upgrade") != "":
-		return startError(name, "", ErrConfig, "a protocol upgrade cannot be journaled")
-	}
-	return nil
-}
-
 var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 
 func bodyTrouble(err error) error {
@@ -168,7 +152,7 @@ func (c *Client) account(h http.Header, p *profile.Profile) string {
 	}
 	var scopes [][2]string
 	for _, name := range p.Scoping {
-		if v := h.Get(name); v != "" {
+		if v := joinedLines(h, name); v != "" {
 			scopes = append(scopes, [2]string{name, v})
 		}
 	}
@@ -241,7 +225,7 @@ func fingerprint(recipe string, rec *persist.Record) []byte {
 	}
 	for name := ""; names != ""; {
 		name, names, _ = strings.Cut(names, " ")
-		buf = appendSized(buf, strings.Join(rec.Header.Values(name), ","))
+		buf = appendSized(buf, joinedLines(rec.Header, name))
 	}
 	if len(rec.Body) > cap(buf) {
 		return sumLarge(string(buf), rec.Body)

@@ -87,7 +87,8 @@ func (p *plan) next() (wait time.Duration, notBefore time.Time, stop error) {
 }
 
 // retryHint is the longest wait that an answer's headers ask for; zero if none,
-// or if what they say is past, malformed or negative (RFC 9110 section 10.2.3).
+// or if what they say is past, malformed, negative or beyond all measure (RFC 9110
+// section 10.2.3).
 func retryHint(hints []profile.Hint, h http.Header, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, hint := range hints {
@@ -103,14 +104,14 @@ func retryHint(hints []profile.Hint, h http.Header, now time.Time) time.Duration
 }
 
 // wholeNumber reads digits as a number of units. A number too large for a
-// Duration is the largest Duration: it asks for a very long wait, not for none.
+// Duration, 292 years of seconds, is nothing that a server could mean: no hint.
 func wholeNumber(s string, unit time.Duration) time.Duration {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n > math.MaxInt64/int64(unit) {
-		return math.MaxInt64
+		return 0
 	}
 	return time.Duration(n) * unit
 }

@@ -1,0 +1,178 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// unhurried waits as long as it is told and hardly of its own accord.
+func unhurried(cfg *oncehttp.Config) {
+	cfg.Retry = oncehttp.Policy{MinDelay: 1, MaxDelay: 1, MaxRetryAfter: 2 * time.Hour, MaxElapsed: 24 * time.Hour}
+}
+
+// TestRetryAfter is RETRY-LAYER P10 and E9: seconds and all three dates, on any
+// answer that is asked again; what is past, malformed, negative or beyond all
+// measure is no hint.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	date := func(layout string, in time.Duration) func(time.Time) string {
+		return func(now time.Time) string { return now.Add(in).UTC().Format(layout) }
+	}
+	text := func(s string) func(time.Time) string { return func(time.Time) string { return s } }
+	const asctime, rfc850 = time.ANSIC, "Monday, 02-Jan-06 15:04:05 GMT"
+	rows := []struct {
+		name  string
+		value func(time.Time) string
+		want  time.Duration
+	}{
+		{"seconds", text("90"), 90 * time.Second},
+		{"seconds with blanks", text(" 5\t"), 5 * time.Second},
+		{"leading zeros", text("007"), 7 * time.Second},
+		{"IMF-fixdate", date(http.TimeFormat, 90*time.Second), 90 * time.Second},
+		{"RFC 850 date", date(rfc850, 90*time.Second), 90 * time.Second},
+		{"asctime date", date(asctime, 90*time.Second), 90 * time.Second},
+		{"zero", text("0"), 0},
+		{"past date", date(http.TimeFormat, -time.Hour), 0},
+		{"now", date(http.TimeFormat, 0), 0},
+		{"negative", text("-5"), 0},
+		{"plus", text("+5"), 0},
+		{"fraction", text("1.5"), 0},
+		{"overflow of nanoseconds", text("9223372037"), 0},
+		{"overflow of 64 bits", text("99999999999999999999999"), 0},
+		{"garbage", text("soon"), 0},
+		{"empty", text(""), 0},
+		{"other digits", text("١٢"), 0},
+		{"two values in one", text("3, 4"), 0},
+		{"date without a zone", text("Sun, 06 Nov 2044 08:49:37"), 0},
+	}
+	for _, r := range rows {
+		for _, status := range []int{408, 409, 421, 425, 429, 500, 503} {
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{status: status, header: "Retry-After:" + r.value(time.Now())}, {status: 201}}}
+				c, _ := newClient(t, w, unhurried)
+				if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+					t.Fatalf("%s on %d: %v", r.name, status, err)
+				}
+				if got := w.sends[1].at.Sub(w.sends[0].at); got < r.want || got > r.want+time.Millisecond {
+					t.Errorf("%s on %d: waited %v, want %v", r.name, status, got, r.want)
+				}
+			})
+		}
+	}
+}
+
+// TestRetryAfterBound: a wait of MaxRetryAfter is waited; one second more stops
+// the drive, is kept in the journal, said in the error, and obeyed by Resume.
+func TestRetryAfterBound(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct {
+		name    string
+		first   []reply
+		value   string
+		stops   bool
+		pending bool // something is left to go on with
+	}{
+		{"at the bound", nil, "60", false, false},
+		{"one past it", []reply{{status: 503, header: "Retry-After: 61"}}, "61", true, true},
+		{"a year", []reply{{status: 503, header: "Retry-After: 31536000"}}, "31536000", true, true},
+		{"429, of which nothing is left", []reply{{status: 429, header: "Retry-After: 3600"}}, "3600", true, false},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				replies := r.first
+				if replies == nil {
+					replies = []reply{{status: 503, header: "Retry-After: " + r.value}}
+				}
+				w := &wire{replies: append(replies, reply{status: 201})}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+					cfg.Retry = oncehttp.Policy{MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
+				})
+				_, err := c.DoKey(post(t, "{}"), "k")
+				if (err != nil) != r.stops {
+					t.Fatalf("err = %v, want a stop: %v", err, r.stops)
+				}
+				if !r.stops {
+					return
+				}
+				seconds, _ := strconv.Atoi(r.value)
+				due := w.sends[0].at.Add(time.Duration(seconds) * time.Second)
+				var e *oncehttp.Error
+				errors.As(err, &e)
+				if !e.NextAttempt.Equal(due) || !strings.Contains(err.Error(), "MaxRetryAfter") || w.count() != 1 {
+					t.Errorf("%v; NextAttempt %v, want %v; %d sends, want 1", err, e.NextAttempt, due, w.count())
+				}
+				if !r.pending {
+					if _, err := c.Lookup(t.Context(), "k"); !errors.Is(err, persist.ErrNotFound) {
+						t.Errorf("Lookup: %v, want nothing left", err)
+					}
+					return
+				}
+				if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.NextAttempt.Equal(due) {
+					t.Errorf("record %v, next attempt %v; want pending until %v", rec.State, rec.NextAttempt, due)
+				}
+				for range c.Resume(t.Context()) {
+					t.Error("Resume took it before its time")
+				}
+				if w.count() != 1 {
+					t.Errorf("%d sends before its time", w.count())
+				}
+			})
+		})
+	}
+}
+
+// TestRetryAfterMilliseconds: a profile may name other headers; the longest counts.
+func TestRetryAfterMilliseconds(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]time.Duration{
+		"Retry-After-Ms: 1500":                   1500 * time.Millisecond,
+		"Retry-After-Ms: 1500\nRetry-After: 1":   1500 * time.Millisecond,
+		"Retry-After-Ms: 1500\nRetry-After: 2":   2 * time.Second,
+		"Retry-After-Ms: -1\nRetry-After: 2":     2 * time.Second,
+		"Retry-After-Ms: 9223372036855\nA: b":    0,
+		"Retry-After-Ms: Sun, 06 Nov 2044\nA: b": 0,
+	} {
+		bubble(t, func(t *testing.T) {
+			p := profile.Draft07()
+			p.Name = "ms"
+			p.RetryAfter = append(p.RetryAfter, profile.Hint{Header: "Retry-After-Ms", Unit: profile.Milliseconds})
+			w := &wire{replies: []reply{{status: 503, header: header}, {status: 201}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { unhurried(cfg); cfg.Profile = p })
+			_, err := c.DoKey(post(t, "{}"), "k")
+			if w.count() == 1 {
+				if want != 0 || err == nil {
+					t.Errorf("%q: %v", header, err)
+				}
+				return
+			}
+			if got := w.sends[1].at.Sub(w.sends[0].at); got < want || got > want+time.Millisecond {
+				t.Errorf("%q: waited %v, want %v", header, got, want)
+			}
+		})
+	}
+}
+
+// TestRetryAfterOnStreams: a GET obeys it too, within the same bound.
+func TestRetryAfterOnStreams(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 503, header: "Retry-After: 7"}, {status: 429, header: "Retry-After: 7201", body: "full"}}}
+		c, _ := newClient(t, w, unhurried)
+		resp, err := c.Do(request(t, "GET", "https://api.example.com/", ""))
+		if err != nil || resp.StatusCode != 429 || read(t, resp) != "full" || w.count() != 2 {
+			t.Fatalf("%v after %d sends, want the 429 itself after 2", err, w.count())
+		}
+		if got := w.sends[1].at.Sub(w.sends[0].at); got < 7*time.Second || got > 7*time.Second+time.Millisecond {
+			t.Errorf("waited %v, want 7s", got)
+		}
+	})
+}
