@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+const bigBody = 10 << 20
+
+// bodyWays are the ways in which a big body comes. The caller's own copy counts,
+// where there is one.
+func bodyWays() []string {
+	return []string{"plain, in memory", "in memory", "streamed, length known", "streamed, length unknown"}
+}
+
+// weighed is what a process of its own tells of a big request.
+type weighed struct {
+	Peak float64 // of anonymous memory above what it was before, in bodies
+	Read int64   // bytes that were read of a body over the limit
+}
+
+func runBodies(b *bench) error {
+	server, err := startServer(b)
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	const group = "peak memory of a 10 MiB request"
+	peaks := make([]samples, len(bodyWays()))
+	var known, unknown samples
+	for r := range b.rounds {
+		for i, way := range bodyWays() {
+			var w weighed
+			dir := filepath.Join(b.dir, fmt.Sprintf("body-%d-%d", r, i))
+			if err := runSelf(b, &w, "role-body", server.payURL(0), way, dir, strconv.Itoa(bigBody)); err != nil {
+				b.note("not measured: %v", err)
+				return nil
+			}
+			peaks[i] = append(peaks[i], w.Peak)
+			if i < 2 {
+				continue
+			}
+			if err := runSelf(b, &w, "role-body", server.payURL(0), way, dir, strconv.Itoa(bigBody+1)); err != nil {
+				return err
+			}
+			read := float64(w.Read) / bigBody
+			if i == 2 {
+				known = append(known, read)
+			} else {
+				unknown = append(unknown, read)
+			}
+		}
+	}
+	for i, way := range bodyWays() {
+		b.add(group, way, "bodies", peaks[i])
+	}
+	b.add("bytes read of one over the limit", "length known", "bodies", known)
+	b.add("bytes read of one over the limit", "length unknown", "bodies", unknown)
+	b.atMost("peak with the caller's own copy", " bodies", 2.2, peaks[1])
+	b.atMost("peak, streamed, length known", " bodies", 2.2, peaks[2])
+	b.atMost("read of a body over the limit, length known", " bodies", 0, known)
+	b.atMost("read of an endless body over the limit", " bodies", 1.01, unknown)
+	return nil
+}
+
+// bodyRole sends one request of so many bytes and tells what it took.
+func bodyRole(args []string) error {
+	url, way, dir := args[0], args[1], args[2]
+	size, err := strconv.ParseInt(args[3], 10, 64)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	client, err := oncehttp.Open(filepath.Join(dir, "body.db"), oncehttp.Config{})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	do := client.Do
+	if way == bodyWays()[0] {
+		do = (&http.Client{}).Do
+	}
+	for range 20 { // buffers, pools, the first page of everything
+		req, err := newPayment(context.Background(), url, time.Now().UnixNano())
+		if err != nil {
+			return err
+		}
+		if err := consume(do(req)); err != nil {
+			return err
+		}
+	}
+	debug.FreeOSMemory()
+	before, err := residentMemory("RssAnon")
+	if err != nil {
+		return err
+	}
+	stop := watchMemory()
+	src := &source{left: size}
+	failed := sendBody(do, url, way, src, size)
+	peak, err := stop()
+	if err != nil {
+		return err
+	}
+	switch {
+	case size <= bigBody && failed != nil:
+		return failed
+	case size > bigBody && !errors.Is(failed, oncehttp.ErrBodyTooLarge):
+		return fmt.Errorf("a body over the limit gave %v", failed)
+	}
+	return printJSON(weighed{Peak: float64(peak-before) / float64(size), Read: src.read})
+}
+
+func sendBody(do func(*http.Request) (*http.Response, error), url, way string, src *source, size int64) error {
+	var body io.Reader = src
+	if ways := bodyWays(); way == ways[0] || way == ways[1] {
+		own := make([]byte, size)
+		if _, err := io.ReadFull(src, own); err != nil {
+			return err
+		}
+		body = bytes.NewReader(own)
+	}
+	req, err := http.NewRequest(http.MethodPost, url, body)
+	if err != nil {
+		return err
+	}
+	if way == bodyWays()[2] {
+		req.ContentLength = size
+	}
+	req.Header.Set("Content-Type", "application/octet-stream")
+	return consume(do(req))
+}
+
+// source makes bytes out of nothing, and counts who takes them.
+type source struct{ left, read int64 }
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(int64(len(p)), s.left)
+	for i := range p[:n] {
+		p[i] = byte(scatter(s.read + int64(i)))
+	}
+	s.left -= n
+	s.read += n
+	return int(n), nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+)
+
+// chart is a picture of the figures that carry its name.
+type chart struct {
+	name, title, x, y string
+	logX, logY        bool
+}
+
+func charts() []chart {
+	return []chart{
+		{name: chartWorkers, title: "Throughput by workers, server answers in 20 ms", x: "workers", y: "operations per second", logX: true, logY: true},
+		{name: chartDelay, title: "Added latency by server delay, one worker", x: "server delay (ms)", y: "added at p50 (µs)", logY: true},
+		{name: chartLive, title: "Begin by live records, 64 writers", x: "live records (thousands)", y: "begins per second"},
+	}
+}
+
+// drawCharts draws every chart that there are figures for.
+func drawCharts(r *report, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, c := range charts() {
+		lines, names := c.lines(r)
+		if len(names) == 0 {
+			continue
+		}
+		if err := c.draw(lines, names, filepath.Join(dir, c.name+".svg")); err != nil {
+			return fmt.Errorf("chart %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// lines collects a line a name, in order of x.
+func (c *chart) lines(r *report) (map[string]plotter.XYs, []string) {
+	lines := map[string]plotter.XYs{}
+	var names []string
+	for _, s := range r.Sections {
+		for _, f := range s.Figures {
+			if f.Chart != c.name || (c.logY && f.Median <= 0) {
+				continue
+			}
+			if lines[f.Name] == nil {
+				names = append(names, f.Name)
+			}
+			lines[f.Name] = append(lines[f.Name], plotter.XY{X: f.X, Y: f.Median})
+		}
+	}
+	for _, l := range lines {
+		slices.SortFunc(l, func(a, b plotter.XY) int { return int(a.X - b.X) })
+	}
+	return lines, names
+}
+
+func (c *chart) draw(lines map[string]plotter.XYs, names []string, path string) error {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, c.x, c.y
+	p.Legend.Top, p.Legend.Left = true, true
+	if c.logX {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(ticks(lines))
+	}
+	if c.logY {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	} else {
+		p.Y.Min = 0
+	}
+	for i, name := range names {
+		line, points, err := plotter.NewLinePoints(lines[name])
+		if err != nil {
+			return err
+		}
+		line.Color, points.Color = plotutil.Color(i), plotutil.Color(i)
+		line.Dashes, points.Shape = plotutil.Dashes(i), plotutil.Shape(i)
+		line.Width = vg.Points(1.5)
+		p.Add(line, points)
+		p.Legend.Add(name, line, points)
+	}
+	p.Add(plotter.NewGrid())
+	return p.Save(22*vg.Centimeter, 14*vg.Centimeter, path)
+}
+
+// ticks marks every x that was measured.
+func ticks(lines map[string]plotter.XYs) []plot.Tick {
+	var xs []float64
+	for _, l := range lines {
+		for _, p := range l {
+			xs = append(xs, p.X)
+		}
+	}
+	slices.Sort(xs)
+	var marks []plot.Tick
+	for _, x := range slices.Compact(xs) {
+		marks = append(marks, plot.Tick{Value: x, Label: number(x)})
+	}
+	return marks
+}

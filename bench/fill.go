@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+)
+
+// keyKind is how a journal's keys are made.
+type keyKind string
+
+const (
+	businessKeys keyKind = "business keys"
+	randomKeys   keyKind = "random keys"
+)
+
+// record is what Do begins for a payment. A business key is the caller's and
+// comes back to be asked for; a random one is generated.
+func (k keyKind) record(n int64, now time.Time) persist.Record {
+	var key oncehttp.Key
+	if k == randomKeys {
+		key = oncehttp.RandomKey()
+	} else {
+		key = oncehttp.NewScope("order").Key(businessParts(n))
+	}
+	fingerprint := make([]byte, 32)
+	binary.BigEndian.PutUint64(fingerprint, scatter(n))
+	return persist.Record{
+		ID: persist.ID{Key: string(key)}, Generated: k == randomKeys,
+		Origin: "https://api.payments.example:443", Method: http.MethodPost, Target: "/v1/payments",
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   fmt.Appendf(nil, `{"amount":4200,"currency":"eur","customer":"cus_%d","order":"%d","note":"as agreed"}`, n%977, n),
+		// What Do fills in for the default profile.
+		Carrier: "header", CarrierName: "Idempotency-Key", WireKey: string(key), Profile: "draft-07", ProfileVersion: "1",
+		Window: 24 * time.Hour, Fingerprint: fingerprint, Recipe: "1 Content-Type",
+		Created: now, MaybeSent: true, FirstSent: now,
+	}
+}
+
+// book is a journal whose syncs are counted and can be slowed, or left out while
+// it is filled.
+type book struct {
+	*bolt.Journal
+
+	path  string
+	kind  keyKind
+	next  *atomic.Int64
+	syncs atomic.Int64
+	mode  atomic.Int64 // of type syncMode
+}
+
+type syncMode int64
+
+const (
+	syncDisk syncMode = iota // as the disk does it
+	syncSlow                 // slowSync longer
+	syncNone                 // while a journal is filled, which is not measured
+)
+
+const slowSync = 5 * time.Millisecond
+
+func openBook(path string, kind keyKind, next *atomic.Int64) (*book, error) {
+	b := &book{path: path, kind: kind, next: next}
+	j, err := bolt.Open(path, bolt.Options{Sync: b.sync})
+	b.Journal = j
+	return b, err
+}
+
+func (b *book) sync(f *os.File) error {
+	b.syncs.Add(1)
+	return syncMode(b.mode.Load()).sync(f)
+}
+
+func (m syncMode) sync(f *os.File) error {
+	switch m {
+	case syncNone:
+		return nil
+	case syncSlow:
+		time.Sleep(slowSync)
+	}
+	return fdatasync(f)
+}
+
+// begin begins n records by so many writers, and calls done, if any, with each.
+func (b *book) begin(ctx context.Context, n int64, writers int, done func(persist.Record) error) error {
+	now := time.Now()
+	return spread(ctx, n, writers, func(int64) error {
+		rec, created, err := b.Begin(ctx, b.kind.record(b.next.Add(1), now))
+		if err == nil && !created {
+			err = errors.New("a key stands already")
+		}
+		if err != nil || done == nil {
+			return err
+		}
+		return done(rec)
+	})
+}
+
+// finish confirms a record, as Do does with an answer.
+func (b *book) finish(ctx context.Context, rec persist.Record) error {
+	rec.State, rec.Finished, rec.Attempts, rec.Sends = persist.Confirmed, rec.Created, 1, 1
+	rec.Answer = &persist.Answer{
+		Status: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(answerBody), At: rec.Created,
+	}
+	return b.Finish(ctx, rec)
+}
+
+// fill begins records without waiting for the disk, and then syncs once.
+func (b *book) fill(ctx context.Context, n int64, done func(persist.Record) error) error {
+	b.mode.Store(int64(syncNone))
+	defer b.mode.Store(int64(syncDisk))
+	if err := b.begin(ctx, n, 1024, done); err != nil {
+		return err
+	}
+	if err := b.Flush(ctx); err != nil {
+		return err
+	}
+	f, err := os.Open(b.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// spread calls op with 1 to n, by so many goroutines, until one fails.
+func spread(ctx context.Context, n int64, workers int, op func(i int64) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := next.Add(1); i <= n && ctx.Err() == nil; i = next.Add(1) {
+				if err := op(i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}

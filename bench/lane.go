@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+	"go.etcd.io/bbolt"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+
+	"net/http"
+)
+
+// lane is one way to do an operation.
+type lane struct {
+	name  string
+	do    func(ctx context.Context, url string, n int64) error
+	close func() error
+	stats func() bolt.Stats // of a lane with a bolt journal
+}
+
+// burst is what a lane did in a while.
+type burst struct {
+	rate  float64 // operations per second
+	times []time.Duration
+}
+
+// drive has workers do operations one after another, for as long as told.
+func (l *lane) drive(ctx context.Context, workers int, d time.Duration, url string, next *atomic.Int64) (burst, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	runtime.GC()
+	times := make([][]time.Duration, workers)
+	var wg sync.WaitGroup
+	began := time.Now()
+	for w := range workers {
+		wg.Go(func() {
+			for last := began; last.Sub(began) < d && ctx.Err() == nil; {
+				if err := l.do(ctx, url, next.Add(1)); err != nil {
+					cancel(fmt.Errorf("%s: %w", l.name, err))
+					return
+				}
+				now := time.Now()
+				times[w] = append(times[w], now.Sub(last))
+				last = now
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(began)
+	var b burst
+	for _, t := range times {
+		b.times = append(b.times, t...)
+	}
+	b.rate = float64(len(b.times)) / took.Seconds()
+	return b, context.Cause(ctx)
+}
+
+func plainLane() *lane {
+	pool := newPool()
+	client := &http.Client{Transport: pool}
+	return &lane{
+		name: "plain net/http",
+		do: func(ctx context.Context, url string, n int64) error {
+			req, err := newPayment(ctx, url, n)
+			if err != nil {
+				return err
+			}
+			return consume(client.Do(req))
+		},
+		close: func() error { pool.CloseIdleConnections(); return nil },
+	}
+}
+
+// onceLane is oncehttp on a bolt journal. With own keys, each operation has a
+// business key, which is not in the order of time; else a key is generated.
+func onceLane(dir string, ownKeys bool) (*lane, error) {
+	name := "oncehttp + bolt"
+	if !ownKeys {
+		name = "oncehttp + bolt, generated keys"
+	}
+	journal, err := bolt.Open(filepath.Join(dir, fmt.Sprintf("once-%t.db", ownKeys)), bolt.Options{})
+	if err != nil {
+		return nil, err
+	}
+	pool := newPool()
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Transport: pool})
+	if err != nil {
+		return nil, err
+	}
+	orders := oncehttp.NewScope("order")
+	return &lane{
+		name: name,
+		do: func(ctx context.Context, url string, n int64) error {
+			req, err := newPayment(ctx, url, n)
+			switch {
+			case err != nil:
+				return err
+			case ownKeys:
+				return consume(client.DoKey(req, orders.Key(businessParts(n))))
+			}
+			return consume(client.Do(req))
+		},
+		close: func() error {
+			defer pool.CloseIdleConnections()
+			if err := client.Close(); err != nil {
+				return err
+			}
+			return journal.Close()
+		},
+		stats: journal.Stats,
+	}, nil
+}
+
+// businessParts name an order of a user: unique, and in no order of time.
+func businessParts(n int64) (string, string) {
+	return fmt.Sprintf("u%d", scatter(n)%100_003), fmt.Sprintf("o%d", n)
+}
+
+// scatter spreads numbers over all 63 bits, each to another place.
+func scatter(n int64) uint64 {
+	x := uint64(n) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>32) * 0xd6e8feb86659fd93
+	return (x ^ x>>32) >> 1
+}
+
+// naiveLane is what people write: go-retryablehttp between two bbolt updates.
+func naiveLane(dir string) (*lane, error) {
+	db, err := bbolt.Open(filepath.Join(dir, "naive.db"), 0o600, nil)
+	if err != nil {
+		return nil, err
+	}
+	bucket := []byte("operations")
+	err = db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket(bucket)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	put := func(key, value string) error {
+		return db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte(key), []byte(value)) })
+	}
+	pool := newPool()
+	client := retryablehttp.NewClient()
+	client.Logger = nil
+	client.HTTPClient.Transport = pool
+	standard := client.StandardClient()
+	orders := oncehttp.NewScope("order")
+	return &lane{
+		name: "go-retryablehttp + bbolt.Update before and after",
+		do: func(ctx context.Context, url string, n int64) error {
+			req, err := newPayment(ctx, url, n)
+			if err != nil {
+				return err
+			}
+			key := string(orders.Key(businessParts(n)))
+			req.Header.Set("Idempotency-Key", key)
+			if err := put(key, recordFiller); err != nil {
+				return err
+			}
+			if err := consume(standard.Do(req)); err != nil {
+				return err
+			}
+			return put(key, recordFiller+answerBody)
+		},
+		close: func() error { pool.CloseIdleConnections(); return db.Close() },
+	}, nil
+}
+
+// rawLane is the limit: the same promise kept by a log that nobody could read
+// back efficiently. It waits for the first entry, and not for the second.
+func rawLane(dir string) (*lane, error) {
+	log, err := openRawLog(filepath.Join(dir, "raw.log"), fdatasync)
+	if err != nil {
+		return nil, err
+	}
+	plain := plainLane()
+	return &lane{
+		name: "raw group-committed log (the limit)",
+		do: func(ctx context.Context, url string, n int64) error {
+			if err := log.append([]byte(recordFiller)); err != nil {
+				return err
+			}
+			if err := plain.do(ctx, url, n); err != nil {
+				return err
+			}
+			log.later([]byte(answerBody))
+			return nil
+		},
+		close: func() error { _ = plain.close(); return log.close() },
+	}, nil
+}
+
+// closeLanes closes what was opened, and removes what it left.
+func closeLanes(lanes []*lane, dir string) {
+	for _, l := range lanes {
+		if l.close != nil {
+			_ = l.close()
+		}
+	}
+	_ = os.RemoveAll(dir)
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+
+	"context"
+
+	"github.com/failsafe-go/failsafe-go/failsafehttp"
+	resty2 "github.com/go-resty/resty/v2"
+	"github.com/hashicorp/go-retryablehttp"
+	resty3 "resty.dev/v3"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// stubTransport answers in memory, so that only the layers above it are seen.
+type stubTransport struct{}
+
+func (stubTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+		_ = req.Body.Close()
+	}
+	return &http.Response{
+		Status: "201 Created", StatusCode: http.StatusCreated, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answerBody)),
+		ContentLength: int64(len(answerBody)), Request: req,
+	}, nil
+}
+
+const layerURL = "http://payments.example/payments"
+
+// layerLanes are the clients over that transport. Each is made anew for every
+// round, so that oncehttp's journal in memory begins empty.
+func layerLanes() ([]*lane, error) {
+	plain := &http.Client{Transport: stubTransport{}}
+	retryable := retryablehttp.NewClient()
+	retryable.Logger, retryable.HTTPClient.Transport = nil, stubTransport{}
+	failsafe := &http.Client{Transport: failsafehttp.NewRoundTripper(stubTransport{}, failsafehttp.NewRetryPolicyBuilder().Build())}
+	owned, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Transport: stubTransport{}})
+	if err != nil {
+		return nil, err
+	}
+	generated, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Transport: stubTransport{}})
+	if err != nil {
+		return nil, err
+	}
+	orders := oncehttp.NewScope("order")
+	return []*lane{
+		clientLane("plain net/http", plain.Do),
+		clientLane("go-retryablehttp StandardClient", retryable.StandardClient().Do),
+		clientLane("oncehttp Do + memory, generated keys", generated.Do),
+		{name: "oncehttp DoKey + memory, business keys", do: func(ctx context.Context, url string, n int64) error {
+			req, err := newPayment(ctx, url, n)
+			if err != nil {
+				return err
+			}
+			return consume(owned.DoKey(req, orders.Key(businessParts(n))))
+		}},
+		clientLane("failsafehttp", failsafe.Do),
+		restyLane2(resty2.New().SetTransport(stubTransport{}).SetRetryCount(4)),
+		restyLane3(resty3.New().SetTransport(stubTransport{}).SetRetryCount(4)),
+	}, nil
+}
+
+func clientLane(name string, do func(*http.Request) (*http.Response, error)) *lane {
+	return &lane{name: name, do: func(ctx context.Context, url string, n int64) error {
+		req, err := newPayment(ctx, url, n)
+		if err != nil {
+			return err
+		}
+		return consume(do(req))
+	}}
+}
+
+func restyLane2(c *resty2.Client) *lane {
+	return &lane{name: "resty v2", do: func(ctx context.Context, url string, n int64) error {
+		req, err := newPayment(ctx, url, n)
+		if err != nil {
+			return err
+		}
+		resp, err := c.R().SetContext(ctx).SetHeader("Content-Type", "application/json").SetBody(req.Body).Post(url)
+		return wantCreated(resp.StatusCode(), err)
+	}}
+}
+
+func restyLane3(c *resty3.Client) *lane {
+	return &lane{name: "resty v3", do: func(ctx context.Context, url string, n int64) error {
+		req, err := newPayment(ctx, url, n)
+		if err != nil {
+			return err
+		}
+		resp, err := c.R().SetContext(ctx).SetHeader("Content-Type", "application/json").SetBody(req.Body).Post(url)
+		return wantCreated(resp.StatusCode(), err)
+	}, close: c.Close}
+}
+
+func wantCreated(status int, err error) error {
+	if err == nil && status != http.StatusCreated {
+		err = fmt.Errorf("answered %d", status)
+	}
+	return err
+}
+
+func runLayer(b *bench) error {
+	const group = "one caller, everything in memory"
+	var names []string
+	var times, allocs []samples
+	ops := pick(b, int64(30_000), 300)
+	for range b.rounds {
+		lanes, err := layerLanes()
+		if err != nil {
+			return err
+		}
+		for i, l := range lanes {
+			if len(names) < len(lanes) {
+				names, times, allocs = append(names, l.name), append(times, nil), append(allocs, nil)
+			}
+			ns, mallocs, err := l.repeat(b, ops)
+			if err != nil {
+				return fmt.Errorf("%s: %w", l.name, err)
+			}
+			times[i], allocs[i] = append(times[i], ns), append(allocs[i], mallocs)
+			if l.close != nil {
+				_ = l.close()
+			}
+		}
+	}
+	for i, name := range names {
+		b.add(group, name, "ns/op", times[i])
+		b.add(group, name, "of plain", times[i].over(times[0]))
+		b.add(group, name, "allocs/op", allocs[i])
+	}
+	for i, what := range []string{"generated keys", "business keys"} {
+		b.atMost("oncehttp with journal, "+what+": time of go-retryablehttp's StandardClient", "", 1, times[2+i].over(times[1]))
+		b.atMost("oncehttp with journal, "+what+": allocations beyond go-retryablehttp's StandardClient", "", 0, allocs[2+i].minus(allocs[1]))
+	}
+	return nil
+}
+
+// repeat does operations one after another, and returns time and allocations of
+// one.
+func (l *lane) repeat(ctx context.Context, ops int64) (ns, mallocs float64, err error) {
+	for n := range ops / 10 { // caches and pools
+		if err := l.do(ctx, layerURL, -1-n); err != nil {
+			return 0, 0, err
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	for n := range ops {
+		if err := l.do(ctx, layerURL, n); err != nil {
+			return 0, 0, err
+		}
+	}
+	took := time.Since(began)
+	runtime.ReadMemStats(&after)
+	return float64(took) / float64(ops), float64(after.Mallocs-before.Mallocs) / float64(ops), nil
+}

@@ -1,0 +1,200 @@
+// Command bench measures oncehttp beside its peers, in one run, on one machine:
+//
+//	cd bench && go run .                          # everything, under 10 minutes
+//	cd bench && go run . -only layer,journal      # some sections
+//	cd bench && go run . -json r.json -charts ../docs/performance
+//
+// It is a module of its own so that the peers stay out of oncehttp's. Every
+// figure is the median of alternating rounds, with its range; ratios are taken
+// within a round, so that whatever else the machine does falls on both sides.
+// A target that is missed is printed as missed and does not fail the command: a
+// timing is no test.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	only    string
+	rounds  int
+	tiny    bool
+	json    string
+	charts  string
+	from    string
+	dir     string
+	profile string
+	dsn     string
+}
+
+// section is one group of measurements that can be run by itself.
+type section struct {
+	name  string
+	about string
+	run   func(*bench) error
+}
+
+func sections() []section {
+	return []section{
+		{"end-to-end", "durable operations against a server in a process of its own", runEndToEnd},
+		{"layer", "the HTTP layer alone: a journal in memory, a RoundTripper in memory", runLayer},
+		{"journal", "the bolt journal alone, beside a raw log", runJournal},
+		{"scale", "a journal of a million pending and a million finished records", runScale},
+		{"bodies", "a 10 MiB request", runBodies},
+		{"conformance", "how long a check of a local server takes", runConformance},
+	}
+}
+
+// bench is what every section gets.
+type bench struct {
+	context.Context
+	options
+	out    io.Writer
+	report *report
+	dir    string // of this run's own files, removed at the end
+}
+
+// pick chooses between the full size of something and its tiny one.
+func pick[T any](b *bench, full, tiny T) T {
+	if b.tiny {
+		return tiny
+	}
+	return full
+}
+
+func main() {
+	if len(os.Args) > 1 {
+		if role, found := roles()[os.Args[1]]; found {
+			exit(role(os.Args[2:]))
+		}
+	}
+	exit(run(os.Args[1:], os.Stdout))
+}
+
+func exit(err error) {
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		os.Exit(0)
+	default:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// roles are what this program does when it has started itself, so that a server,
+// or a peak of memory, has a process of its own.
+func roles() map[string]func([]string) error {
+	return map[string]func([]string) error{
+		"role-serve": serveRole,
+		"role-open":  openRole,
+		"role-body":  bodyRole,
+	}
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	names := make([]string, 0, 6)
+	for _, s := range sections() {
+		names = append(names, s.name)
+	}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.StringVar(&o.only, "only", "", "run these sections only, a comma between: "+strings.Join(names, ","))
+	f.IntVar(&o.rounds, "rounds", 5, "alternating rounds per figure")
+	f.BoolVar(&o.tiny, "tiny", false, "tiny sizes and one round, to see that it works; the figures mean nothing")
+	f.StringVar(&o.json, "json", "", "write all figures to this file")
+	f.StringVar(&o.charts, "charts", "", "draw the charts into this folder, as SVG")
+	f.StringVar(&o.from, "from", "", "measure nothing; print, and draw, what -json wrote earlier")
+	f.StringVar(&o.dir, "dir", "", "where the journals are written (default: the system's folder for temporary files)")
+	f.StringVar(&o.profile, "profile", "", "write cpu, allocation and mutex profiles of Do under load into this folder")
+	f.StringVar(&o.dsn, "postgres", "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable&connect_timeout=2",
+		"where River may create a database of its own and drop it afterwards")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if o.rounds < 1 {
+		return o, fmt.Errorf("-rounds is %d; want 1 or more", o.rounds)
+	}
+	for name := range strings.SplitSeq(o.only, ",") {
+		if o.only != "" && !slices.Contains(names, name) {
+			return o, fmt.Errorf("-only: no section %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	if o.tiny {
+		o.rounds = 1
+	}
+	return o, nil
+}
+
+func run(args []string, out io.Writer) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if o.from != "" {
+		rep, err := readReport(o.from)
+		if err != nil {
+			return err
+		}
+		rep.print(out)
+		return drawCharts(rep, o.charts)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := os.MkdirTemp(o.dir, "oncehttp-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{Context: ctx, options: o, out: out, report: newReport(&o), dir: dir}
+	return errors.Join(b.measure(), b.deliver())
+}
+
+// measure runs the chosen sections. One that fails does not keep the others
+// from running.
+func (b *bench) measure() error {
+	fmt.Fprintln(b.out, b.report.headline())
+	var failed []error
+	for _, s := range sections() {
+		if b.only != "" && !slices.Contains(strings.Split(b.only, ","), s.name) {
+			continue
+		}
+		began := time.Now()
+		b.report.begin(s)
+		err := s.run(b)
+		if b.Err() != nil {
+			return b.Err()
+		}
+		if err != nil {
+			b.note("failed: %v", err)
+			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
+		}
+		b.report.end(time.Since(began))
+		b.report.printSection(b.out, b.report.last())
+	}
+	return errors.Join(failed...)
+}
+
+// deliver prints the targets, and writes what was asked for.
+func (b *bench) deliver() error {
+	b.report.printTargets(b.out)
+	if b.json != "" {
+		if err := b.report.write(b.json); err != nil {
+			return err
+		}
+	}
+	return drawCharts(b.report, b.charts)
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// report is everything that a run has found, and what -json writes.
+type report struct {
+	Date     time.Time        `json:"date"`
+	Go       string           `json:"go"`
+	System   string           `json:"system"`
+	CPU      string           `json:"cpu"`
+	Cores    int              `json:"cores"`
+	Rounds   int              `json:"rounds"`
+	Tiny     bool             `json:"tiny"`
+	Sections []*sectionReport `json:"sections"`
+}
+
+// sectionReport is one section's part.
+type sectionReport struct {
+	Name    string   `json:"name"`
+	About   string   `json:"about"`
+	Seconds float64  `json:"seconds"`
+	Figures []figure `json:"figures"`
+	Targets []target `json:"targets"`
+	Notes   []string `json:"notes"`
+}
+
+// figure is one number that was measured: Rounds of it, whose median counts.
+// Figures with one Group are printed as one table.
+type figure struct {
+	Group string  `json:"group"`
+	Name  string  `json:"name"`
+	What  string  `json:"what"` // the column: "ops/s", "of plain", "fsyncs/op"
+	X     float64 `json:"x"`    // where it stands in a chart
+	Chart string  `json:"chart,omitempty"`
+
+	Median  float64 `json:"median"`
+	Samples samples `json:"rounds"`
+}
+
+// target is one promise and what became of it.
+type target struct {
+	Name    string  `json:"name"`
+	Unit    string  `json:"unit"`
+	Limit   float64 `json:"limit"`
+	AtLeast bool    `json:"at_least"`
+	Reached bool    `json:"reached"`
+	Samples samples `json:"rounds"`
+}
+
+func newReport(o *options) *report {
+	return &report{
+		Date: time.Now().UTC().Truncate(time.Second), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH + kernel(),
+		CPU: cpuModel(), Cores: runtime.NumCPU(), Rounds: o.rounds, Tiny: o.tiny,
+	}
+}
+
+func (r *report) begin(s section) {
+	r.Sections = append(r.Sections, &sectionReport{Name: s.name, About: s.about})
+}
+
+func (r *report) last() *sectionReport { return r.Sections[len(r.Sections)-1] }
+
+func (r *report) end(d time.Duration) { r.last().Seconds = d.Round(time.Millisecond).Seconds() }
+
+// add records a figure.
+func (b *bench) add(group, name, what string, s samples) { b.point("", group, name, what, 0, s) }
+
+// point records a figure that a chart shows. What was not measured is left out.
+func (b *bench) point(chart, group, name, what string, x float64, s samples) {
+	if len(s) == 0 {
+		return
+	}
+	last := b.report.last()
+	last.Figures = append(last.Figures, figure{
+		Group: group, Name: name, What: what, X: x, Chart: chart, Median: s.median(), Samples: s,
+	})
+}
+
+// note records a sentence.
+func (b *bench) note(format string, args ...any) {
+	b.report.last().Notes = append(b.report.last().Notes, fmt.Sprintf(format, args...))
+}
+
+// atLeast and atMost record a target. It is the median that has to reach it.
+func (b *bench) atLeast(name, unit string, limit float64, s samples) {
+	b.target(target{Name: name, Unit: unit, Limit: limit, AtLeast: true, Samples: s})
+}
+
+func (b *bench) atMost(name, unit string, limit float64, s samples) {
+	b.target(target{Name: name, Unit: unit, Limit: limit, Samples: s})
+}
+
+func (b *bench) target(t target) {
+	m := t.Samples.median()
+	t.Reached = len(t.Samples) > 0 && (t.AtLeast && m >= t.Limit || !t.AtLeast && m <= t.Limit)
+	b.report.last().Targets = append(b.report.last().Targets, t)
+}
+
+func (r *report) headline() string {
+	s := fmt.Sprintf("oncehttp bench · %s · %s · %s · %d × %s · %d rounds",
+		r.Date.Format(time.DateOnly), r.Go, r.System, r.Cores, r.CPU, r.Rounds)
+	if r.Tiny {
+		s += " · tiny: the figures mean nothing"
+	}
+	return s
+}
+
+func (r *report) print(w io.Writer) {
+	fmt.Fprintln(w, r.headline())
+	for _, s := range r.Sections {
+		r.printSection(w, s)
+	}
+	r.printTargets(w)
+}
+
+// printSection prints a table per group: a row per name, a column per what.
+func (r *report) printSection(w io.Writer, s *sectionReport) {
+	fmt.Fprintf(w, "\n== %s: %s (%.1f s)\n", s.Name, s.About, s.Seconds)
+	var groups []string
+	for _, f := range s.Figures {
+		if !slices.Contains(groups, f.Group) {
+			groups = append(groups, f.Group)
+		}
+	}
+	for _, g := range groups {
+		printGroup(w, g, s.Figures)
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintf(w, "   note: %s\n", n)
+	}
+}
+
+func printGroup(w io.Writer, group string, all []figure) {
+	var rows, columns []string
+	cells := map[[2]string]string{}
+	for _, f := range all {
+		if f.Group != group {
+			continue
+		}
+		if !slices.Contains(rows, f.Name) {
+			rows = append(rows, f.Name)
+		}
+		if !slices.Contains(columns, f.What) {
+			columns = append(columns, f.What)
+		}
+		cells[[2]string{f.Name, f.What}] = f.Samples.String()
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(tw, "\n%s\t%s\n", group, strings.Join(columns, "\t"))
+	for _, row := range rows {
+		fmt.Fprintf(tw, "  %s", row)
+		for _, c := range columns {
+			fmt.Fprintf(tw, "\t%s", cells[[2]string{row, c}])
+		}
+		fmt.Fprintln(tw)
+	}
+	_ = tw.Flush()
+}
+
+// printTargets prints a line for each target.
+func (r *report) printTargets(w io.Writer) {
+	fmt.Fprintln(w, "\n== targets")
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	reached, total := 0, 0
+	for _, s := range r.Sections {
+		for _, t := range s.Targets {
+			total++
+			verdict := "NOT REACHED"
+			if t.Reached {
+				verdict, reached = "reached", reached+1
+			}
+			fmt.Fprintf(tw, "%s\t%s\t%s\twant %s\tgot %s\n", verdict, s.Name, t.Name, t.want(), t.got())
+		}
+	}
+	_ = tw.Flush()
+	fmt.Fprintf(w, "%d of %d targets reached\n", reached, total)
+}
+
+func (t *target) want() string {
+	sign := "≤"
+	if t.AtLeast {
+		sign = "≥"
+	}
+	return sign + " " + number(t.Limit) + t.Unit
+}
+
+func (t *target) got() string {
+	if len(t.Samples) == 0 {
+		return "nothing: not measured"
+	}
+	return t.Samples.String() + t.Unit
+}
+
+func (r *report) write(path string) error {
+	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+func readReport(path string) (*report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := &report{}
+	if err := json.NewDecoder(bufio.NewReader(f)).Decode(r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}

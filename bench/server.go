@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// serveRole is the server: it reads the body, waits as long as the request's
+// query says, and answers 201. It prints its address, and ends when its standard
+// input does, so that it never outlives the one who started it.
+func serveRole([]string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	fmt.Println("http://" + l.Addr().String())
+	return http.Serve(l, http.HandlerFunc(pay))
+}
+
+const answerBody = `{"id":"pay_0123456789abcdef","status":"succeeded","amount":4200,"currency":"eur"}`
+
+func pay(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	if delay, _ := time.ParseDuration(r.URL.RawQuery); delay > 0 {
+		time.Sleep(delay)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, answerBody)
+}
+
+// server is a server in a process of its own.
+type server struct {
+	url   string
+	stdin io.Closer
+	cmd   *exec.Cmd
+}
+
+func startServer(ctx context.Context) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, "role-serve")
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the server did not start: %w", err)
+	}
+	return &server{url: strings.TrimSpace(line), stdin: stdin, cmd: cmd}, nil
+}
+
+func (s *server) stop() {
+	_ = s.stdin.Close()
+	_ = s.cmd.Wait()
+}
+
+// payURL is where a payment goes that takes this long.
+func (s *server) payURL(delay time.Duration) string {
+	return s.url + "/payments?" + delay.String()
+}
+
+// idleMax is how many idle connections every lane's pool keeps, oncehttp's
+// default. net/http's own default of 2 would be measured instead of the lanes.
+const idleMax = 256
+
+func newPool() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = nil
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, idleMax
+	return t
+}
+
+// newPayment is the request that every lane sends.
+func newPayment(ctx context.Context, url string, n int64) (*http.Request, error) {
+	body := fmt.Sprintf(`{"amount":4200,"currency":"eur","customer":"cus_%d","order":"%d","note":"as agreed"}`, n%977, n)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return req, nil
+}
+
+// consume reads an answer to its end, as every caller does.
+func consume(resp *http.Response, err error) error {
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusCreated {
+		return fmt.Errorf("answered %s", resp.Status)
+	}
+	return nil
+}
