@@ -10,9 +10,7 @@ package bolt
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -51,6 +49,10 @@ type Journal struct {
 	db       *bbolt.DB
 	sync     func() error
 	hash     hasher
+
+	// The committer's own.
+	bodies uint64 // digest of what is in the bucket of bodies
+	stuck  bool   // bbolt panicked, and may hold its locks
 
 	// mu guards what follows. Nobody who holds a bbolt transaction takes it:
 	// transactions are begun under it.
@@ -110,21 +112,13 @@ func openJournal(path string, opts Options) (*Journal, error) {
 	if opts.LockWait == 0 {
 		opts.LockWait = time.Second
 	}
-	_, err := os.Stat(path)
-	fresh := errors.Is(err, fs.ErrNotExist)
 	j := &Journal{
-		path: path, hash: newHasher(opts.hashMask),
-		slots: newSlots(), ids: newIndex(), strays: newIndex(), collecting: newBatch(spare{}),
+		path: path, hash: newHasher(opts.hashMask), collecting: newBatch(spare{}),
 	}
+	j.reset()
 	j.idle.L = &j.mu
 	if err := j.openDB(opts); err != nil {
 		return nil, err
-	}
-	if fresh {
-		if err := syncDir(filepath.Dir(path)); err != nil {
-			_ = j.db.Close()
-			return nil, err
-		}
 	}
 	j.timer = time.AfterFunc(time.Hour, j.flushIdle)
 	j.timer.Stop()

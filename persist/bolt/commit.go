@@ -25,6 +25,8 @@ const (
 	// lazyMax and lazyBytesMax bound what may be queued without anybody waiting.
 	lazyMax      = 4096
 	lazyBytesMax = 4 << 20
+	// yieldMax bounds how often a committer yields before it commits.
+	yieldMax = 8
 )
 
 // await waits until b is settled, and commits it if nobody else does. The
@@ -60,8 +62,7 @@ func (j *Journal) flushIdle() {
 
 // lead commits what is queued, then passes the lead on, or gives it up.
 func (j *Journal) lead() {
-	runtime.Gosched()
-	j.mu.Lock()
+	j.gather()
 	b := j.collecting
 	if b.err = j.broken; b.err == nil {
 		b.digest, b.lastSeq = j.slots.digest, j.seq
@@ -78,6 +79,22 @@ func (j *Journal) lead() {
 	j.pass()
 	j.mu.Unlock()
 	close(b.wake)
+}
+
+// gather yields for as long as callers join, and returns with mu held.
+func (j *Journal) gather() {
+	joined := 0
+	for range yieldMax {
+		runtime.Gosched()
+		j.mu.Lock()
+		n := j.collecting.waiters
+		if n <= joined+1 {
+			return
+		}
+		joined = n
+		j.mu.Unlock()
+	}
+	j.mu.Lock()
 }
 
 // pass hands the lead to a waiter of the next batch. The caller holds mu.

@@ -2,24 +2,26 @@ package bolt
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"io"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
-// The layout of bbolt's meta page, which is part of its file format. Numbers are
-// in the machine's own byte order.
+// The layout of bbolt's pages, which is part of its file format. Numbers are in
+// the machine's own byte order.
 const (
-	pageHeader   = 16
+	pageHeader   = 16 // id, flags, count, overflow
 	metaMagic    = 0xED0CDAED
 	metaVersion  = 2
 	metaSize     = 64
 	pgidNone     = ^uint64(0) // of the free list, if it is not in the file
 	pageSizeMin  = 1 << 10
-	pageSizeMax  = 16 << 20
+	pageSizeMax  = 1 << 16
 	flagBranch   = 0x01
 	flagLeaf     = 0x02
 	flagFreelist = 0x10
-	flagMeta     = 0x04
 )
 
 // meta is what a meta page says.
@@ -47,11 +49,12 @@ func parseMeta(page []byte) (meta, bool) {
 	return m, m.pageSize >= pageSizeMin && m.pageSize <= pageSizeMax && m.pageSize&(m.pageSize-1) == 0
 }
 
-// The mark behind a meta page: a magic number, the number of the transaction
-// that is whole, and both mixed. bbolt leaves this part of the page alone until
-// it writes the whole page again, two commits later.
+// The mark: a magic number, the number of the transaction that is whole, and
+// both mixed. It lies in the page of the other, older meta, behind what bbolt
+// keeps there: the commit after this one will write that page anew, so that a
+// mark is in nobody's way and costs no write of its own.
 const (
-	markAt    = 512 // in a sector of its own, where sectors have 512 bytes
+	markAt    = 512
 	markSize  = 24
 	markMagic = 0x6f6e636568747470
 )
@@ -75,19 +78,78 @@ func parseMark(page []byte) uint64 {
 	return txid
 }
 
-// mark says behind its meta page that a commit is whole. It is not synced, and
-// what becomes of it does not matter to anybody but a file that was damaged.
+// mark says that a commit is whole. It is not synced: what becomes of it matters
+// to a damaged file only.
 func (j *Journal) mark(txid uint64) {
-	_, _ = j.file.WriteAt(encodeMark(txid), int64(txid%2)*int64(j.pageSize)+markAt)
+	_, _ = j.file.WriteAt(encodeMark(txid), int64(txid+1)%2*int64(j.pageSize)+markAt)
 }
 
 // reached reports whether a commit that failed may have got as far as its meta
 // page. Before that, nothing of it counts.
 func (j *Journal) reached(txid uint64) bool {
 	page := make([]byte, pageHeader+metaSize)
-	if _, err := j.file.ReadAt(page, int64(txid%2)*int64(j.pageSize)); err != nil && err != io.EOF {
+	if _, err := j.file.ReadAt(page, int64(txid%2)*int64(j.pageSize)); err != nil {
 		return true
 	}
 	m, valid := parseMeta(page)
 	return !valid || m.txid >= txid
+}
+
+// metas are the two meta pages of a file.
+type metas struct {
+	newest meta
+	older  meta
+	both   bool // older is valid too
+	whole  bool // a mark says that the newest commit is whole
+}
+
+// readMetas finds the meta pages and says which counts.
+func readMetas(f io.ReaderAt, size int64) (metas, error) {
+	first := readPage(f, 0, pageSizeMin)
+	m, valid := parseMeta(first)
+	pageSize := int64(m.pageSize)
+	if !valid {
+		if pageSize = secondMeta(f, size); pageSize == 0 {
+			return metas{}, fmt.Errorf("%w: it is no bbolt file, or both its meta pages are damaged", persist.ErrCorrupt)
+		}
+	}
+	var found [2]meta
+	var ok [2]bool
+	marked := uint64(0)
+	for i := range found {
+		page := readPage(f, int64(i)*pageSize, pageSizeMin)
+		found[i], ok[i] = parseMeta(page)
+		ok[i] = ok[i] && int64(found[i].pageSize) == pageSize && found[i].txid%2 == uint64(i)
+		marked = max(marked, parseMark(page))
+	}
+	if !ok[0] && !ok[1] {
+		return metas{}, fmt.Errorf("%w: both meta pages are damaged", persist.ErrCorrupt)
+	}
+	newest := 0
+	if !ok[0] || ok[1] && found[1].txid > found[0].txid {
+		newest = 1
+	}
+	ms := metas{newest: found[newest], older: found[1-newest], both: ok[1-newest]}
+	if marked > ms.newest.txid {
+		return metas{}, fmt.Errorf("%w: the newest meta page, of commit %d, is damaged", persist.ErrCorrupt, marked)
+	}
+	ms.whole = marked == ms.newest.txid
+	return ms, nil
+}
+
+// secondMeta looks for a valid second meta page and returns the page size, or 0.
+func secondMeta(f io.ReaderAt, size int64) int64 {
+	for at := int64(pageSizeMin); at <= pageSizeMax && at < size; at *= 2 {
+		if m, valid := parseMeta(readPage(f, at, pageSizeMin)); valid && int64(m.pageSize) == at {
+			return at
+		}
+	}
+	return 0
+}
+
+// readPage reads what there is of size bytes.
+func readPage(f io.ReaderAt, at int64, size int) []byte {
+	b := make([]byte, size)
+	n, _ := f.ReadAt(b, at)
+	return b[:n]
 }

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
 	"slices"
@@ -56,9 +57,11 @@ type chunk struct {
 // for concurrent use.
 type slots struct {
 	chunks map[uint64]*chunk
-	order  []uint64 // keys of chunks, ascending, and of chunks that are gone
+	order  []uint64 // keys of chunks, and of chunks that are gone, ascending once settled
 	digest uint64
 	count  int
+
+	settled bool
 }
 
 func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}} }
@@ -94,16 +97,23 @@ func (s *slots) set(seq uint64, v slot) {
 	c.swept = masked(c.swept, bit, v.is(slotSwept))
 }
 
-// enter adds a chunk's number to the order. Numbers ascend but for a removal
-// that was undone, which has left its place behind.
+// enter adds a chunk's number to the order. While a journal is loaded they come
+// as they lie in the file; afterwards they ascend, but for a removal that was
+// undone and has left its place behind.
 func (s *slots) enter(n uint64) {
-	if len(s.order) == 0 || s.order[len(s.order)-1] < n {
+	if !s.settled || len(s.order) == 0 || s.order[len(s.order)-1] < n {
 		s.order = append(s.order, n)
 		return
 	}
 	if i, found := slices.BinarySearch(s.order, n); !found {
 		s.order = slices.Insert(s.order, i, n)
 	}
+}
+
+// settle ends the loading.
+func (s *slots) settle() {
+	slices.Sort(s.order)
+	s.settled = true
 }
 
 // remove forgets a slot.
@@ -184,6 +194,12 @@ func (s slot) contribution(seq uint64) uint64 {
 		sum += mix(mix(seq<<1|1) ^ uint64(s.fateSum))
 	}
 	return sum
+}
+
+// pieceContribution is what a piece of a body adds to the digest of bodies.
+func pieceContribution(key []byte, sum uint32) uint64 {
+	at := binary.BigEndian.Uint64(key)
+	return mix(mix(mix(at)^uint64(binary.BigEndian.Uint32(key[8:]))) ^ uint64(sum))
 }
 
 // mix is the finalizer of SplitMix64: a bijection in which every bit of the

@@ -26,6 +26,10 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if left <= 0 {
 		left = 10_000
 	}
+	// What was finished before the call is looked at in the file.
+	if err := j.Flush(ctx); err != nil {
+		return 0, err
+	}
 	total := 0
 	// Tombstones that are kept for ever need not be looked at.
 	kinds := which{final: true, swept: l.KeepKey != 0}
@@ -54,8 +58,8 @@ type verdict struct {
 	next   slot
 }
 
-// judge looks at the next final records that are in the file. A record of which
-// something is still queued has just finished, and is left to the next sweep.
+// judge looks at the next final records that are in the file. A record that has
+// finished since is left to the next sweep.
 func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time) ([]uint64, []verdict, error) {
 	j.mu.Lock()
 	if err := j.usable(); err != nil {

@@ -10,6 +10,7 @@ import (
 	bbolt "go.etcd.io/bbolt"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
 // One commit is one bbolt transaction and one sync.
@@ -23,8 +24,8 @@ import (
 // the meta page before it is still good: bbolt never writes over pages that the
 // last commit but one has left in use. Open finds this out, see scan.go.
 //
-// After the sync and before anybody is told, a mark is written behind the meta
-// page, which says that this commit is whole. It tells damage to a file, which
+// After the sync and before anybody is told, a mark is written into the file,
+// which says that this commit is whole, see meta.go. It tells damage to a file, which
 // must be refused, from a commit that was cut off, which must be forgotten.
 const (
 	formatVersion = "1"
@@ -46,49 +47,52 @@ var (
 // state is the entry that is rewritten by every commit.
 type state struct {
 	txid    uint64
-	digest  uint64
+	digest  uint64 // of the records, see slots
+	bodies  uint64 // of what is in the bucket of bodies
 	lastSeq uint64
 }
 
-const stateSize = 32
+const stateSize = 40
 
 func (s state) encode() []byte {
 	b := make([]byte, 0, stateSize)
 	b = binary.BigEndian.AppendUint64(b, s.txid)
 	b = binary.BigEndian.AppendUint64(b, s.digest)
+	b = binary.BigEndian.AppendUint64(b, s.bodies)
 	b = binary.BigEndian.AppendUint64(b, s.lastSeq)
-	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.lastSeq))))
+	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.bodies^mix(s.lastSeq)))))
 }
 
 func decodeState(b []byte) (state, bool) {
 	if len(b) != stateSize {
 		return state{}, false
 	}
-	s := state{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])}
+	n := binary.BigEndian
+	s := state{n.Uint64(b), n.Uint64(b[8:]), n.Uint64(b[16:]), n.Uint64(b[24:])}
 	return s, bytes.Equal(s.encode(), b)
 }
 
 // write commits a batch. Its error is persist.ErrUncertain if the batch may or
 // may not be durable; with any other it is definitely not.
 func (j *Journal) write(b *batch) (err error) {
+	var tx *bbolt.Tx
 	defer func() {
 		if p := recover(); p != nil {
 			err = j.uncertain(fmt.Errorf("%w: %v", persist.ErrCorrupt, p))
+			j.stuck = !rolledBack(tx)
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	tx, err := j.db.Begin(true)
-	if err != nil {
+	if tx, err = j.db.Begin(true); err != nil {
 		return j.unwritten(err)
 	}
-	txid := uint64(tx.ID())
-	if err := j.apply(tx, b); err != nil {
+	s := state{txid: uint64(tx.ID()), digest: b.digest, bodies: j.bodies, lastSeq: b.lastSeq}
+	if err := apply(tx, b, &s); err != nil {
 		_ = tx.Rollback()
 		return j.unwritten(err)
 	}
-	written := tx.Stats()
 	if err := tx.Commit(); err != nil {
-		if j.reached(txid) {
+		if j.reached(s.txid) {
 			return j.uncertain(err)
 		}
 		return j.unwritten(err)
@@ -96,12 +100,21 @@ func (j *Journal) write(b *batch) (err error) {
 	if err := j.sync(); err != nil {
 		return j.uncertain(err)
 	}
-	j.mark(txid)
-	j.count(written)
+	j.bodies = s.bodies
+	j.mark(s.txid)
+	j.count(tx.Stats())
 	return nil
 }
 
-func (j *Journal) apply(tx *bbolt.Tx, b *batch) error {
+// rolledBack reports whether a transaction that panicked has let go of bbolt's
+// locks.
+func rolledBack(tx *bbolt.Tx) (ok bool) {
+	defer func() { ok = recover() == nil && ok }()
+	return tx != nil && tx.Rollback() == nil
+}
+
+// apply puts a batch into a transaction, and its state with it.
+func apply(tx *bbolt.Tx, b *batch, s *state) error {
 	intents, fates, bodies := tx.Bucket(bucketIntents), tx.Bucket(bucketFates), tx.Bucket(bucketBodies)
 	intents.FillPercent, fates.FillPercent, bodies.FillPercent = fillPercent, fillPercent, fillPercent
 	for i := range b.changes {
@@ -109,11 +122,10 @@ func (j *Journal) apply(tx *bbolt.Tx, b *batch) error {
 		if err := applyEntries(intents, fates, c); err != nil {
 			return err
 		}
-		if err := applyBodies(bodies, c); err != nil {
+		if err := applyBodies(bodies, c, s); err != nil {
 			return err
 		}
 	}
-	s := state{txid: uint64(tx.ID()), digest: b.digest, lastSeq: b.lastSeq}
 	return tx.Bucket(bucketAbout).Put(keyState, s.encode())
 }
 
@@ -142,41 +154,44 @@ func applyEntries(intents, fates *bbolt.Bucket, c *change) error {
 	return nil
 }
 
-func applyBodies(bodies *bbolt.Bucket, c *change) error {
+func applyBodies(bodies *bbolt.Bucket, c *change, s *state) error {
 	if c.before.is(slotOutside) {
 		from := partAnswer // a new fate has an answer of its own, or none
 		if c.loose || c.drop {
 			from = partRequest
 		}
-		if err := deletePieces(bodies, c.seq, from); err != nil {
+		if err := deletePieces(bodies, c.seq, from, s); err != nil {
 			return err
 		}
 	}
-	if err := putPieces(bodies, c.seq, partRequest, c.request); err != nil {
+	if err := putPieces(bodies, c.seq, partRequest, c.request, s); err != nil {
 		return err
 	}
-	return putPieces(bodies, c.seq, partAnswer, c.answer)
+	return putPieces(bodies, c.seq, partAnswer, c.answer, s)
 }
 
 // putPieces writes a body that is kept outside. bbolt copies the pieces into
 // its pages; nothing else does.
-func putPieces(bodies *bbolt.Bucket, seq uint64, part int, body []byte) error {
+func putPieces(bodies *bbolt.Bucket, seq uint64, part int, body []byte, s *state) error {
 	for n := 0; len(body) > 0; n++ {
-		piece := body[:min(len(body), pieceMax)]
-		if err := bodies.Put(pieceKey(seq, part, n), piece); err != nil {
+		key, piece := pieceKey(seq, part, n), body[:min(len(body), pieceMax)]
+		if err := bodies.Put(key, piece); err != nil {
 			return err
 		}
+		s.bodies += pieceContribution(key, codec.Checksum(piece))
 		body = body[len(piece):]
 	}
 	return nil
 }
 
-func deletePieces(bodies *bbolt.Bucket, seq uint64, from int) error {
+// deletePieces removes a record's pieces from a part on.
+func deletePieces(bodies *bbolt.Bucket, seq uint64, from int, s *state) error {
 	prefix := seqKey(seq)
 	var keys [][]byte
 	c := bodies.Cursor()
-	for k, _ := c.Seek(pieceKey(seq, from, 0)); bytes.HasPrefix(k, prefix[:]); k, _ = c.Next() {
+	for k, v := c.Seek(pieceKey(seq, from, 0)); bytes.HasPrefix(k, prefix[:]); k, v = c.Next() {
 		keys = append(keys, bytes.Clone(k))
+		s.bodies -= pieceContribution(k, codec.Checksum(v))
 	}
 	for _, k := range keys {
 		if err := bodies.Delete(k); err != nil {

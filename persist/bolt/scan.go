@@ -1,0 +1,286 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// scanner reads a journal's file before bbolt does.
+//
+// bbolt trusts its file: it panics on a damaged page, in a goroutine of its own
+// even, and follows a damaged branch for ever. So nothing is given to it before
+// every page that it will reach has been read and checked. On the way the
+// journal's memory is filled, and the pages come to the kernel's cache in one
+// sequential pass, where bbolt would fetch them one by one.
+type scanner struct {
+	f    io.ReaderAt
+	size int64
+	meta meta
+	seen []uint64 // bit set of the pages that belong to somebody
+	buf  []byte
+}
+
+// readMax is how much one read asks for.
+const readMax = 1 << 20
+
+// depthMax bounds a tree's depth, far above what 2^64 entries need.
+const depthMax = 48
+
+func newScanner(f io.ReaderAt, size int64, m meta) (*scanner, error) {
+	if m.pages < 2 || m.pages > uint64(size)/uint64(m.pageSize) {
+		return nil, fmt.Errorf("%w: it has %d bytes and should have %d pages of %d", persist.ErrCorrupt, size, m.pages, m.pageSize)
+	}
+	s := &scanner{f: f, size: size, meta: m, seen: make([]uint64, m.pages/64+1), buf: make([]byte, readMax)}
+	return s, nil
+}
+
+// bucket is an entry of the root page.
+type bucket struct {
+	root   uint64
+	inline []byte
+}
+
+// buckets reads the root page.
+func (s *scanner) buckets() (map[string]bucket, error) {
+	p, err := s.page(s.meta.root)
+	if err != nil {
+		return nil, err
+	}
+	if !p.leaf || p.overflow != 0 {
+		return nil, damagedPage(p.id, "is no root of a journal")
+	}
+	found := map[string]bucket{}
+	for i := range p.count {
+		key, value, flags, err := p.entry(i)
+		if err != nil {
+			return nil, err
+		}
+		if flags != 1 || len(value) < pageHeader {
+			return nil, damagedPage(p.id, "has an entry that is no bucket")
+		}
+		found[string(key)] = bucket{root: binary.NativeEndian.Uint64(value), inline: bytes.Clone(value[pageHeader:])}
+	}
+	return found, nil
+}
+
+// page reads one page whole and takes possession of it.
+func (s *scanner) page(id uint64) (page, error) {
+	if id < 2 || id >= s.meta.pages {
+		return page{}, damagedPage(id, "does not exist")
+	}
+	size := uint64(s.meta.pageSize)
+	p, err := parsePage(readPage(s.f, int64(id*size), int(size)), id, size)
+	if err == nil {
+		err = s.take(&p)
+	}
+	return p, err
+}
+
+// take marks a page as belonging to somebody, with what it overflows into. A
+// page that belongs to two would be written over by either.
+func (s *scanner) take(p *page) error {
+	if p.overflow >= s.meta.pages-p.id {
+		return damagedPage(p.id, "leaves the file")
+	}
+	for id := p.id; id <= p.id+p.overflow; id++ {
+		if s.seen[id/64]&(1<<(id%64)) != 0 {
+			return damagedPage(id, "is used twice")
+		}
+		s.seen[id/64] |= 1 << (id % 64)
+	}
+	return nil
+}
+
+// bound is a key as the trees of a journal have them: 8 bytes, or 12.
+type bound struct {
+	seq   uint64
+	piece uint32
+}
+
+func parseBound(key []byte, size int) (bound, bool) {
+	if len(key) != size {
+		return bound{}, false
+	}
+	b := bound{seq: binary.BigEndian.Uint64(key)}
+	if size == 12 {
+		b.piece = binary.BigEndian.Uint32(key[8:])
+	}
+	return b, true
+}
+
+func (b bound) compare(c bound) int {
+	return cmp.Or(cmp.Compare(b.seq, c.seq), cmp.Compare(b.piece, c.piece))
+}
+
+// ref is a page that is still to be read, and between which keys it must lie.
+type ref struct {
+	id      uint64
+	from    bound
+	to      bound // not included
+	bounded bool  // there is a to
+}
+
+// walk is a pass over one bucket.
+type walk struct {
+	s       *scanner
+	keySize int
+	// visit gets every entry, in no order. If it is nil, only the shape of the
+	// tree is checked, and of large pages no more is read than that needs.
+	visit func(key, value []byte) error
+	next  []ref
+}
+
+// bucket walks a bucket level by level. Within a level pages are read in the
+// order of the file.
+func (s *scanner) bucket(b bucket, keySize int, visit func(key, value []byte) error) error {
+	w := walk{s: s, keySize: keySize, visit: visit}
+	if b.root == 0 {
+		p, err := parsePage(b.inline, 0, uint64(max(len(b.inline), pageHeader)))
+		if err != nil || !p.leaf || p.overflow != 0 {
+			return damagedPage(s.meta.root, "has a bucket that cannot be read")
+		}
+		return w.leaf(&p, ref{})
+	}
+	level := []ref{{id: b.root}}
+	for range depthMax {
+		if len(level) == 0 {
+			return nil
+		}
+		slices.SortFunc(level, func(a, b ref) int { return cmp.Compare(a.id, b.id) })
+		if err := w.level(level); err != nil {
+			return err
+		}
+		level, w.next = w.next, level[:0]
+	}
+	return fmt.Errorf("%w: a tree is deeper than %d levels", persist.ErrCorrupt, depthMax)
+}
+
+// level reads the pages of one level, sorted, as many neighbours at once as fit
+// in the buffer.
+func (w *walk) level(refs []ref) error {
+	size := uint64(w.s.meta.pageSize)
+	span := readMax / size
+	for len(refs) > 0 {
+		first := refs[0].id
+		n := 1
+		for n < len(refs) && refs[n].id < first+span && refs[n].id <= refs[n-1].id+8 {
+			n++
+		}
+		last := refs[n-1].id
+		if first < 2 || last >= w.s.meta.pages {
+			return damagedPage(last, "does not exist")
+		}
+		b := w.s.buf[:(last-first+1)*size]
+		got, err := w.s.f.ReadAt(b, int64(first*size))
+		if got < len(b) {
+			return fmt.Errorf("%w: pages %d to %d cannot be read: %w", persist.ErrCorrupt, first, last, err)
+		}
+		for _, r := range refs[:n] {
+			if err := w.page(b[(r.id-first)*size:][:size], r); err != nil {
+				return err
+			}
+		}
+		refs = refs[n:]
+	}
+	return nil
+}
+
+// page checks one page and what is in it.
+func (w *walk) page(b []byte, r ref) error {
+	p, err := parsePage(b, r.id, uint64(w.s.meta.pageSize))
+	if err != nil {
+		return err
+	}
+	if err := w.s.take(&p); err != nil {
+		return err
+	}
+	if p.overflow > 0 && (w.visit != nil || pageHeader+p.count*elementSize > len(b)) {
+		if p.b = readPage(w.s.f, int64(r.id)*int64(w.s.meta.pageSize), int(p.size)); uint64(len(p.b)) < p.size {
+			return damagedPage(r.id, "is cut off")
+		}
+	}
+	if p.leaf {
+		return w.leaf(&p, r)
+	}
+	return w.branch(&p, r)
+}
+
+func (w *walk) branch(p *page, r ref) error {
+	from := len(w.next)
+	for i := range p.count {
+		e, err := p.element(i)
+		if err != nil {
+			return err
+		}
+		key, err := p.bytes(e.key, e.value)
+		if err != nil {
+			return err
+		}
+		b, err := w.order(p, i, key, r)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			w.next[len(w.next)-1].to, w.next[len(w.next)-1].bounded = b, true
+		}
+		w.next = append(w.next, ref{id: e.child, from: b, to: r.to, bounded: r.bounded})
+		if i > 0 && w.next[from+i-1].from.compare(b) >= 0 {
+			return damagedPage(p.id, "is out of order")
+		}
+	}
+	return nil
+}
+
+func (w *walk) leaf(p *page, r ref) error {
+	var last bound
+	for i := range p.count {
+		e, err := p.element(i)
+		if err != nil {
+			return err
+		}
+		if e.flags != 0 {
+			return damagedPage(p.id, "has a bucket within a bucket")
+		}
+		if w.visit == nil && e.end > uint64(len(p.b)) {
+			continue
+		}
+		all, err := p.bytes(e.key, e.end)
+		if err != nil {
+			return err
+		}
+		key, value := all[:e.value-e.key], all[e.value-e.key:]
+		b, err := w.order(p, i, key, r)
+		if err != nil {
+			return err
+		}
+		if i > 0 && last.compare(b) >= 0 {
+			return damagedPage(p.id, "is out of order")
+		}
+		last = b
+		if w.visit == nil {
+			continue
+		}
+		if err := w.visit(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// order checks that a key is within the bounds of its page.
+func (w *walk) order(p *page, i int, key []byte, r ref) (bound, error) {
+	b, ok := parseBound(key, w.keySize)
+	if !ok {
+		return bound{}, damagedPage(p.id, fmt.Sprintf("has a key of %d bytes", len(key)))
+	}
+	if b.compare(r.from) < 0 || r.bounded && b.compare(r.to) >= 0 {
+		return bound{}, damagedPage(p.id, fmt.Sprintf("has entry %d out of order", i))
+	}
+	return b, nil
+}

@@ -1,0 +1,143 @@
+package persisttest
+
+import (
+	"context"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func aliasCases() []testCase {
+	return []testCase{
+		{name: "alias/given", run: aliasGiven,
+			why: "a caller may use its buffers again"},
+		{name: "alias/returned", run: aliasReturned,
+			why: "one caller's edits must not reach another, nor the disk"},
+		{name: "alias/untouched", run: aliasUntouched,
+			why: "what a caller gives is the caller's, and must not be edited"},
+	}
+}
+
+// scribble writes over everything that a record points to.
+func scribble(r *persist.Record) {
+	spoil := func(b []byte) {
+		for i := range b {
+			b[i] ^= 0xff
+		}
+	}
+	spoil(r.Body[:cap(r.Body)])
+	spoil(r.Fingerprint)
+	for i := range r.Omitted {
+		r.Omitted[i] = "scribbled"
+	}
+	for name, values := range r.Header {
+		for i := range values {
+			values[i] = "scribbled"
+		}
+		delete(r.Header, name)
+	}
+	if r.Header != nil {
+		r.Header["X-Scribbled"] = []string{"1"}
+	}
+	if a := r.Answer; a != nil {
+		spoil(a.Body[:cap(a.Body)])
+		for _, values := range a.Header {
+			for i := range values {
+				values[i] = "scribbled"
+			}
+		}
+		a.Header["X-Scribbled"] = []string{"1"}
+		*a = persist.Answer{Status: 999, Header: a.Header, Body: a.Body}
+	}
+}
+
+// sizes are the sizes of bodies that journals may treat differently.
+func sizes() []int { return []int{10, 5000, 100_000} }
+
+func aliasGiven(k *check) {
+	ctx, j := context.Background(), k.journal()
+	for _, size := range sizes() {
+		given := fullest("a", string(rune('a'+size%26)))
+		given.Body = patterned(size, 1)
+		want := given.Clone()
+		got := k.begin(j, given)
+		want.Seq, want.Revision = got.Seq, 1
+		scribble(&given)
+		k.stands(j, want, "the record given to Begin was written over")
+
+		given = changed(want.Clone())
+		given.Answer.Body = patterned(size, 2)
+		want = given.Clone()
+		k.update(j, given)
+		want.Revision++
+		scribble(&given)
+		k.stands(j, want, "the record given to Update was written over")
+
+		given = finished(want.Clone())
+		given.Answer.Body = patterned(size, 3)
+		want = given.Clone()
+		if err := j.Finish(ctx, given); err != nil {
+			k.fatalf("Finish: %v", err)
+		}
+		want.Revision++
+		scribble(&given)
+		k.stands(j, want, "the record given to Finish was written over")
+	}
+}
+
+func aliasReturned(k *check) {
+	ctx, j := context.Background(), k.journal()
+	for _, size := range sizes() {
+		r := fullest("a", string(rune('a'+size%26)))
+		r.Body = patterned(size, 1)
+		want := k.begin(j, r.Clone())
+		want = want.Clone()
+		for range 2 {
+			got, err := j.Get(ctx, r.ID)
+			if err != nil {
+				k.fatalf("Get: %v", err)
+			}
+			scribble(&got)
+			k.stands(j, want, "what Get returned was written over")
+			got, _, err = j.Begin(ctx, r)
+			if err != nil {
+				k.fatalf("Begin: %v", err)
+			}
+			scribble(&got)
+			k.stands(j, want, "what Begin returned was written over")
+			for got := range j.List(ctx, persist.Query{Account: "a", Key: r.Key}) {
+				scribble(&got)
+			}
+			k.stands(j, want, "what List returned was written over")
+		}
+		updated := changed(want.Clone())
+		got := k.update(j, updated)
+		want = got.Clone()
+		scribble(&got)
+		k.stands(j, want, "what Update returned was written over")
+	}
+}
+
+func aliasUntouched(k *check) {
+	ctx, j := context.Background(), k.journal()
+	given := fullest("a", "k")
+	before := given.Clone()
+	unchanged := func(method string) {
+		if d := diff(given, before); d != "" {
+			k.errorf("%s changed the record that it was given: %s", method, d)
+		}
+	}
+	begun := k.begin(j, given)
+	unchanged("Begin")
+	given = changed(begun)
+	before = given.Clone()
+	updated := k.update(j, given)
+	unchanged("Update")
+	given = finished(updated)
+	before = given.Clone()
+	if err := j.Finish(ctx, given); err != nil {
+		k.fatalf("Finish: %v", err)
+	}
+	unchanged("Finish")
+	k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 1)
+	unchanged("Sweep")
+}

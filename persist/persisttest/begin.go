@@ -1,0 +1,237 @@
+package persisttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func beginCases() []testCase {
+	return []testCase{
+		{name: "begin/creates", run: beginCreates,
+			why: "what is begun is what a crash leaves to resume from: a field that is lost changes the request"},
+		{name: "begin/standing", run: beginStanding,
+			why: "a key that stands must be seen by the next caller as it stands, or the operation is done twice"},
+		{name: "begin/one-creates", run: beginOneCreates,
+			why: "if two callers create one key, both send"},
+		{name: "begin/invalid", run: beginInvalid,
+			why: "a record that breaks a rule cannot be resumed"},
+		{name: "begin/cancelled", run: beginCancelled,
+			why: "a caller who was told that nothing was begun must find nothing pending"},
+		{name: "begin/accounts", run: beginAccounts,
+			why: "two accounts that share a record pay for each other"},
+		{name: "begin/any-bytes", run: beginAnyBytes,
+			why: "keys and bodies are the caller's, and every byte of them counts"},
+		{name: "begin/large", run: beginLarge,
+			why: "a large request must come back as it was, and not as far as it fitted"},
+		{name: "get/not-found", run: getNotFound,
+			why: "ErrNotFound is how a caller learns that a key is free"},
+	}
+}
+
+func beginCreates(k *check) {
+	j := k.journal()
+	last := uint64(0)
+	for i, r := range []persist.Record{record("", "plain"), fullest("acct", "full"), record("acct", "other")} {
+		got := k.begin(j, r)
+		if got.Seq <= last {
+			k.errorf("record %d has Seq %d after %d: it must grow", i, got.Seq, last)
+		}
+		last = got.Seq
+		want := r
+		want.Seq, want.Revision = got.Seq, 1
+		if d := diff(got, want); d != "" {
+			k.errorf("Begin of %q returned another record: %s", r.ID, d)
+		}
+		k.stands(j, want, "Begin")
+	}
+}
+
+func beginStanding(k *check) {
+	ctx, j := context.Background(), k.journal()
+	pending := k.begin(j, record("a", "pending"))
+	held := k.begin(j, fullest("a", "held"))
+	updated := k.update(j, changed(k.begin(j, record("a", "updated"))))
+	final := k.finish(j, k.begin(j, record("a", "final")))
+	for _, want := range []persist.Record{pending, held, updated, final} {
+		for range 2 {
+			again := record("a", want.Key)
+			again.Body, again.Fingerprint = []byte("another request"), bytes.Repeat([]byte{1}, 32)
+			got, created, err := j.Begin(ctx, again)
+			if err != nil || created {
+				k.errorf("Begin of standing %q: created %t, error %v", want.Key, created, err)
+				continue
+			}
+			if d := diff(got, want); d != "" {
+				k.errorf("Begin of standing %q: %s", want.Key, d)
+			}
+		}
+		k.stands(j, want, "another Begin")
+	}
+}
+
+func beginOneCreates(k *check) {
+	const callers, rounds = 16, 40
+	ctx, j := context.Background(), k.journal()
+	for round := range rounds {
+		type result struct {
+			rec     persist.Record
+			created bool
+			err     error
+		}
+		results := make([]result, callers)
+		var wg sync.WaitGroup
+		for i := range results {
+			wg.Go(func() {
+				r := record("a", fmt.Sprintf("key %d", round))
+				r.Body = []byte(fmt.Sprintf("from caller %d", i))
+				rec, created, err := j.Begin(ctx, r)
+				results[i] = result{rec, created, err}
+			})
+		}
+		wg.Wait()
+		winners := 0
+		for _, r := range results {
+			if r.err != nil {
+				k.fatalf("Begin: %v", r.err)
+			}
+			if r.created {
+				winners++
+			}
+			if d := diff(r.rec, results[0].rec); d != "" {
+				k.errorf("two callers saw different records: %s", d)
+			}
+		}
+		if winners != 1 {
+			k.fatalf("%d of %d callers created one key", winners, callers)
+		}
+	}
+}
+
+func beginInvalid(k *check) {
+	ctx, j := context.Background(), k.journal()
+	for name, breakIt := range map[string]func(*persist.Record){
+		"no key":               func(r *persist.Record) { r.Key = "" },
+		"short fingerprint":    func(r *persist.Record) { r.Fingerprint = r.Fingerprint[:31] },
+		"no wire key":          func(r *persist.Record) { r.WireKey = "" },
+		"no method":            func(r *persist.Record) { r.Method = "" },
+		"held for no reason":   func(r *persist.Record) { r.State = persist.Held },
+		"sent, but never":      func(r *persist.Record) { r.MaybeSent = true },
+		"state out of range":   func(r *persist.Record) { r.State = 200 },
+		"begun final":          func(r *persist.Record) { *r = finished(*r) },
+		"effect while pending": func(r *persist.Record) { r.Effect = persist.EffectHappened },
+	} {
+		r := record("a", "key of "+name)
+		breakIt(&r)
+		_, created, err := j.Begin(ctx, r)
+		if created {
+			k.errorf("Begin with %s created a record", name)
+		}
+		k.want(err, persist.ErrInvalid, "Begin with %s", name)
+		if r.Key != "" {
+			k.gone(j, r.ID, "a Begin with "+name)
+		}
+	}
+	k.lists(j, persist.Query{AllAccounts: true}, nil, "what invalid Begins left")
+}
+
+func beginCancelled(k *check) {
+	j := k.journal()
+	cause := errors.New("the caller has gone")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	r := record("a", "k")
+	_, created, err := j.Begin(ctx, r)
+	if created || !errors.Is(err, context.Canceled) {
+		k.errorf("Begin with a context that has ended: created %t, error %v; want context.Canceled", created, err)
+	}
+	k.gone(j, r.ID, "a Begin that was cancelled before it began")
+	k.begin(j, r)
+}
+
+func beginAccounts(k *check) {
+	j := k.journal()
+	var all []persist.Record
+	for _, id := range []persist.ID{
+		{Account: "", Key: "k"}, {Account: "a", Key: "k"}, {Account: "a|S=1", Key: "k"}, {Account: "a|S=2", Key: "k"},
+		{Account: "ab", Key: "k"}, {Account: "a", Key: "bk"}, {Account: "A", Key: "k"}, {Account: "a", Key: "K"},
+		{Account: "a", Key: "k "}, {Account: "a", Key: "\x00k"}, {Account: "a\x00", Key: "k"}, {Account: "k", Key: "a"},
+	} {
+		all = append(all, k.begin(j, record(id.Account, id.Key)))
+	}
+	for i, r := range all {
+		if i%2 == 0 {
+			all[i] = k.finish(j, r)
+		}
+	}
+	for _, r := range all {
+		k.stands(j, r, "the same key was begun in other accounts")
+	}
+}
+
+func beginAnyBytes(k *check) {
+	j := k.journal()
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+	}
+	var all []persist.Record
+	for i, key := range []string{string(every), "\xff\xfe", "ключ", strings.Repeat("long", 2500), "a\nb", "%00"} {
+		r := record(fmt.Sprintf("account %d \xff", i), key)
+		r.Body = every[:i*50]
+		r.Header.Set("X-Bytes", string(every))
+		r.Target = "/" + string(every)
+		all = append(all, k.begin(j, r))
+	}
+	for _, r := range all {
+		k.stands(j, r, "Begin")
+	}
+}
+
+func beginLarge(k *check) {
+	j := k.journal()
+	var all []persist.Record
+	for i, size := range []int{4095, 4096, 16 << 10, 16<<10 + 1, 64 << 10, 64<<10 + 1, 3<<20 + 7} {
+		r := record("a", fmt.Sprintf("%d bytes", size))
+		r.Body = patterned(size, byte(i))
+		all = append(all, k.begin(j, r))
+	}
+	for i, r := range all {
+		k.stands(j, r, "Begin")
+		if i%2 == 0 {
+			continue
+		}
+		f := finished(r)
+		f.Answer.Body = patterned(len(r.Body)/2+1, byte(i))
+		if err := j.Finish(context.Background(), f); err != nil {
+			k.fatalf("Finish with an answer of %d bytes: %v", len(f.Answer.Body), err)
+		}
+		f.Revision++
+		all[i] = f
+		k.stands(j, f, "Finish")
+	}
+	k.lists(j, persist.Query{Account: "a"}, all, "large records")
+}
+
+// patterned are bytes of which no two stretches are alike for long.
+func patterned(n int, salt byte) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i) ^ byte(i>>8)*31 ^ byte(i>>16)*17 ^ salt
+	}
+	return b
+}
+
+func getNotFound(k *check) {
+	ctx, j := context.Background(), k.journal()
+	k.begin(j, record("a", "k"))
+	for _, id := range []persist.ID{{Account: "a", Key: "l"}, {Account: "b", Key: "k"}, {Account: "a", Key: ""}, {}} {
+		_, err := j.Get(ctx, id)
+		k.want(err, persist.ErrNotFound, "Get of %q", id)
+	}
+}

@@ -1,0 +1,231 @@
+package persisttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func changeCases() []testCase {
+	return []testCase{
+		{name: "update/replaces", run: updateReplaces,
+			why: "what is learnt of an attempt must be there after it"},
+		{name: "update/stale", run: updateStale,
+			why: "a decision that rests on what has changed since is a wrong decision"},
+		{name: "update/one-wins", run: updateOneWins,
+			why: "two who both believe that they hold a record both send"},
+		{name: "update/frozen", run: updateFrozen,
+			why: "the same key with other bytes is another operation"},
+		{name: "update/unfinished-only", run: updateUnfinishedOnly,
+			why: "an outcome that is known must not become unknown"},
+		{name: "finish/visible", run: finishVisible,
+			why: "a caller who comes after the finish must not send again"},
+		{name: "finish/final", run: finishFinal,
+			why: "what was confirmed to one caller must be what the next one hears"},
+		{name: "finish/stale", run: finishStale,
+			why: "somebody who settled the operation meanwhile must not be overruled"},
+		{name: "finish/not-pending", run: finishNotPending,
+			why: "a Finish that leaves the operation open would be sent again"},
+		{name: "change/not-found", run: changeNotFound,
+			why: "a record that was forgotten must not come back by half"},
+	}
+}
+
+func updateReplaces(k *check) {
+	j := k.journal()
+	for _, begun := range []persist.Record{k.begin(j, record("a", "one")), k.begin(j, record("a", "two"))} {
+		want := changed(begun)
+		got := k.update(j, want)
+		want.Revision = begun.Revision + 1
+		if d := diff(got, want); d != "" {
+			k.errorf("Update returned another record: %s", d)
+		}
+		k.stands(j, want, "Update")
+		// And back: what was set must be able to go.
+		back := begun
+		back.Revision = want.Revision
+		back = k.update(j, back)
+		k.stands(j, back, "Update back")
+		if back.Revision != begun.Revision+2 {
+			k.errorf("after two Updates the revision is %d, want %d", back.Revision, begun.Revision+2)
+		}
+	}
+}
+
+func updateStale(k *check) {
+	ctx, j := context.Background(), k.journal()
+	first := k.begin(j, record("a", "k"))
+	second := k.update(j, changed(first))
+	future := second
+	future.Revision += 7
+	for _, r := range []persist.Record{first, future} {
+		r.Attempts = 99
+		_, err := j.Update(ctx, r)
+		k.want(err, persist.ErrStale, "Update at revision %d of a record at %d", r.Revision, second.Revision)
+		k.stands(j, second, "a stale Update")
+	}
+}
+
+func updateOneWins(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := k.begin(j, record("a", "k"))
+	for range 30 {
+		var wins atomic.Int32
+		var won persist.Record
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				mine := r
+				mine.Attempts = 100 + i
+				got, err := j.Update(ctx, mine)
+				switch {
+				case err == nil && wins.Add(1) == 1:
+					won = got
+				case err != nil && !errors.Is(err, persist.ErrStale):
+					k.errorf("Update: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := wins.Load(); n != 1 {
+			k.fatalf("%d of 8 Updates at one revision succeeded", n)
+		}
+		r = won
+		k.stands(j, r, "one of 8 Updates succeeded")
+	}
+}
+
+func updateFrozen(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := k.begin(j, record("a", "k"))
+	for name, change := range map[string]func(*persist.Record){
+		"fingerprint": func(r *persist.Record) { r.Fingerprint = bytes.Repeat([]byte{9}, 32) },
+		"created":     func(r *persist.Record) { r.Created = r.Created.Add(time.Second) },
+	} {
+		other := r
+		change(&other)
+		_, err := j.Update(ctx, other)
+		k.want(err, persist.ErrInvalid, "Update that changes the %s", name)
+		k.want(j.Finish(ctx, finished(other)), persist.ErrInvalid, "Finish that changes the %s", name)
+		k.stands(j, r, "an Update that would change its "+name)
+	}
+	other := r
+	other.Seq++
+	_, err := j.Update(ctx, other)
+	k.want(err, persist.ErrStale, "Update with another Seq")
+	k.want(j.Finish(ctx, finished(other)), persist.ErrStale, "Finish with another Seq")
+	other = r
+	other.Body, other.Target, other.Header, other.WireKey = []byte("other"), "/other", nil, "other"
+	other.Attempts = 5
+	if _, err := j.Update(ctx, other); err != nil {
+		k.fatalf("Update: %v", err)
+	}
+	r.Attempts, r.Revision = 5, r.Revision+1
+	k.stands(j, r, "an Update with another request, which is frozen")
+}
+
+func updateUnfinishedOnly(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := k.begin(j, record("a", "k"))
+	_, err := j.Update(ctx, finished(r))
+	k.want(err, persist.ErrInvalid, "Update to a final state")
+	k.stands(j, r, "an Update to a final state")
+	want := k.finish(j, r)
+	again := r
+	again.Revision = want.Revision
+	_, err = j.Update(ctx, again)
+	k.want(err, persist.ErrStale, "Update of a finished record")
+	k.stands(j, want, "an Update after it was finished")
+}
+
+func finishVisible(k *check) {
+	ctx, j := context.Background(), k.journal()
+	for i, state := range []persist.State{persist.Confirmed, persist.Refused, persist.Settled, persist.Abandoned} {
+		r := finished(k.begin(j, record("a", state.String())))
+		r.State = state
+		if state == persist.Settled {
+			r.Effect = persist.EffectHappened
+		}
+		if state == persist.Abandoned {
+			r.Answer = nil
+		}
+		if err := j.Finish(ctx, r); err != nil {
+			k.fatalf("Finish as %v: %v", state, err)
+		}
+		r.Revision++
+		k.stands(j, r, "Finish")
+		standing, created, err := j.Begin(ctx, record("a", r.Key))
+		if err != nil || created || diff(standing, r) != "" {
+			k.errorf("Begin after Finish: created %t, error %v, %s", created, err, diff(standing, r))
+		}
+		if open := k.list(j, persist.Query{Account: "a", States: []persist.State{persist.Pending, persist.Held}}); len(open) != 0 {
+			k.errorf("after Finish the record is still listed as %v", open[0].State)
+		}
+		if n := len(k.list(j, persist.Query{Account: "a"})); n != i+1 {
+			k.errorf("after %d Finishes, %d records are listed", i+1, n)
+		}
+	}
+}
+
+func finishFinal(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := k.begin(j, record("a", "k"))
+	want := k.finish(j, r)
+	for _, revision := range []uint64{r.Revision, want.Revision} {
+		again := finished(want)
+		again.Revision, again.State, again.Answer = revision, persist.Abandoned, nil
+		k.want(j.Finish(ctx, again), persist.ErrStale, "Finish of a finished record at revision %d", revision)
+		k.want(j.Forget(ctx, again), persist.ErrStale, "Forget of a finished record at revision %d", revision)
+		k.stands(j, want, "a second Finish")
+	}
+}
+
+func finishStale(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := k.begin(j, record("a", "k"))
+	newer := k.update(j, changed(r))
+	k.want(j.Finish(ctx, finished(r)), persist.ErrStale, "Finish at an old revision")
+	k.stands(j, newer, "a stale Finish")
+	var wins atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			err := j.Finish(ctx, finished(newer))
+			if err == nil {
+				wins.Add(1)
+			} else if !errors.Is(err, persist.ErrStale) {
+				k.errorf("Finish: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := wins.Load(); n != 1 {
+		k.errorf("%d of 8 Finishes of one record succeeded", n)
+	}
+}
+
+func finishNotPending(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := k.begin(j, record("a", "k"))
+	k.want(j.Finish(ctx, r), persist.ErrInvalid, "Finish to pending")
+	k.want(j.Finish(ctx, changed(r)), persist.ErrInvalid, "Finish to held")
+	k.stands(j, r, "a Finish to no final state")
+}
+
+func changeNotFound(k *check) {
+	ctx, j := context.Background(), k.journal()
+	standing := k.begin(j, record("a", "standing"))
+	never := record("a", "never begun")
+	never.Seq, never.Revision = standing.Seq, 1
+	_, err := j.Update(ctx, never)
+	k.want(err, persist.ErrNotFound, "Update of what was never begun")
+	k.want(j.Finish(ctx, finished(never)), persist.ErrNotFound, "Finish of what was never begun")
+	k.want(j.Forget(ctx, never), persist.ErrNotFound, "Forget of what was never begun")
+	k.gone(j, never.ID, "changes of what was never begun")
+	k.stands(j, standing, "changes of what was never begun")
+}

@@ -1,0 +1,218 @@
+package persisttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// check is one run of one case.
+type check struct {
+	open func() (persist.Journal, error)
+
+	mu      sync.Mutex
+	errs    []error
+	current persist.Journal
+}
+
+// stop is what fatalf panics with, to end a case.
+type stop struct{}
+
+func (k *check) errorf(format string, args ...any) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.errs) < 10 {
+		k.errs = append(k.errs, fmt.Errorf(format, args...))
+	}
+}
+
+// fatalf ends the case. Only the case's own goroutine may call it.
+func (k *check) fatalf(format string, args ...any) {
+	k.errorf(format, args...)
+	panic(stop{})
+}
+
+// verdict closes what is open and sums up. p is what the case panicked with.
+func (k *check) verdict(p any) (err error) {
+	if _, stopped := p.(stop); p != nil && !stopped {
+		k.errorf("panic: %v", p)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if k.current != nil {
+		_ = k.current.Close()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return errors.Join(k.errs...)
+}
+
+// journal opens the store.
+func (k *check) journal() persist.Journal {
+	j, err := k.open()
+	if err != nil {
+		k.fatalf("Open: %v", err)
+	}
+	k.current = j
+	return j
+}
+
+// reopen closes the store and opens it again.
+func (k *check) reopen(j persist.Journal) persist.Journal {
+	if err := j.Close(); err != nil {
+		k.fatalf("Close: %v", err)
+	}
+	return k.journal()
+}
+
+// want reports err unless it is target; nil stands for no error.
+func (k *check) want(err, target error, format string, args ...any) {
+	if !errors.Is(err, target) {
+		k.errorf("%s: got error %v, want %v", fmt.Sprintf(format, args...), err, target)
+	}
+}
+
+// begin begins a record that must be new.
+func (k *check) begin(j persist.Journal, r persist.Record) persist.Record {
+	got, created, err := j.Begin(context.Background(), r)
+	if err != nil || !created {
+		k.fatalf("Begin of %q: created %t, error %v; want a new record", r.ID, created, err)
+	}
+	return got
+}
+
+func (k *check) update(j persist.Journal, r persist.Record) persist.Record {
+	got, err := j.Update(context.Background(), r)
+	if err != nil {
+		k.fatalf("Update of %q at revision %d: %v", r.ID, r.Revision, err)
+	}
+	return got
+}
+
+// finish finishes a record, and returns it as it must stand then.
+func (k *check) finish(j persist.Journal, r persist.Record) persist.Record {
+	r = finished(r)
+	if err := j.Finish(context.Background(), r); err != nil {
+		k.fatalf("Finish of %q at revision %d: %v", r.ID, r.Revision, err)
+	}
+	r.Revision++
+	return r
+}
+
+// stands checks that Get gives the record as it must be.
+func (k *check) stands(j persist.Journal, want persist.Record, after string) {
+	got, err := j.Get(context.Background(), want.ID)
+	if err != nil {
+		k.errorf("Get of %q after %s: %v", want.ID, after, err)
+		return
+	}
+	if d := diff(got, want); d != "" {
+		k.errorf("Get of %q after %s: %s", want.ID, after, d)
+	}
+}
+
+// gone checks that there is no such record.
+func (k *check) gone(j persist.Journal, id persist.ID, after string) {
+	got, err := j.Get(context.Background(), id)
+	if !errors.Is(err, persist.ErrNotFound) {
+		k.errorf("Get of %q after %s: state %v, error %v; want ErrNotFound", id, after, got.State, err)
+	}
+}
+
+// list lists what q selects.
+func (k *check) list(j persist.Journal, q persist.Query) []persist.Record {
+	var all []persist.Record
+	for r, err := range j.List(context.Background(), q) {
+		if err != nil {
+			k.fatalf("List: %v", err)
+		}
+		all = append(all, r)
+		if len(all) > 100_000 {
+			k.fatalf("List does not end")
+		}
+	}
+	return all
+}
+
+// lists checks that List gives exactly these records, in this order.
+func (k *check) lists(j persist.Journal, q persist.Query, want []persist.Record, what string) {
+	got := k.list(j, q)
+	if !slices.Equal(keys(got), keys(want)) {
+		k.errorf("List of %s: got keys %q, want %q", what, keys(got), keys(want))
+		return
+	}
+	for i := range got {
+		if d := diff(got[i], want[i]); d != "" {
+			k.errorf("List of %s: %q: %s", what, got[i].ID, d)
+		}
+	}
+}
+
+func keys(list []persist.Record) []string {
+	var s []string
+	for _, r := range list {
+		s = append(s, r.Account+" "+r.Key)
+	}
+	return s
+}
+
+// diff names the fields in which two records differ. Times are compared as
+// instants; an empty slice or map is as good as none.
+func diff(got, want persist.Record) string {
+	var b bytes.Buffer
+	diffStruct(&b, "", reflect.ValueOf(got), reflect.ValueOf(want))
+	return b.String()
+}
+
+func diffStruct(b *bytes.Buffer, prefix string, got, want reflect.Value) {
+	for i := range got.NumField() {
+		name, g, w := prefix+got.Type().Field(i).Name, got.Field(i), want.Field(i)
+		switch x := g.Interface().(type) {
+		case *persist.Answer:
+			y := w.Interface().(*persist.Answer)
+			if x != nil && y != nil {
+				diffStruct(b, name+".", reflect.ValueOf(*x), reflect.ValueOf(*y))
+			} else if x != y {
+				fmt.Fprintf(b, "%s: got one %t, want one %t; ", name, x != nil, y != nil)
+			}
+		default:
+			if !same(x, w.Interface()) {
+				fmt.Fprintf(b, "%s: got %s, want %s; ", name, short(x), short(w.Interface()))
+			}
+		}
+	}
+}
+
+func same(got, want any) bool {
+	switch x := got.(type) {
+	case time.Time:
+		return x.Equal(want.(time.Time))
+	case []byte:
+		return bytes.Equal(x, want.([]byte))
+	case []string:
+		return slices.Equal(x, want.([]string))
+	case http.Header:
+		return maps.EqualFunc(x, want.(http.Header), slices.Equal)
+	}
+	return got == want
+}
+
+func short(v any) string {
+	s := fmt.Sprintf("%+v", v)
+	if len(s) > 80 {
+		s = fmt.Sprintf("%.80s… (%d bytes)", s, len(s))
+	}
+	return s
+}

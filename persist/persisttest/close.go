@@ -1,0 +1,169 @@
+package persisttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func closeCases() []testCase {
+	return []testCase{
+		{name: "close/closed", run: closeClosed,
+			why: "a journal that is closed must say so, and not hang or invent"},
+		{name: "close/under-way", run: closeUnderWay, durable: true,
+			why: "what was acknowledged while the program ended must be there"},
+		{name: "close/flush", run: closeFlush,
+			why: "who waits for durability must not wait for ever"},
+		{name: "close/attach", run: closeAttach,
+			why: "two clients on one journal must share what is in flight"},
+	}
+}
+
+func closeClosed(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := k.begin(j, record("a", "k"))
+	for i := range 2 {
+		if err := j.Close(); err != nil {
+			k.errorf("Close number %d: %v", i+1, err)
+		}
+	}
+	_, created, err := j.Begin(ctx, record("a", "l"))
+	k.want(err, persist.ErrClosed, "Begin after Close (created %t)", created)
+	_, _, err = j.Begin(ctx, record("a", "k"))
+	k.want(err, persist.ErrClosed, "Begin of a standing record after Close")
+	_, err = j.Update(ctx, r)
+	k.want(err, persist.ErrClosed, "Update after Close")
+	k.want(j.Finish(ctx, finished(r)), persist.ErrClosed, "Finish after Close")
+	k.want(j.Forget(ctx, r), persist.ErrClosed, "Forget after Close")
+	_, err = j.Get(ctx, r.ID)
+	k.want(err, persist.ErrClosed, "Get after Close")
+	_, err = j.Sweep(ctx, persist.Limits{})
+	k.want(err, persist.ErrClosed, "Sweep after Close")
+	n := 0
+	for _, err := range j.List(ctx, persist.Query{AllAccounts: true}) {
+		k.want(err, persist.ErrClosed, "List after Close")
+		n++
+	}
+	if n != 1 {
+		k.errorf("List after Close gave %d elements, want one error", n)
+	}
+	if f, ok := j.(persist.Flusher); ok {
+		k.want(f.Flush(ctx), persist.ErrClosed, "Flush after Close")
+	}
+	if c, ok := j.(persist.Claimer); ok {
+		_, err := c.Claim(ctx, persist.Query{}, "w", epoch(), epoch(), 1)
+		k.want(err, persist.ErrClosed, "Claim after Close")
+	}
+}
+
+func closeUnderWay(k *check) {
+	ctx, j := context.Background(), k.journal()
+	var mu sync.Mutex
+	acknowledged := map[persist.ID]persist.Record{}
+	var wg sync.WaitGroup
+	began := make(chan struct{}, 1000)
+	for w := range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				r, created, err := j.Begin(ctx, record("a", fmt.Sprintf("%d of %d", i, w)))
+				if errors.Is(err, persist.ErrClosed) {
+					return
+				}
+				if err != nil || !created {
+					k.errorf("Begin while the journal closes: created %t, error %v", created, err)
+					return
+				}
+				if i%3 == 0 && j.Finish(ctx, finished(r)) == nil {
+					r = finished(r)
+					r.Revision++
+				}
+				mu.Lock()
+				acknowledged[r.ID] = r
+				mu.Unlock()
+				select {
+				case began <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range 100 {
+		<-began
+	}
+	if err := j.Close(); err != nil {
+		k.errorf("Close: %v", err)
+	}
+	wg.Wait()
+	j = k.journal()
+	for _, r := range acknowledged {
+		k.stands(j, r, "it was acknowledged while the journal closed")
+	}
+	// What was not acknowledged may be there, but nothing may be there by half.
+	k.list(j, persist.Query{AllAccounts: true})
+}
+
+func closeFlush(k *check) {
+	ctx, j := context.Background(), k.journal()
+	f, ok := j.(persist.Flusher)
+	if !ok {
+		return
+	}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 10 {
+				r, _, err := j.Begin(ctx, record("a", fmt.Sprintf("%d of %d", i, w)))
+				if err == nil {
+					err = j.Finish(ctx, finished(r))
+				}
+				if err == nil {
+					err = f.Flush(ctx)
+				}
+				if err != nil {
+					k.errorf("Begin, Finish, Flush: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	start := time.Now()
+	if err := f.Flush(ctx); err != nil {
+		k.errorf("Flush of nothing: %v", err)
+	}
+	if d := time.Since(start); d > 10*time.Second {
+		k.errorf("Flush of nothing took %v", d)
+	}
+}
+
+func closeAttach(k *check) {
+	j := k.journal()
+	a, ok := j.(persist.Attacher)
+	if !ok {
+		return
+	}
+	var mu sync.Mutex
+	created := 0
+	values := make([]any, 8)
+	var wg sync.WaitGroup
+	for i := range values {
+		wg.Go(func() {
+			values[i] = a.Attach(func() any {
+				mu.Lock()
+				defer mu.Unlock()
+				created++
+				return &created
+			})
+		})
+	}
+	wg.Wait()
+	for _, v := range values {
+		if v != any(&created) || created != 1 {
+			k.errorf("Attach gave %v, and created %d values; want one for all", v, created)
+			return
+		}
+	}
+}

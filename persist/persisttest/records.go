@@ -1,0 +1,72 @@
+package persisttest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// epoch is when the suite's records are begun. It has nanoseconds, which a
+// journal must not lose, and lies in the past, so that nothing depends on today.
+func epoch() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC) }
+
+// record is a plain pending record.
+func record(account, key string) persist.Record {
+	body := []byte(fmt.Sprintf(`{"for":%q}`, key))
+	sum := sha256.Sum256([]byte(account + "\x00" + key))
+	return persist.Record{
+		ID: persist.ID{Account: account, Key: key}, Origin: "https://api.example:443", Method: "POST", Target: "/v1/things",
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: body,
+		Carrier: "header", CarrierName: "Idempotency-Key", WireKey: key, Profile: "draft-07", ProfileVersion: "7",
+		Window: 24 * time.Hour, Fingerprint: sum[:], Recipe: "1 content-type", Created: epoch(),
+	}
+}
+
+// numbered are n plain records in one account.
+func numbered(account string, n int) []persist.Record {
+	all := make([]persist.Record, n)
+	for i := range all {
+		all[i] = record(account, fmt.Sprintf("idemp:order:%d", i))
+	}
+	return all
+}
+
+// fullest is a held record in which every field that an unfinished one may have
+// is set.
+func fullest(account, key string) persist.Record {
+	r := record(account, key)
+	r.Generated, r.PlainHTTP = true, true
+	r.Target = "/v1/things?a=1&b=%20"
+	r.Header = http.Header{"Content-Type": {"text/plain"}, "X-Many": {"a", "", "b"}, "X-Bytes": {"\xff\x00"}}
+	r.Body = []byte("\x00\xff binary \n")
+	r.Omitted = []string{"Authorization", "userinfo"}
+	r.WireKey = `"` + key + `"`
+	return changed(r)
+}
+
+// changed sets every field that an Update may change.
+func changed(r persist.Record) persist.Record {
+	r.State, r.Why = persist.Held, persist.WhyStoredError
+	r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)
+	r.NextAttempt, r.SendBefore = epoch().Add(time.Minute), epoch().Add(time.Hour)
+	r.Attempts, r.Sends = 3, 4
+	r.LeaseOwner, r.LeaseUntil = "worker 7", epoch().Add(2*time.Minute)
+	r.Answer = &persist.Answer{Status: 500, Header: http.Header{"Idempotent-Replayed": {"true"}}, Body: []byte("oops"),
+		Replayed: true, At: epoch().Add(3 * time.Second)}
+	return r
+}
+
+// finished confirms a record.
+func finished(r persist.Record) persist.Record {
+	r.State, r.Why = persist.Confirmed, ""
+	r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)
+	r.Attempts++
+	r.Sends++
+	r.Finished = epoch().Add(5 * time.Second)
+	r.Answer = &persist.Answer{Status: 201, Header: http.Header{"Content-Type": {"application/json"}, "Location": {"/v1/things/1"}},
+		Body: []byte(`{"id":"1"}`), At: epoch().Add(4 * time.Second)}
+	return r
+}

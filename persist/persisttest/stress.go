@@ -1,0 +1,175 @@
+package persisttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func stressCases() []testCase {
+	return []testCase{
+		{name: "stress/model", run: stressModel,
+			why: "what holds for one call must hold for any number of them side by side"},
+	}
+}
+
+// stressModel lets workers do at random what a client does, each with keys of
+// its own, and holds every result against a model that is a map. Listings and
+// sweeps run beside them.
+func stressModel(k *check) {
+	const workers, steps = 8, 150
+	seed := uint64(time.Now().UnixNano())
+	j := k.journal()
+	models := make([]map[string]persist.Record, workers)
+	var wg, readers sync.WaitGroup
+	over := make(chan struct{})
+	readers.Go(func() { stressReader(k, j, over) })
+	for w := range workers {
+		models[w] = map[string]persist.Record{}
+		wg.Go(func() {
+			m := modelWorker{k: k, j: j, r: rand.New(rand.NewPCG(seed, uint64(w))), account: fmt.Sprintf("account %d", w), m: models[w]}
+			for i := 0; i < steps && !m.failed; i++ {
+				m.step()
+			}
+		})
+	}
+	wg.Wait()
+	close(over)
+	readers.Wait()
+	if len(k.errs) > 0 {
+		k.fatalf("with seed %d", seed)
+	}
+	n := 0
+	for r, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
+		if err != nil {
+			k.fatalf("List: %v", err)
+		}
+		n++
+		var w int
+		_, _ = fmt.Sscanf(r.Account, "account %d", &w)
+		if d := diff(r, models[w][r.Key]); d != "" {
+			k.errorf("in the end %q: %s (seed %d)", r.ID, d, seed)
+		}
+	}
+	for _, m := range models {
+		n -= len(m)
+	}
+	if n != 0 {
+		k.errorf("in the end List gave %d records more than there are (seed %d)", n, seed)
+	}
+}
+
+// stressReader lists while others work: in order, and nothing twice.
+func stressReader(k *check, j persist.Journal, over <-chan struct{}) {
+	for {
+		last := uint64(0)
+		for r, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
+			if err != nil || r.Seq <= last {
+				k.errorf("List beside the work: Seq %d after %d, error %v", r.Seq, last, err)
+				return
+			}
+			last = r.Seq
+		}
+		select {
+		case <-over:
+			return
+		default:
+		}
+	}
+}
+
+// modelWorker is one client and what it knows.
+type modelWorker struct {
+	k       *check
+	j       persist.Journal
+	r       *rand.Rand
+	account string
+	m       map[string]persist.Record
+	failed  bool
+}
+
+func (w *modelWorker) fail(format string, args ...any) {
+	w.failed = true
+	w.k.errorf("%s: %s", w.account, fmt.Sprintf(format, args...))
+}
+
+func (w *modelWorker) step() {
+	ctx, key := context.Background(), fmt.Sprintf("key %d", w.r.IntN(25))
+	known, stands := w.m[key]
+	open := stands && !known.State.Final()
+	switch op := w.r.IntN(6); op {
+	case 0, 1:
+		w.begin(ctx, key, known, stands)
+	case 2:
+		got, err := w.j.Get(ctx, persist.ID{Account: w.account, Key: key})
+		if !stands && !errors.Is(err, persist.ErrNotFound) || stands && (err != nil || diff(got, known) != "") {
+			w.fail("Get of %q: %v, %s", key, err, diff(got, known))
+		}
+	case 3:
+		next := changed(known)
+		if !stands {
+			next = changed(record(w.account, key))
+		}
+		next.Attempts = w.r.IntN(100)
+		got, err := w.j.Update(ctx, next)
+		next.Revision++
+		w.outcome("Update", key, err, stands, open, next)
+		if err == nil && diff(got, next) != "" {
+			w.fail("Update of %q: %s", key, diff(got, next))
+		}
+	case 4:
+		next := finished(known)
+		if !stands {
+			next = finished(record(w.account, key))
+		}
+		err := w.j.Finish(ctx, next)
+		next.Revision++
+		w.outcome("Finish", key, err, stands, open, next)
+	case 5:
+		if !stands {
+			known = record(w.account, key)
+		}
+		err := w.j.Forget(ctx, known)
+		w.outcome("Forget", key, err, stands, open, known)
+		if err == nil {
+			delete(w.m, key)
+		}
+	}
+}
+
+func (w *modelWorker) begin(ctx context.Context, key string, known persist.Record, stands bool) {
+	r := record(w.account, key)
+	r.Generated = w.r.IntN(2) == 0
+	r.Body = patterned(w.r.IntN(3)*w.r.IntN(20_000), byte(w.r.IntN(256)))
+	got, created, err := w.j.Begin(ctx, r)
+	if err != nil || created == stands {
+		w.fail("Begin of %q: created %t, error %v; it stood before: %t", key, created, err, stands)
+		return
+	}
+	want := known
+	if created {
+		want = r
+		want.Seq, want.Revision = got.Seq, 1
+		w.m[key] = want
+	}
+	if d := diff(got, want); d != "" {
+		w.fail("Begin of %q: %s", key, d)
+	}
+}
+
+// outcome checks the error of a change, and enters the change into the model.
+func (w *modelWorker) outcome(op, key string, err error, stands, open bool, next persist.Record) {
+	switch {
+	case open && err == nil:
+		w.m[key] = next
+	case open:
+		w.fail("%s of %q: %v", op, key, err)
+	case stands && !errors.Is(err, persist.ErrStale), !stands && !errors.Is(err, persist.ErrNotFound):
+		w.fail("%s of %q, which stands: %t: %v", op, key, stands, err)
+	}
+}

@@ -1,0 +1,284 @@
+package persisttest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func sweepCases() []testCase {
+	return []testCase{
+		{name: "sweep/answers", run: sweepAnswers,
+			why: "answers are dropped in time, and not before: until then they are replayed"},
+		{name: "sweep/tombstones", run: sweepTombstones,
+			why: "that a chosen key was used is never forgotten by itself, or it pays again"},
+		{name: "sweep/generated", run: sweepGenerated,
+			why: "a generated key that nobody can ask for again would stay for ever"},
+		{name: "sweep/keep-key", run: sweepKeepKey,
+			why: "who bounds how long keys are kept must get that, to the moment"},
+		{name: "sweep/window", run: sweepWindow,
+			why: "without a bound of its own, an answer is kept as long as the server keeps it"},
+		{name: "sweep/unfinished", run: sweepUnfinished,
+			why: "what is pending may have been paid for, however old it is"},
+		{name: "sweep/max", run: sweepMax,
+			why: "a sweep that knows no end holds everything up"},
+		{name: "sweep/now", run: sweepNow,
+			why: "the zero time means now"},
+		{name: "sweep/large", run: sweepLarge,
+			why: "large bodies are what sweeping is for"},
+		{name: "sweep/concurrent", run: sweepConcurrent,
+			why: "sweeping is done beside the work"},
+	}
+}
+
+// done is when the suite's records are finished.
+func done() time.Time { return finished(record("", "")).Finished }
+
+func (k *check) sweep(j persist.Journal, l persist.Limits, want int) {
+	got, err := j.Sweep(context.Background(), l)
+	if err != nil || got != want {
+		k.errorf("Sweep changed %d records, error %v; want %d", got, err, want)
+	}
+}
+
+// tombstone is what Sweep leaves of a record.
+func tombstone(r persist.Record) persist.Record {
+	r.Strip()
+	return r
+}
+
+// swept checks that the record is a tombstone. Its revision is the journal's
+// affair.
+func (k *check) swept(j persist.Journal, r persist.Record, after string) {
+	ctx, want := context.Background(), tombstone(r)
+	standing, created, err := j.Begin(ctx, record(r.Account, r.Key))
+	if err != nil || created {
+		k.errorf("Begin of %q after %s: created %t, error %v; want its tombstone", r.Key, after, created, err)
+		return
+	}
+	want.Revision = standing.Revision
+	if d := diff(standing, want); d != "" {
+		k.errorf("tombstone of %q after %s: %s", r.Key, after, d)
+	}
+	k.stands(j, want, after)
+}
+
+func sweepAnswers(k *check) {
+	j := k.journal()
+	l := persist.Limits{KeepAnswer: time.Hour}
+	r := k.finish(j, k.begin(j, record("a", "k")))
+	l.Now = done().Add(time.Hour - 1)
+	k.sweep(j, l, 0)
+	k.stands(j, r, "a Sweep just before its time")
+	l.Now = done().Add(time.Hour)
+	k.sweep(j, l, 1)
+	k.swept(j, r, "a Sweep at its time")
+	k.sweep(j, l, 0)
+	k.swept(j, r, "a second Sweep")
+}
+
+func sweepTombstones(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := k.finish(j, k.begin(j, fullestChosen("a", "k")))
+	l := persist.Limits{KeepAnswer: -1, Now: done().Add(50 * 365 * 24 * time.Hour)}
+	k.sweep(j, l, 1)
+	k.sweep(j, l, 0)
+	k.swept(j, r, "a Sweep fifty years later")
+	list := k.list(j, persist.Query{Account: "a", States: []persist.State{persist.Confirmed}})
+	if len(list) != 1 || !list[0].Swept {
+		k.errorf("List gave %d tombstones, want 1", len(list))
+	}
+	if len(list) == 1 {
+		k.want(j.Finish(ctx, finished(list[0])), persist.ErrStale, "Finish of a tombstone")
+		k.want(j.Forget(ctx, list[0]), persist.ErrStale, "Forget of a tombstone")
+	}
+}
+
+// fullestChosen is a full record whose key a caller chose.
+func fullestChosen(account, key string) persist.Record {
+	r := fullest(account, key)
+	r.Generated = false
+	return r
+}
+
+func sweepGenerated(k *check) {
+	j := k.journal()
+	r := record("a", "k")
+	r.Generated = true
+	r = k.finish(j, k.begin(j, r))
+	l := persist.Limits{KeepAnswer: time.Hour, Now: done().Add(time.Hour - 1)}
+	k.sweep(j, l, 0)
+	k.stands(j, r, "a Sweep just before its time")
+	l.Now = done().Add(time.Hour)
+	k.sweep(j, l, 1)
+	k.gone(j, r.ID, "a Sweep of a generated key")
+	k.lists(j, persist.Query{AllAccounts: true}, nil, "what is left")
+	k.begin(j, record("a", "k"))
+}
+
+func sweepKeepKey(k *check) {
+	j := k.journal()
+	l := persist.Limits{KeepAnswer: time.Minute, KeepKey: time.Hour}
+	r := k.finish(j, k.begin(j, record("a", "k")))
+	l.Now = done().Add(time.Minute)
+	k.sweep(j, l, 1)
+	l.Now = done().Add(time.Hour - 1)
+	k.sweep(j, l, 0)
+	k.swept(j, r, "a Sweep just before its key's time")
+	l.Now = done().Add(time.Hour)
+	k.sweep(j, l, 1)
+	k.gone(j, r.ID, "a Sweep at its key's time")
+	// Both at once, and a key that is not kept at all.
+	for i, keep := range []time.Duration{time.Hour, -1} {
+		r := k.finish(j, k.begin(j, record("a", fmt.Sprint(i))))
+		k.sweep(j, persist.Limits{KeepAnswer: time.Minute, KeepKey: keep, Now: done().Add(time.Hour)}, 1)
+		k.gone(j, r.ID, "a Sweep after both times")
+	}
+	// A key that is kept for less than its answer goes with the answer.
+	r = k.finish(j, k.begin(j, record("a", "longer answer")))
+	l = persist.Limits{KeepAnswer: time.Hour, KeepKey: time.Minute, Now: done().Add(time.Minute)}
+	k.sweep(j, l, 0)
+	k.stands(j, r, "a Sweep while its answer is kept")
+}
+
+func sweepWindow(k *check) {
+	j := k.journal()
+	short, long := record("a", "short"), record("a", "long")
+	short.Window, long.Window = time.Minute, time.Hour
+	short, long = k.finish(j, k.begin(j, short)), k.finish(j, k.begin(j, long))
+	k.sweep(j, persist.Limits{Now: done().Add(time.Minute - 1)}, 0)
+	k.sweep(j, persist.Limits{Now: done().Add(time.Minute)}, 1)
+	k.swept(j, short, "a Sweep at the end of its window")
+	k.stands(j, long, "a Sweep within its window")
+}
+
+func sweepUnfinished(k *check) {
+	j := k.journal()
+	var all []persist.Record
+	for i, r := range numbered("a", 10) {
+		r.Generated = i%2 == 0
+		r = k.begin(j, r)
+		if i%3 == 0 {
+			r = k.update(j, changed(r))
+		}
+		all = append(all, r)
+	}
+	k.sweep(j, persist.Limits{KeepAnswer: -1, KeepKey: -1, Now: done().Add(100 * 365 * 24 * time.Hour)}, 0)
+	k.lists(j, persist.Query{Account: "a"}, all, "what is unfinished")
+}
+
+func sweepMax(k *check) {
+	j := k.journal()
+	const n = 600
+	for i, r := range numbered("a", n) {
+		r.Generated = i%2 == 0
+		k.finish(j, k.begin(j, r))
+	}
+	l := persist.Limits{KeepAnswer: -1, Now: done(), Max: 250}
+	k.sweep(j, l, 250)
+	k.sweep(j, l, 250)
+	k.sweep(j, l, 100)
+	k.sweep(j, l, 0)
+	list := k.list(j, persist.Query{Account: "a"})
+	if len(list) != n/2 {
+		k.errorf("%d records are left, want the %d tombstones", len(list), n/2)
+	}
+}
+
+func sweepNow(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := finished(k.begin(j, record("a", "now")))
+	r.Finished = time.Now()
+	if err := j.Finish(ctx, r); err != nil {
+		k.fatalf("Finish: %v", err)
+	}
+	old := finished(k.begin(j, record("a", "yesterday")))
+	old.Finished = time.Now().Add(-24 * time.Hour)
+	if err := j.Finish(ctx, old); err != nil {
+		k.fatalf("Finish: %v", err)
+	}
+	k.sweep(j, persist.Limits{KeepAnswer: time.Hour}, 1)
+	r.Revision++
+	k.stands(j, r, "a Sweep now")
+	k.swept(j, old, "a Sweep now")
+}
+
+func sweepLarge(k *check) {
+	j := k.journal()
+	for i, generated := range []bool{false, true} {
+		r := record("a", fmt.Sprint(i))
+		r.Generated, r.Body = generated, patterned(300<<10, 1)
+		r = finished(k.begin(j, r))
+		r.Answer.Body = patterned(200<<10, 2)
+		if err := j.Finish(context.Background(), r); err != nil {
+			k.fatalf("Finish: %v", err)
+		}
+		r.Revision++
+		k.stands(j, r, "Finish")
+		k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 1)
+		if generated {
+			k.gone(j, r.ID, "a Sweep of a large record")
+		} else {
+			k.swept(j, r, "a Sweep of a large record")
+		}
+	}
+}
+
+// sweepConcurrent sweeps from several sides while records are begun, finished
+// and read.
+func sweepConcurrent(k *check) {
+	ctx, j := context.Background(), k.journal()
+	var wg, workers sync.WaitGroup
+	over := make(chan struct{})
+	var mu sync.Mutex
+	total := 0
+	for range 2 {
+		wg.Go(func() {
+			for {
+				n, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: done(), Max: 64})
+				if err != nil {
+					k.errorf("Sweep: %v", err)
+					return
+				}
+				mu.Lock()
+				total += n
+				mu.Unlock()
+				select {
+				case <-over:
+					return
+				default:
+				}
+			}
+		})
+	}
+	const n = 400
+	for w := range 4 {
+		workers.Go(func() {
+			for i := range n / 4 {
+				r := record("a", fmt.Sprintf("%d of %d", i, w))
+				r, created, err := j.Begin(ctx, r)
+				if err != nil || !created {
+					k.errorf("Begin: created %t, error %v", created, err)
+					return
+				}
+				if err := j.Finish(ctx, finished(r)); err != nil {
+					k.errorf("Finish: %v", err)
+				}
+				got, err := j.Get(ctx, r.ID)
+				if err != nil || !got.Swept && len(got.Body) == 0 {
+					k.errorf("Get of %q: swept %t with a body of %d bytes, error %v", r.Key, got.Swept, len(got.Body), err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	close(over)
+	wg.Wait()
+	last, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: done()})
+	if err != nil || total+last > n {
+		k.errorf("%d records were swept %d times, error %v", n, total+last, err)
+	}
+}
