@@ -21,7 +21,6 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -324,16 +323,14 @@ func TestPoolIsLeftAlone(t *testing.T) {
 	}
 	resp.Body.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	waits := oncehttp.Config{Journal: memory.New(), Transport: g, Retry: oncehttp.Policy{MinDelay: time.Hour, MaxDelay: time.Hour, MaxElapsed: 10 * time.Hour}}
-	waits.Observe = func(_ context.Context, e oncehttp.Event) {
-		if e.Kind == oncehttp.EventWaiting {
-			cancel()
+	waiting, _ := newClient(t, g, func(cfg *oncehttp.Config) {
+		cfg.Retry = oncehttp.Policy{MinDelay: time.Hour, MaxDelay: time.Hour, MaxElapsed: 10 * time.Hour}
+		cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+			if e.Kind == oncehttp.EventWaiting {
+				cancel()
+			}
 		}
-	}
-	waiting, err := oncehttp.New(waits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	p.mu.Lock()
 	p.answers = append(p.answers, busy)
 	p.mu.Unlock()
