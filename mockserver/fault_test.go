@@ -286,3 +286,48 @@ func TestClientThatLeavesDoesNotStopTheEffect(t *testing.T) {
 		wantCounts(t, s, "k", 3, 1)
 	})
 }
+
+// The body trickles: nothing at once, all of it in the end, in the time given.
+func TestSlowBodyTakesItsTime(t *testing.T) {
+	t.Parallel()
+	for delay, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Minute: time.Minute} {
+		fault := mockserver.Fault{Kind: mockserver.SlowBody, Delay: delay}
+		bubble(t, mockserver.Config{Script: []mockserver.Fault{fault}}, func(_ *mockserver.Server, cl *client) {
+			start := time.Now()
+			cl.post("k").want(t, 201)
+			if took := time.Since(start); took < want || took > want*11/10 {
+				t.Errorf("took %v, want %v", took, want)
+			}
+		})
+	}
+}
+
+// A redirect without a Location leads to the same place under another path, so
+// that a client that follows a 307 is still one operation.
+func TestRedirectLeadsToTheSamePlace(t *testing.T) {
+	t.Parallel()
+	bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.Redirect}}}, func(s *mockserver.Server, cl *client) {
+		path := cl.do(request{key: "k", path: "/a%2Fb?x=1"}).want(t, 307).header.Get("Location")
+		moved := cl.do(request{key: "k", path: path}).want(t, 201)
+		if again := cl.do(request{key: "k", path: "/a%2Fb?x=1"}).want(t, 201); again.body != moved.body {
+			t.Errorf("got %s, want %s", again.body, moved.body)
+		}
+		wantCounts(t, s, "k", 3, 1)
+		if got := rules(s); len(got) != 1 || got[0] != "answer/final-not-retried" {
+			t.Errorf("violations: got %q", got)
+		}
+	})
+}
+
+// A connection that waits to be killed is no request that is being handled.
+func TestKilledConnectionIsAnswered(t *testing.T) {
+	t.Parallel()
+	bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.KillIdle}}}, func(s *mockserver.Server, cl *client) {
+		cl.post("k").want(t, 201)
+		other := newClient(t, s.Pipe().Transport(), cl.url)
+		other.post("k").want(t, 201)
+		if got := rules(s); len(got) != 1 || got[0] != "answer/final-not-retried" {
+			t.Errorf("violations: got %q, want one for a final answer", got)
+		}
+	})
+}

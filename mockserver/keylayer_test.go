@@ -252,6 +252,13 @@ func TestWindow(t *testing.T) {
 		cl.post("k").want(t, 201)
 		wantCounts(t, s, "k", 4, 3)
 	})
+	bubble(t, mockserver.Config{}, func(_ *mockserver.Server, cl *client) {
+		cl.post("k").want(t, 201)
+		time.Sleep(24*time.Hour - 1)
+		if !cl.post("k").replayed() {
+			t.Error("the profile's window was cut short")
+		}
+	})
 }
 
 func TestDialects(t *testing.T) {

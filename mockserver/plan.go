@@ -45,6 +45,9 @@ func (p *plan) inject(faults []Fault) {
 func (p *plan) next(key, operation string) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.global)+len(p.cfg.ByKey)+len(p.cfg.Scenarios)+len(p.cfg.Mix) == 0 {
+		return Fault{}
+	}
 	nth := p.byKey[key]
 	p.byKey[key]++
 	if operation == "" {
@@ -64,9 +67,6 @@ func (p *plan) next(key, operation string) Fault {
 		fault := p.global[0]
 		p.global = p.global[1:]
 		return fault
-	}
-	if len(p.cfg.Mix) == 0 {
-		return Fault{}
 	}
 	return p.cfg.Mix.at(draw(p.cfg.Seed, key, nth))
 }

@@ -1,8 +1,10 @@
 package mockserver_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +82,13 @@ func violations() []conduct {
 			cl.do(slow)
 			time.Sleep(4 * time.Second)
 		}, []string{"attempts/no-overlap"}},
+		{"shortly at the same time", nil, func(cl *client) {
+			brief := request{key: "k", path: "/payments?sleep=100"}
+			go cl.do(brief)
+			synctest.Wait()
+			cl.do(brief)
+			time.Sleep(time.Second)
+		}, []string{"attempts/no-overlap"}},
 		{"after hanging up", nil, func(cl *client) {
 			ctx, cancel := in(time.Second)
 			defer cancel()
@@ -115,6 +124,42 @@ func TestStoredErrorAskedAgain(t *testing.T) {
 			t.Errorf("got %v", s.Err())
 		}
 	})
+}
+
+// An answer that was written for a client that had left settles nothing.
+func TestAnswerToNobodyIsNotFinal(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{false, true} {
+		s := mockserver.New(mockserver.Config{})
+		for range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			if gone {
+				cancel()
+			}
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/payments", strings.NewReader("{}"))
+			r.Header.Set("Idempotency-Key", "k")
+			s.ServeHTTP(httptest.NewRecorder(), r)
+			cancel()
+		}
+		if (s.Err() == nil) != gone {
+			t.Errorf("gone %v: got %v", gone, s.Err())
+		}
+		wantCounts(t, s, "k", 2, 1)
+	}
+}
+
+// The list of violations is bounded.
+func TestViolationsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := mockserver.New(mockserver.Config{})
+	for range 1002 {
+		r := httptest.NewRequest(http.MethodPost, "/payments", strings.NewReader("{}"))
+		r.Header.Set("Idempotency-Key", "k")
+		s.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if got := s.Ledger().Snapshot(); len(got.Violations) != 1000 || got.Sends != 1002 {
+		t.Errorf("got %d violations of %d sends, want 1000", len(got.Violations), got.Sends)
+	}
 }
 
 // No body and no credential reaches the ledger.
