@@ -1,0 +1,385 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// pipes serves h by a real http.Server over connections in memory, which works in
+// virtual time. The transport that it returns reaches it under every host.
+func pipes(t *testing.T, h http.HandlerFunc) *http.Transport {
+	t.Helper()
+	ln := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	srv := &http.Server{Handler: h, ErrorLog: silent()}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = srv.Serve(ln) })
+	rt := &http.Transport{DialContext: ln.dial, DisableCompression: true}
+	t.Cleanup(func() {
+		rt.CloseIdleConnections()
+		srv.Close()
+		serving.Wait()
+	})
+	return rt
+}
+
+type pipeListener struct {
+	conns  chan net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case l.conns <- far:
+		return near, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// nap sleeps in a handler, but no longer than its client stays.
+func nap(r *http.Request, d time.Duration) {
+	_, _ = io.Copy(io.Discard, r.Body) // only then does a server see its client leave
+	select {
+	case <-time.After(d):
+	case <-r.Context().Done():
+	}
+}
+
+// TestAttemptTimeout is RETRY-LAYER P25: an attempt that gets no answer is cut off
+// at the bound and asked again; one a moment under the bound is not.
+func TestAttemptTimeout(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct {
+		hang  time.Duration
+		sends int32
+	}{{30*time.Second - time.Millisecond, 1}, {30*time.Second + time.Millisecond, 2}} {
+		bubble(t, func(t *testing.T) {
+			var sends atomic.Int32
+			rt := pipes(t, func(w http.ResponseWriter, req *http.Request) {
+				if sends.Add(1) == 1 {
+					nap(req, r.hang)
+				}
+				_, _ = io.WriteString(w, "paid")
+			})
+			c, _ := newClient(t, rt, nil)
+			resp, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k")
+			if err != nil || read(t, resp) != "paid" || sends.Load() != r.sends {
+				t.Errorf("hung for %v: %v after %d sends, want an answer after %d", r.hang, err, sends.Load(), r.sends)
+			}
+		})
+	}
+}
+
+// TestAttemptTimeoutForEver: a server that never answers leaves an unknown
+// outcome that names the timeout and is no end of the caller's own context.
+func TestAttemptTimeoutForEver(t *testing.T) {
+	t.Parallel()
+	for _, partly := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			rt := pipes(t, func(w http.ResponseWriter, req *http.Request) {
+				if partly {
+					_, _ = io.WriteString(w, "pa")
+					_ = http.NewResponseController(w).Flush()
+				}
+				nap(req, time.Hour)
+			})
+			c, _ := newClient(t, rt, nil)
+			_, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k")
+			exactlyOne(t, err)
+			if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "AttemptTimeout") || errors.Is(err, context.Canceled) {
+				t.Errorf("partly %v: %v, want unknown for AttemptTimeout", partly, err)
+			}
+		})
+	}
+}
+
+// TestFlowingBody: AttemptTimeout cuts no good answer that flows, however long it
+// takes; one that stalls is cut and asked for again with the same key.
+func TestFlowingBody(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct {
+		name  string
+		gap   time.Duration
+		sends int32
+	}{{"slow but moving", 20 * time.Second, 1}, {"stalled", 31 * time.Second, 2}} {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				var sends atomic.Int32
+				rt := pipes(t, func(w http.ResponseWriter, req *http.Request) {
+					gap := r.gap
+					if sends.Add(1) > 1 {
+						gap = time.Second
+					}
+					for range 10 {
+						if _, err := io.WriteString(w, "word "); err != nil {
+							return
+						}
+						_ = http.NewResponseController(w).Flush()
+						nap(req, gap)
+					}
+				})
+				c, _ := newClient(t, rt, nil)
+				resp, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k")
+				if err != nil || read(t, resp) != strings.Repeat("word ", 10) || sends.Load() != r.sends {
+					t.Errorf("%v after %d sends, want the whole body after %d", err, sends.Load(), r.sends)
+				}
+			})
+		})
+	}
+}
+
+// endless is an answer larger than what is kept, which then flows slowly.
+func endless(w http.ResponseWriter, req *http.Request) {
+	_, _ = io.WriteString(w, strings.Repeat("k", 2000))
+	_ = http.NewResponseController(w).Flush()
+	for range 100 {
+		nap(req, 10*time.Second)
+		if _, err := io.WriteString(w, "more"); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// TestLargeBodyFlows: what is too large to keep reaches the caller whole, as it
+// comes, long after AttemptTimeout.
+func TestLargeBodyFlows(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, _ := newClient(t, pipes(t, endless), func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 1000 })
+		resp, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec := lookup(t, c, "k"); rec.State != persist.Confirmed || !rec.Answer.BodyDropped {
+			t.Errorf("record %v, want confirmed without its body", rec.State)
+		}
+		if got := read(t, resp); got != strings.Repeat("k", 2000)+strings.Repeat("more", 100) {
+			t.Errorf("%d bytes", len(got))
+		}
+	})
+}
+
+// TestLargeBodyEndsWithTheCaller: the caller's context ends a body that is still
+// flowing, as it does with net/http, and what is left of it is not waited for.
+func TestLargeBodyEndsWithTheCaller(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c, _ := newClient(t, pipes(t, endless), func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 1000 })
+		resp, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}").WithContext(ctx), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := errors.New("the shopper left")
+		time.AfterFunc(25*time.Second, func() { cancel(gone) })
+		start := time.Now()
+		_, err = io.ReadAll(resp.Body)
+		if took := time.Since(start); !errors.Is(err, gone) || took != 25*time.Second {
+			t.Errorf("read until %v, after %v; want the caller's cause after 25s", err, took)
+		}
+		resp.Body.Close()
+	})
+}
+
+// TestLargeBodyThatStalls: also what flows past what is kept is cut when nothing
+// comes any more.
+func TestLargeBodyThatStalls(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		rt := pipes(t, func(w http.ResponseWriter, req *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("k", 2000))
+			_ = http.NewResponseController(w).Flush()
+			nap(req, time.Hour)
+		})
+		c, _ := newClient(t, rt, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 1000 })
+		resp, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		time.Sleep(time.Hour / 2) // the caller may take its time
+		start := time.Now()
+		if _, err := io.ReadAll(resp.Body); err == nil || time.Since(start) != 30*time.Second {
+			t.Errorf("%v after %v, want an error after 30s", err, time.Since(start))
+		}
+	})
+}
+
+// TestStreamedGET: what is not journaled streams through. Its headers are waited
+// for as long as in any attempt, also under StandardClient, which must not have a
+// Timeout; what flows after them is not cut.
+func TestStreamedGET(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var sends atomic.Int32
+		rt := pipes(t, func(w http.ResponseWriter, req *http.Request) {
+			if user, password, _ := req.BasicAuth(); user != "u" || password != "pw" {
+				t.Errorf("userinfo did not become credentials: %q", req.Header.Get("Authorization"))
+			}
+			if sends.Add(1) == 1 {
+				nap(req, time.Hour)
+				return
+			}
+			_, _ = io.WriteString(w, "a")
+			_ = http.NewResponseController(w).Flush()
+			nap(req, 10*time.Minute)
+			_, _ = io.WriteString(w, "b")
+		})
+		c, _ := newClient(t, rt, nil)
+		start := time.Now()
+		resp, err := c.StandardClient().Get("https://u:pw@api.example.com/")
+		if err == nil {
+			t.Fatal("a pipe is no TLS connection")
+		}
+		sends.Store(0)
+		start = time.Now()
+		req, _ := http.NewRequest("GET", "http://u:pw@api.example.com/", nil)
+		req.Header = nil
+		resp, err = c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(start); waited < 30*time.Second || waited > time.Minute {
+			t.Errorf("the first attempt was given up after %v, want 30s", waited)
+		}
+		if read(t, resp) != "ab" || sends.Load() != 2 || oncehttp.ResultOf(resp).Key != "" {
+			t.Errorf("%d sends, result %+v", sends.Load(), oncehttp.ResultOf(resp))
+		}
+	})
+}
+
+// TestStreamedUpload: a large body is uploaded at its own pace, and read once.
+func TestStreamedUpload(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var got atomic.Int64
+		rt := pipes(t, func(_ http.ResponseWriter, req *http.Request) {
+			n, _ := io.Copy(io.Discard, req.Body)
+			got.Store(n)
+		})
+		c, _ := newClient(t, rt, nil)
+		req := request(t, "PUT", "http://api.example.com/", "")
+		req.Body, req.ContentLength = &drip{gap: time.Minute, left: 5, end: make(chan struct{})}, -1
+		start := time.Now()
+		resp, err := c.Do(req)
+		if err != nil || got.Load() != 5 || time.Since(start) < 5*time.Minute {
+			t.Fatalf("%v, %d bytes after %v, want 5 after 5m", err, got.Load(), time.Since(start))
+		}
+		resp.Body.Close()
+	})
+}
+
+// TestStreamedWrites: a PUT or DELETE without a key is sent again only if nothing
+// of it left.
+func TestStreamedWrites(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"PUT", "DELETE"} {
+		for name, r := range map[string]struct {
+			replies []reply
+			sends   int
+			want    error
+		}{
+			"never connected":  {[]reply{{refused: true}, {refused: true}, {status: 204}}, 3, nil},
+			"lost":             {[]reply{{err: errLost}}, 1, oncehttp.ErrOutcomeUnknown},
+			"no trace":         {[]reply{{err: errLost, silent: true}}, 1, oncehttp.ErrOutcomeUnknown},
+			"503":              {[]reply{{status: 503}}, 1, nil},
+			"refused for ever": {[]reply{{refused: true}}, 6, oncehttp.ErrNotSent},
+		} {
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: r.replies}
+				c, _ := newClient(t, w, nil)
+				_, err := c.Do(request(t, method, "https://api.example.com/", "bytes"))
+				if !errors.Is(err, r.want) || (err == nil) != (r.want == nil) || w.count() != r.sends {
+					t.Errorf("%s %s: %v after %d sends, want %v after %d", method, name, err, w.count(), r.want, r.sends)
+				}
+				if err != nil {
+					exactlyOne(t, err)
+				}
+				for _, s := range w.sends {
+					if s.body != "bytes" {
+						t.Errorf("%s %s: a send had %q", method, name, s.body)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestDeadline is RETRY-LAYER P15 and go-retryablehttp#272: when the next wait
+// would overrun the caller's deadline, Do stops at once; it does not sleep into
+// certain failure, and says when it is worth going on.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct {
+		after string
+		sends int
+	}{{"59", 2}, {"60", 1}, {"61", 1}} {
+		bubble(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			w := &wire{replies: []reply{{status: 503, header: "Retry-After: " + r.after}, {status: 201}}}
+			c, _ := newClient(t, w, unhurried)
+			start := time.Now()
+			_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
+			if (err == nil) != (r.sends == 2) || w.count() != r.sends {
+				t.Fatalf("Retry-After %s under a deadline of 60s: %v after %d sends, want %d", r.after, err, w.count(), r.sends)
+			}
+			if r.sends == 2 {
+				return
+			}
+			exactlyOne(t, err)
+			var e *oncehttp.Error
+			errors.As(err, &e)
+			if time.Since(start) != 0 || !strings.Contains(err.Error(), "deadline") || e.NextAttempt.IsZero() || e.Answer == nil {
+				t.Errorf("after %v: %v, next attempt %v; want at once, with the answer and a time", time.Since(start), err, e.NextAttempt)
+			}
+		})
+	}
+}
+
+// TestDeadlineCutsTheAttempt: a deadline ends an attempt on the wire, which may
+// have had its effect.
+func TestDeadlineCutsTheAttempt(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		rt := pipes(t, func(_ http.ResponseWriter, req *http.Request) { nap(req, time.Hour) })
+		c, _ := newClient(t, rt, nil)
+		start := time.Now()
+		_, err := c.DoKey(request(t, "POST", "http://api.example.com/", "{}").WithContext(ctx), "k")
+		exactlyOne(t, err)
+		if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
+			t.Errorf("%v after %v, want unknown and deadline exceeded after 5s", err, time.Since(start))
+		}
+	})
+}
