@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/mockserver"
@@ -128,15 +129,16 @@ func TestJournalResumeOrigins(t *testing.T) {
 	m := startMock(t, mockserver.Config{})
 	j := pendingJournal(t, m)
 	var leaked []string
-	down := true
+	var down atomic.Bool
+	down.Store(true)
 	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if down {
+		if down.Load() {
 			panic(http.ErrAbortHandler)
 		}
 		leaked = append(leaked, r.Header.Get("Authorization"))
 	})
 	run(t, fast("send", "POST", other.url, "-d", "{}", "--key", "k", "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
-	down = false
+	down.Store(false)
 	args := fast("journal", "resume", "--journal", j, "-H", "Authorization: Bearer hidden")
 	if got := run(t, args...).want(t, exitUsage); !strings.Contains(got.err, "--origin") {
 		t.Errorf("stderr %q", got.err)
