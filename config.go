@@ -103,7 +103,8 @@ type Policy struct {
 	AttemptTimeout time.Duration
 	// MinDelay and MaxDelay shape the waits between attempts: uniformly random
 	// from zero to MinDelay at first, the bound growing by half with each attempt
-	// up to MaxDelay (full jitter). Zero: 500 ms and 30 s.
+	// up to MaxDelay (full jitter). Zero: 500 ms and 30 s, or the other where that
+	// is set and leaves no room.
 	MinDelay, MaxDelay time.Duration
 	// MaxRetryAfter bounds the Retry-After that is waited for. A longer one ends
 	// the drive, and Resume goes on when its time has come. Zero: 1 min.
@@ -145,6 +146,9 @@ func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)
 	positive(&err, "Retry.MaxElapsed", &p.MaxElapsed, defaultMaxElapsed)
 	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, defaultAttemptTimeout)
+	if p.MinDelay == 0 && p.MaxDelay > 0 {
+		p.MinDelay = min(defaultMinDelay, p.MaxDelay)
+	}
 	positive(&err, "Retry.MinDelay", &p.MinDelay, defaultMinDelay)
 	positive(&err, "Retry.MaxDelay", &p.MaxDelay, max(defaultMaxDelay, p.MinDelay))
 	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
@@ -264,7 +268,11 @@ func neverJournaled(method string) bool {
 // defaultTransport keeps enough idle connections: the two per host of
 // http.DefaultTransport cost a third of the throughput at 64 workers.
 func defaultTransport() http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok { // somebody put another in its place
+		t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	}
+	t = t.Clone()
 	t.MaxIdleConns = 1024
 	t.MaxIdleConnsPerHost = 256
 	return t
