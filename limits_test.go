@@ -1,0 +1,321 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Each bound of the package, at it and one past it. MaxElapsed, AttemptTimeout,
+// MaxRetryAfter, the delays, the window and the clock skew are in schedule_test.go,
+// stream_test.go and retryafter_test.go; the drained bytes in body_test.go; the
+// hops in redirect_test.go.
+
+// TestMaxAttempts counts the attempts of every kind of failure.
+func TestMaxAttempts(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, 2, 7} {
+		for _, r := range []reply{{err: errLost}, {status: 503}, {status: 429}, {status: 409}, {refused: true}, {status: 201, cut: true}} {
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{r}}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Retry.MaxAttempts = n })
+				_, err := c.DoKey(post(t, "{}"), "k")
+				want := n
+				if n == 0 {
+					want = 6
+				}
+				var e *oncehttp.Error
+				if !errors.As(err, &e) || w.count() != want || e.Attempts != want {
+					t.Errorf("MaxAttempts %d, %+v: %d sends, %v; want %d", n, r, w.count(), err, want)
+				}
+			})
+		}
+	}
+}
+
+// TestMaxInFlight: "still being processed" has a bound of its own.
+func TestMaxInFlight(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct{ max, sends int }{{1, 2}, {2, 4}, {3, 5}, {0, 5}} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 503}, {status: 409}, {status: 503}, {status: 409}, {status: 201}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Retry.MaxInFlight = r.max })
+			_, err := c.DoKey(post(t, "{}"), "k")
+			if w.count() != r.sends || (err == nil) != (r.sends == 5) || err != nil && !errors.Is(err, oncehttp.ErrInFlight) {
+				t.Errorf("MaxInFlight %d: %v after %d sends, want %d", r.max, err, w.count(), r.sends)
+			}
+		})
+	}
+}
+
+// TestMaxRequestBytes: at the bound, one past it, and far past it without reading
+// what is past it, whether or not the length is said.
+func TestMaxRequestBytes(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int64{1, 4095, 4096, 4097, 1 << 20} {
+		for _, said := range []bool{true, false} {
+			for _, size := range []int64{limit, limit + 1, 100 << 20} {
+				bubble(t, func(t *testing.T) {
+					w := &wire{replies: []reply{{status: 201}}}
+					c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.MaxRequestBytes = limit })
+					req := request(t, "POST", "https://api.example.com/", "")
+					var read atomic.Int64
+					req.Body = io.NopCloser(&meter{io.LimitReader(zeros{}, size), &read})
+					req.ContentLength = -1
+					if said {
+						req.ContentLength = size
+					}
+					_, err := c.DoKey(req, "k")
+					if fits := size == limit; fits != (err == nil) || !fits && !(errors.Is(err, oncehttp.ErrBodyTooLarge) && errors.Is(err, oncehttp.ErrNoEffect)) {
+						t.Errorf("limit %d, %d bytes, length said %v: %v", limit, size, said, err)
+					}
+					if err != nil && (w.count() != 0 || read.Load() > limit+1 || said && read.Load() != 0) {
+						t.Errorf("limit %d, %d bytes, length said %v: %d bytes were read, %d sends", limit, size, said, read.Load(), w.count())
+					}
+					if err == nil && int64(len(w.sends[0].body)) != size {
+						t.Errorf("%d bytes arrived of %d", len(w.sends[0].body), size)
+					}
+				})
+			}
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+type meter struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.Reader.Read(p)
+	m.n.Add(int64(n))
+	return n, err
+}
+
+// TestMaxResponseBytes: an answer at the bound is kept and given again from the
+// journal; one past it reaches the caller whole, and is asked for again.
+func TestMaxResponseBytes(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{1, 511, 512, 4096} {
+		for past := range 2 {
+			bubble(t, func(t *testing.T) {
+				body := strings.Repeat("b", limit+past)
+				w := &wire{replies: []reply{{status: 201, body: body}}}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = int64(limit) })
+				for i := range 2 {
+					resp, err := c.DoKey(post(t, "{}"), "k")
+					if err != nil || read(t, resp) != body {
+						t.Fatalf("limit %d, %d bytes, call %d: %v", limit, len(body), i, err)
+					}
+				}
+				rec := lookup(t, c, "k")
+				if w.count() != 1+past || len(rec.Answer.Body) != limit*(1-past) || rec.Answer.BodyDropped != (past == 1) {
+					t.Errorf("limit %d, %d bytes: %d sends, %d bytes kept", limit, len(body), w.count(), len(rec.Answer.Body))
+				}
+			})
+		}
+	}
+}
+
+// TestResumeWorkers bounds how many operations one Resume drives at once.
+func TestResumeWorkers(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int{1, 3} {
+		bubble(t, func(t *testing.T) {
+			var now, top atomic.Int32
+			rt := tripper(func(*http.Request) (*http.Response, error) {
+				top.Store(max(top.Load(), now.Add(1)))
+				time.Sleep(time.Second)
+				now.Add(-1)
+				return &http.Response{StatusCode: 201, Body: http.NoBody}, nil
+			})
+			c, _ := newClient(t, rt, func(cfg *oncehttp.Config) { cfg.ResumeWorkers = workers })
+			for i := range 12 {
+				if err := c.Enqueue(post(t, "{}"), oncehttp.Key(fmt.Sprint("k", i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n := 0
+			for _, err := range c.Resume(t.Context()) {
+				if n++; err != nil {
+					t.Error(err)
+				}
+			}
+			if n != 12 || int(top.Load()) != workers {
+				t.Errorf("%d operations, at most %d at once; want 12, %d", n, top.Load(), workers)
+			}
+		})
+	}
+}
+
+// TestEnqueueMaxAge: a first send at the bound happens; one past it never does.
+func TestEnqueueMaxAge(t *testing.T) {
+	t.Parallel()
+	for past := range 2 {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 201}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.EnqueueMaxAge = time.Hour })
+			if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour + time.Duration(past))
+			for _, err := range c.Resume(t.Context()) {
+				if (err != nil) != (past == 1) {
+					t.Errorf("%d ns past: %v", past, err)
+				}
+			}
+			if rec := lookup(t, c, "k"); w.count() != 1-past || (rec.State == persist.Held) != (past == 1) {
+				t.Errorf("%d ns past: %d sends, record %v", past, w.count(), rec.State)
+			}
+		})
+	}
+}
+
+// TestConfigBounds: negative bounds and contradictions are refused by New, each
+// by its name.
+func TestConfigBounds(t *testing.T) {
+	t.Parallel()
+	short := profile.Draft07()
+	short.Name, short.Window.Floor = "short", 33*time.Second
+	rows := map[string]func(*oncehttp.Config){
+		"Journal":              func(c *oncehttp.Config) { c.Journal = nil },
+		"Retry.MaxAttempts":    func(c *oncehttp.Config) { c.Retry.MaxAttempts = -1 },
+		"Retry.MaxInFlight":    func(c *oncehttp.Config) { c.Retry.MaxInFlight = -1 },
+		"Retry.MaxElapsed":     func(c *oncehttp.Config) { c.Retry.MaxElapsed = -1 },
+		"Retry.AttemptTimeout": func(c *oncehttp.Config) { c.Retry.AttemptTimeout = -1 },
+		"Retry.MinDelay":       func(c *oncehttp.Config) { c.Retry.MinDelay = -1 },
+		"Retry.MaxDelay":       func(c *oncehttp.Config) { c.Retry.MinDelay, c.Retry.MaxDelay = 2, 1 },
+		"Retry.MaxRetryAfter":  func(c *oncehttp.Config) { c.Retry.MaxRetryAfter = -1 },
+		"MaxRequestBytes":      func(c *oncehttp.Config) { c.MaxRequestBytes = -1 },
+		"MaxResponseBytes":     func(c *oncehttp.Config) { c.MaxResponseBytes = -1 },
+		"ResumeWorkers":        func(c *oncehttp.Config) { c.ResumeWorkers = -1 },
+		"EnqueueMaxAge":        func(c *oncehttp.Config) { c.EnqueueMaxAge = -1 },
+		"ClockSkew":            func(c *oncehttp.Config) { c.ClockSkew = -1 },
+		"Methods":              func(c *oncehttp.Config) { c.Methods = []string{"POST", "GET"} },
+		"window":               func(c *oncehttp.Config) { c.Profile = short },
+		"ProfileByHost":        func(c *oncehttp.Config) { c.ProfileByHost = map[string]*profile.Profile{"API.example.com": short} },
+		"carrier":              func(c *oncehttp.Config) { c.Profile = &profile.Profile{Name: "x"} },
+	}
+	for name, change := range rows {
+		cfg := oncehttp.Config{Journal: memory.New()}
+		change(&cfg)
+		c, err := oncehttp.New(cfg)
+		if c != nil || !errors.Is(err, oncehttp.ErrConfig) || !errors.Is(err, oncehttp.ErrNoEffect) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v, want ErrConfig that names it", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: not one line: %q", name, err)
+		}
+	}
+}
+
+// TestWhatTheTransportWouldRefuse is refused before the journal: afterwards
+// nothing proves that it was not sent.
+func TestWhatTheTransportWouldRefuse(t *testing.T) {
+	t.Parallel()
+	at := func(u url.URL) func(*http.Request) { return func(r *http.Request) { r.URL = &u } }
+	rows := map[string]func(*http.Request){
+		"no URL":                  func(r *http.Request) { r.URL = nil },
+		"a relative URL":          at(url.URL{Path: "/x"}),
+		"another scheme":          at(url.URL{Scheme: "ftp", Host: "h", Path: "/"}),
+		"no host":                 at(url.URL{Scheme: "https", Path: "/"}),
+		"an opaque URL":           at(url.URL{Scheme: "https", Host: "h", Opaque: "//evil/x"}),
+		"a path into the host":    at(url.URL{Scheme: "https", Host: "h", Path: "@evil.example/"}),
+		"a path without a slash":  at(url.URL{Scheme: "https", Host: "h", Path: "x"}),
+		"a blank in the query":    at(url.URL{Scheme: "https", Host: "h", Path: "/", RawQuery: "a b"}),
+		"a line in the query":     at(url.URL{Scheme: "https", Host: "h", Path: "/", RawQuery: "a\r\nX: y"}),
+		"a fragment in the query": at(url.URL{Scheme: "https", Host: "h", Path: "/", RawQuery: "a#b"}),
+		"a host with a slash":     at(url.URL{Scheme: "https", Host: "h/x", Path: "/"}),
+		"a host with an at":       at(url.URL{Scheme: "https", Host: "h@evil.example", Path: "/"}),
+		"a port that is none":     at(url.URL{Scheme: "https", Host: "h:x", Path: "/"}),
+		"a bad Host":              func(r *http.Request) { r.Host = "a b" },
+		"CONNECT":                 func(r *http.Request) { r.Method = "CONNECT" },
+		"a bad method":            func(r *http.Request) { r.Method = "PO ST" },
+		"a bad header name":       func(r *http.Request) { r.Header["X Y"] = []string{"z"} },
+		"a bad header value":      func(r *http.Request) { r.Header.Set("X-Y", "a\r\nb") },
+		"a zero byte":             func(r *http.Request) { r.Header.Set("X-Y", "a\x00") },
+		"trailers":                func(r *http.Request) { r.Trailer = http.Header{"X": nil} },
+		"an upgrade":              func(r *http.Request) { r.Header.Set("Upgrade", "websocket") },
+	}
+	for name, change := range rows {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 201}}}
+			c, _ := newClient(t, w, nil)
+			req := post(t, "{}")
+			change(req)
+			for op, err := range map[string]error{
+				"do":      func() error { _, err := c.DoKey(req, "k"); return err }(),
+				"enqueue": c.Enqueue(req, "k"),
+			} {
+				if !errors.Is(err, oncehttp.ErrConfig) || !errors.Is(err, oncehttp.ErrNoEffect) {
+					t.Errorf("%s %s: %v, want ErrConfig and ErrNoEffect", op, name, err)
+				}
+			}
+			if _, err := c.Lookup(t.Context(), "k"); w.count() != 0 || !errors.Is(err, persist.ErrNotFound) {
+				t.Errorf("%s: %d sends, record: %v", name, w.count(), err)
+			}
+		})
+	}
+}
+
+// TestTargets: what a URL may look like arrives as it is, from Do and from a
+// Resume that has only the record.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"https://api.example.com":                         "https://api.example.com/",
+		"https://API.example.com:443/p":                   "https://api.example.com/p",
+		"https://api.example.com:8443/p":                  "https://api.example.com:8443/p",
+		"http://api.example.com:80/p":                     "http://api.example.com/p",
+		"https://api.example.com:80/p":                    "https://api.example.com:80/p",
+		"https://[::1]:443/p":                             "https://[::1]/p",
+		"https://[2001:DB8::1]/p":                         "https://[2001:db8::1]/p",
+		"https://api.example.com//evil.example/p":         "https://api.example.com//evil.example/p",
+		"https://api.example.com/a%2Fb%20c?q=%2F&x=%zz#f": "https://api.example.com/a%2Fb%20c?q=%2F&x=%zz",
+		"https://api.example.com/p?":                      "https://api.example.com/p?",
+		"https://api.example.com/é?ü":                     "https://api.example.com/%C3%A9?ü",
+		"https://user:pw@api.example.com/p?a=b?c=d":       "https://api.example.com/p?a=b?c=d",
+	} {
+		for _, resumed := range []bool{false, true} {
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{status: 201}}}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Authorize = func(*http.Request) error { return nil } })
+				req := request(t, "POST", in, "{}")
+				var err error
+				if resumed {
+					err = c.Enqueue(req, "k")
+					for _, e := range c.Resume(t.Context()) {
+						err = errors.Join(err, e)
+					}
+				} else {
+					_, err = c.DoKey(req, "k")
+				}
+				if err != nil || w.count() != 1 {
+					t.Fatalf("%s: %v after %d sends", in, err, w.count())
+				}
+				got := w.sends[0].url
+				if u, _ := url.Parse(got); u != nil && u.Path == "" {
+					got += "/" // as net/http sends it
+				}
+				if got != want {
+					t.Errorf("%s (resumed %v) was sent to %s, want %s", in, resumed, got, want)
+				}
+			})
+		}
+	}
+}
