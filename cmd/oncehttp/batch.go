@@ -187,15 +187,7 @@ func (f *batchFlags) checkOut(file string) error {
 			return errSameFile(f.out, other)
 		}
 	}
-	if info, err := os.Stat(f.out); err == nil && info.IsDir() {
-		return fmt.Errorf("--out %s: is a directory", f.out)
-	}
-	if info, err := os.Stat(filepath.Dir(f.out)); err != nil {
-		return fmt.Errorf("--out %s: %w", f.out, pathless(err))
-	} else if !info.IsDir() {
-		return fmt.Errorf("--out %s: its folder is no folder", f.out)
-	}
-	return nil
+	return checkFolder(f.out)
 }
 
 func errSameFile(out, other string) error {

@@ -26,7 +26,15 @@ type mockFlags struct {
 	bug     string
 	pointer string
 	require bool
+
+	referee  bool
+	script   string
+	expect   int
+	attempts int
+	report   reportFlags
 }
+
+const scriptBytesMax = 4 << 20
 
 func mockCommand(s streams) *cobra.Command {
 	f := &mockFlags{}
@@ -46,9 +54,18 @@ told, authenticates nobody, and keeps everything in memory.
 reset, reset-after, hang, hang-after, slow-body, cut-body, redirect, huge-error,
 expire, kill-idle, or a status such as 503 or 429:2 (with Retry-After).
 
-Exit status: 0 ended by Ctrl-C; 2 the call is wrong, or it cannot listen.`,
+With --referee it plays a hard server to a client in any language and judges it:
+one key for each operation, the same bytes on every attempt, Retry-After
+honoured, waits that grow, a replay taken for an answer, and so on. --script
+says what each operation meets, --operation-pointer what names an operation in a
+request. The verdict comes after --expect operations, on POST /_finish, or on
+Ctrl-C, whichever is first.
+
+Exit status: 0 ended by Ctrl-C, or the client passed; 1 the client failed; 2 the
+call is wrong, it cannot listen, or nothing was judged.`,
 		Example: `  oncehttp mock --faults 'drop-after=0.2,reset=0.05,503=0.1' --seed 7
-  oncehttp mock --addr 127.0.0.1:8080 --profile stripe --window 1h`,
+  oncehttp mock --addr 127.0.0.1:8080 --profile stripe --window 1h
+  oncehttp mock --referee --addr 127.0.0.1:8080 --expect 20 --format junit --out client.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
 	}
@@ -61,6 +78,11 @@ Exit status: 0 ended by Ctrl-C; 2 the call is wrong, or it cannot listen.`,
 	fs.StringVar(&f.bug, "bug", "", "play a broken server; list names them all, each with the check cases that catch it")
 	fs.StringVar(&f.pointer, "operation-pointer", "", "JSON pointer to what names an operation in a body, such as /reference")
 	fs.BoolVar(&f.require, "require-key", false, "answer 400 to a request without a key")
+	fs.BoolVar(&f.referee, "referee", false, "judge the client")
+	fs.StringVar(&f.script, "script", "", "the referee's script, a JSON file (default: every situation in which clients go wrong)")
+	fs.IntVar(&f.expect, "expect", 0, "the verdict comes after so many operations (default: as the script says)")
+	fs.IntVar(&f.attempts, "attempts-max", 0, "how many sends of one operation are within reason (default: as the script says)")
+	f.report.bind(fs)
 	return cmd
 }
 
@@ -83,7 +105,44 @@ func (f *mockFlags) config() (mockserver.Config, error) {
 	cfg := mockserver.Config{
 		Profile: p, Mix: mix, Seed: f.seed, Window: f.window, Bug: f.bug, OperationPointer: f.pointer, RequireKey: f.require,
 	}
+	if err := f.setReferee(&cfg); err != nil {
+		return cfg, err
+	}
 	return cfg, cfg.Validate()
+}
+
+// setReferee reads the script, where there is to be a referee.
+func (f *mockFlags) setReferee(cfg *mockserver.Config) error {
+	if !f.referee {
+		if f.script != "" || f.expect != 0 || f.attempts != 0 || f.report.set() {
+			return errors.New("--script, --expect, --attempts-max, --format, --out, --known-failing, --verbose and --show-secrets are the referee's; add --referee")
+		}
+		return nil
+	}
+	r := mockserver.DefaultReferee()
+	if f.script != "" {
+		text, err := readBounded(f.script, scriptBytesMax)
+		if err != nil {
+			return fmt.Errorf("--script %w", err)
+		}
+		if r, err = mockserver.ParseReferee(text); err != nil {
+			return &saidError{text: "--script " + f.script + ": " + strings.TrimPrefix(err.Error(), "mockserver: script: "), err: err}
+		}
+	}
+	if f.expect < 0 || f.attempts < 0 {
+		return errors.New("--expect and --attempts-max cannot be negative")
+	}
+	if f.expect > 0 {
+		r.Expect = f.expect
+	}
+	if f.attempts > 0 {
+		r.AttemptsMax = f.attempts
+	}
+	if f.pointer != "" {
+		r.OperationPointer = f.pointer
+	}
+	cfg.Referee = &r
+	return f.report.check()
 }
 
 func (f *mockFlags) run(ctx context.Context, s streams) error {
@@ -99,13 +158,29 @@ func (f *mockFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	say(s.out, "listening on %s", server.URL())
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-server.Finished():
+	}
+	err = f.conclude(server, s)
+	return joinExit(err, server.Close())
+}
+
+// conclude says what the server has seen.
+func (f *mockFlags) conclude(server *mockserver.Server, s streams) error {
 	l := server.Ledger().Snapshot()
 	say(s.err, "%s, %s, %s, %s", count(l.Sends, "send"), count(l.Effects, "effect"), count(len(l.Keys), "key"), count(len(l.Violations), "violation"))
+	if f.referee {
+		var rules []string
+		for _, r := range mockserver.Rules() {
+			rules = append(rules, r.ID)
+		}
+		return f.report.conclude(server.Report(), rules, s.out)
+	}
 	for _, v := range l.Violations {
 		say(s.err, "%s", strings.Join(strings.Fields(v.Error()), " "))
 	}
-	return server.Close()
+	return nil
 }
 
 // listBugs names the broken servers.

@@ -14,6 +14,7 @@ import (
 // mocked is a mock command that runs until stop.
 type mocked struct {
 	url  string
+	wait func() ran // until it ends by itself
 	stop func() ran
 }
 
@@ -34,11 +35,16 @@ func startCommand(t *testing.T, args ...string) mocked {
 	if err != nil || !found {
 		t.Fatalf("first line %q, %v", first, err)
 	}
-	return mocked{url: url, stop: func() ran {
-		interrupt()
+	t.Cleanup(interrupt)
+	m := mocked{url: url, wait: func() ran {
 		rest, _ := io.ReadAll(out)
 		return ran{<-status, string(rest), errs.String()}
 	}}
+	m.stop = func() ran {
+		interrupt()
+		return m.wait()
+	}
+	return m
 }
 
 func TestMock(t *testing.T) {
