@@ -66,7 +66,7 @@ func stressModel(k *check) {
 
 // stressReader lists while others work: in order, and nothing twice.
 func stressReader(k *check, j persist.Journal, over <-chan struct{}) {
-	for {
+	for range 20 {
 		last := uint64(0)
 		for r, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
 			if err != nil || r.Seq <= last {

@@ -237,7 +237,7 @@ func sweepConcurrent(k *check) {
 	total := 0
 	for range 2 {
 		wg.Go(func() {
-			for {
+			for range 100 {
 				n, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: done(), Max: 64})
 				if err != nil {
 					k.errorf("Sweep: %v", err)
