@@ -233,11 +233,14 @@ func TestJournalPrune(t *testing.T) {
 func TestJournalUsage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	damaged := writeFile(t, dir+"/damaged.db", strings.Repeat("not a journal ", 2000))
-	before := tree(t, dir)
 	commands := [][]string{
 		{"list"}, {"show", "k"}, {"resume"}, {"settle", "k", "--absent"}, {"abandon", "k"}, {"prune"}, {"export"},
 	}
+	damagedFor := func(c []string) string { return dir + "/damaged-" + c[0] + ".db" }
+	for _, c := range commands {
+		writeFile(t, damagedFor(c), strings.Repeat("not a journal ", 2000))
+	}
+	before := tree(t, dir)
 	t.Run("commands", func(t *testing.T) {
 		for _, c := range commands {
 			t.Run(c[0], func(t *testing.T) {
@@ -246,6 +249,7 @@ func TestJournalUsage(t *testing.T) {
 				run(t, args...).usage(t, "oncehttp: --journal is required")
 				run(t, append(args, "--journal", dir+"/none.db")...).usage(t, "oncehttp: journal "+dir+"/none.db: no such file or directory")
 				run(t, append(args, "--journal", dir)...).usage(t, "oncehttp: journal "+dir+": is a directory")
+				damaged := damagedFor(c)
 				got := run(t, append(args, "--journal", damaged)...).want(t, exitUsage)
 				if strings.Count(got.err, "\n") != 1 || strings.Count(got.err, damaged) != 1 || got.out != "" {
 					t.Errorf("stdout %q, stderr %q", got.out, got.err)
@@ -253,7 +257,7 @@ func TestJournalUsage(t *testing.T) {
 			})
 		}
 	})
-	run(t, "journal", "list", "--journal", damaged, "--state", "lost").usage(t, `oncehttp: --state "lost" is not a state`)
+	run(t, "journal", "list", "--journal", damagedFor(commands[0]), "--state", "lost").usage(t, `oncehttp: --state "lost" is not a state`)
 	run(t, "journal", "burn").usage(t, "oncehttp: journal: unknown command burn; see oncehttp journal --help")
 	if after := tree(t, dir); !slices.Equal(before, after) {
 		t.Error("a wrong call changed a file")

@@ -89,9 +89,10 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 	if err != nil {
 		return plain(err)
 	}
+	defer c.Close() // without a journal of its own it has no error
 	stop := context.AfterFunc(ctx, func() {
 		say(s.err, "interrupted: waiting for the attempts on the wire; once more kills")
-		_ = c.Close() // without a journal of its own it has no error
+		_ = c.Close()
 	})
 	defer stop()
 	t, err := f.pass(ctx, ses, c, s.out)
@@ -103,19 +104,35 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 
 // pass prints each operation once its finish is durable.
 func (f *resumeFlags) pass(ctx context.Context, ses *session, c *oncehttp.Client, out io.Writer) (tally, error) {
+	ctx = context.WithoutCancel(ctx) // the client's Close ends the pass in good order
+	lines, printed := make(chan placed, f.workers), make(chan error, 1)
+	go func() {
+		stop := func(error) { go c.Close() }
+		printed <- newPrinter(out, ses.flush).run(ctx, lines, stop)
+	}()
+	t, err := f.feed(ctx, c, lines)
+	close(lines)
+	if perr := <-printed; perr != nil {
+		err = errors.Join(err, fmt.Errorf("the answers could not be printed: %w", pathless(perr)))
+	}
+	if err != nil {
+		return t, &exitError{status: exitUnknown, err: err}
+	}
+	return t, nil
+}
+
+// feed makes the lines. Only an error of the journal's ends it early.
+func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<- placed) (tally, error) {
 	var t tally
-	p := newPrinter(out, ses.flush)
-	for res, err := range c.Resume(context.WithoutCancel(ctx)) {
+	for res, err := range c.Resume(ctx) {
 		l := resumed(res)
 		if e := (*oncehttp.Error)(nil); errors.As(err, &e) {
 			l = failed(res.Key, err)
 		} else if err != nil {
-			return t, &exitError{status: exitUnknown, err: journalError(f.path, err)}
+			return t, journalError(f.path, err)
 		}
 		t.add(&l)
-		if err := p.print(ctx, []placed{{seq: t.rows - 1, text: l.marshal()}}); err != nil {
-			return t, &exitError{status: exitUnknown, err: fmt.Errorf("the answers could not be printed: %w", pathless(err))}
-		}
+		lines <- placed{seq: t.rows - 1, text: l.marshal()}
 	}
 	return t, nil
 }

@@ -75,6 +75,9 @@ func answered(resp *http.Response) line {
 	defer resp.Body.Close()
 	res := oncehttp.ResultOf(resp)
 	l := lineOf(res)
+	if res.Key == "" { // a safe request, which is no operation
+		l.Outcome, l.Source = oncehttp.Confirmed.String(), sourceName(oncehttp.FromServer)
+	}
 	l.Status, l.exit = resp.StatusCode, statusOfAnswer(resp.StatusCode)
 	// What is kept was read whole before the client returned. Only the rest of
 	// an answer over answerBytesMax can still fail, and that is not shown.
