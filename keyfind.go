@@ -74,7 +74,7 @@ func (c *Client) generateKey(req *http.Request) (foundKey, error) {
 	if err == nil && key == "" {
 		err = fmt.Errorf("NewKey gave an empty key")
 	}
-	return foundKey{key: key, generated: true}, err
+	return foundKey{key: key, generated: true}, foreign(err)
 }
 
 // isKeyHeader knows the names under which APIs in the field take keys.

@@ -153,6 +153,17 @@ func (d *drive) takeUp(name string) (landing, bool) {
 	return landing{}, false
 }
 
+// letGo gives up the lease of a claimed record that is not driven, for somebody
+// who can.
+func (d *drive) letGo() {
+	if d.rec.LeaseOwner != d.c.owner || d.rec.State.Final() {
+		return
+	}
+	rec := d.rec
+	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	d.update(context.WithoutCancel(d.f.values), rec)
+}
+
 // settle records what a drive came to, and lands.
 func (d *drive) settle(name string) landing {
 	switch r := &d.reading; {

@@ -69,7 +69,7 @@ func readBody(req *http.Request, limit int64) ([]byte, error) {
 	}
 	body := make([]byte, req.ContentLength)
 	if n, err := io.ReadFull(req.Body, body); err != nil {
-		return nil, fmt.Errorf("reading the body: %d of %d bytes: %w", n, len(body), err)
+		return nil, fmt.Errorf("reading the body: %d of %d bytes: %w", n, len(body), foreign(err))
 	}
 	var more [1]byte
 	if n, _ := req.Body.Read(more[:]); n > 0 {
@@ -95,7 +95,7 @@ func readUnsized(r io.Reader, limit int64) ([]byte, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading the body: %w", err)
+			return nil, fmt.Errorf("reading the body: %w", foreign(err))
 		}
 	}
 	if len(chunks) == 1 {

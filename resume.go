@@ -295,9 +295,11 @@ func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 		return d.reconcile(name)
 	}
 	if err := p.c.missing(&rec); err != nil {
+		d.letGo()
 		return d.refuse(name, err, ErrOutcomeUnknown, ErrConfig), true
 	}
 	if land, over := d.takeUp(name); over {
+		d.letGo()
 		return land, true
 	}
 	return d.fly(name), true
@@ -312,7 +314,7 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	defer cancel(nil)
 	res, err := d.c.cfg.Reconcile(ctx, d.rec.Clone())
 	if err != nil {
-		return d.refuse(name, err, ErrOutcomeUnknown, ErrHeld), true
+		return d.refuse(name, foreign(err), ErrOutcomeUnknown, ErrHeld), true
 	}
 	if res.Effect == StillUnknown {
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrHeld), true

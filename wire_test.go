@@ -41,6 +41,9 @@ type tap struct {
 	conns   int
 }
 
+// thenHangUp before an answer makes it the last on its connection.
+const thenHangUp = "\x00"
+
 const ok200 = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 func newTap(t *testing.T, answers ...string) *tap {
@@ -86,7 +89,8 @@ func (p *tap) serve(conn net.Conn) {
 			answer = p.answers[n-1]
 		}
 		p.mu.Unlock()
-		if _, err := io.WriteString(conn, answer); answer == "" || err != nil {
+		answer, last := strings.CutPrefix(answer, thenHangUp)
+		if _, err := io.WriteString(conn, answer); answer == "" || last || err != nil {
 			return
 		}
 	}
