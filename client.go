@@ -54,7 +54,7 @@ func New(cfg Config) (*Client, error) {
 		loop: newLoop(), loopRequest: newLoopRequest(), now: time.Now, enqueued: make(chan struct{}, 1),
 	}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
-	c.crew = crew{jobs: make(chan func()), over: c.draining.Done()}
+	c.crew = crew{jobs: make(chan *flight), over: c.draining.Done()}
 	_, c.leases = c.journal.(persist.Claimer)
 	table := newFlights()
 	if shared, ok := c.journal.(persist.Attacher); ok {
@@ -138,13 +138,11 @@ func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter
 		return w, nil
 	}
 	if !c.takeOff() {
-		w.f.fly(func(*flight) landing { return landing{err: c.unbegun(name, ctx, op, nil, ErrClosed)} })
+		w.f.fly(func() landing { return landing{err: c.unbegun(name, ctx, op, nil, ErrClosed)} })
 		return w, nil
 	}
-	c.crew.run(func() {
-		defer c.flying.Done()
-		w.f.fly(func(f *flight) landing { return c.fly(name, f, op) })
-	})
+	w.f.c, w.f.name, w.f.op = c, name, op
+	c.crew.run(w.f)
 	return w, nil
 }
 
@@ -182,15 +180,16 @@ func (c *Client) refuseStray(name string, ctx context.Context, op *operation) er
 
 var errStray = errors.New("the same request was sent before under this generated key; send it with this key, settle it or abandon it")
 
-// fly is one Do in the air: begin, see what stands, drive, land.
-func (c *Client) fly(name string, f *flight, op *operation) landing {
+// do is one Do in the air: begin, see what stands, drive, land.
+func (f *flight) do() landing {
+	c, name, op := f.c, f.name, f.op
 	rec, created, err := c.journal.Begin(f.values, c.begin(op))
 	if err != nil {
 		return landing{err: c.unbegun(name, f.values, op, err, ErrNotSent)}
 	}
 	d := &f.drive
 	*d = drive{
-		c: c, f: f, rec: rec, prof: op.prof, secrets: op.secrets, user: op.user, target: op.target,
+		c: c, f: f, rec: rec, prof: op.prof, secrets: op.secrets, user: op.user, target: &op.target,
 		created: created, plain: op.rec.PlainHTTP,
 	}
 	if !created {
@@ -219,9 +218,15 @@ func (d *drive) fly(name string) landing {
 // to keep and another waiter has it; then the operation is asked again.
 func (w *waiter) response(req *http.Request) *http.Response {
 	a := w.f.land.answer
-	resp := &http.Response{
+	whole := &struct { // one allocation for both
+		http.Response
+		body memoryBody
+	}{}
+	whole.body.Reset(a.body)
+	resp := &whole.Response
+	*resp = http.Response{
 		StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.header(), Body: newBody(a.body), ContentLength: int64(len(a.body)),
+		Header: w.header(), Body: &whole.body, ContentLength: int64(len(a.body)),
 	}
 	if a.head != nil {
 		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor

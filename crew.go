@@ -7,30 +7,31 @@ import "time"
 // each costs as much as all else that a flight does. There are never more than
 // there were flights at once.
 type crew struct {
-	jobs chan func()
+	jobs chan *flight
 	over <-chan struct{} // ends the idle ones
 }
 
 // crewIdle is how long one of the crew waits for work.
 const crewIdle = 10 * time.Second
 
-func (c *crew) run(job func()) {
+func (c *crew) run(f *flight) {
 	select {
-	case c.jobs <- job:
+	case c.jobs <- f:
 	default: // nobody is idle
-		go c.work(job)
+		go c.work(f)
 	}
 }
 
-func (c *crew) work(job func()) {
+func (c *crew) work(f *flight) {
 	idle := time.NewTimer(crewIdle)
 	defer idle.Stop()
 	for {
-		job()
-		job = nil // let go of the request
+		f.fly(f.do)
+		f.c.flying.Done()
+		f = nil // let go of the request
 		idle.Reset(crewIdle)
 		select {
-		case job = <-c.jobs:
+		case f = <-c.jobs:
 		case <-idle.C:
 			return
 		case <-c.over:

@@ -33,6 +33,11 @@ type flight struct {
 	first waiter
 	alone [1]*waiter
 
+	// Of a Do.
+	c    *Client
+	name string
+	op   *operation
+
 	// Under table.mu.
 	waiters []*waiter
 	closed  bool                    // over, or given up; nobody joins any more
@@ -140,7 +145,7 @@ func (f *flight) givenUp() error {
 }
 
 // fly drives the flight to its end and lets everybody land.
-func (f *flight) fly(drive func(*flight) landing) {
+func (f *flight) fly(drive func() landing) {
 	defer func() {
 		if f.panicked = recover(); f.panicked != nil {
 			f.land = landing{err: &Error{
@@ -159,7 +164,7 @@ func (f *flight) fly(drive func(*flight) landing) {
 		<-f.before.done
 		f.before = nil
 	}
-	f.land = drive(f)
+	f.land = drive()
 }
 
 // wait ends with the flight, or with the waiter's own context. Whoever leaves

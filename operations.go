@@ -172,8 +172,8 @@ func (c *Client) close(ctx context.Context, name string, key Key, end func(persi
 		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 	}
 	var result error
-	w.f.fly(func(f *flight) landing {
-		d := &drive{c: c, f: f}
+	w.f.fly(func() landing {
+		d := &drive{c: c, f: w.f}
 		if d.rec, result = c.journal.Get(ctx, rec.ID); result != nil {
 			return landing{err: result}
 		}

@@ -23,7 +23,8 @@ type operation struct {
 	prof    *profile.Profile
 	secrets http.Header
 	user    *url.Userinfo
-	target  *url.URL
+	target  url.URL
+	sum     [sha256.Size]byte // what rec.Fingerprint shows
 }
 
 // snapshot reads the caller's request into an operation. It never changes the
@@ -121,7 +122,7 @@ func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKe
 	if method == "" {
 		method = http.MethodGet
 	}
-	op := &operation{prof: p, secrets: secrets, user: req.URL.User, target: targetOf(req.URL)}
+	op := &operation{prof: p, secrets: secrets, user: req.URL.User, target: *targetOf(req.URL)}
 	op.rec = persist.Record{
 		ID:             persist.ID{Account: c.account(req.Header, p), Key: string(key.key)},
 		Generated:      key.generated,
@@ -140,7 +141,8 @@ func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKe
 		Recipe:         recipeOf(p),
 		Created:        c.now().Round(0),
 	}
-	op.rec.Fingerprint = fingerprint(op.rec.Recipe, &op.rec)
+	op.sum, _ = fingerprint(op.rec.Recipe, &op.rec)
+	op.rec.Fingerprint = op.sum[:]
 	return op
 }
 
@@ -213,11 +215,11 @@ func recipeOf(p *profile.Profile) string {
 // fingerprint is the SHA-256 of what a key names, by the recipe: origin, method,
 // path and query, Host where it is not the origin's, the recipe's headers and
 // the body, each with its length before it, so that no two lists hash alike. It
-// is nil for a recipe that this version does not know.
-func fingerprint(recipe string, rec *persist.Record) []byte {
+// is not known for a recipe that this version does not know.
+func fingerprint(recipe string, rec *persist.Record) (sum [sha256.Size]byte, known bool) {
 	version, names, _ := strings.Cut(recipe, " ")
 	if version != recipeV1 {
-		return nil
+		return sum, false
 	}
 	buf := make([]byte, 0, 1024)
 	for _, s := range [...]string{recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")} {
@@ -228,10 +230,9 @@ func fingerprint(recipe string, rec *persist.Record) []byte {
 		buf = appendSized(buf, joinedLines(rec.Header, name))
 	}
 	if len(rec.Body) > cap(buf) {
-		return sumLarge(string(buf), rec.Body)
+		return sumLarge(string(buf), rec.Body), true
 	}
-	sum := sha256.Sum256(append(buf, rec.Body...))
-	return append([]byte(nil), sum[:]...)
+	return sha256.Sum256(append(buf, rec.Body...)), true
 }
 
 func appendSized(b []byte, s string) []byte {
@@ -240,26 +241,28 @@ func appendSized(b []byte, s string) []byte {
 
 // sumLarge hashes without a copy of the body. It is apart so that the buffer of
 // small requests can stay on the stack.
-func sumLarge(head string, body []byte) []byte {
+func sumLarge(head string, body []byte) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	h.Write([]byte(head))
 	h.Write(body)
-	return h.Sum(nil)
+	h.Sum(sum[:0])
+	return sum
 }
 
 // sameRequest reports whether op is the request that a standing record names, by
 // the record's own recipe.
 func (op *operation) sameRequest(standing *persist.Record) bool {
-	fp := op.rec.Fingerprint
-	if standing.Recipe != op.rec.Recipe {
-		fp = fingerprint(standing.Recipe, &op.rec)
+	if standing.Recipe == op.rec.Recipe {
+		return bytes.Equal(op.rec.Fingerprint, standing.Fingerprint)
 	}
-	return fp != nil && bytes.Equal(fp, standing.Fingerprint)
+	sum, known := fingerprint(standing.Recipe, &op.rec)
+	return known && bytes.Equal(sum[:], standing.Fingerprint)
 }
 
 // intact reports whether a record that was read back is still what was hashed.
 func intact(rec *persist.Record) bool {
-	return rec.Swept || bytes.Equal(fingerprint(rec.Recipe, rec), rec.Fingerprint)
+	sum, known := fingerprint(rec.Recipe, rec)
+	return rec.Swept || known && bytes.Equal(sum[:], rec.Fingerprint)
 }
 
 // wireHeader is the headers of every send: the recorded ones, the key, and the
