@@ -263,3 +263,34 @@ func TestJournalUsage(t *testing.T) {
 		t.Error("a wrong call changed a file")
 	}
 }
+
+// A server that keeps its 500 holds the row; once a person has looked and
+// settled it, the batch is all well.
+func TestHeldThenSettled(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Stripe-Should-Retry", "false")
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	file := writeFile(t, "in.csv", "id\na\n")
+	j := file + ".oncehttp.db"
+	batch := fast("batch", file, "--url", s.url, "--key", "o:{id}", "--profile", "stripe")
+	for range 2 {
+		if l := run(t, batch...).want(t, exitUnknown).only(t); l.State != "held" || l.Outcome != "unknown" {
+			t.Errorf("%+v", l)
+		}
+	}
+	if got := run(t, "journal", "list", "--journal", j); !strings.Contains(got.out, "held (stored error)") {
+		t.Errorf("stdout %s", got.out)
+	}
+	if got := run(t, fast("journal", "resume", "--journal", j)...).want(t, exitUnknown); got.out != "" || !strings.Contains(got.err, "left: 0 pending, 1 held") {
+		t.Errorf("stdout %q, stderr %q", got.out, got.err)
+	}
+	run(t, "journal", "settle", "idemp:o:a", "--happened", "--journal", j).want(t, exitOK)
+	if l := run(t, batch...).want(t, exitOK).only(t); l.State != "settled" || l.Outcome != "confirmed" {
+		t.Errorf("%+v", l)
+	}
+	if n := s.sends.Load(); n != 1 {
+		t.Errorf("%d sends, want 1", n)
+	}
+}
