@@ -9,14 +9,29 @@ import (
 	"github.com/oncehttp/oncehttp/persist/persisttest"
 )
 
-func TestSuite(t *testing.T) {
-	t.Parallel()
-	persisttest.Run(t, persisttest.Harness{
+func harness(opts bolt.Options) persisttest.Harness {
+	return persisttest.Harness{
 		Durable: true,
 		New: func(dir string) (func() (persist.Journal, error), error) {
 			return func() (persist.Journal, error) {
-				return bolt.Open(filepath.Join(dir, "journal.db"), bolt.Options{})
+				j, err := bolt.Open(filepath.Join(dir, "journal.db"), opts)
+				if err != nil {
+					return nil, err
+				}
+				return j, nil
 			}, nil
 		},
-	})
+	}
+}
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	persisttest.Run(t, harness(bolt.Options{}))
+}
+
+// TestSuiteCollisions runs the suite with indexes in which a third of all keys
+// share each hash, so that nothing may be concluded from a hash alone.
+func TestSuiteCollisions(t *testing.T) {
+	t.Parallel()
+	persisttest.Run(t, harness(bolt.WithHashMask(bolt.Options{}, 3)))
 }
