@@ -60,7 +60,7 @@ func runJournal(b *bench) error {
 	}
 	reportJournal(b, runs, "the disk's own sync", syncDisk, raw[syncDisk])
 	reportJournal(b, runs, "every sync 5 ms longer", syncSlow, raw[syncSlow])
-	b.note("the raw log appends %d bytes a record with a checksum, yields once as the journal does, keeps no index and frees nothing", len(recordFiller))
+	b.note("the raw log appends %d bytes a record with a checksum, joins callers as the journal does, keeps no index and frees nothing", len(recordFiller))
 	return nil
 }
 
@@ -79,7 +79,7 @@ func newJournalRun(b *bench, dir string, kind keyKind, live int64, next *atomic.
 
 // journalRound measures the raw log, and every journal after it.
 func journalRound(b *bench, dir string, runs []*journalRun, mode syncMode, raw *figures, next *atomic.Int64) error {
-	ops := pick(b, int64(16_000), 300)
+	ops := pick(b, int64(30_000), 300)
 	if mode == syncSlow {
 		ops = pick(b, int64(6_400), 300)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"context"
@@ -111,7 +112,7 @@ func wantCreated(status int, err error) error {
 func runLayer(b *bench) error {
 	const group = "one caller, everything in memory"
 	var names []string
-	var times, allocs []samples
+	var times, cpu, allocs []samples
 	ops := pick(b, int64(30_000), 300)
 	for range b.rounds {
 		lanes, err := layerLanes()
@@ -120,13 +121,13 @@ func runLayer(b *bench) error {
 		}
 		for i, l := range lanes {
 			if len(names) < len(lanes) {
-				names, times, allocs = append(names, l.name), append(times, nil), append(allocs, nil)
+				names, times, cpu, allocs = append(names, l.name), append(times, nil), append(cpu, nil), append(allocs, nil)
 			}
-			ns, mallocs, err := l.repeat(b, ops)
+			ns, busy, mallocs, err := l.repeat(b, ops)
 			if err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
-			times[i], allocs[i] = append(times[i], ns), append(allocs[i], mallocs)
+			times[i], cpu[i], allocs[i] = append(times[i], ns), append(cpu[i], busy), append(allocs[i], mallocs)
 			if l.close != nil {
 				_ = l.close()
 			}
@@ -135,33 +136,43 @@ func runLayer(b *bench) error {
 	for i, name := range names {
 		b.add(group, name, "ns/op", times[i])
 		b.add(group, name, "of plain", times[i].over(times[0]))
+		b.add(group, name, "CPU ns/op", cpu[i])
 		b.add(group, name, "allocs/op", allocs[i])
 	}
 	for i, what := range []string{"generated keys", "business keys"} {
 		b.atMost("oncehttp with journal, "+what+": time of go-retryablehttp's StandardClient", "", 1, times[2+i].over(times[1]))
 		b.atMost("oncehttp with journal, "+what+": allocations beyond go-retryablehttp's StandardClient", "", 0, allocs[2+i].minus(allocs[1]))
 	}
-	return nil
+	if b.profile == "" {
+		return nil
+	}
+	lanes, err := layerLanes()
+	if err != nil {
+		return err
+	}
+	var next atomic.Int64
+	return profileLane(b, lanes[3], 1, layerURL, &next)
 }
 
-// repeat does operations one after another, and returns time and allocations of
-// one.
-func (l *lane) repeat(ctx context.Context, ops int64) (ns, mallocs float64, err error) {
+// repeat does operations one after another, and returns what one takes: time,
+// processor time (garbage collection included) and allocations.
+func (l *lane) repeat(ctx context.Context, ops int64) (ns, cpu, mallocs float64, err error) {
 	for n := range ops / 10 { // caches and pools
 		if err := l.do(ctx, layerURL, -1-n); err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 	}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	began := time.Now()
+	began, busy := time.Now(), processorTime()
 	for n := range ops {
 		if err := l.do(ctx, layerURL, n); err != nil {
-			return 0, 0, err
+			return 0, 0, 0, err
 		}
 	}
-	took := time.Since(began)
+	took, busy := time.Since(began), processorTime()-busy
 	runtime.ReadMemStats(&after)
-	return float64(took) / float64(ops), float64(after.Mallocs-before.Mallocs) / float64(ops), nil
+	per := float64(ops)
+	return float64(took) / per, float64(busy) / per, float64(after.Mallocs-before.Mallocs) / per, nil
 }

@@ -48,6 +48,8 @@ type section struct {
 func sections() []section {
 	return []section{
 		{"end-to-end", "durable operations against a server in a process of its own", runEndToEnd},
+		{"latency", "what one worker waits longer, by the server's delay", runLatency},
+		{"workers", "throughput by workers, for the chart", runWorkers},
 		{"layer", "the HTTP layer alone: a journal in memory, a RoundTripper in memory", runLayer},
 		{"journal", "the bolt journal alone, beside a raw log", runJournal},
 		{"scale", "a journal of a million pending and a million finished records", runScale},
@@ -104,7 +106,7 @@ func roles() map[string]func([]string) error {
 
 func parse(args []string) (options, error) {
 	var o options
-	names := make([]string, 0, 6)
+	names := make([]string, 0, 8)
 	for _, s := range sections() {
 		names = append(names, s.name)
 	}

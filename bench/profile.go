@@ -9,13 +9,17 @@ import (
 	"time"
 )
 
-// profileDo writes profiles of a lane under load: where its time goes, what it
+// profileLane writes profiles of a lane under load: where its time goes, what it
 // allocates, and what it waits for. Nothing is timed while they are taken.
-func profileDo(b *bench, l *lane, url string, next *atomic.Int64) error {
+func profileLane(b *bench, l *lane, workers int, url string, next *atomic.Int64) error {
+	if b.profile == "" {
+		return nil
+	}
 	if err := os.MkdirAll(b.profile, 0o755); err != nil {
 		return err
 	}
-	cpu, err := os.Create(filepath.Join(b.profile, "cpu.pprof"))
+	prefix := filepath.Join(b.profile, b.report.last().Name+"-")
+	cpu, err := os.Create(prefix + "cpu.pprof")
 	if err != nil {
 		return err
 	}
@@ -25,17 +29,17 @@ func profileDo(b *bench, l *lane, url string, next *atomic.Int64) error {
 	if err := pprof.StartCPUProfile(cpu); err != nil {
 		return err
 	}
-	_, err = l.drive(b, 64, 4*time.Second, url, next)
+	_, err = l.drive(b, workers, 4*time.Second, url, next)
 	pprof.StopCPUProfile()
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{"allocs", "mutex"} {
-		if err := writeProfile(filepath.Join(b.profile, name+".pprof"), name); err != nil {
+		if err := writeProfile(prefix+name+".pprof", name); err != nil {
 			return err
 		}
 	}
-	b.note("profiles of %s at 64 workers are in %s", l.name, b.profile)
+	b.note("profiles of %s with %d callers are in %s", l.name, workers, b.profile)
 	return nil
 }
 

@@ -16,8 +16,8 @@ var recordFiller = strings.Repeat("r", 360)
 // rawLog is the rival that a journal is measured against: a file that is only
 // appended to, each entry with its length and checksum, one write and one sync
 // for all who wait. It keeps no index, finds nothing, frees nothing. The first
-// who waits writes for all, and yields before it does, so that those whom the
-// last sync has released can join: without that it would be a weaker rival.
+// who waits writes for all, and yields before it does for as long as others join,
+// as the journal does: without that every other sync would serve a handful.
 type rawLog struct {
 	file *os.File
 	sync func(*os.File) error
@@ -75,8 +75,7 @@ func (l *rawLog) append(entry []byte) error {
 
 // lead writes and syncs for everybody, and passes the lead on.
 func (l *rawLog) lead() {
-	runtime.Gosched()
-	l.mu.Lock()
+	l.gather()
 	g, buf := l.group, l.buf
 	l.group = &group{wake: make(chan bool, 1)}
 	l.buf, l.spare, l.waiters = l.spare[:0], nil, 0
@@ -95,6 +94,21 @@ func (l *rawLog) lead() {
 	}
 	l.mu.Unlock()
 	close(g.wake)
+}
+
+// gather yields for as long as callers join, and returns with mu held.
+func (l *rawLog) gather() {
+	joined := 0
+	for range 8 {
+		runtime.Gosched()
+		l.mu.Lock()
+		if l.waiters <= joined+1 {
+			return
+		}
+		joined = l.waiters
+		l.mu.Unlock()
+	}
+	l.mu.Lock()
 }
 
 func (l *rawLog) close() error { return l.file.Close() }

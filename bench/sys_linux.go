@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -61,6 +62,15 @@ func chill(path string) (left float64, err error) {
 		n += int(r & 1)
 	}
 	return float64(n) / float64(len(resident)), nil
+}
+
+// processorTime is what this process has used, in user and in kernel mode.
+func processorTime() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // blocks is how much room a file really takes.

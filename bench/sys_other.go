@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"os"
+	"time"
 )
 
 var errElsewhere = errors.New("measured on Linux only")
@@ -22,6 +23,8 @@ func blocks(path string) (int64, error) {
 	}
 	return info.Size(), nil
 }
+
+func processorTime() time.Duration { return 0 }
 
 func kernel() string { return "" }
 

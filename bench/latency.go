@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+)
+
+func runLatency(b *bench) error {
+	return onField(b, func(f *field) error {
+		for _, delay := range pick(b, []time.Duration{0, 5, 20, 50}, []time.Duration{0}) {
+			if err := f.runLone(delay * time.Millisecond); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// runLone measures what one worker waits longer than with plain net/http, and
+// what a pair of syncs takes in its place: between requests, as a journal's are,
+// because a disk and a processor that have just rested are slower.
+func (f *field) runLone(delay time.Duration) error {
+	url := f.server.payURL(delay)
+	group := fmt.Sprintf("%d ms server, 1 worker", delay.Milliseconds())
+	n, d := f.bench.rounds, pick(f.bench, 500*time.Millisecond, 50*time.Millisecond)
+	if delay > 0 {
+		n, d = min(n, 3), max(d, 12*delay)
+	}
+	pair, err := openPair(filepath.Join(f.dir, "pair"), f.lanes[plainAt])
+	if err != nil {
+		return err
+	}
+	defer pair.close()
+	medians := make([]samples, len(f.lanes))
+	var pairs, sizes samples
+	err = f.rounds(n, func(i int, l *lane) error {
+		before := statsOf(l)
+		did, err := l.drive(f, 1, d, url, &f.next)
+		medians[i] = append(medians[i], micros(percentile(did.times, 0.5)))
+		if i != onceAt || err != nil {
+			return err
+		}
+		after := statsOf(l)
+		size := (after.Bytes - before.Bytes) / max(1, after.Commits-before.Commits)
+		p50, err := pair.measure(f, int(size), d, url, &f.next)
+		pairs, sizes = append(pairs, micros(p50)), append(sizes, float64(size))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, l := range f.lanes {
+		added := medians[i].minus(medians[plainAt])
+		f.add(group, l.name, "p50 µs", medians[i])
+		if i != plainAt {
+			f.point(chartDelay, group, l.name, "added µs", float64(delay.Milliseconds()), added)
+			f.add(group, l.name, "of a pair of fdatasyncs", added.over(pairs))
+		}
+	}
+	f.add(group, "a pair of fdatasyncs of oncehttp's sizes", "p50 µs", pairs)
+	f.add(group, "a pair of fdatasyncs of oncehttp's sizes", "B per commit", sizes)
+	if delay == 0 {
+		f.atMost(group+": added p50, of a pair of fdatasyncs", "", 1.3, medians[onceAt].minus(medians[plainAt]).over(pairs))
+	}
+	return nil
+}
+
+// pair is what a commit of bbolt's costs the disk: its pages and a sync, its
+// meta page and another sync. The file is written beforehand, so that no sync
+// has to record a new size.
+type pair struct {
+	file  *os.File
+	plain *lane
+	at    int64
+	buf   []byte
+}
+
+const (
+	pairBytes = 16 << 20
+	metaBytes = 4 << 10
+)
+
+func openPair(path string, plain *lane) (*pair, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &pair{file: f, plain: plain, at: metaBytes, buf: make([]byte, pairBytes)}
+	if _, err := f.Write(p.buf); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, f.Sync()
+}
+
+// measure is the median of as many pairs as there is time for, each before a
+// request.
+func (p *pair) measure(ctx context.Context, size int, d time.Duration, url string, next *atomic.Int64) (time.Duration, error) {
+	pages := min(max(size-metaBytes, metaBytes), pairBytes/4)
+	var times []time.Duration
+	for began := time.Now(); time.Since(began) < d; {
+		start := time.Now()
+		if err := p.commit(pages); err != nil {
+			return 0, err
+		}
+		times = append(times, time.Since(start))
+		if err := p.plain.do(ctx, url, next.Add(1)); err != nil {
+			return 0, err
+		}
+	}
+	return percentile(times, 0.5), nil
+}
+
+func (p *pair) commit(pages int) error {
+	if p.at+int64(pages) > pairBytes {
+		p.at = metaBytes
+	}
+	if _, err := p.file.WriteAt(p.buf[:pages], p.at); err != nil {
+		return err
+	}
+	if err := fdatasync(p.file); err != nil {
+		return err
+	}
+	p.at += int64(pages)
+	if _, err := p.file.WriteAt(p.buf[:metaBytes], 0); err != nil {
+		return err
+	}
+	return fdatasync(p.file)
+}
+
+func (p *pair) close() error { return errors.Join(p.file.Close(), os.Remove(p.file.Name())) }
