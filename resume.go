@@ -256,8 +256,8 @@ func (p *pass) resume(rec persist.Record) (r Result, err error, over bool) {
 	}
 	defer p.c.flying.Done()
 	defer context.AfterFunc(p.ctx, func() { w.leave() })()
-	w.f.fly(func(f *flight) landing {
-		land, took := p.fly(f, rec)
+	w.f.fly(func() landing {
+		land, took := p.fly(w.f, rec)
 		over = took
 		return land
 	})
