@@ -142,7 +142,7 @@ func (f *mockFlags) setReferee(cfg *mockserver.Config) error {
 		r.OperationPointer = f.pointer
 	}
 	cfg.Referee = &r
-	return f.report.check()
+	return f.report.check(ruleIDs())
 }
 
 func (f *mockFlags) run(ctx context.Context, s streams) error {
@@ -171,16 +171,21 @@ func (f *mockFlags) conclude(server *mockserver.Server, s streams) error {
 	l := server.Ledger().Snapshot()
 	say(s.err, "%s, %s, %s, %s", count(l.Sends, "send"), count(l.Effects, "effect"), count(len(l.Keys), "key"), count(len(l.Violations), "violation"))
 	if f.referee {
-		var rules []string
-		for _, r := range mockserver.Rules() {
-			rules = append(rules, r.ID)
-		}
-		return f.report.conclude(server.Report(), rules, s.out)
+		return f.report.conclude(server.Report(), ruleIDs(), s.out)
 	}
 	for _, v := range l.Violations {
 		say(s.err, "%s", strings.Join(strings.Fields(v.Error()), " "))
 	}
 	return nil
+}
+
+// ruleIDs are what a list of known failures may name.
+func ruleIDs() []string {
+	var ids []string
+	for _, r := range mockserver.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
 }
 
 // listBugs names the broken servers.

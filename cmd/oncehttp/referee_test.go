@@ -58,6 +58,7 @@ func TestRefereeUsage(t *testing.T) {
 	dir := t.TempDir()
 	bad := writeFile(t, dir+"/bad.json", `{"scenarios":[{"sends":["sulk"]}]}`)
 	known := writeFile(t, dir+"/known", "key/present\nno such id\n")
+	strange := writeFile(t, dir+"/strange", "key/present\nno/such-rule\n")
 	tests := []struct {
 		args []string
 		want string
@@ -72,6 +73,7 @@ func TestRefereeUsage(t *testing.T) {
 		{[]string{"--referee", "--out", dir + "/no/x"}, "--out " + dir + "/no/x: no such file or directory"},
 		{[]string{"--referee", "--known-failing", dir + "/none"}, "--known-failing " + dir + "/none: no such file or directory"},
 		{[]string{"--referee", "--known-failing", known}, "--known-failing " + known + ": line 2: "},
+		{[]string{"--referee", "--known-failing", strange}, "--known-failing " + strange + ": no/such-rule is not there to fail"},
 	}
 	for _, tt := range tests {
 		got := run(t, append([]string{"mock"}, tt.args...)...).want(t, exitUsage)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -35,8 +36,9 @@ func (f *reportFlags) bind(fs *pflag.FlagSet) {
 
 func (f *reportFlags) set() bool { return *f != (reportFlags{}) }
 
-// check reads what the flags name, before anything is judged.
-func (f *reportFlags) check() error {
+// check reads what the flags name, before anything is judged. all are the ids
+// that the list of known failures may name; nil is not to look.
+func (f *reportFlags) check(all []string) error {
 	f.parsed = report.Text
 	if f.format != "" {
 		var err error
@@ -57,6 +59,11 @@ func (f *reportFlags) check() error {
 	defer file.Close()
 	if f.list, err = report.ParseKnown(file); err != nil {
 		return said("--known-failing "+f.known, err)
+	}
+	for _, id := range f.list.IDs() {
+		if all != nil && !slices.Contains(all, id) {
+			return fmt.Errorf("--known-failing %s: %s is not there to fail", f.known, id)
+		}
 	}
 	return nil
 }
@@ -96,13 +103,10 @@ func (f *reportFlags) write(stdout io.Writer, reports ...*report.Report) error {
 }
 
 // conclude writes the report and gives the exit status that it stands for. all
-// are the ids that the list of known failures may name.
+// is as in check.
 func (f *reportFlags) conclude(r *report.Report, all []string, stdout io.Writer) error {
 	if err := f.write(stdout, r); err != nil {
 		return &exitError{status: report.ExitError, err: err}
-	}
-	if j := f.list.Apply(r, all); len(j.Unknown) > 0 {
-		return fmt.Errorf("--known-failing %s: unknown: %s", f.known, strings.Join(j.Unknown, ", "))
 	}
 	return exitWith(report.ExitCode(r, f.list, all))
 }
