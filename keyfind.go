@@ -169,10 +169,11 @@ func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key Key, wi
 		return "", "", nil
 	case n > 1:
 		return "", "", fmt.Errorf("%d keys in the %s at %s; want one", n, p.Carrier.Place, p.Carrier.Name)
-	case wire == "":
-		return "", "", fmt.Errorf("the key in the %s at %s is empty", p.Carrier.Place, p.Carrier.Name)
 	}
 	key, err = decodeKey(p, wire)
+	if err == nil && key == "" { // spelled as an empty string; that never means a fresh one
+		err = fmt.Errorf("the key in the %s at %s is empty", p.Carrier.Place, p.Carrier.Name)
+	}
 	return key, wire, err
 }
 

@@ -27,7 +27,7 @@ func RandomKey() Key { return Key(uuid.NewString()) }
 const keyPrefix = "idemp"
 
 // Scope is the business that keys belong to, such as "order" or "user:update".
-// It is a value: copy and share it freely.
+// It is a value: copy and share it freely. The zero Scope makes only empty keys.
 type Scope struct {
 	prefix string
 	broken bool
@@ -43,7 +43,7 @@ func NewScope(parts ...string) Scope {
 // name of the application.
 func (s Scope) Prefix(p string) Scope {
 	_, rest, _ := strings.Cut(s.prefix, ":")
-	head := Scope{broken: s.broken}.with([]string{p})
+	head := Scope{broken: s.broken || s.prefix == ""}.with([]string{p})
 	head.prefix = strings.TrimPrefix(head.prefix, ":") + ":" + rest
 	return head
 }
@@ -65,7 +65,7 @@ func (s Scope) with(parts []string) Scope {
 // strangers: it gives "". Numbers go through strconv.
 func (s Scope) Key(parts ...string) Key {
 	k := s.with(parts)
-	if k.broken {
+	if k.broken || s.prefix == "" {
 		return ""
 	}
 	return Key(k.prefix)

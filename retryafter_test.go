@@ -176,3 +176,34 @@ func TestRetryAfterOnStreams(t *testing.T) {
 		}
 	})
 }
+
+// FuzzRetryAfter: whatever the header says, the next attempt is neither in the
+// past nor out of the calendar.
+func FuzzRetryAfter(f *testing.F) {
+	for _, s := range []string{"5", "-1", "99999999999999999999", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "1.5", " 7 "} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		rt := tripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {value}}, Body: http.NoBody}, nil
+		})
+		c, _ := newClient(t, rt, func(cfg *oncehttp.Config) {
+			cfg.Retry = oncehttp.Policy{MaxAttempts: 1, MinDelay: 1, MaxDelay: 1}
+		})
+		before := time.Now().Round(0)
+		_, err := c.DoKey(request(t, "POST", "https://h/", ""), "k")
+		var e *oncehttp.Error
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		wait := e.NextAttempt.Sub(before)
+		if wait < 0 || wait > 367*24*time.Hour {
+			t.Errorf("%q: next attempt in %v", value, wait)
+		}
+		if n, err := strconv.Atoi(value); err == nil && n > 0 && n < 1e6 && value[0] != '+' {
+			if want := time.Duration(n) * time.Second; wait < want || wait > want+time.Minute {
+				t.Errorf("%q: next attempt in %v", value, wait)
+			}
+		}
+	})
+}

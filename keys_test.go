@@ -1,0 +1,562 @@
+package oncehttp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// TestScopes is DESIGN section 7, its examples first.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	event := time.Date(2024, 3, 30, 12, 4, 5, 0, time.FixedZone("CEST", 2*60*60))
+	order := oncehttp.NewScope("order")
+	for i, r := range []struct{ got, want oncehttp.Key }{
+		{order.Key("uid123", "order456"), "idemp:order:uid123:order456"},
+		{oncehttp.NewScope("user", "update").Key("uid123"), "idemp:user:update:uid123"},
+		{oncehttp.NewScope("task").Key("uid123", oncehttp.Window(event, time.Hour)), "idemp:task:uid123:20240330T10"},
+		{oncehttp.NewScope("task").Key("uid123", oncehttp.Window(event, 24*time.Hour)), "idemp:task:uid123:20240330"},
+		{oncehttp.NewScope("task").Key("uid123", oncehttp.Window(event, time.Minute)), "idemp:task:uid123:20240330T1004"},
+		{oncehttp.NewScope("msg").Key("topic", "3", "99"), "idemp:msg:topic:3:99"},
+		{order.Key("a:b", "ü%", "~._-"), "idemp:order:a%3Ab:%C3%BC%25:~._-"},
+		{order.Prefix("shop").Key("1"), "shop:order:1"},
+		{order.Prefix("my:shop").Key("1"), "my%3Ashop:order:1"},
+		{order.Key("1").Generation(0), "idemp:order:1"},
+		{order.Key("1").Generation(1), "idemp:order:1"},
+		{order.Key("1").Generation(2), "idemp:order:1:gen=2"},
+		{order.Key("1").Derive("charge/1"), "idemp:order:1:step=charge%2F1"},
+		// An empty part is the sign of a missing id: never a key, never "fresh".
+		{order.Key(), ""}, {order.Key(""), ""}, {order.Key("a", ""), ""}, {oncehttp.NewScope().Key("a"), ""},
+		{oncehttp.NewScope("").Key("a"), ""}, {oncehttp.NewScope("a", "").Key("b"), ""}, {order.Prefix("").Key("a"), ""},
+		{oncehttp.NewScope("").Prefix("p").Key("a"), ""}, {oncehttp.Scope{}.Key("a"), ""}, {oncehttp.Scope{}.Prefix("p").Key("a"), ""},
+		{order.Key("1", oncehttp.Window(time.Time{}, time.Hour)), ""}, {order.Key("1", oncehttp.Window(event, time.Second)), ""},
+		{order.Key("1", oncehttp.Window(event, 0)), ""},
+		{oncehttp.Key("").Generation(2), ""}, {oncehttp.Key("").Derive("s"), ""}, {oncehttp.Key("k").Derive(""), ""},
+		{oncehttp.Key("").Opaque([]byte("s")), ""}, {oncehttp.Key("k").Opaque(nil), ""}, {oncehttp.Key("").UUID(), ""},
+	} {
+		if r.got != r.want {
+			t.Errorf("row %d: %q, want %q", i, r.got, r.want)
+		}
+	}
+}
+
+// TestScopesAreValues: one scope makes many, and none changes another.
+func TestScopesAreValues(t *testing.T) {
+	t.Parallel()
+	base := oncehttp.NewScope("order")
+	a, b := base.Key("a"), base.Key("b")
+	if shop := base.Prefix("shop"); base.Key("a") != a || shop.Key("b") == b || base.Key("b") != b {
+		t.Errorf("%q %q", a, b)
+	}
+}
+
+// TestOpaqueAndUUID: deterministic, of one shape, and different for different
+// keys and secrets. The values are pinned: a changed one is a second payment.
+func TestOpaqueAndUUID(t *testing.T) {
+	t.Parallel()
+	k := oncehttp.NewScope("order").Key("uid123", "order456")
+	secret := []byte("0123456789abcdef")
+	if got, want := k.Opaque(secret), oncehttp.Key("LWVnHNgLmt79VhVb-jwQnZMro0hr5OVcoufj4XwQKgQ"); got != want {
+		t.Errorf("Opaque %q, want %q", got, want)
+	}
+	if got, want := k.UUID(), oncehttp.Key("1c29e38d-58ed-56e1-b41a-9a7b9302569f"); got != want {
+		t.Errorf("UUID %q, want %q", got, want)
+	}
+	if len(k.Opaque(secret)) != 43 || k.Opaque(secret) == k.Opaque(secret[1:]) || k.Opaque(secret) == (k+"x").Opaque(secret) {
+		t.Error("Opaque does not depend on both, or has another length than 43")
+	}
+	if id, err := uuid.Parse(string(k.UUID())); err != nil || id.Version() != 5 || k.UUID() == (k+"x").UUID() {
+		t.Errorf("UUID %q: %v", k.UUID(), err)
+	}
+	if id, err := uuid.Parse(string(oncehttp.RandomKey())); err != nil || id.Version() != 4 || oncehttp.RandomKey() == oncehttp.RandomKey() {
+		t.Errorf("RandomKey: %v", err)
+	}
+}
+
+// TestDerivedKeysDoNotCollide: a key's children and generations are nobody
+// else's, and no scope makes one by itself.
+func TestDerivedKeysDoNotCollide(t *testing.T) {
+	t.Parallel()
+	s := oncehttp.NewScope("o")
+	seen := map[oncehttp.Key]string{}
+	for name, key := range map[string]oncehttp.Key{
+		"key": s.Key("a"), "two parts": s.Key("a", "b"), "colon": s.Key("a:b"), "generation": s.Key("a").Generation(2),
+		"spelled like one": s.Key("a", "gen=2"), "step": s.Key("a").Derive("b"), "spelled like a step": s.Key("a", "step=b"),
+		"step then generation": s.Key("a").Derive("b").Generation(2), "generation then step": s.Key("a").Generation(2).Derive("b"),
+		"step with a generation in it": s.Key("a").Derive("b:gen=2"), "two steps": s.Key("a").Derive("b").Derive("c"), "one step": s.Key("a").Derive("b:step=c"),
+		"other scope": oncehttp.NewScope("o", "a").Key("b"), "prefix": s.Prefix("p").Key("a"),
+	} {
+		if other, ok := seen[key]; ok && (name != "two parts" && name != "other scope") {
+			t.Errorf("%s and %s are both %q", name, other, key)
+		}
+		seen[key] = name
+	}
+}
+
+// TestWhereTheKeyComesFrom: the call, the request, the context, else a generated
+// one; two that differ, or a key header that the profile does not use, are
+// ErrKeyInvalid and nothing is sent.
+func TestWhereTheKeyComesFrom(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		name           string
+		header         http.Header
+		ctx, call      oncehttp.Key
+		hasCtx, byCall bool
+		want           string // on the wire; empty: ErrKeyInvalid; "*": any UUID
+	}
+	h := func(pairs ...string) http.Header {
+		h := http.Header{}
+		for i := 0; i < len(pairs); i += 2 {
+			h[pairs[i]] = append(h[pairs[i]], pairs[i+1])
+		}
+		return h
+	}
+	rows := []row{
+		{name: "generated", want: "*"},
+		{name: "header", header: h("Idempotency-Key", "a"), want: "a"},
+		{name: "header, odd spelling", header: h("idempotency-KEY", "a"), want: "a"},
+		{name: "context", ctx: "a", hasCtx: true, want: "a"},
+		{name: "call", call: "a", byCall: true, want: "a"},
+		{name: "all alike", header: h("Idempotency-Key", "a"), ctx: "a", hasCtx: true, call: "a", byCall: true, want: "a"},
+		{name: "header and context differ", header: h("Idempotency-Key", "a"), ctx: "b", hasCtx: true},
+		{name: "header and call differ", header: h("Idempotency-Key", "a"), call: "b", byCall: true},
+		{name: "context and call differ", ctx: "a", hasCtx: true, call: "b", byCall: true},
+		{name: "empty header", header: h("Idempotency-Key", "")},
+		{name: "empty context", hasCtx: true},
+		{name: "empty call", byCall: true},
+		{name: "empty call, header set", header: h("Idempotency-Key", "a"), byCall: true},
+		{name: "two lines", header: h("Idempotency-Key", "a", "Idempotency-Key", "a")},
+		{name: "two spellings", header: h("Idempotency-Key", "a", "idempotency-key", "b")},
+		{name: "another API's header", header: h("X-Idempotency-Key", "a")},
+		{name: "another API's header beside the key", header: h("Idempotency-Key", "a", "PayPal-Request-Id", "a")},
+		{name: "too long", call: oncehttp.Key(strings.Repeat("k", 256)), byCall: true},
+		{name: "as long as may be", call: oncehttp.Key(strings.Repeat("k", 255)), byCall: true, want: strings.Repeat("k", 255)},
+		{name: "a blank", call: "a b", byCall: true},
+		{name: "a line end", call: "a\r\nX: y", byCall: true},
+		{name: "not ASCII", call: "ä", byCall: true},
+		{name: "DEL", call: "a\x7f", byCall: true},
+		{name: "all visible", call: "!\"#$%&'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~", byCall: true, want: "!\"#$%&'()*+,-./09:;<=>?@AZ[\\]^_`az{|}~"},
+	}
+	for _, r := range rows {
+		for _, method := range []string{"POST", "PUT"} {
+			t.Run(r.name+" "+method, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					w := &wire{replies: []reply{{status: 201}}}
+					c, _ := newClient(t, w, nil)
+					req := request(t, method, "https://api.example.com/", "{}")
+					for name, lines := range r.header {
+						req.Header[name] = lines
+					}
+					if r.hasCtx {
+						req = req.WithContext(oncehttp.ContextWithKey(req.Context(), r.ctx))
+					}
+					do := c.Do
+					if r.byCall {
+						do = func(req *http.Request) (*http.Response, error) { return c.DoKey(req, r.call) }
+					}
+					_, err := do(req)
+					switch got := ""; {
+					case r.want == "":
+						exactlyOne(t, err)
+						if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, oncehttp.ErrNoEffect) || w.count() != 0 {
+							t.Errorf("%v after %d sends, want ErrKeyInvalid", err, w.count())
+						}
+					case err != nil:
+						t.Error(err)
+					default:
+						got = w.sends[0].key
+						if _, bad := uuid.Parse(got); got != r.want && !(r.want == "*" && (bad == nil) == (method == "POST")) {
+							t.Errorf("sent the key %q, want %q", got, r.want)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestRequireKey refuses what would be generated.
+func TestRequireKey(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 201}}}
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.RequireKey = true })
+		if _, err := c.Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrKeyInvalid) || w.count() != 0 {
+			t.Errorf("%v after %d sends", err, w.count())
+		}
+		if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestKeyRules: length, alphabet and format of the profile; a key is refused,
+// never cut or repaired.
+func TestKeyRules(t *testing.T) {
+	t.Parallel()
+	v4, v5 := uuid.MustParse("9f0d3f0e-5b0c-4f6e-9d6a-0c8f3b0a1d2e").String(), string(oncehttp.Key("k").UUID())
+	for i, r := range []struct {
+		rule profile.KeyRule
+		key  string
+		ok   bool
+	}{
+		{profile.KeyRule{MinBytes: 3, MaxBytes: 4}, "abc", true}, {profile.KeyRule{MinBytes: 3, MaxBytes: 4}, "abcd", true},
+		{profile.KeyRule{MinBytes: 3, MaxBytes: 4}, "ab", false}, {profile.KeyRule{MinBytes: 3, MaxBytes: 4}, "abcde", false},
+		{profile.KeyRule{}, strings.Repeat("a", 255), true}, {profile.KeyRule{}, strings.Repeat("a", 256), false},
+		{profile.KeyRule{Alphabet: "abc-"}, "a-c", true}, {profile.KeyRule{Alphabet: "abc-"}, "a-d", false},
+		{profile.KeyRule{Format: profile.UUID}, v5, true}, {profile.KeyRule{Format: profile.UUID}, v4, true},
+		{profile.KeyRule{Format: profile.UUIDv4}, v4, true}, {profile.KeyRule{Format: profile.UUIDv4}, v5, false},
+		{profile.KeyRule{Format: profile.UUID}, "k", false}, {profile.KeyRule{Format: profile.UUID}, "{" + v4 + "}", false},
+		{profile.KeyRule{Format: profile.UUID}, strings.ReplaceAll(v4, "-", ""), false}, {profile.KeyRule{Format: profile.UUID}, "urn:uuid:" + v4, false},
+	} {
+		p := profile.Draft07()
+		p.Name, p.Key = "ruled", r.rule
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 201}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+			_, err := c.DoKey(post(t, "{}"), oncehttp.Key(r.key))
+			if r.ok != (err == nil) || err != nil && (!errors.Is(err, oncehttp.ErrKeyInvalid) || w.count() != 0) || err == nil && w.sends[0].key != r.key {
+				t.Errorf("row %d, %q under %+v: %v", i, r.key, r.rule, err)
+			}
+		})
+	}
+}
+
+// TestQuotedKeys: an API that wants a structured-field String gets one; a caller
+// that spells the header out has to quote it, too.
+func TestQuotedKeys(t *testing.T) {
+	t.Parallel()
+	p := profile.Draft07()
+	p.Name, p.Encoding = "quoted", profile.SFString
+	for key, wired := range map[string]string{`abc`: `"abc"`, `a"b\c`: `"a\"b\\c"`, `"`: `"\""`} {
+		for _, byHeader := range []bool{false, true} {
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{status: 201}}}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+				req, do := post(t, "{}"), func(r *http.Request) (*http.Response, error) { return c.DoKey(r, oncehttp.Key(key)) }
+				if byHeader {
+					req.Header.Set("Idempotency-Key", wired)
+					do = c.Do
+				}
+				resp, err := do(req)
+				if err != nil || w.sends[0].key != wired || oncehttp.ResultOf(resp).Key != oncehttp.Key(key) {
+					t.Errorf("%s: %v, sent as %v", key, err, w.keys())
+				}
+			})
+		}
+	}
+	for _, wired := range []string{`abc`, `"abc`, `abc"`, `"a"b"`, `"a\b"`, `"a\"`, `""`, `"`, `"a" "b"`, `"a";x=1`, `"a", "b"`, `'a'`} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 201}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+			req := post(t, "{}")
+			req.Header.Set("Idempotency-Key", wired)
+			if _, err := c.Do(req); !errors.Is(err, oncehttp.ErrKeyInvalid) || w.count() != 0 {
+				t.Errorf("%s: %v after %d sends, want ErrKeyInvalid", wired, err, w.count())
+			}
+		})
+	}
+}
+
+// TestKeysElsewhere: in a body or a query the key is checked, never inserted.
+func TestKeysElsewhere(t *testing.T) {
+	t.Parallel()
+	in := func(place profile.Place, name string) *profile.Profile {
+		p := profile.Draft07()
+		p.Name, p.Carrier = "elsewhere", profile.Carrier{Place: place, Name: name}
+		return p
+	}
+	body, query := in(profile.Body, "/meta/keys/0"), in(profile.Query, "nonce")
+	for i, r := range []struct {
+		p             *profile.Profile
+		target, bytes string
+		call          oncehttp.Key
+		want          oncehttp.Key // empty: ErrKeyInvalid
+	}{
+		{body, "/", `{"meta":{"keys":["a","b"]}}`, "a", "a"},
+		{body, "/", `{"meta":{"keys":["a"]}}`, "b", ""},
+		{body, "/", `{"meta":{"keys":[]}}`, "a", ""},
+		{body, "/", `{"meta":{"keys":[""]}}`, "a", ""},
+		{body, "/", `{"meta":{"keys":[7]}}`, "7", "7"},
+		{body, "/", `not JSON`, "a", ""},
+		{body, "/", ``, "a", ""},
+		{query, "/?nonce=a", `{}`, "a", "a"},
+		{query, "/?nonce=a%2Fb", `{}`, "a/b", "a/b"},
+		{query, "/?nonce=a", `{}`, "b", ""},
+		{query, "/?nonce=a&nonce=a", `{}`, "a", ""},
+		{query, "/?nonce=", `{}`, "a", ""},
+		{query, "/", `{}`, "a", ""},
+	} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = r.p })
+			_, err := c.DoKey(request(t, "POST", "https://api.example.com"+r.target, r.bytes), r.call)
+			if r.want == "" {
+				if !errors.Is(err, oncehttp.ErrKeyInvalid) || w.count() != 0 {
+					t.Errorf("row %d: %v after %d sends, want ErrKeyInvalid", i, err, w.count())
+				}
+				return
+			}
+			if err != nil || lookup(t, c, r.want).WireKey == "" {
+				t.Errorf("row %d: %v", i, err)
+			}
+			for _, s := range w.sends {
+				if s.key != "" || s.body != r.bytes || s.url != "https://api.example.com"+r.target {
+					t.Errorf("row %d: sent %+v, want it as it was", i, s)
+				}
+			}
+		})
+	}
+}
+
+// TestInherit: A → B → C → D stays idempotent at every hop: each gets children of
+// the inbound key, bound to its caller; the inbound key itself goes no further.
+func TestInherit(t *testing.T) {
+	t.Parallel()
+	principal := func(r *http.Request) string { return r.Header.Get("X-User") }
+	child := func(user string, keys ...string) (parent, step oncehttp.Key) {
+		req := httptest.NewRequest("POST", "/", nil)
+		req.Header.Set("X-User", user)
+		for _, k := range keys {
+			req.Header.Add("Idempotency-Key", k)
+		}
+		oncehttp.Inherit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			parent = oncehttp.Inherited(r.Context())
+			step = parent.Derive("charge")
+		}), principal).ServeHTTP(httptest.NewRecorder(), req)
+		return parent, step
+	}
+	parent, step := child("alice", "k1")
+	again, _ := child("alice", "k1")
+	if parent == "" || parent != again || strings.Contains(string(parent), "k1") || step == "" || step == parent {
+		t.Errorf("parent %q, again %q, step %q", parent, again, step)
+	}
+	seen := map[oncehttp.Key]bool{parent: true}
+	for _, other := range [][]string{{"bob", "k1"}, {"alice", "k2"}, {"alice:k1", "x"}, {"alice", "k1:x"}} {
+		got, _ := child(other[0], other[1])
+		if got == "" || seen[got] {
+			t.Errorf("%v got %q, which is empty or another's", other, got)
+		}
+		seen[got] = true
+	}
+	for name, got := range map[string]oncehttp.Key{
+		"no key":        first(child("alice")),
+		"two keys":      first(child("alice", "a", "b")),
+		"empty key":     first(child("alice", "")),
+		"no principal":  first(child("", "k1")),
+		"no middleware": oncehttp.Inherited(context.Background()),
+	} {
+		if got != "" {
+			t.Errorf("%s: inherited %q, want nothing", name, got)
+		}
+	}
+}
+
+func first(k, _ oncehttp.Key) oncehttp.Key { return k }
+
+// TestInheritedIsNotSent: Do never uses an inherited key by itself.
+func TestInheritedIsNotSent(t *testing.T) {
+	t.Parallel()
+	w := &wire{replies: []reply{{status: 201}}}
+	c, _ := newClient(t, w, nil)
+	var parent oncehttp.Key
+	h := oncehttp.Inherit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		parent = oncehttp.Inherited(r.Context())
+		if _, err := c.Do(post(t, "{}").WithContext(r.Context())); err != nil {
+			t.Error(err)
+		}
+	}), func(*http.Request) string { return "alice" })
+	req := httptest.NewRequest("POST", "/", nil)
+	req.Header.Set("Idempotency-Key", "inbound")
+	h.ServeHTTP(httptest.NewRecorder(), req)
+	if got := oncehttp.Key(w.sends[0].key); got == "inbound" || got == parent || got == "" {
+		t.Errorf("sent %q, want a key of its own", got)
+	}
+}
+
+// TestContextKeyIsForOneRequest: a GET with the same context takes no key along.
+func TestContextKeyOnAGET(t *testing.T) {
+	t.Parallel()
+	w := &wire{replies: []reply{{status: 200}}}
+	c, _ := newClient(t, w, nil)
+	req := request(t, "GET", "https://api.example.com/", "")
+	if _, err := c.Do(req.WithContext(oncehttp.ContextWithKey(req.Context(), "k"))); err != nil || w.sends[0].key != "" {
+		t.Errorf("%v, key %q", err, w.sends[0].key)
+	}
+}
+
+// FuzzScopeKey: no two lists of parts give one key, and the parts can be read back.
+func FuzzScopeKey(f *testing.F) {
+	f.Add("a", "b", "c")
+	f.Add("a:b", "", "c")
+	f.Add("a%3Ab", "gen=2", "\x00ü")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		lists := [][]string{{a, b, c}, {a, b + c}, {a + b, c}, {a + ":" + b, c}, {c, b, a}, {a}, {a, b}, {b, a}}
+		seen := map[oncehttp.Key]string{}
+		for _, parts := range lists {
+			key := oncehttp.NewScope(parts[0]).Key(parts[1:]...)
+			if empty := len(parts) == 1 || strings.Contains("\x1f"+strings.Join(parts, "\x1f")+"\x1f", "\x1f\x1f"); empty {
+				if containsEmpty(parts) != (key == "") && len(parts) > 1 {
+					t.Errorf("%q gave %q", parts, key)
+				}
+				if key != "" && len(parts) == 1 {
+					t.Errorf("no parts gave %q", key)
+				}
+				continue
+			}
+			id := fmt.Sprintf("%q", parts)
+			if other, ok := seen[key]; ok && other != id {
+				t.Errorf("%s and %s both give %q", id, other, key)
+			}
+			seen[key] = id
+			for i, piece := range strings.Split(string(key), ":")[1:] {
+				if back, err := url.PathUnescape(piece); err != nil || back != parts[i] {
+					t.Errorf("part %d of %q read back as %q", i, parts, back)
+				}
+			}
+		}
+	})
+}
+
+func containsEmpty(parts []string) bool {
+	for _, p := range parts {
+		if p == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// prepared is what a client that sends nothing makes of a request.
+func prepared(t testing.TB, p *profile.Profile) *oncehttp.Client {
+	t.Helper()
+	c, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Profile: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// FuzzKeyHeader: whatever stands in the header, the parser gives the key that the
+// encoder spells just so, or refuses; it repairs nothing.
+func FuzzKeyHeader(f *testing.F) {
+	p := profile.Draft07()
+	p.Name, p.Encoding = "quoted", profile.SFString
+	c := prepared(f, p)
+	for _, s := range []string{`"abc"`, `abc`, `"a\"b"`, `"a\\"`, `"\`, `""`, "\"\x00\"", `"ä"`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, wired string) {
+		req, _ := http.NewRequest("POST", "https://h/", nil)
+		req.Header["Idempotency-Key"] = []string{wired}
+		inner := strings.TrimSuffix(strings.TrimPrefix(wired, `"`), `"`)
+		key := oncehttp.Key(strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(inner))
+		rec, err := c.Prepare(req, key)
+		if err != nil {
+			return
+		}
+		if rec.WireKey != wired || rec.Key != string(key) {
+			t.Errorf("%q was read as %q and goes out as %q", wired, rec.Key, rec.WireKey)
+		}
+		plain, _ := http.NewRequest("POST", "https://h/", nil)
+		if again, err := c.Prepare(plain, key); err != nil || again.WireKey != wired {
+			t.Errorf("%q is spelled %q, and was taken as %q: %v", key, again.WireKey, wired, err)
+		}
+		for _, ch := range []byte(rec.Key) {
+			if ch <= ' ' || ch >= 0x7f {
+				t.Errorf("a key with %q", ch)
+			}
+		}
+	})
+}
+
+// FuzzPointer: a JSON pointer (RFC 6901) made for each string of a document leads
+// to that string, and nothing panics.
+func FuzzPointer(f *testing.F) {
+	f.Add("a", "x", "/a")
+	f.Add("a/b", "x", "/a~1b")
+	f.Add("~1", "x", "/0/01")
+	f.Fuzz(func(t *testing.T, name, value, pointer string) {
+		doc, err := json.Marshal(map[string]any{name: []any{value}})
+		if err != nil {
+			return
+		}
+		var back map[string][]string
+		if json.Unmarshal(doc, &back) != nil || len(back) != 1 {
+			return
+		}
+		for n, v := range back {
+			at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(n) + "/0"
+			for _, ptr := range []string{at, pointer} {
+				p := profile.Draft07()
+				p.Name, p.Carrier = "body", profile.Carrier{Place: profile.Body, Name: ptr}
+				if ptr == "" {
+					continue
+				}
+				req, _ := http.NewRequest("POST", "https://h/", strings.NewReader(string(doc)))
+				rec, err := prepared(t, p).Prepare(req, oncehttp.Key(v[0]))
+				if ptr == at && err != nil && visible(v[0]) {
+					t.Errorf("%s in %s: %v, want %q", ptr, doc, err, v[0])
+				}
+				if ptr != at && err == nil && rec.WireKey != v[0] {
+					t.Errorf("%s in %s gave %q", ptr, doc, rec.WireKey)
+				}
+			}
+		}
+	})
+}
+
+func visible(s string) bool {
+	return s != "" && len(s) <= 255 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+// FuzzFingerprint: two requests have one fingerprint only if everything that a key
+// names is the same.
+func FuzzFingerprint(f *testing.F) {
+	c := prepared(f, nil)
+	f.Add("POST", "/a", "x", "json", "{}", "POST", "/a", "x", "json", "{} ")
+	f.Add("POST", "/a?x", "", "a", "b", "POST", "/a?x", "", "", "ab")
+	f.Add("POST", "/", "h", "", "", "POST", "/", "", "h", "")
+	f.Fuzz(func(t *testing.T, m1, t1, h1, c1, b1, m2, t2, h2, c2, b2 string) {
+		make1 := func(m, target, host, ct, body string) ([]byte, []string) {
+			req, err := http.NewRequest(m, "https://api.example.com"+target, strings.NewReader(body))
+			if err != nil {
+				return nil, nil
+			}
+			req.Host = host
+			req.Header.Set("Content-Type", ct)
+			rec, err := c.Prepare(req, "k")
+			if err != nil {
+				return nil, nil
+			}
+			if host == "" || strings.EqualFold(host, req.URL.Host) {
+				host = ""
+			}
+			return rec.Fingerprint, []string{rec.Method, rec.Origin, rec.Target, host, ct, body}
+		}
+		f1, p1 := make1(m1, t1, h1, c1, b1)
+		f2, p2 := make1(m2, t2, h2, c2, b2)
+		if f1 == nil || f2 == nil {
+			return
+		}
+		if same := fmt.Sprintf("%q", p1) == fmt.Sprintf("%q", p2); same != (string(f1) == string(f2)) {
+			t.Errorf("%q and %q: fingerprints equal %v", p1, p2, !same)
+		}
+	})
+}
