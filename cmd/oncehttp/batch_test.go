@@ -403,7 +403,7 @@ func TestBatchInputChanges(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	file = writeFile(t, "in.csv", "id\n"+strings.Repeat("same\n", 60<<10))
+	file = writeFile(t, "in.csv", "id\n"+strings.Repeat(strings.Repeat("s", 99)+"\n", 3<<10))
 	got := run(t, "batch", file, "--url", s.url, "--key", "o:{id}", "--workers", "1").want(t, exitUnknown)
 	if !strings.Contains(got.err, "is not what was checked: the file changed while it was read") {
 		t.Errorf("stderr %q", got.err)

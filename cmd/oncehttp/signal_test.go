@@ -122,7 +122,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 func TestBrokenPipe(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusCreated) })
-	file := writeFile(t, "in.csv", orders(5000))
+	file := writeFile(t, "in.csv", orders(2000))
 	args := []string{"batch", file, "--url", s.url, "--key", orderKey}
 	cmd, errs := child(t, args...)
 	out, err := cmd.StdoutPipe()
@@ -140,7 +140,7 @@ func TestBrokenPipe(t *testing.T) {
 		t.Errorf("status %d, stderr %s", got, errs)
 	}
 	run(t, args...).want(t, exitOK)
-	if n := s.sends.Load(); n != 5000 {
-		t.Errorf("%d sends, want 5000", n)
+	if n := s.sends.Load(); n != 2000 {
+		t.Errorf("%d sends, want 2000", n)
 	}
 }
