@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	bbolt "go.etcd.io/bbolt"
-
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
@@ -190,26 +188,20 @@ func survive(t *testing.T, path, how string) []string {
 }
 
 // TestCrashAtCreation leaves each state that a crash can leave of a file that is
-// being created.
+// being created: any of its pages, or sectors, and any length.
 func TestCrashAtCreation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := filepath.Join(dir, "bbolt")
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	empty := readFile(t, path)
-	states := []crash{{"nothing", nil}, {"zeros", make([]byte, 4*pageSize)}, {"one zero", make([]byte, 1)}}
-	for n := pageSize; n <= len(empty); n += pageSize {
-		states = append(states, crash{fmt.Sprintf("%d bytes of an empty bbolt file", n), empty[:n]})
-	}
-	path = filepath.Join(dir, "journal")
+	path := filepath.Join(dir, "journal")
 	closeIt(t, open(t, path))
-	states = append(states, crashes(empty, readFile(t, path))...)
+	whole := readFile(t, path)
+	states := []crash{{"nothing", nil}, {"one zero", make([]byte, 1)}, {"zeros", make([]byte, len(whole))}, {"everything", whole}}
+	for size := 512; size < len(whole); size += 512 {
+		states = append(states, crash{fmt.Sprintf("the first %d bytes", size), whole[:size]})
+		b := slices.Clone(whole)
+		clear(b[size-512 : size])
+		states = append(states, crash{fmt.Sprintf("all but the 512 bytes before %d", size), b})
+	}
 	for n, s := range states {
 		path := filepath.Join(dir, fmt.Sprint(n))
 		writeFile(t, path, s.file)

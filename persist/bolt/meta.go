@@ -12,16 +12,16 @@ import (
 // The layout of bbolt's pages, which is part of its file format. Numbers are in
 // the machine's own byte order.
 const (
-	pageHeader   = 16 // id, flags, count, overflow
-	metaMagic    = 0xED0CDAED
-	metaVersion  = 2
-	metaSize     = 64
-	pgidNone     = ^uint64(0) // of the free list, if it is not in the file
-	pageSizeMin  = 1 << 10
-	pageSizeMax  = 1 << 16
-	flagBranch   = 0x01
-	flagLeaf     = 0x02
-	flagFreelist = 0x10
+	pageHeader  = 16 // id, flags, count, overflow
+	metaMagic   = 0xED0CDAED
+	metaVersion = 2
+	metaSize    = 64
+	pgidNone    = ^uint64(0) // of the free list, if it is not in the file
+	pageSizeMin = 1 << 10
+	pageSizeMax = 1 << 16
+	flagBranch  = 0x01
+	flagLeaf    = 0x02
+	flagMeta    = 0x04
 )
 
 // meta is what a meta page says.

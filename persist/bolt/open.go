@@ -1,8 +1,6 @@
 package bolt
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -54,12 +52,6 @@ func (j *Journal) begin(f *os.File, opts Options, ms metas) error {
 	if opts.Sync != nil {
 		j.sync = func() error { return opts.Sync(f) }
 	}
-	if ms.newest.txid < firstCommit {
-		if err := j.found(); err != nil {
-			return err
-		}
-		return syncDir(filepath.Dir(j.path))
-	}
 	if now, err := readMetas(f, 1<<62); err != nil || now.newest != ms.newest {
 		return fmt.Errorf("%w: it was written to while it was opened", persist.ErrLocked)
 	}
@@ -75,13 +67,12 @@ func (j *Journal) begin(f *os.File, opts Options, ms metas) error {
 	return nil
 }
 
-// firstCommit is the number of the first transaction after bbolt's own two.
-const firstCommit = 2
+// errFormat says that the file is whole, and another version's.
+var errFormat = errors.New("its format is")
 
-// inspect checks the file and loads it. It writes only where a crash has cut
-// off the creation of the file, or its last commit. The newest meta that it
-// returns is the one that counts; in a file that holds nothing yet its txid is
-// below firstCommit.
+// inspect checks the file and loads it. It writes only where there is nothing
+// yet, and where a crash has cut off the last commit. The newest meta that it
+// returns is the one that counts.
 func (j *Journal) inspect(f *os.File) (metas, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -92,15 +83,16 @@ func (j *Journal) inspect(f *os.File) (metas, error) {
 	}
 	size := info.Size()
 	if unborn(f, size) {
-		j.slots.settle()
-		return metas{}, f.Truncate(0)
+		if size, err = j.found(f); err != nil {
+			return metas{}, err
+		}
 	}
 	ms, err := readMetas(f, size)
 	if err != nil {
 		return metas{}, err
 	}
 	err = j.verify(f, size, ms.newest, !ms.whole)
-	if err == nil || ms.whole || !ms.both {
+	if err == nil || ms.whole || !ms.both || errors.Is(err, errFormat) {
 		return ms, err
 	}
 	// Nobody was told of the newest commit. If it was cut off, all is as the one
@@ -112,20 +104,16 @@ func (j *Journal) inspect(f *os.File) (metas, error) {
 	return metas{newest: ms.older}, j.forgetCommit(f, ms.newest)
 }
 
-// unborn reports whether the file is what a crash leaves of one that was being
-// created: nothing, zeros, or the first pages of an empty bbolt file. Anything
-// else of that size is somebody's.
-func unborn(f *os.File, size int64) bool {
-	const pages = 4
-	b := readPage(f, 0, pages*pageSizeMax+1)
-	if int64(len(b)) != size {
-		return false
+// found makes a journal of a file that holds nothing, and returns its size.
+func (j *Journal) found(f *os.File) (int64, error) {
+	b := image(os.Getpagesize())
+	if _, err := f.WriteAt(b, 0); err != nil {
+		return 0, err
 	}
-	if len(bytes.Trim(b, "\x00")) == 0 {
-		return true
+	if err := f.Sync(); err != nil {
+		return 0, err
 	}
-	m, valid := parseMeta(b)
-	return valid && m.txid == 0 && len(b) < pages*int(m.pageSize)
+	return int64(len(b)), syncDir(filepath.Dir(j.path))
 }
 
 // forgetCommit takes back a commit that was cut off, by wiping its meta page.
@@ -151,10 +139,6 @@ func (j *Journal) verify(f *os.File, size int64, m meta, full bool) error {
 	if err != nil {
 		return err
 	}
-	if m.txid < firstCommit {
-		j.slots.settle()
-		return s.empty()
-	}
 	if m.freelist != pgidNone {
 		return fmt.Errorf("%w: it was written to by another program", persist.ErrCorrupt)
 	}
@@ -166,10 +150,10 @@ func (j *Journal) verify(f *os.File, size int64, m meta, full bool) error {
 	if err != nil {
 		return err
 	}
-	if err := s.bucket(buckets[string(bucketFates)], 8, j.loadFate); err != nil {
+	if err := s.bucket(buckets[string(bucketFates())], 8, j.loadFate); err != nil {
 		return err
 	}
-	if err := s.bucket(buckets[string(bucketIntents)], 8, j.loadIntent); err != nil {
+	if err := s.bucket(buckets[string(bucketIntents())], 8, j.loadIntent); err != nil {
 		return err
 	}
 	bodies, visit := st.bodies, (func(key, value []byte) error)(nil)
@@ -180,7 +164,7 @@ func (j *Journal) verify(f *os.File, size int64, m meta, full bool) error {
 			return nil
 		}
 	}
-	if err := s.bucket(buckets[string(bucketBodies)], 12, visit); err != nil {
+	if err := s.bucket(buckets[string(bucketBodies())], 12, visit); err != nil {
 		return err
 	}
 	if j.slots.digest != st.digest || bodies != st.bodies {
@@ -194,7 +178,7 @@ func (j *Journal) verify(f *os.File, size int64, m meta, full bool) error {
 // readAbout reads the bucket about the file, which is always small enough for
 // bbolt to keep it in the root page.
 func readAbout(buckets map[string]bucket, m meta) (state, error) {
-	b, found := buckets[string(bucketAbout)]
+	b, found := buckets[string(bucketAbout())]
 	if !found || len(buckets) != 4 {
 		return state{}, fmt.Errorf("%w: it is a bbolt file, but no journal of oncehttp", persist.ErrCorrupt)
 	}
@@ -210,32 +194,14 @@ func readAbout(buckets map[string]bucket, m meta) (state, error) {
 		}
 		entries[string(key)] = value
 	}
-	if format := string(entries[string(keyFormat)]); format != formatVersion {
-		return state{}, fmt.Errorf("%w: its format is %q, and this version knows %q", persist.ErrCorrupt, format, formatVersion)
+	if format := string(entries[string(keyFormat())]); format != formatVersion {
+		return state{}, fmt.Errorf("%w: %w: %q, and this version knows %q", persist.ErrCorrupt, errFormat, format, formatVersion)
 	}
-	st, ok := decodeState(entries[string(keyState)])
+	st, ok := decodeState(entries[string(keyState())])
 	if !ok || st.txid != m.txid {
 		return state{}, fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
 	}
 	return st, nil
-}
-
-// empty checks that the file is what bbolt makes of a new one: a free list that
-// names nothing and a root without entries.
-func (s *scanner) empty() error {
-	if s.meta.root != 3 || s.meta.freelist != 2 || s.meta.pages != 4 {
-		return fmt.Errorf("%w: it is a bbolt file, but no journal of oncehttp", persist.ErrCorrupt)
-	}
-	root, err := s.page(3)
-	if err != nil {
-		return err
-	}
-	list := readPage(s.f, 2*int64(s.meta.pageSize), pageHeader)
-	if len(list) < pageHeader || !root.leaf || root.count != 0 ||
-		binary.NativeEndian.Uint64(list) != 2 || binary.NativeEndian.Uint16(list[8:]) != flagFreelist || binary.NativeEndian.Uint16(list[10:]) != 0 {
-		return fmt.Errorf("%w: it is a bbolt file, but no journal of oncehttp", persist.ErrCorrupt)
-	}
-	return nil
 }
 
 // openBolt gives the file to bbolt. What still makes bbolt panic is damage too.
@@ -260,37 +226,6 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 		return fmt.Errorf("%w: %w", persist.ErrCorrupt, err)
 	}
 	return err
-}
-
-// found makes a journal of an empty file.
-func (j *Journal) found() error {
-	tx, err := j.db.Begin(true)
-	if err != nil {
-		return err
-	}
-	for _, name := range [...][]byte{bucketAbout, bucketIntents, bucketFates, bucketBodies} {
-		if _, err := tx.CreateBucket(name); err != nil {
-			_ = tx.Rollback()
-			return err
-		}
-	}
-	if err := tx.Bucket(bucketAbout).Put(keyFormat, []byte(formatVersion)); err != nil {
-		_ = tx.Rollback()
-		return err
-	}
-	txid := uint64(tx.ID())
-	if err := tx.Bucket(bucketAbout).Put(keyState, state{txid: txid}.encode()); err != nil {
-		_ = tx.Rollback()
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	if err := j.sync(); err != nil {
-		return err
-	}
-	j.mark(txid)
-	return nil
 }
 
 // closeDB gives the file back.

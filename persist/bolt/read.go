@@ -94,7 +94,7 @@ func entries(tx *bbolt.Tx, seq uint64, o *overlay) (intent, fate []byte, err err
 	key := seqKey(seq)
 	entry := o.intent
 	if entry == nil {
-		entry = tx.Bucket(bucketIntents).Get(key[:])
+		entry = tx.Bucket(bucketIntents()).Get(key[:])
 	}
 	intent, fate, _, err = openIntent(entry, seq)
 	if err != nil {
@@ -102,7 +102,7 @@ func entries(tx *bbolt.Tx, seq uint64, o *overlay) (intent, fate []byte, err err
 	}
 	later := o.fate
 	if later == nil && !o.plain {
-		later = tx.Bucket(bucketFates).Get(key[:])
+		later = tx.Bucket(bucketFates()).Get(key[:])
 	}
 	if later != nil {
 		fate, _, err = open(later, kindFate, seq)
@@ -154,7 +154,7 @@ func readBody(tx *bbolt.Tx, seq uint64, part int, want codec.Outside) ([]byte, e
 		return nil, fmt.Errorf("%w: record %d: length of a body", persist.ErrCorrupt, seq)
 	}
 	body := make([]byte, 0, want.Len)
-	c := tx.Bucket(bucketBodies).Cursor()
+	c := tx.Bucket(bucketBodies()).Cursor()
 	n := 0
 	for k, v := c.Seek(pieceKey(seq, part, 0)); len(body) < want.Len; k, v = c.Next() {
 		if !bytes.Equal(k, pieceKey(seq, part, n)) || len(v) == 0 || len(v) > want.Len-len(body) {

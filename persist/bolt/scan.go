@@ -61,7 +61,7 @@ func (s *scanner) buckets() (map[string]bucket, error) {
 		if err != nil {
 			return nil, err
 		}
-		if flags != 1 || len(value) < pageHeader {
+		if flags != flagBucket || len(value) < pageHeader {
 			return nil, damagedPage(p.id, "has an entry that is no bucket")
 		}
 		found[string(key)] = bucket{root: binary.NativeEndian.Uint64(value), inline: bytes.Clone(value[pageHeader:])}

@@ -35,14 +35,12 @@ const (
 )
 
 // The buckets, and the keys in the one about the file.
-var (
-	bucketAbout   = []byte("oncehttp")
-	bucketIntents = []byte("intents")
-	bucketFates   = []byte("fates")
-	bucketBodies  = []byte("bodies")
-	keyFormat     = []byte("format")
-	keyState      = []byte("state")
-)
+func bucketAbout() []byte   { return []byte("oncehttp") }
+func bucketIntents() []byte { return []byte("intents") }
+func bucketFates() []byte   { return []byte("fates") }
+func bucketBodies() []byte  { return []byte("bodies") }
+func keyFormat() []byte     { return []byte("format") }
+func keyState() []byte      { return []byte("state") }
 
 // state is the entry that is rewritten by every commit.
 type state struct {
@@ -115,7 +113,7 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 
 // apply puts a batch into a transaction, and its state with it.
 func apply(tx *bbolt.Tx, b *batch, s *state) error {
-	intents, fates, bodies := tx.Bucket(bucketIntents), tx.Bucket(bucketFates), tx.Bucket(bucketBodies)
+	intents, fates, bodies := tx.Bucket(bucketIntents()), tx.Bucket(bucketFates()), tx.Bucket(bucketBodies())
 	intents.FillPercent, fates.FillPercent, bodies.FillPercent = fillPercent, fillPercent, fillPercent
 	for i := range b.changes {
 		c := &b.changes[i]
@@ -126,7 +124,7 @@ func apply(tx *bbolt.Tx, b *batch, s *state) error {
 			return err
 		}
 	}
-	return tx.Bucket(bucketAbout).Put(keyState, s.encode())
+	return tx.Bucket(bucketAbout()).Put(keyState(), s.encode())
 }
 
 func applyEntries(intents, fates *bbolt.Bucket, c *change) error {

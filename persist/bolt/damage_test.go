@@ -1,0 +1,271 @@
+package bolt_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	bbolt "go.etcd.io/bbolt"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+)
+
+// sample is a journal with records of all kinds, as a file that was closed, and
+// as one whose process was killed.
+func sample(t *testing.T) (closed, killed []byte, want []string) {
+	t.Helper()
+	path := newPath(t)
+	j := open(t, path)
+	for i := range 60 {
+		r := begin(t, j, record(fmt.Sprintf("order-%d", i)))
+		if i%2 == 0 {
+			finish(t, j, r)
+		}
+	}
+	begin(t, j, sized("large", 40_000))
+	flush(t, j)
+	want = mustContents(t, j)
+	killed = readFile(t, path)
+	closeIt(t, j)
+	return readFile(t, path), killed, want
+}
+
+// examine opens a damaged file. It must be refused and left as it is, or give
+// every record as it was, or say of a record that it is damaged: nothing that
+// was acknowledged may be missing in silence.
+func examine(t *testing.T, dir, how string, file []byte, want []string) (refused bool) {
+	t.Helper()
+	path := filepath.Join(dir, "damaged.db")
+	writeFile(t, path, file)
+	j, err := bolt.Open(path, bolt.Options{})
+	if err != nil {
+		wantErr(t, err, persist.ErrCorrupt, path)
+		if !bytes.Equal(readFile(t, path), file) {
+			t.Errorf("%s: the file was refused and written to", how)
+		}
+		return true
+	}
+	defer j.Close()
+	var got []string
+	damaged := 0
+	for r, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
+		switch {
+		case errors.Is(err, persist.ErrCorrupt):
+			damaged++
+		case err != nil:
+			t.Errorf("%s: List: %v", how, err)
+		default:
+			got = append(got, line(&r))
+		}
+	}
+	if len(got)+damaged != len(want) {
+		t.Errorf("%s: %d records and %d damaged ones of %d", how, len(got), damaged, len(want))
+	}
+	for _, l := range got {
+		if !slices.Contains(want, l) {
+			t.Errorf("%s: it gave %q, which never was", how, l)
+		}
+	}
+	return damaged > 0
+}
+
+func TestDamagedByte(t *testing.T) {
+	t.Parallel()
+	closed, killed, want := sample(t)
+	for name, file := range map[string][]byte{"closed": closed, "killed": killed} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, refused := t.TempDir(), 0
+			for at := 0; at < len(file); at++ {
+				// All of the meta pages and marks, and some of the rest.
+				within := at % pageSize
+				if described := at < 2*pageSize && (within < 80 || within >= 512 && within < 536); !described && at%389 != 0 {
+					continue
+				}
+				b := slices.Clone(file)
+				b[at] ^= 1 << (at % 8)
+				if examine(t, dir, fmt.Sprintf("bit %d of byte %d", at%8, at), b, want) {
+					refused++
+				}
+			}
+			if refused < 100 {
+				t.Errorf("only %d flipped bits were noticed", refused)
+			}
+		})
+	}
+}
+
+func TestDamagedPage(t *testing.T) {
+	t.Parallel()
+	closed, killed, want := sample(t)
+	for name, file := range map[string][]byte{"closed": closed, "killed": killed} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, pages, refused := t.TempDir(), len(file)/pageSize, 0
+			for p := range pages {
+				for how, fill := range map[string]func([]byte){
+					"zeros":        func(b []byte) { clear(b) },
+					"ones":         func(b []byte) { copy(b, bytes.Repeat([]byte{0xff}, pageSize)) },
+					"next page":    func(b []byte) { copy(b, file[(p+1)%pages*pageSize:][:pageSize]) },
+					"half zeros":   func(b []byte) { clear(b[pageSize/2:]) },
+					"a meta page":  func(b []byte) { copy(b, file[:pageSize]) },
+					"another page": func(b []byte) { copy(b[16:], file[(p*7+3)%pages*pageSize:][:pageSize-16]) },
+				} {
+					b := slices.Clone(file)
+					fill(b[p*pageSize:][:pageSize])
+					if examine(t, dir, fmt.Sprintf("page %d is %s", p, how), b, want) {
+						refused++
+					}
+				}
+			}
+			if refused < pages {
+				t.Errorf("only %d damages of %d pages were noticed", refused, pages)
+			}
+		})
+	}
+}
+
+func TestTruncated(t *testing.T) {
+	t.Parallel()
+	closed, killed, want := sample(t)
+	dir := t.TempDir()
+	for name, file := range map[string][]byte{"closed": closed, "killed": killed} {
+		refused, sizes := 0, 0
+		for size := 64; size < len(file); size += 1021 {
+			sizes++
+			if examine(t, dir, fmt.Sprintf("%s, %d of %d bytes", name, size, len(file)), file[:size], want) {
+				refused++
+			}
+		}
+		// bbolt makes its files larger than it needs.
+		if refused < sizes/2 {
+			t.Errorf("%s: %d of %d lengths were noticed", name, refused, sizes)
+		}
+		examine(t, dir, name+" with bytes behind it", append(slices.Clone(file), "behind it"...), want)
+	}
+}
+
+// TestLoop makes a branch of the tree lead back to itself, which bbolt would
+// follow until its stack overflows.
+func TestLoop(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	j := open(t, path)
+	for i := range 300 {
+		begin(t, j, record(fmt.Sprintf("order-%d", i)))
+	}
+	want := mustContents(t, j)
+	closeIt(t, j)
+	file := readFile(t, path)
+	loops := 0
+	for p := 2; p < len(file)/pageSize; p++ {
+		page := file[p*pageSize:][:pageSize]
+		if page[8] != 1 { // a branch page
+			continue
+		}
+		b := slices.Clone(file)
+		child := b[p*pageSize+16+8:][:8]
+		clear(child)
+		child[0], child[1] = byte(p), byte(p>>8)
+		if examine(t, t.TempDir(), fmt.Sprintf("page %d leads to itself", p), b, want) {
+			loops++
+		}
+	}
+	if loops == 0 {
+		t.Error("no branch of the tree was made a loop")
+	}
+}
+
+// TestForeignFile: what is no journal is refused and left as it is.
+func TestForeignFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	other := filepath.Join(dir, "other.db")
+	db, err := bbolt.Open(other, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucket([]byte("somebody's"))
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte("key"), []byte("value"))
+	})
+	if err != nil || db.Close() != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string][]byte{
+		"text":           []byte("user,order\nu1,o1\n"),
+		"long text":      []byte(strings.Repeat("user,order\nu1,o1\n", 5000)),
+		"one byte":       {'x'},
+		"another's bolt": readFile(t, other),
+	} {
+		path := filepath.Join(dir, name)
+		writeFile(t, path, file)
+		_, err := bolt.Open(path, bolt.Options{})
+		wantErr(t, err, persist.ErrCorrupt, path)
+		if !bytes.Equal(readFile(t, path), file) {
+			t.Errorf("%s: the file was written to", name)
+		}
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "no such directory", "journal.db")} {
+		_, err := bolt.Open(path, bolt.Options{})
+		if err == nil || errors.Is(err, persist.ErrCorrupt) || !strings.Contains(err.Error(), path) {
+			t.Errorf("Open of %s: %v", path, err)
+		}
+	}
+}
+
+// TestLaterFormat: a file of a later version is refused, and the error says so.
+func TestLaterFormat(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	j := open(t, path)
+	begin(t, j, record("order-1"))
+	closeIt(t, j)
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("oncehttp")).Put([]byte("format"), []byte("2"))
+	})
+	if err != nil || db.Close() != nil {
+		t.Fatal(err)
+	}
+	_, err = bolt.Open(path, bolt.Options{})
+	wantErr(t, err, persist.ErrCorrupt, path)
+	if !strings.Contains(err.Error(), `format is: "2"`) {
+		t.Errorf("error %q does not name the format", err)
+	}
+}
+
+// TestCutUnderneath truncates the file of an open journal: reading what is gone
+// is an error, not the end of the process.
+func TestCutUnderneath(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	j := open(t, path)
+	for i := range 200 {
+		begin(t, j, record(fmt.Sprintf("order-%d", i)))
+	}
+	if err := os.Truncate(path, 2*pageSize); err != nil {
+		t.Fatal(err)
+	}
+	_, err := j.Get(context.Background(), persist.ID{Account: "acct", Key: "order-7"})
+	wantErr(t, err, persist.ErrCorrupt, path)
+	if _, err := contents(j); !errors.Is(err, persist.ErrCorrupt) {
+		t.Errorf("List: %v, want ErrCorrupt", err)
+	}
+	_, _, err = j.Begin(context.Background(), record("another"))
+	wantErr(t, err, persist.ErrUncertain, path)
+	wantErr(t, j.Close(), persist.ErrUncertain, path)
+}
