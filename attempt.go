@@ -101,7 +101,8 @@ func (d *drive) send(target *url.URL) heard {
 	s.timer = time.AfterFunc(s.timeout, s.expire)
 
 	s.url = *target
-	req := newRequest(&d.rec, &s.url, wireHeader(&d.rec, d.secrets))
+	s.key[0] = d.rec.WireKey
+	req := newRequest(&d.rec, &s.url, wireHeader(&d.rec, d.secrets, s.key[:]), &s.out)
 	err := d.authorize(ctx, &req)
 	if err == nil {
 		err = context.Cause(ctx) // Authorize may have taken all the time there was
@@ -211,6 +212,8 @@ func drain(rest io.ReadCloser) {
 // answer, each wait for more of which is bounded, not the whole.
 type sending struct {
 	url   url.URL
+	key   [1]string
+	out   memoryBody
 	asked atomic.Bool  // for a connection
 	got   atomic.Int32 // connections; more than one if net/http sent again
 

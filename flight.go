@@ -46,6 +46,7 @@ type flight struct {
 	stop    context.CancelCauseFunc // of the stage under way
 
 	drive    drive
+	landed   landed
 	done     chan struct{} // closed when land is set
 	land     landing
 	panicked any

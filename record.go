@@ -200,9 +200,10 @@ func (d *drive) landed() *landed {
 	result := d.result(d.reading.outcome, source)
 	result.AlreadyDone = d.reading.done
 	a := d.last.answer
-	return &landed{
+	d.f.landed = landed{
 		head: d.last.resp, status: a.status, header: a.header, body: a.body, partial: !a.whole, rest: d.last.rest, result: result,
 	}
+	return &d.f.landed
 }
 
 // kept is the last answer as it is recorded and reported; nil if there is none.

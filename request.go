@@ -122,7 +122,8 @@ func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKe
 	if method == "" {
 		method = http.MethodGet
 	}
-	op := &operation{prof: p, secrets: secrets, user: req.URL.User, target: *targetOf(req.URL)}
+	op := &operation{prof: p, secrets: secrets, user: req.URL.User}
+	setTarget(&op.target, req.URL)
 	op.rec = persist.Record{
 		ID:             persist.ID{Account: c.account(req.Header, p), Key: string(key.key)},
 		Generated:      key.generated,
@@ -190,16 +191,21 @@ func urlOf(rec *persist.Record) (*url.URL, error) {
 	return targetOf(u), nil
 }
 
-// targetOf is a URL as it is sent to: without credentials and fragment, in one
-// spelling, and without a default port, as the Host header shows it to the server.
 func targetOf(u *url.URL) *url.URL {
-	t := *u
+	t := &url.URL{}
+	setTarget(t, u)
+	return t
+}
+
+// setTarget sets t to u as it is sent to: without credentials and fragment, in one
+// spelling, and without a default port, as the Host header shows it to the server.
+func setTarget(t, u *url.URL) {
+	*t = *u
 	t.User, t.Fragment, t.RawFragment = nil, "", ""
 	t.Scheme, t.Host = strings.ToLower(t.Scheme), strings.ToLower(t.Host)
 	if port := t.Port(); port == defaultPort(t.Scheme) || port == "" {
 		t.Host = strings.TrimSuffix(strings.TrimSuffix(t.Host, port), ":")
 	}
-	return &t
 }
 
 // The recipe names a version, then the headers that take part.
@@ -267,7 +273,7 @@ func intact(rec *persist.Record) bool {
 
 // wireHeader is the headers of every send: the recorded ones, the key, and the
 // credentials.
-func wireHeader(rec *persist.Record, secrets http.Header) http.Header {
+func wireHeader(rec *persist.Record, secrets http.Header, key []string) http.Header {
 	h := make(http.Header, len(rec.Header)+len(secrets)+1)
 	for name, values := range rec.Header {
 		if name != "Host" {
@@ -278,7 +284,7 @@ func wireHeader(rec *persist.Record, secrets http.Header) http.Header {
 		h[name] = values
 	}
 	if rec.Carrier == string(profile.Header) {
-		h[carrierSpelling(rec)] = []string{rec.WireKey}
+		h[carrierSpelling(rec)] = key
 	}
 	return h
 }
@@ -286,7 +292,7 @@ func wireHeader(rec *persist.Record, secrets http.Header) http.Header {
 // newRequest is the request of one send: the recorded method, target, headers
 // and bytes, joined by credentials. It has no GetBody, so that net/http cannot
 // send it again by itself.
-func newRequest(rec *persist.Record, u *url.URL, h http.Header) http.Request {
+func newRequest(rec *persist.Record, u *url.URL, h http.Header, body *memoryBody) http.Request {
 	req := http.Request{
 		Method: rec.Method, URL: u, Host: u.Host, Header: h,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -295,7 +301,8 @@ func newRequest(rec *persist.Record, u *url.URL, h http.Header) http.Request {
 		req.Host = host[0]
 	}
 	if len(rec.Body) > 0 {
-		req.Body, req.ContentLength = newBody(rec.Body), int64(len(rec.Body))
+		body.Reset(rec.Body)
+		req.Body, req.ContentLength = body, int64(len(rec.Body))
 	}
 	return req
 }
