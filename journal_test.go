@@ -1,0 +1,189 @@
+package oncehttp_test
+
+import (
+	"context"
+	"iter"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// eachJournal runs f in virtual time on every journal that there is.
+func eachJournal(t *testing.T, f func(t *testing.T, j persist.Journal)) {
+	t.Helper()
+	t.Run("memory", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T) { f(t, memory.New()) })
+	})
+	t.Run("bolt", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "j.db")
+		bubble(t, func(t *testing.T) {
+			j, err := bolt.Open(path, bolt.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { j.Close() })
+			f(t, j)
+		})
+	})
+}
+
+// on puts a client on this journal.
+func on(j persist.Journal, changes ...func(*oncehttp.Config)) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) {
+		cfg.Journal = j
+		for _, change := range changes {
+			change(cfg)
+		}
+	}
+}
+
+// elsewhere is the journal as another process sees it: the same records, and
+// nothing else in common. Without leases, so that nothing but revisions keeps the
+// two apart.
+type elsewhere struct{ persist.Journal }
+
+// leasing is elsewhere with leases.
+type leasing struct {
+	persist.Journal
+	persist.Claimer
+}
+
+// survivors is a journal with what a process that is killed now would leave of
+// its unfinished operations.
+func survivors(t *testing.T, j persist.Journal) persist.Journal {
+	t.Helper()
+	left := memory.New()
+	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true, States: []persist.State{persist.Pending, persist.Held}}) {
+		if err == nil {
+			_, _, err = left.Begin(context.Background(), rec)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return left
+}
+
+// faulty is a journal whose calls can be made to fail, or to wait: a hook runs
+// before its call, which is not made if the hook gives an error.
+type faulty struct {
+	persist.Journal
+	begin, update, finish, forget, get, list, sweep func() error
+	// begun runs after a Begin that was made; its error takes the place of the
+	// result.
+	begun func() error
+}
+
+func (j *faulty) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if err := run(j.begin); err != nil {
+		return persist.Record{}, false, err
+	}
+	standing, created, err := j.Journal.Begin(ctx, rec)
+	if err := run(j.begun); err != nil {
+		return persist.Record{}, false, err
+	}
+	return standing, created, err
+}
+
+func (j *faulty) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := run(j.update); err != nil {
+		return persist.Record{}, err
+	}
+	return j.Journal.Update(ctx, rec)
+}
+
+func (j *faulty) Finish(ctx context.Context, rec persist.Record) error {
+	if err := run(j.finish); err != nil {
+		return err
+	}
+	return j.Journal.Finish(ctx, rec)
+}
+
+func (j *faulty) Forget(ctx context.Context, rec persist.Record) error {
+	if err := run(j.forget); err != nil {
+		return err
+	}
+	return j.Journal.Forget(ctx, rec)
+}
+
+func (j *faulty) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if err := run(j.get); err != nil {
+		return persist.Record{}, err
+	}
+	return j.Journal.Get(ctx, id)
+}
+
+func (j *faulty) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	if err := run(j.list); err != nil {
+		return func(yield func(persist.Record, error) bool) { yield(persist.Record{}, err) }
+	}
+	return j.Journal.List(ctx, q)
+}
+
+func (j *faulty) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	if err := run(j.sweep); err != nil {
+		return 0, err
+	}
+	return j.Journal.Sweep(ctx, l)
+}
+
+func run(hook func() error) error {
+	if hook == nil {
+		return nil
+	}
+	return hook()
+}
+
+// once gives a hook that runs f the first time only.
+func once(f func() error) func() error {
+	var first sync.Once
+	return func() (err error) {
+		first.Do(func() { err = f() })
+		return err
+	}
+}
+
+// wallClock is a clock that can be set, or that a suspend moves on.
+type wallClock struct {
+	mu     sync.Mutex
+	offset time.Duration
+}
+
+func (c *wallClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.offset)
+}
+
+func (c *wallClock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.offset += d
+}
+
+// resumed is what a Resume yielded, by key.
+type resumed struct {
+	result oncehttp.Result
+	err    error
+}
+
+// resume makes one whole pass.
+func resume(t *testing.T, c *oncehttp.Client) map[oncehttp.Key]resumed {
+	t.Helper()
+	all := map[oncehttp.Key]resumed{}
+	for r, err := range c.Resume(t.Context()) {
+		if _, twice := all[r.Key]; twice {
+			t.Errorf("%q was yielded twice", r.Key)
+		}
+		all[r.Key] = resumed{r, err}
+	}
+	return all
+}
