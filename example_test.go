@@ -1,0 +1,167 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// bank is a server that honours keys, loses its first answer, and counts what it
+// really did.
+func bank(effects *int) *httptest.Server {
+	kept := map[string]string{}
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		key := r.Header.Get("Idempotency-Key")
+		answer, replay := kept[key]
+		if !replay {
+			*effects++
+			answer = fmt.Sprintf(`{"payment":%d}`, *effects)
+			kept[key] = answer
+			panic(http.ErrAbortHandler) // paid, and nobody was told
+		}
+		w.Header().Set("Idempotent-Replayed", "true")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, answer)
+	}))
+}
+
+// A payment whose first answer is lost takes effect once.
+func ExampleClient_DoKey() {
+	effects := 0
+	srv := bank(&effects)
+	defer srv.Close()
+	client, err := oncehttp.New(oncehttp.Config{
+		Journal: memory.New(), // a program that pays uses Open, which keeps a file
+		Retry:   oncehttp.Policy{MinDelay: time.Millisecond, MaxDelay: time.Millisecond},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+
+	orders := oncehttp.NewScope("order")
+	req, _ := http.NewRequest("POST", srv.URL+"/payments", strings.NewReader(`{"amount":100}`))
+	resp, err := client.DoKey(req, orders.Key("uid123", "order456"))
+	switch {
+	case err == nil: // the server's final answer, whole
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		res := oncehttp.ResultOf(resp)
+		fmt.Println(resp.StatusCode, string(body))
+		fmt.Println(res.Key, res.Outcome, res.Source, res.Sends, "sends")
+	case errors.Is(err, oncehttp.ErrNoEffect):
+		fmt.Println("nothing happened:", err)
+	default:
+		fmt.Println("go on with the same key:", err)
+	}
+	fmt.Println("effects:", effects)
+	// Output:
+	// 201 {"payment":1}
+	// idemp:order:uid123:order456 confirmed server replay 2 sends
+	// effects: 1
+}
+
+// An intention outlives the process that had it: whoever opens the journal next
+// sends it, once.
+func ExampleClient_Resume() {
+	effects := 0
+	srv := bank(&effects)
+	defer srv.Close()
+	journal := memory.New()
+	config := oncehttp.Config{Journal: journal, Retry: oncehttp.Policy{MinDelay: time.Millisecond, MaxDelay: time.Millisecond}}
+	first, _ := oncehttp.New(config)
+	req, _ := http.NewRequest("POST", srv.URL+"/payments", strings.NewReader(`{"amount":100}`))
+	fmt.Println("enqueued:", first.Enqueue(req, "idemp:order:7"), "effects:", effects)
+	first.Close()
+
+	second, _ := oncehttp.New(config)
+	defer second.Close()
+	for res, err := range second.Resume(context.Background()) {
+		fmt.Println(res.Key, res.Outcome, res.Answer.Status, string(res.Answer.Body), err)
+	}
+	fmt.Println("effects:", effects)
+	// Output:
+	// enqueued: <nil> effects: 0
+	// idemp:order:7 confirmed 201 {"payment":1} <nil>
+	// effects: 1
+}
+
+// Code that takes an *http.Client gains the journal, and sees plain HTTP.
+func ExampleClient_StandardClient() {
+	effects := 0
+	srv := bank(&effects)
+	defer srv.Close()
+	client, _ := oncehttp.New(oncehttp.Config{
+		Journal: memory.New(), Retry: oncehttp.Policy{MinDelay: time.Millisecond, MaxDelay: time.Millisecond},
+	})
+	defer client.Close()
+	resp, err := client.StandardClient().Post(srv.URL+"/payments", "application/json", strings.NewReader(`{}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.StatusCode, oncehttp.ResultOf(resp).AlreadyDone, "effects:", effects)
+	// Output: 201 false effects: 1
+}
+
+// No order of parts, and nothing in a part, makes two businesses share a key.
+func ExampleScope_Key() {
+	orders := oncehttp.NewScope("order")
+	fmt.Println(orders.Key("uid123", "order456"))
+	fmt.Println(orders.Key("a:b", "c"))
+	fmt.Println(orders.Prefix("shop").Key("7").Generation(2))
+	fmt.Printf("%q\n", orders.Key("uid123", "")) // a missing id is no key
+	// Output:
+	// idemp:order:uid123:order456
+	// idemp:order:a%3Ab:c
+	// shop:order:7:gen=2
+	// ""
+}
+
+// A key that names the hour of the event: however often the task is started in
+// it, it runs once.
+func ExampleWindow() {
+	event := time.Date(2024, 3, 30, 10, 42, 0, 0, time.UTC)
+	fmt.Println(oncehttp.NewScope("task").Key("uid123", oncehttp.Window(event, time.Hour)))
+	// Output: idemp:task:uid123:20240330T10
+}
+
+// A service that is called with a key calls the next one with a child of it, so
+// that the whole chain stays idempotent.
+func ExampleInherit() {
+	handler := oncehttp.Inherit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		parent := oncehttp.Inherited(r.Context())
+		fmt.Println(parent.Derive("charge") == parent.Derive("charge"), parent.Derive("charge") == parent.Derive("ship"))
+	}), func(*http.Request) string { return "alice" })
+	req := httptest.NewRequest("POST", "/orders", nil)
+	req.Header.Set("Idempotency-Key", "from-the-shop")
+	handler.ServeHTTP(httptest.NewRecorder(), req)
+	// Output: true false
+}
+
+// Every error matches exactly one of ErrNoEffect and ErrOutcomeUnknown.
+func ExampleError() {
+	client, _ := oncehttp.New(oncehttp.Config{Journal: memory.New()})
+	defer client.Close()
+	req, _ := http.NewRequest("POST", "https://api.example.com/payments", nil)
+	_, err := client.DoKey(req, "")
+	var e *oncehttp.Error
+	if errors.As(err, &e) {
+		fmt.Println(e)
+		fmt.Println(errors.Is(err, oncehttp.ErrNoEffect), errors.Is(err, oncehttp.ErrKeyInvalid), e.Sends)
+	}
+	// Output:
+	// oncehttp: do: no effect, invalid key: the key is empty
+	// true true 0
+}
