@@ -79,7 +79,15 @@ const (
 )
 
 // String is "unknown", "no" or "yes".
-func (f Fact) String() string { return [...]string{"unknown", "no", "yes"}[f] }
+func (f Fact) String() string {
+	switch f {
+	case No:
+		return "no"
+	case Yes:
+		return "yes"
+	}
+	return "unknown"
+}
 
 // Place is where in a request the key travels.
 type Place string
