@@ -1,0 +1,331 @@
+package oncehttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// TestSameKeyOnARecord is the 'Same key' rule over what can stand under a key:
+// what is answered, and whether anything is sent.
+func TestSameKeyOnARecord(t *testing.T) {
+	t.Parallel()
+	lost, ok := reply{err: errLost}, reply{status: 201, header: "Set-Cookie: s=1\nX-Id: 7", body: "paid"}
+	settle := func(r oncehttp.Resolution) func(*testing.T, *oncehttp.Client) {
+		return func(t *testing.T, c *oncehttp.Client) {
+			if err := c.Settle(t.Context(), "k", r); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	rows := []struct {
+		name   string
+		stands reply // what the first Do is answered
+		then   func(t *testing.T, c *oncehttp.Client)
+		state  persist.State
+		body   string  // of the second Do's answer, from the journal
+		is     []error // of the second Do
+		other  []error // of a Do with other bytes
+	}{
+		{"confirmed", ok, nil, persist.Confirmed, "paid", nil, []error{oncehttp.ErrNoEffect}},
+		{"confirmed and swept", ok, func(t *testing.T, c *oncehttp.Client) {
+			time.Sleep(48 * time.Hour)
+			if n, err := c.Sweep(t.Context()); n != 1 || err != nil {
+				t.Error(n, err)
+			}
+		}, persist.Confirmed, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAnswerGone}, []error{oncehttp.ErrNoEffect}},
+		{"refused", reply{status: 422, header: "Content-Type: application/problem+json"}, nil, persist.Refused, "",
+			[]error{oncehttp.ErrNoEffect, oncehttp.ErrKeyReused}, []error{oncehttp.ErrNoEffect}},
+		{"held", reply{status: 301}, nil, persist.Held, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}, []error{oncehttp.ErrOutcomeUnknown}},
+		{"expired", lost, func(*testing.T, *oncehttp.Client) { time.Sleep(24 * time.Hour) }, persist.Pending, "",
+			[]error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrKeyExpired, oncehttp.ErrHeld}, []error{oncehttp.ErrOutcomeUnknown}},
+		{"abandoned", lost, func(t *testing.T, c *oncehttp.Client) {
+			if err := c.Abandon(t.Context(), "k"); err != nil {
+				t.Error(err)
+			}
+		}, persist.Abandoned, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAbandoned}, []error{oncehttp.ErrOutcomeUnknown}},
+		{"settled as absent", lost, settle(oncehttp.Resolution{Effect: oncehttp.Absent}), persist.Settled, "",
+			[]error{oncehttp.ErrNoEffect, oncehttp.ErrSettled}, []error{oncehttp.ErrNoEffect}},
+		{"settled as happened", lost, settle(oncehttp.Resolution{Effect: oncehttp.Happened}), persist.Settled, "",
+			[]error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrSettled}, []error{oncehttp.ErrNoEffect}},
+		{"settled with its answer", lost, settle(oncehttp.Resolution{Effect: oncehttp.Happened, Answer: &persist.Answer{Status: 200, Body: []byte("found")}}),
+			persist.Settled, "found", nil, []error{oncehttp.ErrNoEffect}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				w := &wire{replies: []reply{r.stands}}
+				c, _ := newClient(t, w, on(j, oneAttempt))
+				_, _ = c.DoKey(post(t, "{}"), "k")
+				if r.then != nil {
+					r.then(t, c)
+				}
+				if rec := lookup(t, c, "k"); rec.State != r.state || w.count() != 1 {
+					t.Fatalf("record %v after %d sends, want %v after one", rec.State, w.count(), r.state)
+				}
+				_, err := c.DoKey(post(t, `{"other":1}`), "k")
+				wantRefused(t, err, r.state, append(r.other, oncehttp.ErrKeyReused))
+				resp, err := c.DoKey(post(t, "{}"), "k")
+				if r.is != nil {
+					wantRefused(t, err, lookup(t, c, "k").State, r.is)
+				} else if err != nil || read(t, resp) != r.body || oncehttp.ResultOf(resp).Source != oncehttp.FromJournal || resp.Header.Get("Set-Cookie") != "" {
+					t.Errorf("%v, header %v; want %q from the journal", err, resp, r.body)
+				}
+				if w.count() != 1 {
+					t.Errorf("%d sends, want only the first", w.count())
+				}
+			})
+		})
+	}
+}
+
+// wantRefused checks that err matches all of is, tells the standing state, and
+// says nothing of any secret kind.
+func wantRefused(t *testing.T, err error, state persist.State, is []error) {
+	t.Helper()
+	exactlyOne(t, err)
+	for _, want := range is {
+		if !errors.Is(err, want) {
+			t.Errorf("%v, want it to match %q", err, want)
+		}
+	}
+	var e *oncehttp.Error
+	if errors.As(err, &e) && e.State != state {
+		t.Errorf("%v: state %v, want %v", err, e.State, state)
+	}
+}
+
+// TestPendingGoesOn with the recorded bytes and this caller's credentials.
+func TestPendingGoesOn(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+		c, _ := newClient(t, w, on(j, oneAttempt))
+		do := func(token, extra string) error {
+			req := post(t, `{"amount":1}`)
+			req.Header.Set("Authorization", token)
+			req.Header.Set("X-Trace", extra)
+			_, err := c.DoKey(req, "k")
+			return err
+		}
+		if err := do("Bearer old", "recorded"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		if err := do("Bearer new", "this call's"); err != nil {
+			t.Fatal(err)
+		}
+		got := w.sends[1]
+		if got.key != "k" || got.body != `{"amount":1}` || got.header.Get("X-Trace") != "recorded" || got.header.Get("Authorization") != "Bearer new" {
+			t.Errorf("sent %+v", got)
+		}
+	})
+}
+
+// TestJoin: the second caller of a key in flight gets the same answer, and a
+// response of its own.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{err: errLost, delay: time.Second}, {status: 201, header: "X-Id: 7\nSet-Cookie: s", body: "paid", delay: time.Second}}}
+		c, _ := newClient(t, w, on(j))
+		second, _ := newClient(t, w, on(j)) // another client on the journal shares its flights
+		type got struct {
+			resp *http.Response
+			body string
+		}
+		results := make(chan got, 4)
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+				resp, err := []*oncehttp.Client{c, second}[i%2].DoKey(post(t, "{}"), "k")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				resp.Header.Set("X-Id", resp.Header.Get("X-Id")+"!") // a response of one's own may be changed
+				results <- got{resp, read(t, resp)}
+			})
+		}
+		wg.Wait()
+		close(results)
+		seen := map[*http.Response]bool{}
+		for g := range results {
+			res := oncehttp.ResultOf(g.resp)
+			if g.body != "paid" || g.resp.StatusCode != 201 || g.resp.Header.Get("X-Id") != "7!" || res.Source != oncehttp.FromServer || res.Sends != 2 || seen[g.resp] {
+				t.Errorf("%q %v %+v", g.body, g.resp.Header, res)
+			}
+			seen[g.resp] = true
+		}
+		if w.count() != 2 || len(seen) != 4 {
+			t.Errorf("%d sends for %d answers, want 2 for 4", w.count(), len(seen))
+		}
+	})
+}
+
+// TestOtherBytesInFlight: refused at once, with the flight left alone.
+func TestOtherBytesInFlight(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 201, delay: time.Second}}}
+		c, _ := newClient(t, w, nil)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		start := time.Now()
+		_, err := c.DoKey(post(t, `{"other":1}`), "k")
+		wantRefused(t, err, persist.Pending, []error{oncehttp.ErrKeyReused, oncehttp.ErrOutcomeUnknown})
+		if time.Since(start) != 0 {
+			t.Errorf("it waited %v", time.Since(start))
+		}
+		wg.Wait()
+		if w.count() != 1 {
+			t.Errorf("%d sends", w.count())
+		}
+	})
+}
+
+type valueKey struct{}
+
+// TestFlightContext: a flight has the first caller's values, no caller's end of
+// its own, and ends with the last who leaves.
+func TestFlightContext(t *testing.T) {
+	t.Parallel()
+	t.Run("values", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T) {
+			var seen []any
+			w := &wire{replies: []reply{{err: errLost, delay: time.Second}, {status: 201}}}
+			w.before = func(_ int, req *http.Request) { seen = append(seen, req.Context().Value(valueKey{})) }
+			c, _ := newClient(t, w, nil)
+			var wg sync.WaitGroup
+			for _, who := range []string{"first", "second"} {
+				wg.Go(func() {
+					ctx, cancel := context.WithCancel(context.WithValue(t.Context(), valueKey{}, who))
+					defer cancel()
+					if who == "first" { // leaves while it is on the wire
+						time.AfterFunc(100*time.Millisecond, cancel)
+					}
+					_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
+					if who == "first" {
+						exactlyOne(t, err)
+						if !errors.Is(err, context.Canceled) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrInFlight) {
+							t.Errorf("who left: %v", err)
+						}
+					} else if err != nil {
+						t.Errorf("who stayed: %v", err)
+					}
+				})
+				synctest.Wait()
+			}
+			wg.Wait()
+			if len(seen) != 2 || seen[0] != "first" || seen[1] != "first" {
+				t.Errorf("the sends had the values of %v, want the first caller's", seen)
+			}
+		})
+	})
+	t.Run("last leaver", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 201, delay: time.Hour}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Retry.AttemptTimeout = 2 * time.Hour })
+			start := time.Now()
+			var wg sync.WaitGroup
+			for _, after := range []time.Duration{time.Second, 5 * time.Second} {
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), after)
+					defer cancel()
+					_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
+					exactlyOne(t, err)
+					if took := time.Since(start); took != after || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("left after %v with %v, want after %v", took, err, after)
+					}
+					var e *oncehttp.Error
+					if errors.As(err, &e) && (after == 5*time.Second) != (e.Attempts == 1) {
+						t.Errorf("who left after %v learns of %d attempts", after, e.Attempts)
+					}
+				})
+				synctest.Wait()
+			}
+			wg.Wait()
+			if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.MaybeSent || rec.Sends != 1 || oncehttp.Flying(c) != 0 {
+				t.Errorf("record %v, %d sends; want it recorded by the time the last one left", rec.State, rec.Sends)
+			}
+		})
+	})
+	t.Run("latest deadline", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 503, header: "Retry-After: 10", delay: time.Second}, {status: 201}}}
+			c, _ := newClient(t, w, nil)
+			var wg sync.WaitGroup
+			for _, limit := range []time.Duration{5 * time.Second, 20 * time.Second} {
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), limit)
+					defer cancel()
+					_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
+					if (err == nil) != (limit == 20*time.Second) {
+						t.Errorf("deadline %v: %v", limit, err)
+					}
+				})
+			}
+			wg.Wait()
+			if w.count() != 2 {
+				t.Errorf("%d sends, want the wait to go by the later deadline", w.count())
+			}
+		})
+	})
+}
+
+// TestHugeAnswerTwice: a body too large to keep flows to one waiter; the other
+// has the server asked again, and each gets it whole.
+func TestHugeAnswerTwice(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		huge := strings.Repeat("x", 5000)
+		w := &wire{replies: []reply{{status: 201, body: huge, delay: time.Second}}}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 1000 }))
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				resp, err := c.DoKey(post(t, "{}"), "k")
+				if err != nil {
+					t.Error(err)
+				} else if got := read(t, resp); got != huge {
+					t.Errorf("got %d bytes, want %d", len(got), len(huge))
+				}
+			})
+		}
+		wg.Wait()
+		if w.count() < 2 || w.count() > 3 || len(w.keys()) != 1 {
+			t.Errorf("%d sends under %v", w.count(), w.keys())
+		}
+		rec := lookup(t, c, "k")
+		if rec.State != persist.Confirmed || rec.Answer == nil || !rec.Answer.BodyDropped || len(rec.Answer.Body) != 0 {
+			t.Errorf("record %v, answer %+v", rec.State, rec.Answer)
+		}
+		time.Sleep(25 * time.Hour)
+		sends := w.count()
+		_, err := c.DoKey(post(t, "{}"), "k")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrAnswerGone) || w.count() != sends {
+			t.Errorf("past the window: %v after %d more sends, want ErrAnswerGone after none", err, w.count()-sends)
+		}
+		if bytes.Contains([]byte(err.Error()), []byte("xxx")) {
+			t.Error("the body is in the error")
+		}
+	})
+}
