@@ -3,8 +3,10 @@ package bolt
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 
 	bbolt "go.etcd.io/bbolt"
@@ -217,7 +219,10 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 		NoSync:         true,
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
-		OpenFile:       func(string, int, os.FileMode) (*os.File, error) { return f, nil },
+		// Mapped anew, a file costs bbolt a copy of everything in the commit
+		// under way, and waits for all readers.
+		InitialMmapSize: mapSize(),
+		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 	})
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
@@ -226,6 +231,14 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 		return fmt.Errorf("%w: %w", persist.ErrCorrupt, err)
 	}
 	return err
+}
+
+// mapSize is how much address space is mapped at first: as much as costs nothing.
+func mapSize() int {
+	if runtime.GOOS == "windows" || math.MaxInt == math.MaxInt32 {
+		return 0 // where the file would be made as large, or addresses are few
+	}
+	return 1 << 30
 }
 
 // closeDB gives the file back.

@@ -32,6 +32,9 @@ const (
 	// fillPercent is how full bbolt packs pages. Entries come in order, so that
 	// pages are filled once and stay full.
 	fillPercent = 0.9
+	// growMin and growMax bound by how much the file grows.
+	growMin = 64 << 10
+	growMax = 64 << 20
 )
 
 // The buckets, and the keys in the one about the file.
@@ -84,6 +87,9 @@ func (j *Journal) write(b *batch) (err error) {
 	if tx, err = j.db.Begin(true); err != nil {
 		return j.unwritten(err)
 	}
+	// Each growth of the file is a sync of its own: let them be few, and the
+	// space that is ahead of the need in proportion.
+	j.db.AllocSize = min(max(int(tx.Size()/8), growMin), growMax)
 	s := state{txid: uint64(tx.ID()), digest: b.digest, bodies: j.bodies, lastSeq: b.lastSeq}
 	if err := apply(tx, b, &s); err != nil {
 		_ = tx.Rollback()
@@ -115,9 +121,11 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 func apply(tx *bbolt.Tx, b *batch, s *state) error {
 	intents, fates, bodies := tx.Bucket(bucketIntents()), tx.Bucket(bucketFates()), tx.Bucket(bucketBodies())
 	intents.FillPercent, fates.FillPercent, bodies.FillPercent = fillPercent, fillPercent, fillPercent
+	key := make([]byte, 8) // bbolt copies it
 	for i := range b.changes {
 		c := &b.changes[i]
-		if err := applyEntries(intents, fates, c); err != nil {
+		binary.BigEndian.PutUint64(key, c.seq)
+		if err := applyEntries(intents, fates, c, key); err != nil {
 			return err
 		}
 		if err := applyBodies(bodies, c, s); err != nil {
@@ -127,27 +135,26 @@ func apply(tx *bbolt.Tx, b *batch, s *state) error {
 	return tx.Bucket(bucketAbout()).Put(keyState(), s.encode())
 }
 
-func applyEntries(intents, fates *bbolt.Bucket, c *change) error {
-	key := seqKey(c.seq)
+func applyEntries(intents, fates *bbolt.Bucket, c *change, key []byte) error {
 	if c.drop {
-		if err := intents.Delete(key[:]); err != nil {
+		if err := intents.Delete(key); err != nil {
 			return err
 		}
 		if !c.before.is(slotFated) {
 			return nil
 		}
-		return fates.Delete(key[:])
+		return fates.Delete(key)
 	}
 	if c.intent != nil {
-		if err := intents.Put(key[:], c.intent); err != nil {
+		if err := intents.Put(key, c.intent); err != nil {
 			return err
 		}
 	}
 	switch {
 	case c.fate != nil:
-		return fates.Put(key[:], c.fate)
+		return fates.Put(key, c.fate)
 	case c.plain:
-		return fates.Delete(key[:])
+		return fates.Delete(key)
 	}
 	return nil
 }
