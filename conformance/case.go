@@ -1,0 +1,135 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// Case is one rule, and how it is tried. Cases are data; their ids never change.
+type Case struct {
+	// ID is a stable slug, group/name.
+	ID string `json:"id"`
+	// Level says how much the rule weighs.
+	Level Level `json:"level"`
+	// Since is the version of the case book that introduced it.
+	Since string `json:"since"`
+	// Spec is where the rule comes from, with the sentence.
+	Spec []Ref `json:"spec"`
+	// Rule is the requirement in one sentence.
+	Rule string `json:"rule"`
+	// Impact says what goes wrong for a customer when it is broken.
+	Impact string `json:"impact"`
+	// Needs lists what the target has to offer, else the case is skipped.
+	Needs []Need `json:"needs,omitempty"`
+	// After lists cases without whose success this one says nothing; where one
+	// of them failed, this one is skipped.
+	After []string `json:"after,omitempty"`
+	// Alone: nothing else runs beside it.
+	Alone bool `json:"alone,omitempty"`
+
+	run func(*trial)
+}
+
+// Need is something that a target has to offer.
+type Need string
+
+// The needs.
+const (
+	NeedEffects   Need = "effects"        // a witness of effects, or ids in answers
+	NeedDelay     Need = "delay"          // Options.DelayQuery
+	NeedFail      Need = "fail"           // Options.FailQuery
+	NeedCrash     Need = "crash"          // Options.CrashQuery
+	NeedPath      Need = "second path"    // Options.SecondPath
+	NeedAction    Need = "action path"    // Options.ActionPath
+	NeedPrincipal Need = "second caller"  // Options.As
+	NeedHeader    Need = "key in header"  // a profile that carries the key in a header
+	NeedJSON      Need = "JSON body"      // a JSON object as the template
+	NeedWindow    Need = "window"         // Options.Window of at most 10 s
+	NeedExpiry    Need = "expiry"         // Options.Window of at most 10 s, or Options.Expire
+	NeedRestart   Need = "restart"        // Options.Restart
+	NeedOutage    Need = "outage"         // Options.Outage and Options.Recover
+	NeedOwned     Need = "handler"        // the suite supplies the handler: RunHandler
+	NeedOASIS     Need = "repeatable"     // a profile of Repeatability-Request-ID
+	NeedSecret    Need = "credential"     // an Authorization field in Options.Header
+	NeedAlphabet  Need = "any key format" // a profile that takes more than UUIDs
+)
+
+// missing says what the target does not offer of that need, or "".
+func (r *runner) missing(n Need) string {
+	o := &r.o
+	owned := r.stage.owned()
+	for _, t := range []struct {
+		need Need
+		have bool
+		why  string
+	}{
+		{NeedDelay, owned || o.DelayQuery != "", "it needs a way to make one operation slow (DelayQuery)"},
+		{NeedFail, owned || o.FailQuery != "", "it needs a way to make one operation fail (FailQuery)"},
+		{NeedCrash, owned || o.CrashQuery != "", "it needs a way to make a handler crash (CrashQuery)"},
+		{NeedPath, o.SecondPath != "", "it needs another operation that takes the same body (SecondPath)"},
+		{NeedAction, o.ActionPath != "", "it needs an operation without a body on what was made (ActionPath)"},
+		{NeedPrincipal, o.As != nil, "it needs a second caller (As)"},
+		{NeedHeader, o.inHeader(), "the profile does not carry the key in a header"},
+		{NeedJSON, r.jsonBody(), "it needs a JSON object as body"},
+		{NeedWindow, o.Window > 0 && o.Window <= windowMax, "it needs a window of at most 10 s (Window)"},
+		{NeedExpiry, o.Expire != nil || o.Window > 0 && o.Window <= windowMax, "it needs a window of at most 10 s, or a way to let keys expire (Window, Expire)"},
+		{NeedRestart, o.Restart != nil, "it needs a way to kill and start the target (Restart)"},
+		{NeedOutage, o.Outage != nil && o.Recover != nil, "it needs a way to take the target's store away (Outage, Recover)"},
+		{NeedOwned, owned, "it needs a handler that the suite supplies (RunHandler)"},
+		{NeedOASIS, strings.EqualFold(o.Profile.Carrier.Name, oasisHeader), "the profile is not of Repeatability-Request-ID"},
+		{NeedSecret, o.Header.Get("Authorization") != "", "it needs a credential (Authorization in Header)"},
+		{NeedAlphabet, r.anyFormat(), "the profile takes keys of one format only"},
+	} {
+		if t.need == n && !t.have {
+			return t.why
+		}
+	}
+	return ""
+}
+
+// Refs joins the names of the sources, for a list on one line.
+func (c *Case) Refs() string {
+	var names []string
+	for _, ref := range c.Spec {
+		names = append(names, ref.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Group is the part of the id before the slash.
+func (c *Case) Group() string {
+	group, _, _ := strings.Cut(c.ID, "/")
+	return group
+}
+
+// miss is the verdict when the rule of this level is missed.
+func miss(l Level) Verdict {
+	switch l {
+	case report.Should:
+		return report.Warn
+	case report.Observe:
+		return report.Seen
+	}
+	return report.Fail
+}
+
+// IDs lists the ids of all cases in the order of the book.
+func IDs() []string {
+	var ids []string
+	for _, c := range Cases() {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// Find is the case of that id.
+func Find(id string) (Case, bool) {
+	all := Cases()
+	i := slices.IndexFunc(all, func(c Case) bool { return c.ID == id })
+	if i < 0 {
+		return Case{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,133 @@
+package conformance
+
+import (
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// boundCases: keys at the limits, and what is no key at all.
+func boundCases() []Case {
+	needs := []Need{NeedHeader, NeedAlphabet}
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "key/255-accepted", Level: report.Should, Needs: needs, After: after,
+			Spec:   []Ref{practice("255 bytes are the most common limit (Stripe, Zuora, Whop, Solidgate)."), outline("T10")},
+			Rule:   "The longest key that the profile allows is accepted, and all of it counts.",
+			Impact: "Keys are cut, and two orders with a common beginning become one.",
+			run:    longestAccepted,
+		}, {
+			ID: "key/5000-rejected-4xx", Level: report.Should, Needs: needs, After: after,
+			Spec: []Ref{draftedSecurity(), outline("T10")}, Rule: "A key of 5,000 bytes is refused with a 4xx and executes nothing.",
+			Impact: "Keys fill the store, or are cut until two of them are one.",
+			run:    tooLong,
+		}, {
+			ID: "key/invalid-is-4xx", Level: report.Must, Needs: []Need{NeedHeader},
+			Spec: []Ref{draft07("5", "Validate the key against its published format before any work."), outline("T10")},
+			Rule: "A key that cannot be accepted is answered with a 4xx and not with a server error.", Impact: "A client retries for ever what can never succeed.",
+			run: invalidIs4xx,
+		}, {
+			ID: "key/invalid-not-executed", Level: report.Safety, Needs: []Need{NeedHeader, NeedEffects}, After: after,
+			Spec:   []Ref{invariant("S4"), draftedSecurity(), outline("T10")},
+			Rule:   "A request whose key is refused is not executed, and one whose key is accepted is protected by it.",
+			Impact: "A key with a space in it is dropped in silence, and the retry pays again.",
+			run:    invalidNotExecuted,
+		}, {
+			ID: "key/non-ascii", Level: report.Should, Needs: needs, After: after,
+			Spec: []Ref{drafted21(), rfc("9651", "3.3.3", "Strings are printable ASCII."), outline("T10")},
+			Rule: "Keys with other characters than ASCII are refused, or at least kept apart.", Impact: "Two keys become one when both are written with question marks.",
+			run: func(x *trial) {
+				x.apart([][2]string{{"é", "è"}, {"\xe9", "\xe8"}, {"日", "月"}})
+			},
+		},
+	}
+}
+
+func longestAccepted(x *trial) {
+	limit := x.r.keyBytesMax()
+	op := x.op()
+	if limit <= len(op.key) {
+		x.skip("the profile's longest key, %d bytes, is no longer than those that every case sends", limit)
+		return
+	}
+	long := op.key + strings.Repeat("k", limit-len(op.key)-1)
+	last := func(end string) *operation {
+		return x.op().with(func(dup *operation) {
+			dup.key = long + end
+			dup.fill(x.r)
+		})
+	}
+	one, two := last("1"), last("2")
+	first := x.do(one, "the longest key")
+	if first.kind == noAnswer {
+		x.vague("it met no answer: %s", first)
+		return
+	}
+	x.must(first.status < 500, "success", "%s for a key of %d bytes", first, limit)
+	if !x.want(first.kind == done, "success", "%s for a key of %d bytes", first, limit) {
+		return
+	}
+	second := x.do(two, "another one, which differs in its last byte")
+	same, known := sameOutcome(first, second)
+	x.must(second.kind == done && !(known && same), "another operation", "%s, then %s for keys that differ in their last byte", first, second)
+	again := x.again(one, "the repeat of the first")
+	same, known = sameOutcome(first, again)
+	x.must(again.outcome() && (same || !known), "the outcome of the first", "%s, then %s", first, again)
+}
+
+func tooLong(x *trial) {
+	op := x.op()
+	op = spelled(op, encode(x.r.o.Profile, op.key+strings.Repeat("k", 5000-len(op.key))))
+	a := x.do(op, "a key of 5,000 bytes")
+	if a.kind == noAnswer {
+		x.want(true, "", "the connection was closed: %s", errorText(a.err))
+		x.wantEffects(op, 0, "the refused")
+		return
+	}
+	x.must(a.status < 500, "a 4xx", "%s", a)
+	if x.want(a.kind != done, "a 4xx", "%s", a) {
+		x.wantEffects(op, 0, "the refused")
+	}
+}
+
+// oddKeys are values that no published format takes; some servers take some.
+func oddKeys(base string) []struct{ what, line string } {
+	return []struct{ what, line string }{
+		{"a space", base + " b"},
+		{"a control character", base + "\x01"},
+		{"DEL", base + "\x7f"},
+		{"a tab", base + "\tb"},
+		{"a quote that does not end", `"` + base},
+		{"a comma", base + ",b"},
+		{"bytes that are no UTF-8", base + "\xff\xfe"},
+	}
+}
+
+func invalidIs4xx(x *trial) {
+	for _, odd := range oddKeys(x.op().key) {
+		a := x.do(spelled(x.op(), odd.line), odd.what)
+		if a.kind == noAnswer {
+			x.find(report.Pass, "the connection was closed after a key with "+odd.what)
+			continue
+		}
+		x.want(a.status < 500, "a 4xx, or success", "%s for a key with %s", a, odd.what)
+	}
+}
+
+// invalidNotExecuted repeats what was accepted: a key that was dropped protects
+// nothing, and the repeat shows it.
+func invalidNotExecuted(x *trial) {
+	for i := range oddKeys("") {
+		op := x.op()
+		odd := oddKeys(op.key)[i]
+		bad := spelled(op, odd.line)
+		a := x.do(bad, odd.what)
+		if a.kind == done {
+			x.again(bad, "the repeat")
+			x.wantEffects(op, 1, "the accepted with "+odd.what)
+			continue
+		}
+		x.wantEffects(op, 0, "the refused with "+odd.what)
+	}
+}

@@ -1,0 +1,270 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// conflictCases: another request under a key that is taken.
+func conflictCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "conflict/not-executed", Level: report.Safety, Needs: []Need{NeedEffects}, After: after,
+			Spec:   []Ref{invariant("S4"), drafted22(), outline("T5")},
+			Rule:   "Another request under a known key is not executed.",
+			Impact: "A key no longer stands for one operation: both amounts are charged.",
+			run: onConflict(func(x *trial, op, other *operation, _, _ *answer) {
+				x.wantEffects(other, 0, "the other request")
+				x.wantEffects(op, 1, "the first")
+			}),
+		}, {
+			ID: "conflict/not-silent", Level: report.Safety, After: after,
+			Spec:   []Ref{invariant("S2"), drafted22(), outline("T5")},
+			Rule:   "Another request under a known key is not answered with the first one's success.",
+			Impact: "A changed amount is confirmed and never charged.",
+			run:    onConflict(conflictNotSilent),
+		}, {
+			ID: "conflict/rejected-status", Level: report.Should, After: after,
+			Spec:   []Ref{drafted27("A key that is reused with another payload: 422."), outline("T5"), practice("400 (Stripe, Mollie), 409 (Increase, Circle), as profiles declare.")},
+			Rule:   "Another request under a known key is refused with the declared status.",
+			Impact: "A client retries what can never succeed, or takes it for an outage.",
+			run:    onConflict(conflictStatus),
+		}, {
+			ID: "conflict/original-survives", Level: report.Safety, After: append([]string{"conflict/not-executed"}, after...),
+			Spec:   []Ref{invariant("S1"), drafted26()},
+			Rule:   "After a refused mismatch the first request is still replayed.",
+			Impact: "One bad request makes the server forget a payment, and the next retry pays again.",
+			run: onConflict(func(x *trial, op, _ *operation, first, _ *answer) {
+				again := x.again(op, "the first once more")
+				same, known := sameOutcome(first, again)
+				x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+				x.wantEffects(op, 1, "the first")
+			}),
+		}, {
+			ID: "conflict/error-shape", Level: report.Should, After: after,
+			Spec: []Ref{drafted27("The body is problem details, or a Link with rel=describedby leads to a page."), outline("T18")},
+			Rule: "The refusal says what is wrong in a form that programs read.", Impact: "A client cannot tell a mismatch from any other refusal.",
+			run: onConflict(conflictShape),
+		}, {
+			ID: "conflict/no-leak", Level: report.Must, After: after,
+			Spec: []Ref{draftedSecurity()}, Rule: "The refusal does not show what the first request held or was answered.",
+			Impact: "Whoever guesses a key reads somebody else's order.",
+			run:    onConflict(conflictNoLeak),
+		}, {
+			ID: "conflict/late-difference", Level: report.Should, Needs: []Need{NeedJSON}, After: append([]string{"conflict/not-executed", "conflict/not-silent"}, after...),
+			Spec:   []Ref{draft07("2.4", "The fingerprint is the server's choice: all of the payload, or chosen elements."), practice("Fingerprints of the first bytes only were seen.")},
+			Rule:   "A large body that differs near its end only is another request.",
+			Impact: "The last line of a long order is changed, and the change is confirmed and lost.",
+			run:    lateDifference,
+		},
+	}
+}
+
+// onConflict makes a case of what follows a first request and another under its
+// key.
+func onConflict(check func(x *trial, op, other *operation, first, answered *answer)) func(*trial) {
+	return func(x *trial) {
+		op := x.op()
+		first, ok := x.first(op)
+		if !ok {
+			return
+		}
+		other := x.changed(op)
+		answered := x.do(other, "another body under its key")
+		if answered.kind == noAnswer {
+			x.vague("the other request met no answer: %s", answered)
+			return
+		}
+		check(x, op, other, first, answered)
+	}
+}
+
+func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
+	if answered.kind != done {
+		x.want(true, "", "%s", answered)
+		return
+	}
+	same, known := sameOutcome(first, answered)
+	if known {
+		x.want(!same, "a refusal", "the first request's %s", answered)
+		return
+	}
+	n, ok := x.effects(other.ref)
+	if !ok {
+		return
+	}
+	if x.uncounted() {
+		x.vague("the answer %s names nothing, and nobody counts effects", answered)
+		return
+	}
+	x.want(n > 0, "a refusal", "%s for a request that had no effect", answered)
+}
+
+func conflictStatus(x *trial, _, _ *operation, _, answered *answer) {
+	p := x.r.o.Profile
+	if answered.kind == done {
+		x.skip("it was not refused at all; conflict/not-silent and conflict/not-executed judge that")
+		return
+	}
+	expected := expectedStatuses(p)
+	x.must(answered.status < 500, "a refusal with "+expected, "%s", answered)
+	x.want(slices.Contains(strings.Split(expected, " or "), fmt.Sprint(answered.status)), "a refusal with "+expected, "%s", answered)
+}
+
+// expectedStatuses are those by which the profile refuses a mismatch.
+func expectedStatuses(p *profile.Profile) string {
+	var all []string
+	for _, list := range [][]profile.Matcher{p.Mismatch, p.AlreadyDone} {
+		for _, m := range list {
+			for _, status := range m.Status {
+				if text := fmt.Sprint(status); !slices.Contains(all, text) {
+					all = append(all, text)
+				}
+			}
+		}
+		if len(all) > 0 {
+			return strings.Join(all, " or ")
+		}
+	}
+	return "422"
+}
+
+func conflictShape(x *trial, _, _ *operation, _, answered *answer) {
+	if answered.kind == done || answered.kind == broken {
+		x.skip("it was not refused: %s", answered)
+		return
+	}
+	x.wantShape(answered)
+}
+
+// wantShape checks that a refusal can be read by a program: problem details, a
+// link, or the profile's own spelling.
+func (x *trial) wantShape(a *answer) {
+	for _, link := range a.header.Values("Link") {
+		if strings.Contains(link, "describedby") {
+			x.want(true, "", "a link to a description")
+			return
+		}
+	}
+	if a.kind == mismatch || a.kind == alreadyDone {
+		x.want(true, "", "%s, as the profile spells it", a)
+		return
+	}
+	kind := a.header.Get("Content-Type")
+	var details map[string]any
+	fine := strings.HasPrefix(kind, "application/problem+json") && json.Unmarshal(a.body, &details) == nil
+	x.want(fine, "problem details, or a Link with rel=describedby", "%s of type %q", extent(a.body), kind)
+}
+
+func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
+	if answered.kind == done || answered.kind == alreadyDone {
+		x.skip("it was not refused: %s", answered)
+		return
+	}
+	for _, secret := range []struct{ what, text string }{{"reference", op.ref}, {"id", first.id}} {
+		if len(secret.text) < 4 {
+			continue
+		}
+		shown := bytes.Contains(answered.body, []byte(secret.text))
+		x.want(!shown, "nothing of the first request", "%s the %s of the first request", yesNo(shown, "it shows", "it does not show"), secret.what)
+	}
+}
+
+func lateDifference(x *trial) {
+	op, first, ok := x.firstLarge()
+	if !ok {
+		return
+	}
+	tail := op.with(func(dup *operation) {
+		dup.body = bytes.Replace(op.body, []byte(`xx"`), []byte(`xy"`), 1)
+	})
+	other := x.do(tail, "the same but for one byte near the end")
+	same, known := sameOutcome(first, other)
+	taken := other.kind == done && (known && same || !known && other.replayed)
+	x.want(!taken, "a refusal", "%s", other)
+	x.wantEffects(op, 1, "its reference")
+}
+
+// equalityCases: bodies of which it is a choice whether they are the same.
+func equalityCases() []Case {
+	make := func(id, rule string, vary func(body []byte) (first, second []byte, ok bool)) Case {
+		return Case{
+			ID: id, Level: report.Policy, Needs: []Need{NeedJSON}, After: []string{"conflict/not-executed", "replay/answered", "replay/effects-once"},
+			Spec:   []Ref{draft07("2.4", "The fingerprint is the server's choice: all of the payload, or chosen elements."), outline("T6")},
+			Rule:   rule + " is the same request or another one, and never executed again.",
+			Impact: "A client that encodes its JSON anew is refused, which it has to know.",
+			run:    func(x *trial) { equality(x, vary) },
+		}
+	}
+	return []Case{
+		make("conflict/json-respelled", "A body with its members in another order and other white space", respell),
+		make("conflict/null-vs-absent", "A body with a member that is null", func(body []byte) ([]byte, []byte, bool) {
+			return body, withMember(body, "note", "null"), true
+		}),
+		make("conflict/1.0-vs-1", "A body in which 1 is spelled 1.0", func(body []byte) ([]byte, []byte, bool) {
+			return withMember(body, "quantity", "1"), withMember(body, "quantity", "1.0"), true
+		}),
+		make("conflict/array-order", "A body with a list in another order", func(body []byte) ([]byte, []byte, bool) {
+			return withMember(body, "tags", `["a","b"]`), withMember(body, "tags", `["b","a"]`), true
+		}),
+	}
+}
+
+func equality(x *trial, vary func([]byte) ([]byte, []byte, bool)) {
+	op := x.op()
+	one, two, ok := vary(op.body)
+	if !ok {
+		x.skip("the body cannot be spelled otherwise")
+		return
+	}
+	first, ok := x.first(op.with(func(dup *operation) { dup.body = one }))
+	if !ok {
+		return
+	}
+	second := x.again(op.with(func(dup *operation) { dup.body = two }), "the same, spelled otherwise")
+	n, ok := x.effects(op.ref)
+	if !ok {
+		return
+	}
+	x.note("its reference", n)
+	if n > 1 {
+		x.must(false, "1 effect", "%s, answered %s", plural(n, "effect"), second)
+		return
+	}
+	same, _ := sameOutcome(first, second)
+	switch {
+	case second.outcome() && same:
+		x.seen("the same request: %s", second)
+	case second.kind == mismatch || second.kind == refused || second.kind == business:
+		x.seen("another request: %s", second)
+	default:
+		x.seen("answered %s", second)
+	}
+}
+
+// respell turns the members round and adds white space.
+func respell(body []byte) (first, second []byte, ok bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil || len(members) < 2 {
+		return nil, nil, false
+	}
+	names := make([]string, 0, len(members))
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return bytes.Index(body, []byte(`"`+b+`"`)) - bytes.Index(body, []byte(`"`+a+`"`))
+	})
+	var parts []string
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("  %q : %s", name, members[name]))
+	}
+	return body, []byte("{\n" + strings.Join(parts, ",\n") + "\n}"), true
+}

@@ -1,0 +1,87 @@
+package conformance
+
+import "github.com/oncehttp/oncehttp/internal/report"
+
+// faultCases: what comes between a client and the key layer.
+func faultCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "outcome/corrected-body", Level: report.Observe, Needs: []Need{NeedJSON}, After: after,
+			Spec:   []Ref{outline("T13"), practice("Fixing the body under the same key is right with some APIs, and a mismatch with others.")},
+			Rule:   "What a corrected body gets under the key of one that was refused.",
+			Impact: "A client that fixes its request has to know whether it needs a new key.",
+			run:    correctedBody,
+		}, {
+			ID: "outcome/unauthorised-not-consumed", Level: report.Should, Needs: []Need{NeedSecret}, After: after,
+			Spec:   []Ref{outline("T19"), practice("401 and 403 are not stored (Stripe, Fintoc).")},
+			Rule:   "A request that was refused at the door does not take the key.",
+			Impact: "A token that has just expired costs the customer the key.",
+			run:    unauthorised,
+		}, {
+			ID: "outcome/store-outage", Level: report.Policy, Alone: true, Needs: []Need{NeedOutage, NeedEffects}, After: after,
+			Spec:   []Ref{outline("T20"), practice("Fail closed with 503 (Adyen, Method), or open (Worldpay).")},
+			Rule:   "While the store behind the keys is out, requests are refused, or executed without protection as declared.",
+			Impact: "A retry during the outage pays twice.",
+			run:    storeOutage,
+		},
+	}
+}
+
+func correctedBody(x *trial) {
+	op := x.op()
+	bad := op.with(func(dup *operation) { dup.body = op.body[:len(op.body)-1] })
+	first := x.do(bad, "JSON that does not end")
+	if first.kind == done {
+		x.seen("a body that is not JSON is accepted: %s", first)
+		return
+	}
+	again := x.again(op, "the corrected body")
+	switch {
+	case again.kind == done:
+		x.seen("refused with %s; the corrected body is executed under the same key", first)
+	default:
+		x.seen("refused with %s; the corrected body is answered %s", first, again)
+	}
+}
+
+func unauthorised(x *trial) {
+	op := x.op()
+	refusal := x.do(op.with(func(dup *operation) { dup.anonymous = true }), "without the credential")
+	if refusal.status != 401 && refusal.status != 403 {
+		x.skip("without the credential it is answered %s, and not 401 or 403", refusal)
+		return
+	}
+	again := x.again(op, "with the credential")
+	x.want(again.kind == done && !again.replayed, "success", "%s, then %s", refusal, again)
+	x.wantEffects(op, 1, "its reference")
+}
+
+func storeOutage(x *trial) {
+	op := x.op()
+	if err := x.r.o.Outage(x.ctx); err != nil {
+		x.vague("the store could not be taken away: %s", errorText(err))
+		return
+	}
+	during := x.do(op, "while the store is out")
+	repeat := x.do(op, "once more")
+	if err := x.r.o.Recover(x.ctx); err != nil {
+		x.vague("the store could not be given back: %s", errorText(err))
+		return
+	}
+	n, ok := x.effects(op.ref)
+	if !ok {
+		return
+	}
+	x.note("its reference", n)
+	switch {
+	case n > 1:
+		x.seen("it fails open: %s, then %s, %s", during, repeat, plural(n, "effect"))
+	case during.kind == done:
+		x.seen("it went on: %s, then %s", during, repeat)
+	default:
+		x.seen("it fails closed: %s", during)
+	}
+	again := x.resolve(op, "after the outage")
+	x.want(again.outcome(), "the outcome after the outage", "%s", again)
+}

@@ -1,0 +1,207 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// inflightCases: duplicates that arrive while the first request is handled.
+func inflightCases() []Case {
+	after := []string{"inflight/once"}
+	delay := []Need{NeedDelay}
+	return []Case{
+		{
+			ID: "inflight/once", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"replay/answered", "replay/effects-once"},
+			Spec:   []Ref{invariant("S1"), drafted26Conflict(), outline("T3")},
+			Rule:   "Of requests with one key at the same time, exactly one is executed.",
+			Impact: "A client that times out and retries while the first is at work pays twice.",
+			run: onOverlap(3, func(x *trial, v *overlap) {
+				x.wantHistory(v.op, v.all())
+				x.wantEffects(v.op, 1, "its reference")
+			}),
+		}, {
+			ID: "inflight/converges", Level: report.Safety, Needs: delay, After: after,
+			Spec:   []Ref{invariant("S2"), drafted26(), outline("T3"), outline("T4")},
+			Rule:   "Whoever gets an outcome gets the same one, and the conflict answer is not kept instead of it.",
+			Impact: "A retry is told of another payment, or for ever that the payment is being processed.",
+			run:    onOverlap(2, converges),
+		}, {
+			ID: "inflight/status-or-wait", Level: report.Should, Needs: delay, After: after,
+			Spec:   []Ref{drafted27("Still being processed: 409."), outline("T3"), practice("Waiting and replaying is right too; 423 (Mercado Pago) and 429 (Revolut) as profiles declare.")},
+			Rule:   "A duplicate in flight is told to wait with the declared status, or waits and gets the outcome.",
+			Impact: "A client takes the duplicate for a success, for an outage, or hangs.",
+			run:    onOverlap(1, statusOrWait),
+		}, {
+			ID: "inflight/retry-after-present", Level: report.Should, Needs: delay, After: after,
+			Spec: []Ref{outline("T18"), rfc("9110", "10.2.3", "Retry-After says how long to wait before a follow-up request.")},
+			Rule: "Who is told to wait is told for how long.", Impact: "Clients guess, and either hammer the server or leave the customer waiting.",
+			run: onOverlap(1, func(x *trial, v *overlap) {
+				told := v.rejected()
+				if told == nil {
+					x.skip("the duplicate was not told to wait: %s", v.followers[0])
+					return
+				}
+				_, found := hint(x.r.o.Profile, told)
+				x.want(found, "a Retry-After", "%s %s", told, yesNo(found, "with a hint", "without a hint"))
+			}),
+		}, {
+			ID: "inflight/retry-after-sane", Level: report.Should, Needs: delay, After: after,
+			Spec: []Ref{rfc("9110", "10.2.3", "Retry-After says how long to wait before a follow-up request."), practice("Retry-After: 30 was seen where the work takes half a second.")},
+			Rule: "The wait that is asked for bears some relation to the work.", Impact: "A customer waits a minute for an answer that was there at once.",
+			run: onOverlap(1, retryAfterSane),
+		}, {
+			ID: "inflight/retry-after-honoured", Level: report.Should, Needs: delay, After: []string{"inflight/once", "inflight/converges", "inflight/leaves-no-trap"},
+			Spec: []Ref{rfc("9110", "10.2.3", "Retry-After says how long to wait before a follow-up request."), outline("T18")},
+			Rule: "Who waits as told is told the outcome.", Impact: "A client that does as it is told is told to wait again.",
+			run: onOverlap(1, retryAfterHonoured),
+		}, {
+			ID: "inflight/other-body", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "conflict/not-executed"},
+			Spec:   []Ref{invariant("S4"), drafted22(), outline("T5")},
+			Rule:   "Another request under a key that is in flight is neither executed nor confirmed.",
+			Impact: "Two amounts are charged under one key when they come close together.",
+			run:    inflightOtherBody,
+		},
+	}
+}
+
+// onOverlap makes a case of n duplicates that overlap with their leader.
+func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
+	return func(x *trial) {
+		if v, ok := x.overlapped(same(n)); ok {
+			check(x, v)
+		}
+	}
+}
+
+func converges(x *trial, v *overlap) {
+	for _, a := range v.followers {
+		if a.kind != done {
+			continue
+		}
+		same, known := sameOutcome(v.leader, a)
+		x.want(known && same || v.leader.id == "" && v.leader.place == "", "the leader's outcome", "the leader %s, a follower %s", v.leader, a)
+	}
+	again := x.again(v.op, "after all of them")
+	if again.kind == busy && !again.replayed {
+		x.skip("the key does not resolve; inflight/leaves-no-trap judges that")
+		return
+	}
+	same, known := sameOutcome(v.leader, again)
+	x.want(again.outcome() && (same || !known), "the leader's outcome", "the leader %s, a later repeat %s", v.leader, again)
+}
+
+func statusOrWait(x *trial, v *overlap) {
+	a := v.followers[0]
+	p := x.r.o.Profile
+	if !x.must(a.kind != noAnswer, "an answer", "%s within %v", a, x.r.o.AnswerTimeout) {
+		return
+	}
+	if a.outcome() {
+		early := a.ended.Before(v.leader.ended.Add(-v.hold / 4))
+		same, known := sameOutcome(v.leader, a)
+		x.must(!early || known && same, "to be told to wait, or the leader's outcome", "%s while the leader was still at work", a)
+		return
+	}
+	x.must(a.status < 500, "to be told to wait", "%s", a)
+	declared := matchesAny(p.InProgress, a) || len(p.InProgress) == 0 && a.status == http.StatusConflict
+	x.want(declared, "to be told to wait with "+inProgressStatuses(p), "%s", a)
+}
+
+func inProgressStatuses(p *profile.Profile) string {
+	text := ""
+	for _, m := range p.InProgress {
+		for _, status := range m.Status {
+			if text != "" {
+				text += " or "
+			}
+			text += fmt.Sprint(status)
+		}
+	}
+	if text == "" {
+		return "409"
+	}
+	return text + " as the profile spells it"
+}
+
+// hint reads how long an answer says to wait.
+func hint(p *profile.Profile, a *answer) (time.Duration, bool) {
+	hints := p.RetryAfter
+	if len(hints) == 0 {
+		hints = []profile.Hint{{Header: "Retry-After", Unit: profile.HTTPDelay}}
+	}
+	for _, h := range hints {
+		text := a.header.Get(h.Header)
+		if text == "" {
+			continue
+		}
+		unit := time.Second
+		if h.Unit == profile.Milliseconds {
+			unit = time.Millisecond
+		}
+		if n, err := strconv.ParseInt(text, 10, 32); err == nil && n >= 0 {
+			return time.Duration(n) * unit, true
+		}
+		if at, err := http.ParseTime(text); err == nil {
+			return max(time.Until(at), 0), true
+		}
+	}
+	return 0, false
+}
+
+func retryAfterSane(x *trial, v *overlap) {
+	told := v.rejected()
+	if told == nil {
+		x.skip("the duplicate was not told to wait: %s", v.followers[0])
+		return
+	}
+	wait, found := hint(x.r.o.Profile, told)
+	if !found {
+		x.skip("it was not told for how long; inflight/retry-after-present judges that")
+		return
+	}
+	limit := max(5*time.Second, 10*v.hold)
+	x.want(wait <= limit, fmt.Sprintf("at most %v for work of %v", limit, v.hold), "Retry-After of %v", wait)
+}
+
+// waitMax bounds the wait that the suite itself is ready for.
+const waitMax = 5 * time.Second
+
+func retryAfterHonoured(x *trial, v *overlap) {
+	told := v.rejected()
+	if told == nil {
+		x.skip("the duplicate was not told to wait: %s", v.followers[0])
+		return
+	}
+	wait, found := hint(x.r.o.Profile, told)
+	if !found || wait > waitMax {
+		x.skip("it was not told to wait for at most %v", waitMax)
+		return
+	}
+	x.pause(max(time.Until(told.ended.Add(wait)), 0))
+	again := x.do(v.op, "after waiting as told")
+	x.want(again.kind != busy, "the outcome", "%s after %v", again, wait)
+}
+
+func inflightOtherBody(x *trial) {
+	var other *operation
+	v, ok := x.overlapped(func(op *operation) []*operation {
+		other = x.changed(op)
+		return []*operation{other}
+	})
+	if !ok {
+		return
+	}
+	a := v.followers[0]
+	if x.wantEffects(other, 0, "the other request") {
+		x.want(a.kind != done, "a refusal, or to be told to wait", "%s", a)
+	}
+	again := x.again(v.op, "the leader's once more")
+	same, known := sameOutcome(v.leader, again)
+	x.want(again.outcome() && (same || !known), "the leader's outcome", "the leader %s, a later repeat %s", v.leader, again)
+	x.wantEffects(v.op, 1, "the leader")
+}

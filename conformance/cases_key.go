@@ -1,0 +1,213 @@
+package conformance
+
+import (
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// keyCases: no key, and keys that must not be taken for another.
+func keyCases() []Case {
+	header := []Need{NeedHeader}
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "key/missing", Level: report.Policy, Needs: header,
+			Spec: []Ref{drafted27("A key that is missing where one is documented as required: 400."), outline("T7"), outline("T18")},
+			Rule: "A request without a key is refused with 400 where keys are required, and executed where they are not.", Impact: "A client that forgets the key is not told.",
+			run: keyMissing,
+		}, {
+			ID: "key/missing-not-merged", Level: report.Safety, Needs: []Need{NeedHeader, NeedEffects},
+			Spec:   []Ref{invariant("S5")},
+			Rule:   "Requests without a key are never taken for one another.",
+			Impact: "Two customers who buy the same thing are charged once, and one of them gets the other's receipt.",
+			run:    missingNotMerged,
+		}, {
+			ID: "key/empty-not-shared", Level: report.Safety, Needs: []Need{NeedHeader, NeedEffects},
+			Spec:   []Ref{invariant("S5"), draftedSecurity(), outline("T10")},
+			Rule:   "An empty or blank key header is refused or ignored, and is not one key for everybody.",
+			Impact: "A client with an empty variable gets a stranger's payment.",
+			run:    emptyNotShared,
+		}, {
+			ID: "key/case-sensitive", Level: report.Must, Needs: []Need{NeedHeader, NeedAlphabet}, After: after,
+			Spec:   []Ref{drafted22(), practice("Keys are case-sensitive (Pagar.me, EC2).")},
+			Rule:   "Keys that differ in case are two keys.",
+			Impact: "With base64 keys, one customer's order now and then answers another's.",
+			run: func(x *trial) {
+				x.apart([][2]string{{"Abc", "aBC"}, {"KEY", "key"}})
+			},
+		}, {
+			ID: "key/hostile-names", Level: report.Safety, Needs: []Need{NeedHeader, NeedAlphabet}, After: after,
+			Spec:   []Ref{drafted22(), draftedSecurity()},
+			Rule:   "Keys with punctuation, or with names that mean something to a language, are keys like any other.",
+			Impact: "Two keys become one after trimming or normalising, or one request breaks the store.",
+			run:    hostileNames,
+		}, {
+			ID: "key/first-character", Level: report.Must, Needs: header,
+			Spec:   []Ref{drafted21(), outline("T8b"), practice("A bare UUID that begins with a to f parses as a token, one that begins with a digit as a number and garbage.")},
+			Rule:   "UUIDs that begin with a letter and with a digit get the same verdict.",
+			Impact: "Ten requests in sixteen go unprotected, and which ones looks random.",
+			run:    firstCharacter,
+		},
+	}
+}
+
+func keyMissing(x *trial) {
+	op := x.op().with(func(dup *operation) { dup.keyless = true })
+	a := x.do(op, "without a key")
+	switch {
+	case a.kind == noAnswer:
+		x.vague("it met no answer: %s", a)
+	case a.status >= 500:
+		x.must(false, "400, or success", "%s", a)
+	case a.kind == done:
+		x.seen("executed: %s", a)
+	default:
+		x.seen("refused: %s", a)
+		x.should(a.status == 400, "400", "%s", a)
+		x.wantShape(a)
+		x.wantEffects(op, 0, "the request without a key")
+	}
+}
+
+func missingNotMerged(x *trial) {
+	op := x.op().with(func(dup *operation) { dup.keyless = true })
+	other := op.with(func(dup *operation) { dup.stranger = x.r.o.As != nil })
+	one, two := x.do(op, "without a key"), x.do(other, "the same, without a key")
+	if one.kind != done {
+		x.want(two.kind != done, "both refused, or both executed", "%s, then %s", one, two)
+		x.wantEffects(op, 0, "the refused")
+		return
+	}
+	same, known := sameOutcome(one, two)
+	x.want(two.kind == done, "both refused, or both executed", "%s, then %s", one, two)
+	if known {
+		x.want(!same, "an effect of its own", "%s, then %s", one, two)
+	}
+	x.wantEffects(op, 2, "both")
+}
+
+func emptyNotShared(x *trial) {
+	for _, line := range []string{"", "   ", `""`} {
+		empty := func(dup *operation) { dup.key, dup.lines = "", []string{line} }
+		op, other := x.op().with(empty), x.op().with(empty)
+		other.stranger = x.r.o.As != nil
+		one, two := x.do(op, "empty key"), x.do(other, "empty key")
+		if one.kind == noAnswer || two.kind == noAnswer {
+			x.vague("the value %q met no answer: %s, %s", line, one, two)
+			continue
+		}
+		x.should(one.status < 500 && two.status < 500, "400, or success", "%s, then %s for the value %q", one, two, line)
+		if one.kind != done {
+			taken := one.kind == mismatch || two.kind == mismatch // by another request, perhaps of an earlier run
+			x.want(two.kind != done && !taken, "both refused, or both executed", "%s, then %s for the value %q", one, two, line)
+			continue
+		}
+		same, known := sameOutcome(one, two)
+		x.want(two.kind == done && !(known && same), "both refused, or both executed", "%s, then %s for the value %q", one, two, line)
+		x.wantEffects(other, 1, "the second")
+	}
+}
+
+// apart sends two operations under keys that differ a little, and wants both
+// executed, or both refused.
+func (x *trial) apart(pairs [][2]string) {
+	for _, pair := range pairs {
+		base := x.op().key
+		limit := x.r.keyBytesMax() - max(len(pair[0]), len(pair[1]))
+		base = base[:max(min(len(base), limit), 0)]
+		keys := [2]string{glue(base, pair[0]), glue(base, pair[1])}
+		x.distinct(keys)
+	}
+}
+
+// glue puts the unique part where the sign ^ stands, else in front.
+func glue(base, text string) string {
+	if strings.Contains(text, "^") {
+		return strings.Replace(text, "^", base, 1)
+	}
+	return base + text
+}
+
+func (x *trial) distinct(keys [2]string) {
+	var ops [2]*operation
+	var got [2]*answer
+	for i, key := range keys {
+		ops[i] = x.op().with(func(dup *operation) {
+			dup.key = key
+			dup.fill(x.r)
+		})
+		got[i] = x.do(ops[i], "")
+		if got[i].kind == noAnswer {
+			x.vague("the key %q met no answer: %s", key, got[i])
+			return
+		}
+		if !x.should(got[i].status < 500, "success, or 400", "%s for the key %q", got[i], key) {
+			return
+		}
+	}
+	if got[0].kind != done {
+		x.find(report.Pass, "the key "+keys[0]+" was refused: "+got[0].String())
+		return
+	}
+	same, known := sameOutcome(got[0], got[1])
+	merged := got[1].kind == mismatch || got[1].kind == alreadyDone || got[1].kind == done && known && same || got[1].kind == busy
+	x.want(!merged, "two operations", "%s, then %s for the keys %q and %q", got[0], got[1], keys[0], keys[1])
+}
+
+func hostileNames(x *trial) {
+	x.apart([][2]string{
+		{"a:b", "a-b"}, {"", "."}, {"", "-^"}, {"/../x", "/x"}, {"%41", "A"}, {"a_b", "ab"}, {"?a", "?b"}, {"", "'"},
+	})
+	for _, key := range []string{"__proto__", "constructor", "toString", "../../etc/passwd", "a'--", "${x}"} {
+		op := x.op().with(func(dup *operation) {
+			dup.key = key
+			dup.fill(x.r)
+		})
+		a := x.do(op, "a name that means something")
+		switch a.kind {
+		case noAnswer:
+			x.vague("the key %q met no answer: %s", key, a)
+		case broken:
+			x.want(false, "success, 400, or a mismatch with an earlier run", "%s for the key %q", a, key)
+		case done:
+			x.wantEffects(op, 1, key)
+		default:
+			x.find(report.Pass, "the key "+key+" was refused: "+a.String())
+		}
+	}
+}
+
+func firstCharacter(x *trial) {
+	if x.r.o.Profile.Encoding == profile.SFString {
+		x.skip("the profile quotes keys")
+		return
+	}
+	var kinds [2][]kind
+	for class, first := range []string{"3", "b"} {
+		for range 2 {
+			op := x.op().with(func(dup *operation) {
+				dup.key = first + dup.key[1:]
+				dup.fill(x.r)
+			})
+			a := x.do(op, "begins with "+first)
+			b := x.again(op, "the repeat")
+			same, known := sameOutcome(a, b)
+			if a.kind == done && b.kind == done && known && !same {
+				b.kind = "executed again"
+			}
+			kinds[class] = append(kinds[class], a.kind, b.kind)
+		}
+	}
+	digit, letter := describe(kinds[0]), describe(kinds[1])
+	x.want(digit == letter, "the same verdict", "with a digit: %s; with a letter: %s", digit, letter)
+}
+
+func describe(kinds []kind) string {
+	var words []string
+	for _, k := range kinds {
+		words = append(words, string(k))
+	}
+	return strings.Join(words, ", ")
+}

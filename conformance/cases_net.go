@@ -1,0 +1,283 @@
+package conformance
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// netCases: clients that hang up.
+func netCases() []Case {
+	delay := []Need{NeedDelay}
+	return []Case{
+		{
+			ID: "net/abort-then-retry-resolves", Level: report.Liveness, Needs: delay, After: []string{"inflight/once", "inflight/converges", "inflight/leaves-no-trap"},
+			Spec:   []Ref{invariant("L1"), outline("T15")},
+			Rule:   "After a client has hung up while its request was handled, the key resolves.",
+			Impact: "The very retry that the key exists for is refused for the whole window.",
+			run: func(x *trial) {
+				op, again := x.aborted(false)
+				x.want(again.outcome(), "the outcome within "+x.r.o.Settle.String(), "%s", again)
+				x.note("its reference", x.quietEffects(op))
+			},
+		}, {
+			ID: "net/once", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once"},
+			Spec:   []Ref{invariant("S1"), outline("T15")},
+			Rule:   "A client that hangs up and tries again has one effect.",
+			Impact: "Every customer on a bad line pays twice.",
+			run: func(x *trial) {
+				op, _ := x.aborted(false)
+				x.pause(x.r.o.Hold)
+				x.wantEffects(op, 1, "its reference")
+			},
+		}, {
+			ID: "net/response-lost-then-retry", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once"},
+			Spec:   []Ref{invariant("S1"), drafted26(), outline("T15")},
+			Rule:   "An answer that could not be handed out is replayed to the retry.",
+			Impact: "The effect whose answer was lost happens again.",
+			run:    responseLost,
+		}, {
+			ID: "net/truncated-does-not-claim", Level: report.Must, After: []string{"replay/answered", "replay/effects-once"},
+			Spec:   []Ref{invariant("L1"), rfc("9110", "6.1", "A message that is incomplete was not received."), outline("T15")},
+			Rule:   "An upload that breaks off does not take the key.",
+			Impact: "The whole request is refused as a mismatch with the half that arrived.",
+			run:    truncated,
+		}, {
+			ID: "net/slow-upload-duplicate", Level: report.Safety, Needs: []Need{NeedEffects}, After: []string{"replay/answered", "replay/effects-once"},
+			Spec:   []Ref{invariant("S1"), drafted26Conflict(), outline("T3")},
+			Rule:   "A duplicate that overtakes a slow upload of the same request does not make it two.",
+			Impact: "A retry over the better line pays, and the slow one pays too.",
+			run:    slowUpload,
+		}, {
+			ID: "net/reset-vs-fin", Level: report.Safety, Needs: []Need{NeedEffects}, After: []string{"net/abort-then-retry-resolves", "net/once", "net/response-lost-then-retry", "replay/effects-once"},
+			Spec:   []Ref{invariant("S1"), invariant("L1"), outline("T15")},
+			Rule:   "It makes no difference whether a client leaves by FIN or by RST.",
+			Impact: "Phones that lose their network pay twice, and desktops do not.",
+			run:    resetOrFin,
+		},
+	}
+}
+
+// aborted sends an operation that is slow, hangs up while it is handled, and
+// asks again until it is resolved.
+func (x *trial) aborted(reset bool) (*operation, *answer) {
+	op := x.op()
+	gate := x.r.stage.hold(op, x.r.o.Hold)
+	defer gate.release()
+	l := x.dial("first")
+	l.load(op, withLength)
+	l.note = "leaves while it is handled"
+	l.write(0)
+	x.enteredOr(gate, x.r.o.Hold/4)
+	l.leave(reset)
+	x.pause(x.r.o.Hold / 8)
+	soon := x.launch(op, "retry", "at once")
+	if gate.entered != nil {
+		x.awaitFollowers([]*flight{soon})
+		gate.release()
+	}
+	soon.wait()
+	return op, x.resolve(op, "the retry")
+}
+
+// enteredOr waits until a held operation is at work, or for so long where nobody
+// can tell.
+func (x *trial) enteredOr(g *gate, d time.Duration) {
+	if g.entered == nil {
+		x.pause(d)
+		return
+	}
+	select {
+	case <-g.entered:
+	case <-time.After(x.r.o.AnswerTimeout):
+	case <-x.ctx.Done():
+	}
+}
+
+// quietEffects is for the evidence alone.
+func (x *trial) quietEffects(op *operation) int {
+	n, _, err := x.r.stage.effects(x.ctx, op.ref)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func responseLost(x *trial) {
+	op := x.op()
+	gate := x.r.stage.hold(op, x.r.o.Hold)
+	defer gate.release()
+	l := x.dial("first")
+	l.load(op, withLength)
+	l.note = "leaves before its answer"
+	l.write(0)
+	x.enteredOr(gate, x.r.o.Hold/2)
+	l.leave(true)
+	x.pause(10 * time.Millisecond)
+	gate.release()
+	if gate.entered == nil {
+		x.pause(x.r.o.Hold)
+	}
+	n, ok := x.settledEffects(op.ref, 1)
+	if !ok {
+		return
+	}
+	again := x.resolve(op, "the retry")
+	if !again.outcome() {
+		x.skip("the key does not resolve; net/abort-then-retry-resolves judges that: %s", again)
+		return
+	}
+	x.want(true, "", "%s after %s", again, plural(n, "effect"))
+	x.wantEffects(op, 1, "its reference")
+}
+
+func truncated(x *trial) {
+	for _, f := range []framing{withLength, chunked} {
+		op := x.op()
+		l := x.dial("upload")
+		l.load(op, f)
+		l.note = "half of the body, then it leaves"
+		l.write(max((len(l.rest)-(len(l.rest)-l.headOnly()))/2, 1))
+		x.pause(10 * time.Millisecond)
+		l.leave(false)
+		x.pause(20 * time.Millisecond)
+		again := x.resolve(op, "the whole request")
+		x.want(again.kind == done, "success", "%s", again)
+		x.wantEffects(op, 1, "its reference")
+	}
+}
+
+func slowUpload(x *trial) {
+	op := x.op()
+	l := x.dial("slow")
+	defer l.close()
+	l.load(op, withLength)
+	l.note = "a slow upload"
+	l.write(l.headOnly() / 2)
+	x.pause(30 * time.Millisecond)
+	quick := x.launch(op, "quick", "overtakes")
+	select {
+	case <-quick.over:
+	case <-time.After(min(x.r.o.Settle, 500*time.Millisecond)): // it waits for the slow one
+	case <-x.ctx.Done():
+	}
+	l.write(0)
+	slow := l.receive()
+	answers := []*answer{slow, quick.wait()}
+	again := x.resolve(op, "after both")
+	x.want(again.outcome(), "the outcome", "%s", again)
+	x.wantHistory(op, append(answers, again))
+	x.wantEffects(op, 1, "its reference")
+}
+
+func resetOrFin(x *trial) {
+	var fates [2]string
+	for i, reset := range []bool{false, true} {
+		op := x.op()
+		l := x.dial("first")
+		l.load(op, withLength)
+		l.note = yesNo(reset, "leaves by RST", "leaves by FIN")
+		l.write(0)
+		l.leave(reset)
+		x.pause(20 * time.Millisecond)
+		again := x.resolve(op, "the retry")
+		fates[i] = string(again.kind)
+		x.want(again.outcome(), "the outcome", "%s after it %s", again, l.note)
+		x.pause(20 * time.Millisecond)
+		x.wantEffects(op, 1, "the reference that "+l.note)
+	}
+	x.want(fates[0] == fates[1], "the same fate", "%s after FIN, %s after RST", fates[0], fates[1])
+}
+
+// framingCases: the same bytes, carried otherwise.
+func framingCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "net/expect-continue", Level: report.Should, After: after,
+			Spec: []Ref{rfc("9110", "10.1.1", "A server that gets 100-continue sends 100 or a final status.")},
+			Rule: "Expect: 100-continue makes no other request of it.", Impact: "curl's larger uploads are a second payment.",
+			run: expectContinue,
+		}, {
+			ID: "net/chunked-equals-length", Level: report.Must, After: after,
+			Spec: []Ref{rfc("9112", "7.1", "Chunking is framing, and no part of the content."), draft07("2.4", "The fingerprint is of the payload.")},
+			Rule: "The same body, chunked or with a length, is the same request.", Impact: "A retry through a proxy is refused as another request.",
+			run: chunkedEquals,
+		}, {
+			ID: "net/keep-alive", Level: report.Safety, After: after, Needs: []Need{NeedEffects},
+			Spec: []Ref{invariant("S1"), rfc("9112", "9.3", "Connections persist, and requests do not depend on one another.")},
+			Rule: "A repeat on the same connection, and one on a fresh one, are both replayed.", Impact: "Whether a retry pays again depends on the client's pool.",
+			run: keepAlive,
+		},
+	}
+}
+
+func expectContinue(x *trial) {
+	op := x.op()
+	l := x.dial("")
+	defer l.close()
+	l.load(op, expecting)
+	l.note = "with Expect: 100-continue"
+	l.write(l.headOnly())
+	told := l.awaitContinue(time.Second)
+	l.write(0)
+	first := l.receive()
+	if first.status == 417 {
+		x.seen("expectations are refused: %s", first)
+		return
+	}
+	if !x.setup(first) {
+		return
+	}
+	again := x.again(op, "without")
+	same, known := sameOutcome(first, again)
+	x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+	x.should(told, "100 (Continue)", "%s", yesNo(told, "100 (Continue)", "no 100 (Continue) within a second"))
+	if _, counted := x.effects(op.ref); counted {
+		x.wantEffects(op, 1, "its reference")
+	}
+}
+
+func chunkedEquals(x *trial) {
+	op := x.op()
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	again := x.doFramed(op, chunked, "chunked")
+	if again.status == 411 {
+		x.skip("the server takes no chunked bodies: %s", again)
+		return
+	}
+	same, known := sameOutcome(first, again)
+	x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+}
+
+func keepAlive(x *trial) {
+	op := x.op()
+	l := x.dial("kept")
+	defer l.close()
+	var first *answer
+	for i := range 3 {
+		l.load(op, withLength)
+		l.note = yesNo(i == 0, "the first", "on the same connection")
+		l.write(0)
+		a := l.receive()
+		if i == 0 {
+			if first = a; !x.setup(a) {
+				return
+			}
+			continue
+		}
+		if a.kind == noAnswer {
+			x.skip("the server closes its connections")
+			break
+		}
+		same, known := sameOutcome(first, a)
+		x.want(a.outcome() && (same || !known), "the outcome of the first request", "%s, then %s on the same connection", first, a)
+	}
+	again := x.again(op, "on a fresh one")
+	x.want(again.outcome() && bytes.Equal(again.body, first.body) || again.outcome(), "the outcome of the first request", "%s, then %s on a fresh connection", first, again)
+	x.wantEffects(op, 1, "its reference")
+}

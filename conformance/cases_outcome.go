@@ -1,0 +1,208 @@
+package conformance
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// outcomeCases: the first request has failed.
+func outcomeCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	marked := append([]string{"replay/not-marked-when-first"}, after...) // they read the mark
+	fail, crash := []Need{NeedFail}, []Need{NeedCrash}
+	return []Case{
+		{
+			ID: "outcome/4xx", Level: report.Policy, Needs: fail, After: marked,
+			Spec:   []Ref{drafted26(), practice("Stored once execution began (Stripe, Whop, Zuora), or not stored (Checkout, Modern Treasury)."), outline("T13")},
+			Rule:   "A final refusal is stored, or run again, as the profile declares; the key never stays locked.",
+			Impact: "A declined card is charged after all by a late retry, or the customer is never told.",
+			run:    func(x *trial) { x.storedOrNot(402, x.declared4xx) },
+		}, {
+			ID: "outcome/5xx", Level: report.Policy, Needs: fail, After: append([]string{"outcome/5xx-resolves"}, marked...),
+			Spec:   []Ref{drafted26(), practice("Stored and replayed (Stripe v1, Akahu, Easyship), or run again (Stripe v2, Checkout)."), outline("T14")},
+			Rule:   "A 500 is stored, or run again, as the profile declares.",
+			Impact: "A client retries what can only ever be a 500, or waits for a person though a retry would help.",
+			run:    func(x *trial) { x.storedOrNot(500, x.declared5xx) },
+		}, {
+			ID: "outcome/5xx-resolves", Level: report.Liveness, Needs: fail, After: after,
+			Spec:   []Ref{invariant("L1"), outline("T14")},
+			Rule:   "After a 500 the key resolves.",
+			Impact: "The payment that failed once is 'being processed' for a day.",
+			run: func(x *trial) {
+				op := x.op()
+				x.r.stage.fail(op, 500, 1)
+				x.resolvesAfter(op, x.do(op, "fails"))
+			},
+		}, {
+			ID: "outcome/transient-not-pinned", Level: report.Should, Needs: fail, After: marked,
+			Spec:   []Ref{practice("429 and 503 are not stored (Solid, Fullstory, Adyen)."), outline("T19")},
+			Rule:   "A 429 or 503 is not stored under the key.",
+			Impact: "A moment of overload costs the customer the whole window.",
+			run:    transientNotPinned,
+		}, {
+			ID: "outcome/crash-resolves", Level: report.Liveness, Needs: crash, After: after,
+			Spec:   []Ref{invariant("L1"), outline("T16")},
+			Rule:   "After its handler has crashed the key resolves.",
+			Impact: "A bug in one handler locks keys until somebody deletes them by hand.",
+			run: func(x *trial) {
+				op := x.op()
+				x.r.stage.crash(op)
+				x.resolvesAfter(op, x.do(op, "its handler crashes"))
+			},
+		}, {
+			ID: "outcome/crash-effect", Level: report.Policy, Needs: []Need{NeedCrash, NeedEffects}, After: append([]string{"outcome/crash-resolves"}, after...),
+			Spec:   []Ref{invariant("S1"), outline("T16")},
+			Rule:   "What a repeat does after a crash: executes again, is held, or replays an error.",
+			Impact: "Where the effect had happened before the crash, a repeat that executes has it twice.",
+			run:    crashEffect,
+		},
+	}
+}
+
+// resolvesAfter wants an answer that is no "in progress" within the settle time:
+// a replay, a fresh execution, or the same failure again.
+func (x *trial) resolvesAfter(op *operation, failed *answer) {
+	if failed.kind == done || failed.kind == busy {
+		x.vague("the set-up did not come about: the request was answered %s", failed)
+		return
+	}
+	again := x.until(op, "after the failure", x.r.o.Settle, false)
+	p := x.r.o.Profile
+	fine := again.outcome() || again.kind == broken || again.status == failed.status && failed.status != 0
+	if again.kind == poisoned {
+		x.want(true, "", "%s, as the profile declares", again)
+		return
+	}
+	x.want(fine, "an outcome, or the failure again, within "+x.r.o.Settle.String(), "%s under profile %s", again, p.Name)
+}
+
+// fate of an error under its key.
+const (
+	keptError  = "stored"
+	rerunError = "run again"
+	stuckError = "locked"
+)
+
+// storedOrNot lets an operation fail, repeats it, and compares what became of
+// the answer with what the profile declares.
+func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
+	op := x.op()
+	x.r.stage.fail(op, status, 0)
+	first := x.do(op, "fails")
+	if first.status != status {
+		x.vague("the operation was to answer %d and answered %s", status, first)
+		return
+	}
+	again := x.again(op, "the repeat")
+	fate, known := x.errorFate(op, first, again)
+	if fate == stuckError {
+		x.must(false, "a final answer", "%s after %d", again, status)
+		return
+	}
+	if !known {
+		x.seen("%d is answered %s; stored and run again look the same here", status, again)
+		return
+	}
+	switch declared(first) {
+	case profile.Yes:
+		x.want(fate == keptError, "that it is stored", "%s: %s", fate, again)
+	case profile.No:
+		x.want(fate == rerunError, "that it is run again", "%s: %s", fate, again)
+	default:
+		x.seen("%s", fate)
+	}
+}
+
+// errorFate tells a stored error from a second one: by the mark, or by a body
+// that differs from one execution to the next.
+func (x *trial) errorFate(op *operation, first, again *answer) (fate string, known bool) {
+	switch {
+	case again.replayed:
+		return keptError, true
+	case again.kind == busy && first.kind != busy:
+		return stuckError, true
+	case again.status != first.status:
+		return yesNo(again.outcome(), rerunError, "answered otherwise"), true
+	case !bytes.Equal(again.body, first.body):
+		return rerunError, true
+	}
+	fresh := x.op()
+	control := x.do(op.with(func(dup *operation) {
+		dup.key, dup.ref = fresh.key, fresh.ref
+		dup.fill(x.r)
+	}), "the same under another key, to compare")
+	plain := func(a *answer, ref string) string { return strings.ReplaceAll(string(a.body), ref, "") }
+	if len(first.body) > 0 && plain(control, fresh.ref) != plain(first, op.ref) && control.status == first.status {
+		return keptError, true
+	}
+	return "", false
+}
+
+// declared4xx is what the profile says of this refusal.
+func (x *trial) declared4xx(first *answer) profile.Fact {
+	if matchesAny(x.r.o.Profile.Stored.Client, first) {
+		return profile.Yes
+	}
+	return profile.Unknown
+}
+
+func (x *trial) declared5xx(*answer) profile.Fact { return x.r.o.Profile.Stored.ServerError }
+
+func transientNotPinned(x *trial) {
+	for _, status := range []int{429, 503} {
+		if status == 503 && x.r.o.Profile.Stored.ServerError == profile.Yes {
+			x.seen("the profile declares that server errors are stored")
+			continue
+		}
+		op := x.op()
+		x.r.stage.fail(op, status, 0)
+		first := x.do(op, "fails")
+		if first.status != status {
+			x.vague("the operation was to answer %d and answered %s", status, first)
+			continue
+		}
+		x.pause(20 * time.Millisecond)
+		again := x.do(op, "the repeat")
+		fate, known := x.errorFate(op, first, again)
+		if !known {
+			x.vague("stored and run again look the same here: %s", again)
+			continue
+		}
+		x.want(fate == rerunError, "that a "+first.String()+" is run again", "%s: %s", fate, again)
+	}
+}
+
+func crashEffect(x *trial) {
+	op := x.op()
+	x.r.stage.crash(op)
+	crashed := x.do(op, "its handler crashes")
+	if crashed.kind == done {
+		x.vague("the handler was to crash and answered %s", crashed)
+		return
+	}
+	before, ok := x.effects(op.ref)
+	if !ok {
+		return
+	}
+	again := x.again(op, "the repeat")
+	after, ok := x.effects(op.ref)
+	if !ok {
+		return
+	}
+	x.note("before the repeat", before)
+	x.note("after it", after)
+	switch {
+	case before > 0 && after > before:
+		x.seen("executed again after an effect had been counted: %s", plural(after, "effect"))
+	case again.outcome():
+		x.seen("the repeat was executed: %s", again)
+	case again.kind == busy:
+		x.seen("the key is held: %s", again)
+	default:
+		x.seen("the repeat was answered %s", again)
+	}
+}

@@ -1,0 +1,163 @@
+package conformance
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// replayCases: a repeat after the first request has been answered.
+func replayCases() []Case {
+	return []Case{
+		{
+			ID: "replay/answered", Level: report.Must,
+			Spec:   []Ref{drafted26(), outline("T1"), outline("T2")},
+			Rule:   "A repeat of a completed request is answered with the outcome of the first.",
+			Impact: "A client whose answer was lost never learns what happened, or pays again under a new key.",
+			run:    replayAnswered,
+		}, {
+			ID: "replay/effects-once", Level: report.Safety, Needs: []Need{NeedEffects},
+			Spec:   []Ref{invariant("S1"), drafted22(), outline("T2")},
+			Rule:   "A repeat of a completed request is not executed again.",
+			Impact: "The customer is charged once for every retry.",
+			run:    replayOnce,
+		}, {
+			ID: "replay/status", Level: report.Should, After: []string{"replay/answered", "replay/effects-once"},
+			Spec:   []Ref{drafted26(), outline("T2")},
+			Rule:   "A repeat has the status of the first answer.",
+			Impact: "A client that tells 201 from 200 takes the retry for something else.",
+			run: onReplay(func(x *trial, first, again *answer) {
+				x.want(again.status == first.status, "the first status", "%d, then %d", first.status, again.status)
+			}),
+		}, {
+			ID: "replay/body-bytes", Level: report.Should, After: []string{"replay/answered", "replay/effects-once"},
+			Spec:   []Ref{drafted26(), outline("T2"), practice("Some APIs answer with the current state of the resource instead.")},
+			Rule:   "A repeat has the body of the first answer, byte for byte.",
+			Impact: "The id of the payment is missing from, or differs in, the answer to the retry.",
+			run: onReplay(func(x *trial, first, again *answer) {
+				x.want(bytes.Equal(again.body, first.body), "the first body", "%s, then %s", extent(first.body), extent(again.body))
+			}),
+		}, {
+			ID: "replay/headers", Level: report.Should, After: []string{"replay/answered", "replay/effects-once"},
+			Spec:   []Ref{drafted26(), outline("T2")},
+			Rule:   "A repeat has the Content-Type, Location and Content-Encoding of the first answer.",
+			Impact: "The retry cannot be parsed, or does not lead to the resource.",
+			run:    onReplay(replayHeaders),
+		}, {
+			ID: "replay/no-set-cookie", Level: report.Should, After: []string{"replay/answered", "replay/effects-once"},
+			Spec:   []Ref{rfc("9111", "7.3", "A stored Set-Cookie can be given to whom it was not meant for."), draftedSecurity()},
+			Rule:   "A repeat is not given the cookies of the first answer.",
+			Impact: "A session of the first caller is handed to whoever presents the key.",
+			run: onReplay(func(x *trial, first, again *answer) {
+				cookies := first.header.Values("Set-Cookie")
+				if len(cookies) == 0 {
+					x.skip("the first answer sets no cookie")
+					return
+				}
+				shared := strings.Join(again.header.Values("Set-Cookie"), "\n") == strings.Join(cookies, "\n")
+				x.want(!shared, "no cookie of the first answer", "%s of the first answer", yesNo(shared, "the Set-Cookie", "none"))
+			}),
+		}, {
+			ID: "replay/marker", Level: report.Observe, After: []string{"replay/answered", "replay/effects-once"},
+			Spec: []Ref{practice("Idempotent-Replayed: true (Stripe, Mollie, Increase, Whop, Alpaca); many have none."), outline("T21")},
+			Rule: "Whether a replay says that it is one.", Impact: "Without a mark a client cannot tell a replay from a second execution.",
+			run: onReplay(func(x *trial, first, again *answer) { x.seen("%s", markers(x, first, again)) }),
+		}, {
+			ID: "replay/not-marked-when-first", Level: report.Must, After: []string{"replay/answered", "replay/effects-once"},
+			Spec:   []Ref{practice("The replay mark stands on replays only (T21)."), outline("T21")},
+			Rule:   "The answer to the first request does not carry the mark of a replay.",
+			Impact: "A client takes what has just happened for what happened before.",
+			run: onReplay(func(x *trial, first, _ *answer) {
+				x.want(!first.replayed, "no mark on the first answer", "the first answer was %s", first)
+			}),
+		},
+	}
+}
+
+func replayAnswered(x *trial) {
+	op := x.op()
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	again := x.again(op, "the repeat")
+	if !x.want(again.outcome(), "the outcome of the first request", "%s", again) {
+		return
+	}
+	same, known := sameOutcome(first, again)
+	if known {
+		x.want(same, "the outcome of the first request", "%s, then %s", first, again)
+	}
+}
+
+func replayOnce(x *trial) {
+	op := x.op()
+	if _, ok := x.first(op); !ok {
+		return
+	}
+	for range 2 {
+		x.again(op, "the repeat")
+	}
+	x.wantEffects(op, 1, "its reference")
+}
+
+// onReplay makes a case of a check of the first answer and its replay. A repeat
+// that is "already done", as the profile declares, holds nothing to compare.
+func onReplay(check func(x *trial, first, again *answer)) func(*trial) {
+	return func(x *trial) {
+		op := x.op()
+		first, ok := x.first(op)
+		if !ok {
+			return
+		}
+		x.replayOf(op, first, check)
+	}
+}
+
+func (x *trial) replayOf(op *operation, first *answer, check func(x *trial, first, again *answer)) {
+	again := x.again(op, "the repeat")
+	switch again.kind {
+	case alreadyDone:
+		x.skip("the profile declares that a repeat is answered %d, already done", again.status)
+	case done:
+		check(x, first, again)
+	default:
+		x.vague("the repeat was answered %s", again)
+	}
+}
+
+func replayHeaders(x *trial, first, again *answer) {
+	for _, name := range []string{"Content-Type", "Location", "Content-Encoding"} {
+		before, after := first.header.Get(name), again.header.Get(name)
+		x.want(before == after, name+" as before", "%s %q, then %q", name, before, after)
+	}
+}
+
+// markers names the fields that only the replay has, or has otherwise.
+func markers(x *trial, first, again *answer) string {
+	var names []string
+	for _, name := range sortedNames(again.header) {
+		if name == "Date" || name == "Content-Length" || first.header.Get(name) == again.header.Get(name) {
+			continue
+		}
+		names = append(names, name+": "+again.header.Get(name))
+	}
+	declared := "which is not a mark of the profile"
+	if again.replayed {
+		declared = "as the profile declares"
+	}
+	if len(names) == 0 {
+		return "a replay carries no mark"
+	}
+	return strings.Join(names, ", ") + ", " + declared
+}
+
+func extent(body []byte) string { return plural(len(body), "byte") }
+
+func yesNo(b bool, yes, no string) string {
+	if b {
+		return yes
+	}
+	return no
+}

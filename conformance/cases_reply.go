@@ -1,0 +1,156 @@
+package conformance
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+const padBytes = 128 << 10
+
+// replyCases: replays of answers that are hard to keep, and repeats that look
+// otherwise on the way.
+func replyCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "replay/after-100-requests", Level: report.Safety, Alone: true, After: after,
+			Spec:   []Ref{invariant("S1"), draft07("2.3", "A key is kept until it expires as published."), practice("A store that is bounded too small forgets live keys.")},
+			Rule:   "A key is still known after a hundred other requests.",
+			Impact: "A retry after a busy minute is executed a second time.",
+			run:    replayAfterMany,
+		}, {
+			ID: "replay/large-body", Level: report.Must, Needs: []Need{NeedJSON}, After: after,
+			Spec:   []Ref{drafted26(), practice("Stores cut, or do not keep, what is large.")},
+			Rule:   "A large request and its answer are replayed whole.",
+			Impact: "The retry of a large order gets half an answer, or is executed again.",
+			run:    replayLarge,
+		}, {
+			ID: "replay/other-headers", Level: report.Must, After: after,
+			Spec:   []Ref{outline("T23"), rfc("9421", "7.2.2", "Signatures are made anew for each attempt; key and body stay.")},
+			Rule:   "A repeat whose signature, date, trace and agent are new is still the same request.",
+			Impact: "Every retry by a client that signs its requests is refused, or executed again.",
+			run:    replayOtherHeaders,
+		}, {
+			ID: "replay/empty-body-204", Level: report.Should, After: after, Needs: []Need{NeedOwned},
+			Spec: []Ref{drafted26()}, Rule: "An answer without a body is replayed as it was.",
+			Impact: "A retry of a deletion is executed again, or answered with something else.",
+			run:    replayReply(reply{status: 204}),
+		}, {
+			ID: "replay/binary", Level: report.Should, After: after, Needs: []Need{NeedOwned},
+			Spec: []Ref{drafted26()}, Rule: "A body that is no text is replayed byte for byte.",
+			Impact: "A receipt is garbled in the answer to a retry.",
+			run: replayReply(reply{status: 201, body: []byte{0, 0xff, 0xfe, '\r', '\n', 0x80, 0xc3, 0x28, 0}, header: [][2]string{
+				{"Content-Type", "application/octet-stream"},
+			}}),
+		}, {
+			ID: "replay/gzip", Level: report.Should, After: after,
+			Spec: []Ref{drafted26(), rfc("9110", "8.4", "Content-Encoding says which codings were applied to the body.")},
+			Rule: "A compressed answer is replayed so that it can still be read.", Impact: "The retry gets bytes that nobody can decode.",
+			run: replayGzip,
+		},
+	}
+}
+
+func replayAfterMany(x *trial) {
+	op := x.op()
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	for range 100 {
+		if a := x.do(x.op(), "another"); a.kind == noAnswer {
+			x.vague("one of the hundred requests met no answer: %s", a)
+			return
+		}
+	}
+	again := x.again(op, "the repeat")
+	same, known := sameOutcome(first, again)
+	x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+	x.wantEffects(op, 1, "its reference")
+}
+
+func replayLarge(x *trial) {
+	op, first, ok := x.firstLarge()
+	if !ok {
+		return
+	}
+	x.replayOf(op, first, func(x *trial, first, again *answer) {
+		same, _ := sameOutcome(first, again)
+		x.want(same && len(again.body) == len(first.body), "the first answer, "+extent(first.body), "%s, %s", again, extent(again.body))
+	})
+	if _, ok := x.effects(op.ref); ok {
+		x.wantEffects(op, 1, "its reference")
+	}
+}
+
+// firstLarge sends a large body as the first request.
+func (x *trial) firstLarge() (*operation, *answer, bool) {
+	op := x.op()
+	op.body = withMember(op.body, "padding", `"`+strings.Repeat("x", padBytes)+`"`)
+	first := x.do(op, "the first")
+	if first.kind == refused {
+		x.skip("the server takes no body of %d bytes: %s", len(op.body), first)
+		return nil, nil, false
+	}
+	return op, first, x.setup(first)
+}
+
+func replayOtherHeaders(x *trial) {
+	op := x.op()
+	stamp := func(n string) func(*operation) {
+		return func(dup *operation) {
+			dup.extra = append(dup.extra,
+				[2]string{"Date", "Sat, 21 Nov 2026 08:00:0" + n + " GMT"}, [2]string{"X-Request-Id", "request-" + n},
+				[2]string{"Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e473" + n + "-00f067aa0ba902b7-01"},
+				[2]string{"Signature-Input", `oncehttp=("idempotency-key");created=170000000` + n + `;nonce="` + n + `"`})
+		}
+	}
+	first, ok := x.first(op.with(stamp("1")))
+	if !ok {
+		return
+	}
+	again := x.again(op.with(stamp("2")), "the repeat, signed anew")
+	same, known := sameOutcome(first, again)
+	x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+	x.wantEffects(op, 1, "its reference")
+}
+
+// replayReply lets the suite's handler answer so.
+func replayReply(with reply) func(*trial) {
+	return func(x *trial) {
+		op := x.op()
+		x.r.stage.(*owned).answer(op, with)
+		first, ok := x.first(op)
+		if !ok {
+			return
+		}
+		x.replayOf(op, first, func(x *trial, first, again *answer) {
+			x.want(again.status == first.status, "the first status", "%d, then %d", first.status, again.status)
+			x.want(bytes.Equal(again.body, first.body), "the first body", "%s, then %s", extent(first.body), extent(again.body))
+		})
+		x.wantEffects(op, 1, "its reference")
+	}
+}
+
+func replayGzip(x *trial) {
+	op := x.op()
+	op.extra = append(op.extra, [2]string{"Accept-Encoding", "gzip"})
+	if stage, ok := x.r.stage.(*owned); ok {
+		stage.answer(op, gzipReply())
+	}
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	if first.header.Get("Content-Encoding") != "gzip" {
+		x.skip("the server does not compress this answer")
+		return
+	}
+	x.replayOf(op, first, func(x *trial, first, again *answer) {
+		coded := again.header.Get("Content-Encoding")
+		_, plain := gunzip(again.body)
+		x.want(coded == "gzip" && plain || coded == "" && !plain, "gzip that says so, or plain", "Content-Encoding %q, %s gzip", coded, yesNo(plain, "is", "is not"))
+	})
+}

@@ -1,0 +1,242 @@
+package conformance
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// scopeCases: what else a key belongs to.
+func scopeCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "scope/other-path-not-answered", Level: report.Safety, Needs: []Need{NeedPath}, After: after,
+			Spec:   []Ref{invariant("S2"), drafted22(), outline("T12"), practice("Modern Treasury answers with the first route's object.")},
+			Rule:   "A key used on one operation never answers another operation.",
+			Impact: "A refund is answered with the payment and never happens.",
+			run: otherTarget(func(x *trial, op *operation) (*operation, bool) {
+				return op.with(func(dup *operation) { dup.setPath(x.r.o.SecondPath) }), true
+			}),
+		}, {
+			ID: "scope/other-resource-empty-body", Level: report.Safety, Needs: []Need{NeedAction}, After: append([]string{"scope/other-path-not-answered"}, after...),
+			Spec:   []Ref{invariant("S2"), drafted22(), outline("T12")},
+			Rule:   "A key used to act on one resource never answers for another, though both bodies are empty.",
+			Impact: "The cancellation of a second order is confirmed and never happens.",
+			run:    otherResource,
+		}, {
+			ID: "scope/other-method", Level: report.Safety, After: after,
+			Spec:   []Ref{invariant("S2"), drafted22(), outline("T12")},
+			Rule:   "A key used with one method never answers another method.",
+			Impact: "A change is answered with the creation and never happens.",
+			run: otherTarget(func(x *trial, op *operation) (*operation, bool) {
+				return op.with(func(dup *operation) { dup.method = otherMethod(op.method) }), true
+			}),
+		}, {
+			ID: "scope/other-query", Level: report.Observe, After: after,
+			Spec:   []Ref{draft07("2.4", "What belongs to the fingerprint is the server's choice."), outline("T12")},
+			Rule:   "Whether the query belongs to what a key names.",
+			Impact: "Two requests that differ in the query only may be taken for one.",
+			run:    otherQuery,
+		}, {
+			ID: "scope/other-principal-not-answered", Level: report.Safety, Needs: []Need{NeedPrincipal}, After: after,
+			Spec:   []Ref{invariant("S3"), draftedSecurity(), outline("T11")},
+			Rule:   "A key used by one caller never answers another caller.",
+			Impact: "A customer is shown another customer's payment, and the own one never happens.",
+			run: otherTarget(func(_ *trial, op *operation) (*operation, bool) {
+				return op.with(func(dup *operation) { dup.stranger = true }), true
+			}),
+		}, {
+			ID: "scope/fresh-key-executes", Level: report.Must, After: after,
+			Spec:   []Ref{draft07("2.6", "A key that was not seen before: the request is processed normally."), outline("T1")},
+			Rule:   "The same body under a fresh key is a new operation.",
+			Impact: "A customer cannot buy the same thing twice.",
+			run:    freshKey,
+		},
+	}
+}
+
+// otherTarget sends the same key and body as something else: it may be refused
+// or executed, but not answered with what the first was answered.
+func otherTarget(vary func(*trial, *operation) (*operation, bool)) func(*trial) {
+	return func(x *trial) {
+		op := x.op()
+		first, ok := x.first(op)
+		if !ok {
+			return
+		}
+		other, ok := vary(x, op)
+		if !ok {
+			return
+		}
+		x.notAnswered(op, first, x.do(other, "the same key elsewhere"))
+	}
+}
+
+// notAnswered judges an answer that must not be the first one's.
+func (x *trial) notAnswered(op *operation, first, a *answer) {
+	if a.kind == noAnswer {
+		x.vague("the other request met no answer: %s", a)
+		return
+	}
+	n, ok := x.effects(op.ref)
+	if !ok {
+		return
+	}
+	x.note("the reference of both", n)
+	same, known := sameOutcome(first, a)
+	switch {
+	case a.kind != done:
+		x.want(true, "", "%s", a)
+	case known:
+		x.want(!same, "an answer of its own, or a refusal", "the first request's %s", a)
+	case bytes.Equal(a.body, first.body) && len(a.body) > 0:
+		x.want(false, "an answer of its own, or a refusal", "the first request's body, byte for byte")
+	case x.uncounted():
+		x.vague("the answer %s names nothing, and nobody counts effects", a)
+	default:
+		x.want(n > 1, "an answer of its own, or a refusal", "%s with %s", a, plural(n, "effect"))
+	}
+}
+
+func otherMethod(method string) string {
+	if method == "PATCH" {
+		return "POST"
+	}
+	return "PATCH"
+}
+
+func otherResource(x *trial) {
+	var made []*answer
+	for range 2 {
+		a, ok := x.first(x.op())
+		if !ok {
+			return
+		}
+		if a.id == "" {
+			x.vague("the answer holds no id at %s", x.r.o.IDPointer)
+			return
+		}
+		made = append(made, a)
+	}
+	act := x.op().with(func(dup *operation) { dup.body = nil })
+	on := func(a *answer) *operation {
+		return act.with(func(dup *operation) { dup.setPath(strings.ReplaceAll(x.r.o.ActionPath, "{id}", a.id)) })
+	}
+	one := x.do(on(made[0]), "acts on one")
+	if !x.setup(one) {
+		return
+	}
+	two := x.do(on(made[1]), "the same key on another")
+	switch {
+	case two.kind == noAnswer:
+		x.vague("the other request met no answer: %s", two)
+	case two.kind != done:
+		x.want(true, "", "%s", two)
+	default:
+		same := bytes.Equal(one.body, two.body) && len(one.body) > 0 || two.id != "" && two.id == one.id
+		x.want(!same, "an answer for the other resource, or a refusal", "%s", two)
+	}
+}
+
+func otherQuery(x *trial) {
+	op := x.op()
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	other := op.with(func(dup *operation) { dup.addQuery("oncehttp=1") })
+	a := x.do(other, "with another query")
+	same, known := sameOutcome(first, a)
+	switch {
+	case a.kind == done && known && same:
+		x.seen("the query does not belong to it: the first answer was given")
+	case a.kind == done:
+		x.seen("the request was executed on its own: %s", a)
+	default:
+		x.seen("the query belongs to it: %s", a)
+	}
+}
+
+func freshKey(x *trial) {
+	op := x.op()
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	fresh := x.op()
+	again := op.with(func(dup *operation) {
+		dup.key = fresh.key
+		dup.fill(x.r)
+	})
+	a := x.do(again, "the same body under a fresh key")
+	if a.kind == business {
+		x.skip("the profile declares it a business conflict: %s", a)
+		return
+	}
+	if !x.want(a.kind == done, "success", "%s", a) {
+		return
+	}
+	same, known := sameOutcome(first, a)
+	if known {
+		x.want(!same, "an effect of its own", "the first request's %s", a)
+		return
+	}
+	if n, ok := x.effects(op.ref); ok && !x.uncounted() {
+		x.want(n == 2, "2 effects", "%s", plural(n, "effect"))
+	}
+}
+
+// methodCases: methods that ask for no effect.
+func methodCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "scope/safe-method-not-answered", Level: report.Must, After: after, Needs: []Need{NeedHeader},
+			Spec:   []Ref{outline("T22"), rfc("9110", "9.2.1", "Safe methods are read-only."), practice("Keys are ignored on GET (Stripe, Mollie, Modern Treasury).")},
+			Rule:   "A GET that carries a key is not answered from the key's store.",
+			Impact: "A status page shows what was, and not what is.",
+			run:    safeMethod,
+		}, {
+			ID: "scope/head-options", Level: report.Must, Needs: []Need{NeedHeader}, After: after,
+			Spec:   []Ref{outline("T22"), rfc("9110", "9.2.1", "Safe methods are read-only.")},
+			Rule:   "HEAD and OPTIONS with a key have no effect and do not take the key.",
+			Impact: "A browser's preflight uses the key up, and the payment behind it is refused.",
+			run:    headOptions,
+		},
+	}
+}
+
+func safeMethod(x *trial) {
+	op := x.op()
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	get := op.with(func(dup *operation) { dup.method, dup.body = "GET", nil })
+	with := x.do(get, "with the key")
+	without := x.do(get.with(func(dup *operation) { dup.keyless = true }), "without")
+	if with.kind == noAnswer || without.kind == noAnswer {
+		x.vague("GET met no answer: %s, %s", with, without)
+		return
+	}
+	stored := with.replayed && !without.replayed || len(first.body) > 0 && bytes.Equal(with.body, first.body) && !bytes.Equal(without.body, first.body)
+	x.want(!stored, "what GET gives without a key, "+without.String(), "%s", yesNo(stored, "the stored answer of "+op.method, with.String()))
+	x.should(stored || with.status == without.status, "what GET gives without a key, "+without.String(), "%s", with)
+}
+
+func headOptions(x *trial) {
+	for _, method := range []string{"HEAD", "OPTIONS"} {
+		op := x.op()
+		a := x.do(op.with(func(dup *operation) { dup.method, dup.body = method, nil }), "with a fresh key")
+		if a.kind == noAnswer {
+			x.vague("%s met no answer: %s", method, a)
+			continue
+		}
+		x.want(a.status < 500 && !a.replayed, "no server error and no replay", "%s answered %s", method, a)
+		after := x.again(op, "then the operation itself")
+		x.want(after.kind == done, "success of the operation after "+method, "%s", after)
+		x.wantEffects(op, 1, "the reference after "+method)
+	}
+}

@@ -1,0 +1,163 @@
+package conformance
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// oasisHeader carries the key in OASIS Repeatable Requests.
+const oasisHeader = "Repeatability-Request-ID"
+
+// The size of a soak: a few clients that quarrel over a few keys.
+const (
+	soakKeys    = 4
+	soakClients = 6
+	soakSteps   = 8
+)
+
+// soakCases: what nobody thought of.
+func soakCases() []Case {
+	return []Case{{
+		ID: "soak/linearizable", Level: report.Safety, Needs: []Need{NeedEffects},
+		After: []string{"replay/answered", "replay/effects-once", "conflict/not-executed", "conflict/not-silent", "conflict/original-survives", "inflight/once", "inflight/burst",
+			"inflight/converges", "inflight/leaves-no-trap", "net/once", "net/abort-then-retry-resolves", "net/response-lost-then-retry"},
+		Spec:   []Ref{invariant("S1"), invariant("S2"), invariant("S4"), outline("T3")},
+		Rule:   "Whatever a few clients do to a few keys, each key has one effect and one outcome.",
+		Impact: "An order of events that no other case tries makes two payments of one.",
+		Alone:  true, run: soak,
+	}}
+}
+
+// soak draws a program from the seed: sends, duplicates, other bodies, clients
+// that leave. How requests interleave is the machine's doing and not the seed's.
+func soak(x *trial) {
+	ops := make([]*operation, soakKeys)
+	others := make([]*operation, soakKeys)
+	for i := range ops {
+		ops[i] = x.op()
+		others[i] = x.changed(ops[i])
+	}
+	var mu sync.Mutex
+	histories := make([][]*answer, soakKeys)
+	var wrong []string
+	var clients sync.WaitGroup
+	for client := range soakClients {
+		draw := rand.New(rand.NewPCG(x.r.seed, uint64(client)))
+		clients.Go(func() {
+			for range soakSteps {
+				k, roll := draw.IntN(soakKeys), draw.IntN(10)
+				lane := fmt.Sprintf("client %d", client+1)
+				x.pause(time.Duration(draw.IntN(3)) * time.Millisecond)
+				a := x.soakStep(ops[k], others[k], lane, roll)
+				mu.Lock()
+				switch {
+				case roll != 0:
+					histories[k] = append(histories[k], a)
+				case a.kind == done:
+					// Whichever body came first holds the key; here it is not the
+					// one that counts, so the key is judged without it.
+					wrong = append(wrong, others[k].ref)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	clients.Wait()
+	for k, op := range ops {
+		x.soakVerdict(op, others[k], histories[k], strings.Join(wrong, " "))
+	}
+}
+
+// soakStep sends one request: another body, one that leaves by FIN or RST, a
+// chunked one, or a plain one.
+func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
+	l := x.dial(lane)
+	defer l.close()
+	switch roll {
+	case 0:
+		l.load(other, withLength)
+		l.note = "another body"
+	case 1, 2:
+		l.load(op, withLength)
+		l.note = "leaves"
+		l.write(0)
+		return l.leave(roll == 1)
+	case 3:
+		l.load(op, chunked)
+	default:
+		l.load(op, withLength)
+	}
+	l.write(0)
+	return l.receive()
+}
+
+// soakVerdict judges one key. Both bodies together have one effect at most, and
+// whichever holds the key is given its outcome.
+func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong string) {
+	final := x.resolve(op, "at the end")
+	n, ok := x.effects(op.ref)
+	m, also := x.effects(other.ref)
+	if !ok || !also {
+		return
+	}
+	x.note(op.ref[:5], n+m)
+	if !x.want(n+m <= 1 || x.uncounted() && n <= 1, "one effect of both bodies", "%s and %s", plural(n, "effect"), plural(m, "effect")) {
+		return
+	}
+	if strings.Contains(wrong, other.ref) {
+		x.want(n == 0, "the other body's effect alone", "%s", plural(n, "effect"))
+		return
+	}
+	if !final.outcome() {
+		x.want(false, "the outcome", "%s", final)
+		return
+	}
+	if x.uncounted() {
+		n = -1
+	}
+	r := judgeHistory(events(append(answers, final)), n)
+	if !r.known {
+		x.vague("%s", r.why)
+		return
+	}
+	x.want(r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
+}
+
+// oasisCases: the one specification that refuses expired keys.
+func oasisCases() []Case {
+	return []Case{{
+		ID: "oasis/repeatable-requests", Level: report.Must, Needs: []Need{NeedOASIS},
+		Spec: []Ref{outline("T24"), {
+			Name: "OASIS Repeatable Requests 1.0", URL: "https://docs.oasis-open.org/odata/repeatable-requests/v1.0/repeatable-requests-v1.0.html",
+			Quote: "Repeatability-Result is accepted or rejected; 412 outside the tracked window; 400 where the request differs.",
+		}},
+		Rule:   "Repeatability-Result says accepted or rejected, and a first-sent time outside the window is refused with 412.",
+		Impact: "A client cannot tell whether its request was protected at all.",
+		run:    repeatable,
+	}}
+}
+
+func repeatable(x *trial) {
+	sent := func(at time.Time) func(*operation) {
+		return func(dup *operation) {
+			dup.extra = append(dup.extra, [2]string{"Repeatability-First-Sent", at.UTC().Format(http.TimeFormat)})
+		}
+	}
+	now := time.Now()
+	op := x.op().with(sent(now))
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	x.want(first.header.Get("Repeatability-Result") == "accepted", "Repeatability-Result: accepted", "%q", first.header.Get("Repeatability-Result"))
+	other := x.do(x.changed(op), "another body")
+	x.want(other.status == 400 && other.header.Get("Repeatability-Result") == "rejected", "400 and Repeatability-Result: rejected", "%s and %q", other, other.header.Get("Repeatability-Result"))
+	old := x.do(x.op().with(sent(now.AddDate(-1, 0, 0))), "first sent a year ago")
+	x.want(old.status == 412, "412", "%s", old)
+}

@@ -1,0 +1,154 @@
+package conformance
+
+import (
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// drafted reports whether the profile follows the draft, which asks for a
+// structured-field String. Elsewhere its rules on spelling are only observed.
+func (x *trial) drafted() bool {
+	p := x.r.o.Profile
+	return p.Encoding == profile.SFString || strings.HasPrefix(p.Name, "draft")
+}
+
+// spellingCases: how a key is written into the header.
+func spellingCases() []Case {
+	needs := []Need{NeedHeader, NeedAlphabet}
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "key/sf-string-accepted", Level: report.Must, Needs: needs, After: after,
+			Spec:   []Ref{drafted21(), outline("T8")},
+			Rule:   "A key in double quotes, as the draft spells it, is accepted, and repeats of it are replayed.",
+			Impact: "A client that follows the draft gets a 500 for its first payment.",
+			run:    sfAccepted,
+		}, {
+			ID: "key/quoted-equals-bare", Level: report.Observe, Needs: needs, After: after,
+			Spec: []Ref{outline("T9"), practice("http4s reads both as the same key.")},
+			Rule: "Whether a key in quotes and the same key bare are one key.", Impact: "A client that begins to quote pays again for what is under way.",
+			run: quotedEqualsBare,
+		}, {
+			ID: "key/malformed-sf-rejected", Level: report.Should, Needs: needs, After: after,
+			Spec: []Ref{drafted21(), rfc("9651", "4.2", "When parsing fails, the field is ignored or the message is malformed."), outline("T8")},
+			Rule: "A quoted key that does not end, or has garbage behind it, is refused.", Impact: "A cut header becomes a key that its owner never sees again.",
+			run: malformedRejected,
+		}, {
+			ID: "key/sf-parameters-ignored", Level: report.Should, Needs: needs, After: append([]string{"key/sf-string-accepted"}, after...),
+			Spec: []Ref{drafted21(), rfc("9651", "3.3", "An Item may have parameters; those that are not known are ignored."), outline("T8")},
+			Rule: "Parameters behind a quoted key are no part of it.", Impact: "A proxy that adds a parameter makes a retry a new payment.",
+			run: parametersIgnored,
+		}, {
+			ID: "key/two-lines", Level: report.Should, Needs: []Need{NeedHeader}, After: after,
+			Spec: []Ref{rfc("9110", "5.3", "A sender must not send several lines of a field that is no list."), outline("T8")},
+			Rule: "A request with two different keys is refused.", Impact: "Client, proxy and server each take another one of them for the key.",
+			run: twoLines,
+		},
+	}
+}
+
+// spelled is an operation whose key stands on the wire like this.
+func spelled(op *operation, lines ...string) *operation {
+	return op.with(func(dup *operation) { dup.lines = lines })
+}
+
+func sfAccepted(x *trial) {
+	op := x.op()
+	quoted := spelled(op, quote(op.key))
+	first := x.do(quoted, "quoted")
+	if first.kind == noAnswer {
+		x.vague("it met no answer: %s", first)
+		return
+	}
+	x.must(first.status < 500, "success", "%s", first)
+	if first.kind != done {
+		if first.status < 500 && !x.drafted() {
+			x.seen("refused: %s", first)
+			return
+		}
+		x.want(false, "success", "%s", first)
+		return
+	}
+	again := x.again(quoted, "the repeat")
+	same, known := sameOutcome(first, again)
+	x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+	x.wantEffects(op, 1, "its reference")
+	odd := x.op()
+	escaped := x.do(spelled(odd, `"a\"b\\c-`+odd.key[:min(len(odd.key), 24)]+`"`), `with \" and \\`)
+	x.must(escaped.status < 500 && escaped.kind != noAnswer, "success, or 400", "%s for a key with escapes", escaped)
+}
+
+func quotedEqualsBare(x *trial) {
+	op := x.op()
+	first := x.do(spelled(op, op.key), "bare")
+	if first.kind != done {
+		x.seen("a bare key is answered %s", first)
+		return
+	}
+	second := x.again(spelled(op, quote(op.key)), "quoted")
+	same, known := sameOutcome(first, second)
+	switch {
+	case second.outcome() && same && known:
+		x.seen("one key")
+	case second.kind == done:
+		x.seen("two keys: the request was executed again")
+	default:
+		x.seen("a quoted key is answered %s", second)
+	}
+}
+
+func malformedRejected(x *trial) {
+	for _, tail := range []string{"", `"x`, `";=1`} {
+		op := x.op()
+		bad := spelled(op, `"`+op.key+tail)
+		a := x.do(bad, "malformed")
+		switch {
+		case a.kind == noAnswer:
+			x.vague("it met no answer: %s", a)
+		case a.kind == done && !x.drafted():
+			x.seen("accepted: %s", a)
+		case a.kind == done:
+			x.want(false, "a refusal", "%s for a key that begins with a quote and ends with %q", a, tail)
+		default:
+			x.want(true, "", "%s", a)
+			x.wantEffects(op, 0, "the malformed")
+		}
+	}
+}
+
+func parametersIgnored(x *trial) {
+	op := x.op()
+	first := x.do(spelled(op, quote(op.key)+";v=1"), "with v=1")
+	if first.kind != done {
+		if !x.drafted() {
+			x.seen("a key with parameters is answered %s", first)
+			return
+		}
+		x.want(false, "success", "%s for a key with parameters", first)
+		return
+	}
+	again := x.again(spelled(op, quote(op.key)+";v=2"), "with v=2")
+	same, known := sameOutcome(first, again)
+	fine := again.outcome() && (same || !known)
+	if !x.drafted() {
+		x.seen("%s, then %s", first, again)
+		return
+	}
+	x.want(fine, "the outcome of the first request", "%s, then %s with another parameter", first, again)
+}
+
+func twoLines(x *trial) {
+	op, other := x.op(), x.op()
+	both := spelled(op, encode(x.r.o.Profile, op.key), encode(x.r.o.Profile, other.key))
+	a := x.do(both, "two key headers")
+	if a.kind == noAnswer {
+		x.vague("it met no answer: %s", a)
+		return
+	}
+	x.must(a.status < 500, "a refusal", "%s", a)
+	if x.want(a.kind != done, "a refusal", "%s", a) {
+		x.wantEffects(op, 0, "the ambiguous")
+	}
+}

@@ -1,0 +1,168 @@
+package conformance
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// timeCases: the window in which a key is known.
+func timeCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "time/not-before", Level: report.Safety, Needs: []Need{NeedWindow, NeedEffects}, After: after,
+			Spec:   []Ref{invariant("S1"), draft07("2.3", "The expiry policy is published."), outline("T17")},
+			Rule:   "A key is known for as long as its window is said to be.",
+			Impact: "A retry inside the promised window pays again.",
+			run:    notBefore,
+		}, {
+			ID: "time/expires", Level: report.Policy, Alone: true, Needs: []Need{NeedExpiry}, After: after,
+			Spec:   []Ref{draft07("2.3", "The expiry policy is published."), outline("T17"), practice("Expiry is silent everywhere but with OASIS and Azure, which answer 412.")},
+			Rule:   "After its window a key is fresh again, or refused as expired.",
+			Impact: "Keys that are never forgotten fill the store, and a reused one is answered with last year's payment.",
+			run:    expires,
+		},
+	}
+}
+
+// notBefore asks at two thirds of the window.
+func notBefore(x *trial) {
+	op := x.op()
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	window := x.r.o.Window
+	x.pause(max(time.Until(first.started.Add(window*2/3)), 0))
+	again := x.do(op, "at two thirds of the window")
+	if again.ended.Sub(first.started) >= window*9/10 {
+		x.vague("the repeat came too late to tell: after %v of %v", again.ended.Sub(first.started).Round(time.Millisecond), window)
+		return
+	}
+	same, known := sameOutcome(first, again)
+	x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s at two thirds of %v", first, again, window)
+	x.wantEffects(op, 1, "its reference")
+}
+
+func expires(x *trial) {
+	op := x.op()
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	if x.r.o.Expire != nil {
+		if err := x.r.o.Expire(x.ctx); err != nil {
+			x.vague("keys could not be made to expire: %s", errorText(err))
+			return
+		}
+	} else {
+		x.pause(max(time.Until(first.ended.Add(x.r.o.Window)), 0) + x.r.o.Window/5 + 50*time.Millisecond)
+	}
+	again := x.do(op, "after the window")
+	same, known := sameOutcome(first, again)
+	switch {
+	case again.status == 412:
+		x.want(true, "", "expired, as OASIS has it: %s", again)
+	case again.kind == done && known:
+		x.want(!same, "a fresh execution, or 412", "%s, then %s", first, again)
+	case again.kind == done && again.replayed:
+		x.want(false, "a fresh execution, or 412", "%s, then %s", first, again)
+	default:
+		x.seen("after the window: %s", again)
+	}
+}
+
+// restartCases: the target is killed and comes back.
+func restartCases() []Case {
+	needs := []Need{NeedRestart}
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "restart/replay-survives", Level: report.Safety, Alone: true, Needs: needs, After: after,
+			Spec:   []Ref{invariant("S1"), draft07("2.3", "A key is kept until it expires as published.")},
+			Rule:   "A completed key is still known after the server was killed and has come back.",
+			Impact: "Every deployment is a chance to pay twice.",
+			run: func(x *trial) {
+				op := x.op()
+				first, ok := x.first(op)
+				if !ok || !x.restart() {
+					return
+				}
+				again := x.resolve(op, "after the restart")
+				same, known := sameOutcome(first, again)
+				x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+			},
+		}, {
+			ID: "restart/inflight-killed-resolves", Level: report.Liveness, Alone: true, Needs: []Need{NeedRestart, NeedDelay}, After: after,
+			Spec:   []Ref{invariant("L1"), outline("T16")},
+			Rule:   "A key whose request was at work when the server was killed resolves after it has come back.",
+			Impact: "Whoever was paying during the crash can never pay with that order again.",
+			run: func(x *trial) {
+				if _, again, ok := x.killed(); ok {
+					x.want(again.outcome() || again.kind == broken, "an outcome within "+x.r.o.Settle.String(), "%s", again)
+				}
+			},
+		}, {
+			ID: "restart/no-double-after-kill", Level: report.Safety, Alone: true, Needs: []Need{NeedRestart, NeedDelay, NeedEffects}, After: after,
+			Spec:   []Ref{invariant("S1"), outline("T16")},
+			Rule:   "A request that was at work when the server was killed has at most one effect after the retry.",
+			Impact: "Whoever was paying during the crash pays twice.",
+			run: func(x *trial) {
+				op, _, ok := x.killed()
+				if !ok {
+					return
+				}
+				if n, counted := x.effects(op.ref); counted {
+					x.note("its reference", n)
+					x.want(n <= 1, "at most 1 effect", "%s", plural(n, "effect"))
+				}
+			},
+		},
+	}
+}
+
+// restart kills the target and waits until it takes connections again.
+func (x *trial) restart() bool {
+	x.calm = true
+	if err := x.r.o.Restart(x.ctx); err != nil {
+		x.vague("the target could not be restarted: %s", strings.TrimPrefix(errorText(err), "conformance: "))
+		return false
+	}
+	deadline := time.Now().Add(max(x.r.o.Settle, 10*time.Second))
+	for time.Now().Before(deadline) {
+		ctx, cancel := context.WithTimeout(x.ctx, time.Second)
+		conn, err := x.r.connect(ctx)
+		cancel()
+		if err == nil {
+			_ = conn.Close() // nothing was said on it
+			return true
+		}
+		if !x.pause(50 * time.Millisecond) {
+			break
+		}
+	}
+	x.vague("the target did not come back")
+	return false
+}
+
+func (x *trial) killed() (*operation, *answer, bool) {
+	x.calm = true
+	op := x.op()
+	gate := x.r.stage.hold(op, 4*x.r.o.Hold)
+	defer gate.release()
+	lead := x.launch(op, "leader", "at work when the target is killed")
+	<-lead.sent
+	x.pause(x.r.o.Hold / 2)
+	if !x.restart() {
+		lead.wait()
+		return nil, nil, false
+	}
+	if a := lead.wait(); a.kind == done {
+		x.vague("the request was answered before the target was killed: %s", a)
+		return nil, nil, false
+	}
+	return op, x.resolve(op, "after the restart"), true
+}

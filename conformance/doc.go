@@ -1,0 +1,39 @@
+// Package conformance tells whether a server honours idempotency keys. It drives
+// any server, in any language, over HTTP only, and reports case by case.
+//
+//	rep, err := conformance.Run(ctx, conformance.Options{
+//		URL:     "http://127.0.0.1:8080/payments",
+//		Body:    `{"reference":"{ref}","amount":100}`,
+//		Witness: "http://127.0.0.1:8080/effects?ref={ref}#/count",
+//	})
+//
+// [RunHandler] does the same to a middleware in this process: the suite supplies
+// the handler behind it, so that effects are counted exactly and nothing sleeps.
+// Package conformancetest makes subtests of it.
+//
+// # Verdicts
+//
+// Each case is a rule with a level (how much it weighs) and a source. A missed
+// rule is a failure; a missed Should is a warning; what a profile declares is
+// compared with, and not failed. What cannot be tested against this target is
+// skipped, with the reason, and a set-up that did not come about, or an overlap
+// that could not be proved, is inconclusive: neither ever counts as a pass.
+//
+// Concurrency is judged by the recorded history of calls and answers, checked
+// for linearizability against the model "one effect per key; each answer is the
+// outcome, or in-progress while it may be running".
+//
+// # What a pass means
+//
+// Within the cases run, with the witness named, no violation was seen. It does
+// not prove exactly-once, nor how several nodes behave, nor what happens after
+// expiry or a restart unless those groups ran; a clean burst is so many rounds
+// without a find, and no proof.
+//
+// # Limits
+//
+// Every case sends real requests that have real effects: only loopback is
+// contacted unless Options.AllowHosts names more. The package writes HTTP/1.1
+// itself, byte by byte, because net/http sends a request that carries a key
+// again on its own; HTTP/2 and HTTP/3 are not spoken.
+package conformance

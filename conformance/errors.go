@@ -1,0 +1,34 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors of Run, to be matched with errors.Is. What the target does wrong
+// is never an error; it stands in the report.
+var (
+	// ErrUsage: the options are wrong, name a case that does not exist, or
+	// leave none to run. Nothing was sent.
+	ErrUsage = errors.New("conformance: the call is wrong")
+	// ErrUnreachable: the target does not take connections.
+	ErrUnreachable = errors.New("conformance: the target is unreachable")
+)
+
+// UsageError is what is wrong with the options, in one line. It matches ErrUsage.
+type UsageError struct {
+	// Option names the field of Options.
+	Option string
+	// Detail says what is wrong with it.
+	Detail string
+}
+
+// Error is one line.
+func (e *UsageError) Error() string { return "conformance: " + e.Option + ": " + e.Detail }
+
+// Unwrap makes the error match ErrUsage.
+func (e *UsageError) Unwrap() error { return ErrUsage }
+
+func usage(option, format string, args ...any) error {
+	return &UsageError{Option: option, Detail: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,276 @@
+package conformance
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// historyCheckMax bounds one check; a history that takes longer proves nothing.
+const historyCheckMax = 2 * time.Second
+
+// event is one request of a history and what became of it.
+type event struct {
+	call, ret time.Time // ret is zero for one that may take effect at any later time
+	fate      fate
+	name      string // of the outcome; "": it names none
+}
+
+type fate uint8
+
+const (
+	maybe   fate = iota // nobody knows: no answer, or a server error
+	outcome             // the outcome was given
+	waiting             // the answer was "in progress"
+)
+
+// events reads answers as a history of one key. Refusals say nothing about the
+// key's effect and are left out.
+func events(answers []*answer) []event {
+	var all []event
+	names := map[string]string{} // by place: an answer that has lost its body may have kept that
+	for _, a := range answers {
+		if a.id != "" && a.place != "" {
+			names[a.place] = a.id
+		}
+	}
+	for _, a := range answers {
+		e := event{call: a.started, ret: a.ended, name: a.id}
+		switch a.kind {
+		case done:
+			e.fate = outcome
+			if e.name == "" {
+				e.name = names[a.place]
+			}
+			if e.name == "" {
+				e.name = a.place
+			}
+		case alreadyDone:
+			e.fate, e.name = outcome, ""
+		case busy:
+			e.fate = waiting
+		case broken:
+		case noAnswer:
+			e.ret = time.Time{}
+		default:
+			continue
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// verdict of a history.
+type ruling struct {
+	legal, known bool
+	why          string
+}
+
+// judgeHistory holds the history of one key against the model: one effect; each
+// answer is the outcome, or in-progress while it may be running. effects is the
+// witness's count after the last event, or negative where nobody counted.
+func judgeHistory(history []event, effects int) ruling {
+	if why := plainViolation(history, effects); why != "" {
+		return ruling{known: true, why: why}
+	}
+	switch porcupine.CheckOperationsTimeout(keyModel(), operationsOf(reduce(history), effects), historyCheckMax) {
+	case porcupine.Ok:
+		return ruling{legal: true, known: true, why: "a linearizable history of " + plural(len(history), "request")}
+	case porcupine.Illegal:
+		return ruling{known: true, why: "a history that no order of one effect explains"}
+	}
+	return ruling{why: "the history could not be judged in time"}
+}
+
+// plainViolation finds what can be said in a sentence; each is a reason why no
+// linearization exists, so that the checker need not search for one.
+func plainViolation(history []event, effects int) string {
+	if effects > 1 {
+		return plural(effects, "effect") + " of one key"
+	}
+	var names []string
+	var given time.Time
+	for _, e := range history {
+		if e.fate != outcome {
+			continue
+		}
+		if e.name != "" && !slices.Contains(names, e.name) {
+			names = append(names, e.name)
+		}
+		if given.IsZero() || e.ret.Before(given) {
+			given = e.ret
+		}
+	}
+	if len(names) > 1 {
+		return fmt.Sprintf("%d outcomes of one key: %q and %q", len(names), names[0], names[1])
+	}
+	for _, e := range history {
+		if e.fate == waiting && !given.IsZero() && e.call.After(given) {
+			return "in-progress was answered after the outcome had been given"
+		}
+	}
+	return ""
+}
+
+// reduce leaves out outcomes that constrain nothing: of those with one name, the
+// first to return says by when the effect has happened, and the first to be
+// called may stand for the one that had it. It keeps the search small.
+func reduce(history []event) []event {
+	kept := slices.DeleteFunc(slices.Clone(history), func(e event) bool { return e.fate == outcome })
+	first := map[string]event{}
+	soonest := map[string]event{}
+	for _, e := range history {
+		if e.fate != outcome {
+			continue
+		}
+		if had, ok := first[e.name]; !ok || e.call.Before(had.call) {
+			first[e.name] = e
+		}
+		if had, ok := soonest[e.name]; !ok || e.ret.Before(had.ret) {
+			soonest[e.name] = e
+		}
+	}
+	for name, e := range first {
+		kept = append(kept, e)
+		if soonest[name] != e {
+			kept = append(kept, soonest[name])
+		}
+	}
+	slices.SortFunc(kept, func(a, b event) int { return a.call.Compare(b.call) })
+	return kept
+}
+
+// step is one operation of the model. A request is two: it arrives, which may
+// make it the one that runs, and it ends.
+type step struct {
+	who    int
+	arrive bool
+	fate   fate
+	name   string
+	count  int // of the witness; negative: not a count
+}
+
+// keyState is one key as the model has it.
+type keyState struct {
+	running int // who, or -1
+	done    bool
+	name    string // of the outcome; "": not known yet
+}
+
+func operationsOf(history []event, effects int) []porcupine.Operation {
+	var operations []porcupine.Operation
+	var zero time.Time
+	if len(history) > 0 {
+		zero = history[0].call
+	}
+	last := int64(0)
+	for who, e := range history {
+		call, ret := e.call.Sub(zero).Nanoseconds(), int64(math.MaxInt64-1)
+		if !e.ret.IsZero() {
+			ret = e.ret.Sub(zero).Nanoseconds()
+			last = max(last, ret)
+		}
+		last = max(last, call)
+		if e.fate != waiting {
+			operations = append(operations, porcupine.Operation{
+				ClientId: who, Input: step{who: who, arrive: true, fate: e.fate, count: -1}, Call: call, Return: ret,
+			})
+		}
+		operations = append(operations, porcupine.Operation{
+			ClientId: who, Input: step{who: who, fate: e.fate, name: e.name, count: -1}, Call: call, Return: ret,
+		})
+	}
+	if effects >= 0 {
+		operations = append(operations, porcupine.Operation{
+			ClientId: len(history), Input: step{count: effects}, Call: last + 1, Return: last + 2,
+		})
+	}
+	return operations
+}
+
+// keyModel is "one effect per key; each answer is the outcome, or in-progress
+// while it may be running". A request whose fate nobody knows may have run or not.
+func keyModel() porcupine.Model {
+	model := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{keyState{running: -1}} },
+		Step: func(state, input, _ any) []any {
+			var next []any
+			for _, s := range nextStates(state.(keyState), input.(step)) {
+				next = append(next, s)
+			}
+			return next
+		},
+	}
+	return model.ToModel()
+}
+
+func nextStates(s keyState, in step) []keyState {
+	idle := s.running < 0 && !s.done
+	runs, ends := s, s
+	runs.running = in.who
+	ends.running, ends.done, ends.name = -1, true, in.name
+	switch {
+	case in.count >= 0:
+		return keep(s, in.count == 1 && !idle || in.count == 0 && !s.done)
+	case in.arrive && in.fate == maybe && idle:
+		return []keyState{s, runs}
+	case in.arrive && idle:
+		return []keyState{runs}
+	case in.arrive:
+		return []keyState{s}
+	case in.fate == waiting:
+		return keep(s, s.running >= 0)
+	case in.fate == maybe && s.running == in.who:
+		return []keyState{s, ends, {running: -1}}
+	case in.fate == maybe:
+		return []keyState{s}
+	case s.running == in.who:
+		return []keyState{ends}
+	case s.done && (s.name == "" || in.name == "" || s.name == in.name):
+		if s.name == "" {
+			s.name = in.name
+		}
+		return []keyState{s}
+	}
+	return nil
+}
+
+func keep(s keyState, legal bool) []keyState {
+	if legal {
+		return []keyState{s}
+	}
+	return nil
+}
+
+// wantHistory judges the answers to one operation as a history, with the witness.
+func (x *trial) wantHistory(op *operation, answers []*answer) bool {
+	n, ok := x.settledEffects(op.ref, 1)
+	if !ok {
+		return false
+	}
+	x.note("its reference", n)
+	counted := n
+	if x.uncounted() {
+		counted = -1
+	}
+	history := events(answers)
+	if counted == 0 && !slices.ContainsFunc(history, func(e event) bool { return e.fate == outcome }) {
+		counted = -1 // nothing has happened yet, and nobody says otherwise
+	}
+	r := judgeHistory(history, counted)
+	if !r.known {
+		x.vague("%s", r.why)
+		return false
+	}
+	return x.want(r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
+}
+
+// uncounted reports whether effects are only inferred.
+func (x *trial) uncounted() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.witness != "counted" && x.witness != "listed"
+}

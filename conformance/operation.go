@@ -1,0 +1,251 @@
+package conformance
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// operation is one request as a case wants it. Copy it to change it.
+type operation struct {
+	method, target string   // target is path and query
+	key            string   // as the API knows it
+	lines          []string // the key header's values on the wire; nil: key, encoded
+	keyless        bool
+	ref            string
+	body           []byte
+	contentType    string
+	extra          [][2]string // further header fields, in order
+	stranger       bool        // sent as the second caller
+	anonymous      bool        // sent without Authorization
+}
+
+// op makes a new operation, with a key and a reference that nothing else uses.
+func (x *trial) op() *operation {
+	x.made++
+	seed := x.r.id + "\x00" + x.c.ID + "\x00" + x.salt + "\x00" + strconv.Itoa(x.made)
+	op := &operation{
+		method: x.r.o.Method, target: x.r.target.RequestURI(),
+		key: x.r.key(seed), ref: "r" + digestHex("ref\x00" + seed)[:24],
+		contentType: x.r.o.ContentType,
+	}
+	op.fill(x.r)
+	return op
+}
+
+// fill renders the body template for the operation's reference and key.
+func (op *operation) fill(r *runner) {
+	op.body = []byte(render(r.o.Body, op.ref, op.key))
+	if place := r.o.Profile.Carrier; place.Place == profile.Query {
+		op.setQuery(url.QueryEscape(place.Name), url.QueryEscape(op.key))
+	}
+}
+
+// setQuery sets one query parameter; both are escaped already.
+func (op *operation) setQuery(name, value string) {
+	path, query, _ := strings.Cut(op.target, "?")
+	var kept []string
+	for pair := range strings.SplitSeq(query, "&") {
+		if pair != "" && pair != name && !strings.HasPrefix(pair, name+"=") {
+			kept = append(kept, pair)
+		}
+	}
+	op.target = path + "?" + strings.Join(append(kept, name+"="+value), "&")
+}
+
+// addQuery appends a rendered piece of a query.
+func (op *operation) addQuery(piece string) {
+	mark := "?"
+	if strings.Contains(op.target, "?") {
+		mark = "&"
+	}
+	op.target += mark + piece
+}
+
+// setPath keeps the query.
+func (op *operation) setPath(path string) {
+	_, query, found := strings.Cut(op.target, "?")
+	op.target = path
+	if found {
+		op.target += "?" + query
+	}
+}
+
+// with is a changed copy.
+func (op *operation) with(change func(*operation)) *operation {
+	dup := *op
+	dup.lines, dup.extra = slices.Clone(op.lines), slices.Clone(op.extra)
+	change(&dup)
+	return &dup
+}
+
+// changed is another request under the same key: another reference, and each
+// number one higher, so that a server sees the difference whatever it compares.
+func (x *trial) changed(op *operation) *operation {
+	other := x.op()
+	return op.with(func(dup *operation) {
+		dup.ref = other.ref
+		dup.body = bumpNumbers([]byte(render(x.r.o.Body, dup.ref, dup.key)))
+	})
+}
+
+func bumpNumbers(body []byte) []byte {
+	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}])`)
+	return number.ReplaceAllFunc(body, func(match []byte) []byte {
+		part := number.FindSubmatch(match)
+		n, _ := strconv.Atoi(string(part[2])) // at most nine digits
+		return slices.Concat(part[1], strconv.AppendInt(nil, int64(n)+1, 10), part[3])
+	})
+}
+
+// jsonBody reports whether the template is a JSON object.
+func (r *runner) jsonBody() bool {
+	var object map[string]any
+	return strings.Contains(r.o.ContentType, "json") && json.Unmarshal([]byte(render(r.o.Body, "r", "k")), &object) == nil
+}
+
+// withMember is the JSON object with one more member, at its end.
+func withMember(object []byte, name, value string) []byte {
+	end := bytes.LastIndexByte(object, '}')
+	if end < 0 {
+		return object
+	}
+	comma := ","
+	if bytes.HasSuffix(bytes.TrimSpace(object[:end]), []byte("{")) {
+		comma = ""
+	}
+	return slices.Concat(object[:end], []byte(comma+strconv.Quote(name)+":"+value), object[end:])
+}
+
+// key makes a key of a seed, as the profile wants keys: a version 4 UUID, whose
+// characters are good almost everywhere, or what is left of it.
+func (r *runner) key(seed string) string {
+	h := []byte(digestHex("key\x00" + seed)[:32])
+	h[12] = '4'
+	h[16] = "89ab"[h[16]%4]
+	text := string(h[:8]) + "-" + string(h[8:12]) + "-" + string(h[12:16]) + "-" + string(h[16:20]) + "-" + string(h[20:])
+	rule := r.o.Profile.Key
+	if rule.Format != profile.AnyFormat {
+		return text
+	}
+	if rule.Alphabet != "" {
+		text = strings.Map(func(c rune) rune {
+			if strings.ContainsRune(rule.Alphabet, c) {
+				return c
+			}
+			return -1
+		}, text)
+		if text == "" {
+			text = strings.Repeat(rule.Alphabet[:1], 1)
+		}
+	}
+	for len(text) < rule.MinBytes {
+		text += text
+	}
+	if limit := r.keyBytesMax(); len(text) > limit {
+		text = text[:limit]
+	}
+	return text
+}
+
+// keyBytesMax is the longest key of the profile.
+func (r *runner) keyBytesMax() int {
+	if r.o.Profile.Key.MaxBytes > 0 {
+		return r.o.Profile.Key.MaxBytes
+	}
+	return 255
+}
+
+// anyFormat reports whether keys other than UUIDs may be tried.
+func (r *runner) anyFormat() bool {
+	rule := r.o.Profile.Key
+	return rule.Format == profile.AnyFormat && rule.Alphabet == ""
+}
+
+func (o *Options) inHeader() bool {
+	place := o.Profile.Carrier.Place
+	return place == profile.Header || place == ""
+}
+
+// encode spells a key for the header.
+func encode(p *profile.Profile, key string) string {
+	if p.Encoding == profile.SFString {
+		return quote(key)
+	}
+	return key
+}
+
+// quote is a structured-field String (RFC 9651 section 4.1.6).
+func quote(key string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+}
+
+// fields are the header fields of an operation in the order of the wire, without
+// the framing of the body.
+func (op *operation) fields(r *runner) [][2]string {
+	fields := [][2]string{{"Host", r.target.Host}, {"User-Agent", "oncehttp-check/" + Version}, {"Accept", "*/*"}}
+	own := r.o.Header
+	if op.stranger {
+		own = merged(own, r.o.As)
+	}
+	for _, name := range sortedNames(own) {
+		if op.anonymous && strings.EqualFold(name, "Authorization") {
+			continue
+		}
+		for _, value := range own[name] {
+			fields = append(fields, [2]string{name, value})
+		}
+	}
+	if len(op.body) > 0 && op.contentType != "" {
+		fields = append(fields, [2]string{"Content-Type", op.contentType})
+	}
+	if r.o.inHeader() && !op.keyless {
+		lines := op.lines
+		if lines == nil {
+			lines = []string{encode(r.o.Profile, op.key)}
+		}
+		for _, line := range lines {
+			fields = append(fields, [2]string{r.o.Profile.Carrier.Name, line})
+		}
+	}
+	return append(fields, op.extra...)
+}
+
+func merged(base, over http.Header) http.Header {
+	all := base.Clone()
+	if all == nil {
+		all = http.Header{}
+	}
+	for name, values := range over {
+		for had := range all {
+			if strings.EqualFold(had, name) {
+				delete(all, had)
+			}
+		}
+		all[name] = values
+	}
+	return all
+}
+
+func sortedNames(h http.Header) []string {
+	names := make([]string, 0, len(h))
+	for name := range h {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func digestHex(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,160 @@
+package conformance
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Version is the version of the case book; it stands in every report.
+const Version = "1.0"
+
+// The types of a report, under names that other modules can write down. The
+// package that writes them in text, JSON, JUnit, HTML and Markdown is internal;
+// the command does that.
+type (
+	// Report is one run.
+	Report = report.Report
+	// Result is the verdict on one case, with its evidence.
+	Result = report.Case
+	// Verdict is what was found.
+	Verdict = report.Verdict
+	// Level says how much a case weighs.
+	Level = report.Level
+	// Ref is the source of a rule.
+	Ref = report.Ref
+)
+
+// The defaults of Options' zero values.
+const (
+	bodyDefault      = `{"reference":"{ref}","amount":100}`
+	idDefault        = "/id"
+	timeoutDefault   = 2 * time.Minute
+	answerDefault    = 10 * time.Second
+	holdDefault      = 200 * time.Millisecond
+	settleDefault    = 35 * time.Second
+	requestsDefault  = 20_000
+	parallelDefault  = 8
+	roundsDefault    = 200
+	rerunsDefault    = 2
+	windowMax        = 10 * time.Second
+	answerBytesMax   = 8 << 20
+	evidenceBytesMax = 2048
+)
+
+// Options say what is judged, and how. Only URL is needed. Run copies what it
+// keeps; do not change the maps and slices while it runs.
+type Options struct {
+	// URL is where an operation is sent: http or https, to a loopback host
+	// unless AllowHosts names it.
+	URL string
+	// Name is a short name of the target for headings: "fiber v3.1.0".
+	Name string
+	// Profile is how the API spells idempotency. Nil: profile.Draft07().
+	Profile *profile.Profile
+	// Method of an operation. Empty: POST.
+	Method string
+	// Body is the template of a body; {ref} stands for what is unique to each
+	// operation, {key} for the key where the profile carries it in the body.
+	// Empty: {"reference":"{ref}","amount":100}.
+	Body string
+	// ContentType of the body. Empty: application/json.
+	ContentType string
+	// Header is sent with every request, such as credentials.
+	Header http.Header
+	// As is what a second caller sends in place of the same fields of Header.
+	// Nil: cases about strangers are skipped.
+	As http.Header
+	// SecondPath is another operation that takes the same body: "/refunds".
+	SecondPath string
+	// ActionPath acts, without a body, on what an operation made:
+	// "/payments/{id}/cancel".
+	ActionPath string
+	// IDPointer is a JSON pointer (RFC 6901) to what names the effect in an
+	// answer. Empty: /id.
+	IDPointer string
+	// Witness is a URL, with {ref} in it, that tells how many effects that
+	// reference had; behind # stands a JSON pointer to the number, or to a list
+	// whose length is the number. Empty: effects are inferred from the ids in
+	// answers, which misses those whose answers nobody saw.
+	Witness string
+	// DelayQuery makes one operation slow: "sleep={ms}".
+	DelayQuery string
+	// FailQuery makes one operation answer a status: "fail={status}".
+	FailQuery string
+	// CrashQuery makes the handler of one operation crash: "crash=1".
+	CrashQuery string
+	// Restart stops the target the hard way (kill -9) and starts it again. It
+	// returns when the target is starting; the suite waits until it answers.
+	Restart func(context.Context) error
+	// Expire makes the target forget keys as if their window had passed.
+	Expire func(context.Context) error
+	// Outage takes the store behind the keys away, and gives it back.
+	Outage, Recover func(context.Context) error
+	// Window is for how long the target says that it keeps keys. It is waited
+	// for where it is at most 10 s. Zero: not said.
+	Window time.Duration
+
+	// Run and Skip choose cases by id, with * for any characters: "scope/**".
+	// Empty Run is all of them.
+	Run, Skip []string
+	// Quick runs replay, conflict, scope and inflight/once.
+	Quick bool
+	// Rounds is how often a burst is tried. Zero: 200.
+	Rounds int
+	// Seed repeats the random parts of a run. Zero: chosen, and reported.
+	Seed uint64
+	// Timeout bounds the whole run. Zero: 2 min.
+	Timeout time.Duration
+	// AnswerTimeout bounds each request. Zero: 10 s.
+	AnswerTimeout time.Duration
+	// MaxRequests bounds the requests of the whole run. Zero: 20,000.
+	MaxRequests int
+	// AllowHosts names hosts besides loopback that may be contacted.
+	AllowHosts []string
+	// Parallel is how many cases run at once. Zero: 8.
+	Parallel int
+	// Hold is for how long an operation is kept slow so that others overlap
+	// with it; longer is tried where the overlap did not come about. Zero: 200 ms.
+	Hold time.Duration
+	// Settle bounds how long a key may take to resolve after a fault. Zero: 35 s.
+	Settle time.Duration
+	// Repeat runs every case so many times, to show flakes. Zero: once.
+	Repeat int
+	// Reruns is how often a failing case is run again by itself, for its odds.
+	// Zero: 2. Negative: never.
+	Reruns int
+	// Done is told each case when it is finished, one at a time. Nil: nobody.
+	Done func(Result)
+}
+
+// withDefaults is the options with their zero values filled in.
+func (o Options) withDefaults() Options {
+	if o.Profile == nil {
+		o.Profile = profile.Draft07()
+	}
+	setDefault(&o.Method, http.MethodPost)
+	setDefault(&o.Body, bodyDefault)
+	setDefault(&o.ContentType, "application/json")
+	setDefault(&o.IDPointer, idDefault)
+	setDefault(&o.Rounds, roundsDefault)
+	setDefault(&o.Timeout, timeoutDefault)
+	setDefault(&o.AnswerTimeout, answerDefault)
+	setDefault(&o.MaxRequests, requestsDefault)
+	setDefault(&o.Parallel, parallelDefault)
+	setDefault(&o.Hold, holdDefault)
+	setDefault(&o.Settle, settleDefault)
+	setDefault(&o.Repeat, 1)
+	setDefault(&o.Reruns, rerunsDefault)
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

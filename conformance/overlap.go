@@ -1,0 +1,194 @@
+package conformance
+
+import (
+	"sync"
+	"time"
+)
+
+// flight is a request that was sent in the background.
+type flight struct {
+	sent chan struct{} // closed when its last byte has been written, or it failed
+	over chan struct{} // closed when its answer is there
+	*answer
+}
+
+// launch sends a request on a connection of its own. It ends by itself, within
+// the answer timeout.
+func (x *trial) launch(op *operation, lane, note string) *flight {
+	f := &flight{sent: make(chan struct{}), over: make(chan struct{})}
+	go func() {
+		defer close(f.over)
+		l := x.dial(lane)
+		defer l.close()
+		l.load(op, withLength)
+		l.note = note
+		l.write(0)
+		close(f.sent)
+		f.answer = l.receive()
+	}()
+	return f
+}
+
+// wait gives the answer.
+func (f *flight) wait() *answer {
+	<-f.over
+	return f.answer
+}
+
+// overlap is a slow leader and what was sent while it ran.
+type overlap struct {
+	op        *operation
+	leader    *answer
+	followers []*answer
+	hold      time.Duration
+}
+
+// all are the answers to the operation itself.
+func (v *overlap) all() []*answer { return append([]*answer{v.leader}, v.followers...) }
+
+// rejected is the first follower that was told to wait before the leader had its
+// answer; nil: there is none.
+func (v *overlap) rejected() *answer {
+	for _, a := range v.followers {
+		if a.kind == busy {
+			return a
+		}
+	}
+	return nil
+}
+
+// holdTriesMax is how often a longer hold is tried.
+const holdTriesMax = 3
+
+// overlapped sends followers while a leader runs, and proves it: each follower
+// was sent after the leader had been written, and was answered before the
+// leader, or had been waiting for a good while when the leader was. Where that
+// does not come about, the leader is held longer; at last the case is
+// inconclusive. followers makes what is sent of the leader's operation.
+func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap, bool) {
+	hold := x.r.o.Hold
+	for range holdTriesMax {
+		v, proved := x.tryOverlap(hold, followers)
+		if v.leader.kind == noAnswer || v.leader.kind == done && proved {
+			return v, x.setup(v.leader)
+		}
+		if v.leader.kind != done {
+			return v, x.setup(v.leader)
+		}
+		hold *= 3
+	}
+	x.vague("no overlap came about, though the operation was to be held for %v", hold/3)
+	return nil, false
+}
+
+func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (*overlap, bool) {
+	v := &overlap{op: x.op(), hold: hold}
+	gate := x.r.stage.hold(v.op, hold)
+	defer gate.release()
+	lead := x.launch(v.op, "leader", "slow")
+	<-lead.sent
+	x.awaitEntry(gate, lead, hold)
+	var flights []*flight
+	for _, op := range followers(v.op) {
+		flights = append(flights, x.launch(op, "follower", "while the leader runs"))
+	}
+	if gate.entered != nil {
+		x.awaitFollowers(flights)
+		gate.release()
+	}
+	v.leader = lead.wait()
+	proved := true
+	for _, f := range flights {
+		a := f.wait()
+		v.followers = append(v.followers, a)
+		early := a.ended.Before(v.leader.ended)
+		waited := !a.written.IsZero() && (gate.entered != nil || v.leader.ended.Sub(a.written) >= hold/4)
+		proved = proved && (early || waited)
+	}
+	return v, proved
+}
+
+// awaitEntry waits until the leader is at work: exactly where the handler is
+// owned, else for an eighth of the hold.
+func (x *trial) awaitEntry(g *gate, lead *flight, hold time.Duration) {
+	if g.entered == nil {
+		x.pause(hold / 8)
+		return
+	}
+	timer := time.NewTimer(x.r.o.AnswerTimeout)
+	defer timer.Stop()
+	select {
+	case <-g.entered:
+	case <-lead.over:
+	case <-timer.C:
+	case <-x.ctx.Done():
+	}
+}
+
+// followersGrace is for how long followers that are not answered at once are
+// taken to be waiting.
+const followersGrace = 60 * time.Millisecond
+
+// awaitFollowers waits until all have been written, and then a little for their
+// answers.
+func (x *trial) awaitFollowers(flights []*flight) {
+	timer := time.NewTimer(x.r.o.AnswerTimeout)
+	defer timer.Stop()
+	for _, f := range flights {
+		select {
+		case <-f.sent:
+		case <-timer.C:
+			return
+		case <-x.ctx.Done():
+			return
+		}
+	}
+	timer.Reset(followersGrace)
+	for _, f := range flights {
+		select {
+		case <-f.over:
+		case <-timer.C:
+			return
+		case <-x.ctx.Done():
+			return
+		}
+	}
+}
+
+// same makes n followers of the leader's own operation.
+func same(n int) func(*operation) []*operation {
+	return func(op *operation) []*operation {
+		all := make([]*operation, n)
+		for i := range all {
+			all[i] = op
+		}
+		return all
+	}
+}
+
+// burst sends the operation n times at one instant: each connection has written
+// all but the last byte before any of them writes that.
+func (x *trial) burst(op *operation, n int) []*answer {
+	answers := make([]*answer, n)
+	start := make(chan struct{})
+	var ready, over sync.WaitGroup
+	ready.Add(n)
+	for i := range n {
+		over.Go(func() {
+			l := x.dial("")
+			defer l.close()
+			l.load(op, withLength)
+			l.note = "of a burst"
+			l.write(1)
+			ready.Done()
+			<-start
+			l.write(0)
+			answers[i] = l.receive()
+			l.hardly(answers[i])
+		})
+	}
+	ready.Wait()
+	close(start)
+	over.Wait()
+	return answers
+}

@@ -1,0 +1,69 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+)
+
+// Select lists the cases that these options would run, in the order of the
+// book, and sends nothing. Whether a case will be skipped for want of something
+// is only known with the target.
+func Select(o Options) ([]Case, error) { return o.withDefaults().selected() }
+
+// selected chooses cases by id. A pattern that matches no case is an error: a
+// typing mistake must not look like a clean run.
+func (o Options) selected() ([]Case, error) {
+	all := Cases()
+	for _, list := range []struct {
+		option   string
+		patterns []string
+	}{{"Run", o.Run}, {"Skip", o.Skip}} {
+		for _, pattern := range list.patterns {
+			if !slices.ContainsFunc(all, func(c Case) bool { return globMatch(pattern, c.ID) }) {
+				return nil, usage(list.option, "%q matches no case", pattern)
+			}
+		}
+	}
+	var chosen []Case
+	for _, c := range all {
+		switch {
+		case len(o.Run) > 0 && !matchAny(o.Run, c.ID), matchAny(o.Skip, c.ID):
+		case o.Quick && !quick(&c):
+		default:
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, usage("Run", "no case is left to run")
+	}
+	return chosen, nil
+}
+
+// quick reports whether a case belongs to the short run.
+func quick(c *Case) bool {
+	return slices.Contains([]string{"replay", "conflict", "scope"}, c.Group()) || c.ID == "inflight/once"
+}
+
+func matchAny(patterns []string, id string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return globMatch(p, id) })
+}
+
+// globMatch matches a pattern in which * and ** stand for any characters.
+func globMatch(pattern, id string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == id
+	}
+	rest, found := strings.CutPrefix(id, parts[0])
+	if !found {
+		return false
+	}
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(rest, part)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(part):]
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}

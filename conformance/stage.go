@@ -1,0 +1,205 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// stage is how the suite steers and counts effects: through the queries and the
+// witness that the options name, or through a handler of its own.
+type stage interface {
+	// owned reports whether the handler is the suite's.
+	owned() bool
+	// hold makes the operation slow: until it is released where the handler is
+	// owned, else for so long.
+	hold(op *operation, d time.Duration) *gate
+	// fail makes the operation answer this status; times bounds how often where
+	// the handler is owned, and 0 means always.
+	fail(op *operation, status, times int)
+	// crash makes the operation's handler crash, once where it is owned.
+	crash(op *operation)
+	// effects counts the effects of a reference. report.Inferred means that
+	// nobody can count.
+	effects(ctx context.Context, ref string) (int, report.Witness, error)
+}
+
+// gate is an operation that is held.
+type gate struct {
+	entered chan struct{} // closed when its effect begins; nil: nobody can tell
+	open    func()
+}
+
+// release lets it go on. Releasing twice is allowed.
+func (g *gate) release() {
+	if g.open != nil {
+		g.open()
+	}
+}
+
+// remote is the stage of a server behind a URL.
+type remote struct {
+	o      *Options
+	client *http.Client
+	host   string
+}
+
+func newRemote(o *Options, host string) *remote {
+	return &remote{o: o, host: host, client: &http.Client{
+		Timeout:   o.AnswerTimeout,
+		Transport: &http.Transport{MaxIdleConnsPerHost: o.Parallel},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // it could lead away from the hosts that are allowed
+		},
+	}}
+}
+
+func (s *remote) owned() bool { return false }
+
+func (s *remote) hold(op *operation, d time.Duration) *gate {
+	if s.o.DelayQuery != "" {
+		op.addQuery(strings.ReplaceAll(s.o.DelayQuery, "{ms}", strconv.FormatInt(d.Milliseconds(), 10)))
+	}
+	return &gate{}
+}
+
+func (s *remote) fail(op *operation, status, _ int) {
+	op.addQuery(strings.ReplaceAll(s.o.FailQuery, "{status}", strconv.Itoa(status)))
+}
+
+func (s *remote) crash(op *operation) { op.addQuery(s.o.CrashQuery) }
+
+func (s *remote) effects(ctx context.Context, ref string) (int, report.Witness, error) {
+	if s.o.Witness == "" {
+		return 0, report.Inferred, nil
+	}
+	address, pointer, _ := strings.Cut(s.o.Witness, "#")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.ReplaceAll(address, "{ref}", url.QueryEscape(ref)), nil)
+	if err != nil {
+		return 0, report.None, fmt.Errorf("conformance: witness: %w", err)
+	}
+	if request.URL.Host == s.host {
+		for name, values := range s.o.Header {
+			request.Header[name] = values
+		}
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return 0, report.None, fmt.Errorf("conformance: witness: %s", errorText(err))
+	}
+	defer func() { _ = response.Body.Close() }() // it was read as far as it is of use
+	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
+	if err != nil {
+		return 0, report.None, fmt.Errorf("conformance: witness: %s", errorText(err))
+	}
+	if response.StatusCode != http.StatusOK {
+		return 0, report.None, fmt.Errorf("conformance: witness: it answered %d", response.StatusCode)
+	}
+	return countOf(body, pointer)
+}
+
+// countOf reads a number, or the length of a list.
+func countOf(body []byte, pointer string) (int, report.Witness, error) {
+	node, found := lookup(body, pointer)
+	if !found {
+		return 0, report.None, fmt.Errorf("conformance: witness: nothing stands at %q of its answer", pointer)
+	}
+	switch v := node.(type) {
+	case json.Number:
+		n, err := strconv.Atoi(v.String())
+		if err == nil && n >= 0 {
+			return n, report.Counted, nil
+		}
+	case []any:
+		return len(v), report.Listed, nil
+	}
+	return 0, report.None, fmt.Errorf("conformance: witness: what stands at %q is neither a number nor a list", pointer)
+}
+
+// effects counts the effects of one reference, and says by which witness. ok is
+// false where the witness failed, which makes the case inconclusive.
+func (x *trial) effects(ref string) (n int, ok bool) {
+	n, witness, err := x.r.stage.effects(x.ctx, ref)
+	if err != nil {
+		x.vague("%s", strings.TrimPrefix(err.Error(), "conformance: "))
+		return 0, false
+	}
+	if witness == report.Inferred {
+		n = x.inferred(ref)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.witness = witness
+	return n, true
+}
+
+// inferred counts the distinct names of effects in the answers that were read.
+func (x *trial) inferred(ref string) int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.seenIDs[ref])
+}
+
+// sawID remembers what an answer names; the lock is held.
+func (x *trial) sawID(ref string, a *answer) {
+	name := a.id
+	if name == "" {
+		name = a.place
+	}
+	if name == "" {
+		return
+	}
+	if x.seenIDs == nil {
+		x.seenIDs = map[string]map[string]bool{}
+	}
+	if x.seenIDs[ref] == nil {
+		x.seenIDs[ref] = map[string]bool{}
+	}
+	x.seenIDs[ref][name] = true
+}
+
+// wantEffects checks how many effects an operation's reference had. A count that
+// is too low is asked for again for a moment; one that is only inferred cannot
+// be too low, since it misses what nobody saw.
+func (x *trial) wantEffects(op *operation, want int, what string) bool {
+	n, ok := x.settledEffects(op.ref, want)
+	if !ok {
+		return false
+	}
+	x.note(what, n)
+	fine := n == want || n < want && x.witness == report.Inferred
+	return x.want(fine, plural(want, "effect")+" of "+what, "%s of %s", plural(n, "effect"), what)
+}
+
+func (x *trial) settledEffects(ref string, want int) (int, bool) {
+	deadline := time.Now().Add(min(x.r.o.Settle, time.Second))
+	for {
+		n, ok := x.effects(ref)
+		if !ok || n >= want || x.witness == report.Inferred || time.Now().After(deadline) || !x.pause(20*time.Millisecond) {
+			return n, ok
+		}
+	}
+}
+
+// note adds to the line of effects in the report.
+func (x *trial) note(what string, n int) {
+	if x.effectsText != "" {
+		x.effectsText += ", "
+	}
+	x.effectsText += what + " " + strconv.Itoa(n)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}

@@ -1,0 +1,245 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// exchangesMax bounds the evidence of one case.
+const exchangesMax = 60
+
+// trial is one run of one case: what it has sent, and what it has found. Its
+// sending methods may be used by several goroutines.
+type trial struct {
+	ctx   context.Context
+	r     *runner
+	c     *Case
+	salt  string // tells the runs of one case apart
+	begun time.Time
+	made  int  // operations so far
+	calm  bool // connections may be refused: the target is being restarted
+
+	mu        sync.Mutex
+	exchanges []report.Exchange
+	left      int                        // exchanges that were not kept
+	seenIDs   map[string]map[string]bool // identities in answers, by reference
+	last      *link
+	broke     error // the transport or the budget failed
+
+	findings         []report.Finding
+	expected, actual string
+	reason           string
+	effectsText      string
+	witness          report.Witness
+	curl             string
+}
+
+// want is one check: what is expected, and what was seen.
+func (x *trial) want(ok bool, expected, format string, args ...any) bool {
+	return x.judge(ok, miss(x.c.Level), expected, format, args...)
+}
+
+// must is a check that fails whatever the level of the case.
+func (x *trial) must(ok bool, expected, format string, args ...any) bool {
+	return x.judge(ok, report.Fail, expected, format, args...)
+}
+
+// should is a check that only warns.
+func (x *trial) should(ok bool, expected, format string, args ...any) bool {
+	return x.judge(ok, report.Warn, expected, format, args...)
+}
+
+func (x *trial) judge(ok bool, missed Verdict, expected, format string, args ...any) bool {
+	actual := fmt.Sprintf(format, args...)
+	if ok {
+		x.find(report.Pass, actual)
+		return true
+	}
+	if x.expected == "" || missed.Severity() > x.worst().Severity() {
+		x.expected, x.actual = expected, actual
+		x.pin()
+	}
+	x.find(missed, "expected "+expected+", saw "+actual)
+	return false
+}
+
+func (x *trial) find(v Verdict, text string) {
+	x.findings = append(x.findings, report.Finding{Verdict: v, Text: text})
+}
+
+// seen records a value that is not judged.
+func (x *trial) seen(format string, args ...any) {
+	x.actual = fmt.Sprintf(format, args...)
+	x.find(report.Seen, x.actual)
+}
+
+// skip says why a case does not apply after all.
+func (x *trial) skip(format string, args ...any) { x.give(report.Skip, format, args...) }
+
+// vague says why nothing can be concluded.
+func (x *trial) vague(format string, args ...any) { x.give(report.Inconclusive, format, args...) }
+
+func (x *trial) give(v Verdict, format string, args ...any) {
+	if x.reason == "" || v.Severity() > x.worst().Severity() {
+		x.reason = fmt.Sprintf(format, args...)
+	}
+	x.find(v, fmt.Sprintf(format, args...))
+}
+
+func (x *trial) worst() Verdict {
+	verdicts := make([]Verdict, len(x.findings))
+	for i, f := range x.findings {
+		verdicts[i] = f.Verdict
+	}
+	return report.Worst(verdicts...)
+}
+
+// pin makes the last request the one that reproduces the finding.
+func (x *trial) pin() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if l := x.last; l != nil {
+		x.curl = report.CurlLine(l.op.method, x.r.origin()+l.op.target, headerOf(l.op.fields(x.r)), string(l.op.body))
+	}
+}
+
+// do sends one request on a fresh connection and reads the answer.
+func (x *trial) do(op *operation, note string) *answer {
+	return x.doFramed(op, withLength, note)
+}
+
+func (x *trial) doFramed(op *operation, f framing, note string) *answer {
+	l := x.dial("")
+	defer l.close()
+	l.load(op, f)
+	l.note = note
+	l.write(0)
+	return l.receive()
+}
+
+// first sends an operation that has to succeed: a set-up.
+func (x *trial) first(op *operation) (*answer, bool) {
+	a := x.do(op, "the first")
+	return a, x.setup(a)
+}
+
+// setup makes the case inconclusive where the answer is no success.
+func (x *trial) setup(a *answer) bool {
+	if a.kind != done || a.err != nil {
+		x.vague("the set-up did not come about: the first request was answered %s", a)
+		return false
+	}
+	return true
+}
+
+// again repeats a request until it is not told to wait, for a short while: a
+// server may take a moment to store what it has answered.
+func (x *trial) again(op *operation, note string) *answer {
+	return x.until(op, note, min(x.r.o.Settle, time.Second), false)
+}
+
+// resolve repeats a request until it is given the outcome or refused, for as long
+// as the settle time allows.
+func (x *trial) resolve(op *operation, note string) *answer {
+	return x.until(op, note, x.r.o.Settle, true)
+}
+
+// until repeats a request that is told to wait, or meets no answer, or where
+// failures is set a server error.
+func (x *trial) until(op *operation, note string, limit time.Duration, failures bool) *answer {
+	wait, deadline := 5*time.Millisecond, time.Now().Add(limit)
+	for {
+		a := x.do(op, note)
+		waiting := a.kind == busy && !a.replayed || a.kind == noAnswer || failures && a.kind == broken
+		if !waiting || time.Now().Add(wait).After(deadline) || !x.pause(wait) {
+			return a
+		}
+		wait = min(2*wait, 500*time.Millisecond)
+	}
+}
+
+// pause waits, and reports whether the case goes on.
+func (x *trial) pause(d time.Duration) bool {
+	if d <= 0 {
+		return x.ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-x.ctx.Done():
+		return false
+	}
+}
+
+// record keeps an exchange as evidence.
+func (x *trial) record(l *link, a *answer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.last = l
+	if x.broke == nil && l.err != nil && (errors.Is(l.err, errBudget) || l.conn == nil && !x.calm) {
+		x.broke = l.err
+	}
+	if a.kind == done {
+		x.sawID(l.op.ref, a)
+	}
+	if len(x.exchanges) >= exchangesMax {
+		x.left++
+		return
+	}
+	e := report.Exchange{
+		At: max(report.Millis(a.started.Sub(x.begun)), 0), Took: math.Max(report.Millis(a.ended.Sub(a.started)), 0),
+		Lane: l.lane, Method: l.op.method, URL: l.op.target, Key: l.op.key, Status: a.status, Note: l.note,
+		Request: report.NewMessage(headerOf(l.op.fields(x.r)), l.op.body, evidenceBytesMax),
+	}
+	if l.op.keyless {
+		e.Key = ""
+	}
+	if a.err != nil {
+		e.Error = errorText(a.err)
+	}
+	if a.status != 0 {
+		e.Response = report.NewMessage(a.header, a.body, evidenceBytesMax)
+	}
+	x.exchanges = append(x.exchanges, e)
+}
+
+func headerOf(fields [][2]string) map[string][]string {
+	h := map[string][]string{}
+	for _, field := range fields {
+		h[field[0]] = append(h[field[0]], field[1])
+	}
+	return h
+}
+
+// result is the verdict and the evidence.
+func (x *trial) result() Result {
+	c := Result{
+		ID: x.c.ID, Level: x.c.Level, Rule: x.c.Rule, Impact: x.c.Impact, Spec: x.c.Spec,
+		Verdict: x.worst(), Witness: x.witness, Expected: x.expected, Actual: x.actual, Reason: x.reason,
+		Effects: x.effectsText, Curl: x.curl, MS: report.Millis(time.Since(x.begun)),
+		Findings: x.findings, Exchanges: x.exchanges,
+	}
+	switch {
+	case x.broke != nil:
+		c.Verdict, c.Reason = report.Error, "the transport failed: "+errorText(x.broke)
+	case x.ctx.Err() != nil:
+		c.Verdict, c.Reason = report.Inconclusive, "it was cut short: "+x.r.why(x.ctx)
+	case len(x.findings) == 0:
+		c.Verdict, c.Reason = report.Error, "the case judged nothing"
+	}
+	if x.left > 0 && len(c.Exchanges) > 0 {
+		c.Exchanges[len(c.Exchanges)-1].Note += fmt.Sprintf(" (%d more exchanges were not kept)", x.left)
+	}
+	if c.Verdict == report.Pass || c.Verdict == report.Seen {
+		c.Reason = ""
+	}
+	return c
+}

@@ -1,0 +1,138 @@
+package conformance
+
+import (
+	"encoding/json"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Validate says what is wrong with the options, in one line that matches
+// ErrUsage, or nil. Run asks it first.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	for _, check := range []func() error{o.checkTarget, o.checkTemplates, o.checkCarrier, o.checkNumbers} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	_, err := o.selected()
+	return err
+}
+
+func (o *Options) checkTarget() error {
+	if o.URL == "" {
+		return usage("URL", "there is none")
+	}
+	if err := o.checkURL("URL", o.URL); err != nil {
+		return err
+	}
+	if o.Witness != "" {
+		if !strings.Contains(o.Witness, "{ref}") {
+			return usage("Witness", "%q has no {ref}", o.Witness)
+		}
+		address, pointer, _ := strings.Cut(o.Witness, "#")
+		if pointer != "" && !strings.HasPrefix(pointer, "/") {
+			return usage("Witness", "%q behind # is not a JSON pointer, which starts with a slash", pointer)
+		}
+		return o.checkURL("Witness", strings.ReplaceAll(address, "{ref}", "ref"))
+	}
+	return nil
+}
+
+// checkURL also keeps the suite, which spends money where it is real, at home.
+func (o *Options) checkURL(option, text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return usage(option, "%q is not a URL", text)
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return usage(option, "%q is not an http or https URL with a host", text)
+	case u.User != nil:
+		return usage(option, "credentials belong into Header, not into the URL")
+	}
+	host := u.Hostname()
+	if !isLoopback(host) && !slices.Contains(o.AllowHosts, host) {
+		return usage(option, "host %q is not loopback, and not allowed by AllowHosts", host)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (o *Options) checkTemplates() error {
+	for _, t := range []struct{ option, text, word string }{
+		{"Body", o.Body, "{ref}"},
+		{"DelayQuery", o.DelayQuery, "{ms}"},
+		{"FailQuery", o.FailQuery, "{status}"},
+		{"ActionPath", o.ActionPath, "{id}"},
+	} {
+		if t.text != "" && !strings.Contains(t.text, t.word) {
+			return usage(t.option, "%q has no %s", t.text, t.word)
+		}
+	}
+	for _, p := range []struct{ option, text string }{
+		{"SecondPath", o.SecondPath}, {"ActionPath", o.ActionPath}, {"IDPointer", o.IDPointer},
+	} {
+		if p.text != "" && !strings.HasPrefix(p.text, "/") {
+			return usage(p.option, "%q does not start with a slash", p.text)
+		}
+	}
+	if strings.Contains(o.ContentType, "json") && !json.Valid([]byte(render(o.Body, "ref", "key"))) {
+		return usage("Body", "the template is not JSON once it is filled in, though ContentType says so")
+	}
+	for name, values := range o.Header {
+		if !plainField(name, values) {
+			return usage("Header", "%q is not a header field, or its value has a line break", name)
+		}
+	}
+	for name, values := range o.As {
+		if !plainField(name, values) {
+			return usage("As", "%q is not a header field, or its value has a line break", name)
+		}
+	}
+	return nil
+}
+
+func plainField(name string, values []string) bool {
+	bad := name == "" || strings.ContainsAny(name, " \t\r\n:")
+	return !bad && !slices.ContainsFunc(values, func(v string) bool { return strings.ContainsAny(v, "\r\n") })
+}
+
+func (o *Options) checkCarrier() error {
+	carrier := o.Profile.Carrier
+	switch {
+	case carrier.Name == "":
+		return usage("Profile", "profile %q names no carrier of the key", o.Profile.Name)
+	case carrier.Place == profile.Body && !strings.Contains(o.Body, "{key}"):
+		return usage("Body", "profile %q carries the key in the body, and the template has no {key}", o.Profile.Name)
+	}
+	return nil
+}
+
+func (o *Options) checkNumbers() error {
+	for _, n := range []struct {
+		option string
+		value  int64
+	}{
+		{"Rounds", int64(o.Rounds)}, {"Timeout", int64(o.Timeout)}, {"AnswerTimeout", int64(o.AnswerTimeout)},
+		{"MaxRequests", int64(o.MaxRequests)}, {"Parallel", int64(o.Parallel)}, {"Hold", int64(o.Hold)},
+		{"Settle", int64(o.Settle)}, {"Repeat", int64(o.Repeat)}, {"Window", int64(o.Window)},
+	} {
+		if n.value < 0 {
+			return usage(n.option, "it is negative")
+		}
+	}
+	return nil
+}
+
+// render fills a template in.
+func render(template, ref, key string) string {
+	return strings.NewReplacer("{ref}", ref, "{key}", key).Replace(template)
+}

@@ -1,0 +1,252 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// link is one connection on which requests are written by hand. Its methods do
+// nothing once a step has failed; the error is in the answer. One goroutine uses
+// it at a time.
+type link struct {
+	x    *trial
+	conn net.Conn
+	from *bufio.Reader
+	stop func() bool // detaches it from the context
+	lane string
+	err  error
+
+	op      *operation
+	rest    []byte // not yet written
+	started time.Time
+	written time.Time
+	note    string
+}
+
+var (
+	errBudget  = errors.New("the budget of requests is used up")
+	errLeft    = errors.New("the client left")
+	errTooLong = errors.New("the answer is too long")
+)
+
+// dial opens a fresh connection. Every wait on it is bounded by the answer
+// timeout and ends with the case.
+func (x *trial) dial(lane string) *link {
+	l := &link{x: x, lane: lane, started: time.Now(), stop: func() bool { return true }}
+	ctx, cancel := context.WithTimeout(x.ctx, x.r.o.AnswerTimeout)
+	defer cancel()
+	l.conn, l.err = x.r.connect(ctx)
+	if l.err != nil {
+		return l
+	}
+	l.err = l.conn.SetDeadline(time.Now().Add(x.r.o.AnswerTimeout))
+	l.stop = context.AfterFunc(x.ctx, func() { _ = l.conn.SetDeadline(time.Unix(1, 0)) }) // it wakes every wait
+	l.from = bufio.NewReader(l.conn)
+	return l
+}
+
+// connect opens a connection to the target.
+func (r *runner) connect(ctx context.Context) (net.Conn, error) {
+	address := r.target.Host
+	if r.target.Port() == "" {
+		address = net.JoinHostPort(r.target.Hostname(), map[string]string{"http": "80", "https": "443"}[r.target.Scheme])
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil || r.target.Scheme == "http" {
+		return conn, err
+	}
+	secure := tls.Client(conn, &tls.Config{ServerName: r.target.Hostname(), MinVersion: tls.VersionTLS12})
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return secure, nil
+}
+
+// framing is how the length of a body is told.
+type framing uint8
+
+const (
+	withLength framing = iota
+	chunked
+	expecting // with a length, after 100 (Continue)
+)
+
+// load puts a request onto the link, unwritten. What it spends counts.
+func (l *link) load(op *operation, f framing) {
+	l.op, l.note, l.written = op, "", time.Time{}
+	if l.started.IsZero() {
+		l.started = time.Now()
+	}
+	if l.err == nil && !l.x.r.spend() {
+		l.err = errBudget
+	}
+	l.rest = message(op, l.x.r, f)
+}
+
+// message is the request as bytes.
+func message(op *operation, r *runner, f framing) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", op.method, op.target)
+	for _, field := range op.fields(r) {
+		b.WriteString(field[0] + ": " + field[1] + "\r\n")
+	}
+	switch {
+	case f == chunked:
+		b.WriteString("Transfer-Encoding: chunked\r\n\r\n")
+		for piece := range pieces(op.body, 7) {
+			fmt.Fprintf(&b, "%x\r\n%s\r\n", len(piece), piece)
+		}
+		b.WriteString("0\r\n\r\n")
+		return b.Bytes()
+	case f == expecting:
+		b.WriteString("Expect: 100-continue\r\n")
+	}
+	if len(op.body) > 0 || op.method != http.MethodGet && op.method != http.MethodHead && op.method != http.MethodOptions {
+		b.WriteString("Content-Length: " + strconv.Itoa(len(op.body)) + "\r\n")
+	}
+	b.WriteString("\r\n")
+	b.Write(op.body)
+	return b.Bytes()
+}
+
+// pieces cuts a body into n chunks of about the same size.
+func pieces(body []byte, n int) func(func([]byte) bool) {
+	size := max(len(body)/n, 1)
+	return func(yield func([]byte) bool) {
+		for rest := body; len(rest) > 0; {
+			cut := min(size, len(rest))
+			if !yield(rest[:cut]) {
+				return
+			}
+			rest = rest[cut:]
+		}
+	}
+}
+
+// write sends all but the last keep bytes of what is left.
+func (l *link) write(keep int) {
+	if l.err != nil {
+		return
+	}
+	n := max(len(l.rest)-keep, 0)
+	if n > 0 {
+		_, l.err = l.conn.Write(l.rest[:n])
+	}
+	l.rest = l.rest[n:]
+	if len(l.rest) == 0 {
+		l.written = time.Now()
+	}
+}
+
+// headOnly is how many bytes have to be kept so that the head alone is written.
+func (l *link) headOnly() int {
+	return len(l.rest) - (bytes.Index(l.rest, []byte("\r\n\r\n")) + 4)
+}
+
+// awaitContinue waits a little for 100 (Continue); a server need not send it.
+func (l *link) awaitContinue(wait time.Duration) bool {
+	if l.err != nil {
+		return false
+	}
+	_ = l.conn.SetReadDeadline(time.Now().Add(wait))
+	line, err := l.from.Peek(len("HTTP/1.1 100"))
+	_ = l.conn.SetDeadline(time.Now().Add(l.x.r.o.AnswerTimeout))
+	if err == nil && strings.HasSuffix(string(line), " 100") {
+		return true
+	}
+	return false
+}
+
+// receive reads the whole answer and records the exchange. The link stays open.
+func (l *link) receive() *answer {
+	a := &answer{started: l.started, written: l.written, err: l.err}
+	if l.err == nil {
+		l.readAnswer(a)
+		l.err = a.err
+	}
+	a.ended = time.Now()
+	l.x.r.read(a)
+	l.x.record(l, a)
+	l.started = time.Time{}
+	return a
+}
+
+func (l *link) readAnswer(a *answer) {
+	var response *http.Response
+	for {
+		response, a.err = http.ReadResponse(l.from, &http.Request{Method: l.op.method})
+		if a.err != nil {
+			return
+		}
+		if response.StatusCode >= 200 || response.StatusCode == http.StatusSwitchingProtocols {
+			break
+		}
+	}
+	a.status, a.header = response.StatusCode, response.Header
+	a.body, a.err = io.ReadAll(io.LimitReader(response.Body, answerBytesMax+1))
+	if a.err == nil && len(a.body) > answerBytesMax {
+		a.body, a.err = a.body[:answerBytesMax], errTooLong
+	}
+}
+
+// leave goes away without reading the answer: by FIN, or by RST.
+func (l *link) leave(reset bool) *answer {
+	a := &answer{started: l.started, written: l.written, err: l.err}
+	if l.err == nil {
+		a.err = errLeft
+		if lingerer, ok := l.conn.(interface{ SetLinger(int) error }); ok && reset {
+			_ = lingerer.SetLinger(0) // without it, FIN: the case still says what it saw
+		}
+	}
+	l.close()
+	a.ended = time.Now()
+	l.x.r.read(a)
+	l.x.record(l, a)
+	return a
+}
+
+// hardly makes the coming close a reset, once the whole answer has been read:
+// thousands of closed connections would keep their ports for a minute.
+func (l *link) hardly(a *answer) {
+	if lingerer, ok := l.conn.(interface{ SetLinger(int) error }); ok && a.err == nil {
+		_ = lingerer.SetLinger(0) // without it the port is kept: a matter of tidiness
+	}
+}
+
+func (l *link) close() {
+	l.stop()
+	if l.conn != nil {
+		_ = l.conn.Close() // nothing is left to be read
+	}
+}
+
+// errorText is an error in a few words, without addresses.
+func errorText(err error) string {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case err == nil:
+		return "none"
+	case errors.Is(err, errLeft), errors.Is(err, errBudget), errors.Is(err, errTooLong):
+		return err.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed"
+	case strings.Contains(err.Error(), "connection reset"):
+		return "the connection was reset"
+	case strings.Contains(err.Error(), "refused"):
+		return "the connection was refused"
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
