@@ -62,7 +62,7 @@ pending: run the same command again. 3 outranks 1.`,
 		Args:              cobra.ArbitraryArgs,
 		RunE:              needsCommand,
 	}
-	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s))
+	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s))
 	return cmd
 }
 

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	osexec "os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/conformance"
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// checkFlags are the flags of check, as given.
+type checkFlags struct {
+	conformance.Options
+	profile string
+	headers []string
+	as      []string
+	restart string
+	expire  string
+	outage  string
+	recover string
+	list    bool
+	report  reportFlags
+}
+
+func checkCommand(s streams) *cobra.Command {
+	f := &checkFlags{}
+	cmd := &cobra.Command{
+		Use:   "check URL",
+		Short: "Tell whether a server honours idempotency keys",
+		Long: `Send real requests to URL and tell, case by case, whether the server behind it
+honours idempotency keys. Every case has real effects: only loopback is
+contacted unless --allow-host names more.
+
+{ref} in the body is unique to each operation. Effects are counted by --witness,
+a URL that tells how many a reference had (a JSON pointer to the number stands
+behind the #), else inferred from the ids in the answers. What the server is
+able to do (be slow, fail, crash, forget, restart) is said with the other flags;
+a case that needs more is skipped, and never counts as passed.
+
+Exit status: 0 no failure; 1 a failure, or a known failure that passes; 2 the
+call is wrong, or nothing was judged; 3 the target is unreachable, or the suite
+itself failed.`,
+		Example: `  oncehttp check http://127.0.0.1:8080/payments --witness 'http://127.0.0.1:8080/_effects?ref={ref}#/count'
+  oncehttp check http://127.0.0.1:8080/payments --quick --format junit --out report.xml
+  oncehttp check list`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "run" { // as other suites spell it
+				args = args[1:]
+			}
+			if f.list {
+				return listCases(f.Options, false, s.out)
+			}
+			if len(args) != 1 {
+				return errors.New("check: want one URL; see oncehttp check --help")
+			}
+			return f.run(cmd.Context(), args[0], s)
+		},
+	}
+	f.bind(cmd)
+	cmd.AddCommand(checkListCommand(s), checkExplainCommand(s), checkReportCommand(s), checkDiffCommand(s))
+	return cmd
+}
+
+func (f *checkFlags) bind(cmd *cobra.Command) {
+	f.bindTarget(cmd)
+	fs := cmd.Flags()
+	fs.StringArrayVar(&f.Run, "run", nil, "only cases that match, such as 'scope/**'; may be repeated")
+	fs.StringArrayVar(&f.Skip, "skip", nil, "leave out cases that match; may be repeated")
+	fs.BoolVar(&f.Quick, "quick", false, "only replay, conflict, scope and inflight/once")
+	fs.IntVar(&f.Rounds, "rounds", 0, "how often a burst is tried (default 25)")
+	fs.Uint64Var(&f.Seed, "seed", 0, "repeats the random parts of a run (default: chosen, and reported)")
+	fs.DurationVar(&f.Timeout, "timeout", 0, "bounds the whole run (default 2m)")
+	fs.IntVar(&f.MaxRequests, "max-requests", 0, "bounds the requests of the run (default 20000)")
+	fs.IntVar(&f.Parallel, "parallel", 0, "cases at once (default 8)")
+	fs.IntVar(&f.Repeat, "repeat", 0, "run every case so many times, to show flakes (default 1)")
+	fs.DurationVar(&f.Hold, "hold", 0, "how long an operation is kept slow so that others overlap with it (default 200ms)")
+	fs.DurationVar(&f.Settle, "settle", 0, "how long a key may take to resolve after a fault (default 35s)")
+	fs.BoolVar(&f.list, "list", false, "print the chosen cases and send nothing")
+	f.report.bind(fs)
+}
+
+// bindTarget binds what says how the target is spoken to.
+func (f *checkFlags) bindTarget(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how the API does idempotency: "+strings.Join(profile.Names(), ", "))
+	fs.StringVar(&f.Name, "name", "", "a short name of the target for headings")
+	fs.StringVar(&f.Method, "method", http.MethodPost, "the method of an operation")
+	fs.StringVar(&f.Body, "body", "", `the template of a body, or @FILE (default {"reference":"{ref}","amount":100})`)
+	fs.StringVar(&f.ContentType, "content-type", "", "of the body (default application/json)")
+	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
+	fs.StringArrayVar(&f.as, "as", nil, "a header that makes a request a second caller's, or @FILE; may be repeated")
+	fs.StringVar(&f.SecondPath, "second-path", "", "another operation that takes the same body, such as /refunds")
+	fs.StringVar(&f.ActionPath, "action-path", "", "an operation without a body on what was made, such as '/payments/{id}/cancel'")
+	fs.StringVar(&f.IDPointer, "id-pointer", "", "JSON pointer to what names the effect in an answer (default /id)")
+	fs.StringVar(&f.Witness, "witness", "", "'URL?ref={ref}#/pointer' that tells how many effects a reference had")
+	fs.StringVar(&f.DelayQuery, "delay-query", "", "makes one operation slow, such as 'sleep={ms}'")
+	fs.StringVar(&f.FailQuery, "fail-query", "", "makes one operation answer a status, such as 'fail={status}'")
+	fs.StringVar(&f.CrashQuery, "crash-query", "", "makes the handler of one operation crash, such as 'crash=1'")
+	fs.StringVar(&f.restart, "restart-cmd", "", "a command that kills the target hard and starts it again")
+	fs.StringVar(&f.expire, "expire-cmd", "", "a command that makes the target forget its keys")
+	fs.StringVar(&f.outage, "outage-cmd", "", "a command that takes the target's store away; with --recover-cmd")
+	fs.StringVar(&f.recover, "recover-cmd", "", "a command that gives the store back")
+	fs.DurationVar(&f.Window, "window", 0, "how long the target says that it keeps keys; waited for up to 10s")
+	fs.StringArrayVar(&f.AllowHosts, "allow-host", nil, "a host besides loopback that may be contacted; may be repeated")
+	fs.DurationVar(&f.AnswerTimeout, "answer-timeout", 0, "bounds each request (default 10s)")
+}
+
+const bodyFileBytesMax = 1 << 20
+
+// options checks the flags.
+func (f *checkFlags) options(url string) (conformance.Options, error) {
+	o := f.Options
+	o.URL = url
+	var err error
+	if o.Profile, err = findProfile(f.profile); err != nil {
+		return o, err
+	}
+	if o.Header, err = parseHeaders(f.headers); err != nil {
+		return o, err
+	}
+	if len(f.as) > 0 {
+		if o.As, err = parseHeaders(f.as); err != nil {
+			return o, &saidError{text: strings.Replace(err.Error(), "--header", "--as", 1), err: err}
+		}
+	}
+	if name, isFile := strings.CutPrefix(o.Body, "@"); isFile {
+		text, err := readBounded(name, bodyFileBytesMax)
+		if err != nil {
+			return o, fmt.Errorf("--body: %w", err)
+		}
+		o.Body = string(text)
+	}
+	if (f.outage == "") != (f.recover == "") {
+		return o, errors.New("--outage-cmd and --recover-cmd go together")
+	}
+	o.Restart, o.Expire = shell(f.restart), shell(f.expire)
+	o.Outage, o.Recover = shell(f.outage), shell(f.recover)
+	return o, nil
+}
+
+// shell is a function that runs a command line of the user's own. Its output is
+// dropped, so that a server which it starts cannot keep it open.
+func shell(line string) func(context.Context) error {
+	if line == "" {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		name, flag := "sh", "-c"
+		if runtime.GOOS == "windows" {
+			name, flag = "cmd", "/C"
+		}
+		if err := osexec.CommandContext(ctx, name, flag, line).Run(); err != nil {
+			return fmt.Errorf("the command %q: %w", clip(line), err)
+		}
+		return nil
+	}
+}
+
+func (f *checkFlags) run(ctx context.Context, url string, s streams) error {
+	o, err := f.options(url)
+	if err != nil {
+		return err
+	}
+	if err := f.report.check(conformance.IDs()); err != nil {
+		return err
+	}
+	chosen, err := conformance.Select(o)
+	if err != nil {
+		return checkError(err)
+	}
+	bar := newProgress(s.err, io.Discard, len(chosen), "check")
+	o.Done = func(conformance.Result) { bar.add() }
+	rep, err := conformance.Run(ctx, o)
+	bar.finish()
+	if rep == nil {
+		return checkError(err)
+	}
+	status := f.report.conclude(rep, conformance.IDs(), s.out)
+	if err != nil { // the run was cut short: what there is has been written
+		return &exitError{status: report.ExitError, err: errors.Join(unsaid(status), checkError(err))}
+	}
+	return status
+}
+
+// checkError gives the suite's errors their exit status, and the flags' names to
+// its options.
+func checkError(err error) error {
+	var ue *conformance.UsageError
+	switch {
+	case errors.As(err, &ue):
+		return &saidError{text: flagOf(ue.Option) + ": " + ue.Detail, err: err}
+	case errors.Is(err, conformance.ErrUsage):
+		return err
+	}
+	text := strings.TrimPrefix(err.Error(), "conformance: ")
+	return &exitError{status: report.ExitError, err: &saidError{text: text, err: err}}
+}
+
+// flagOf spells an option's name as its flag: "AllowHosts" is "--allow-host".
+func flagOf(option string) string {
+	switch option {
+	case "URL":
+		return "URL"
+	case "AllowHosts":
+		return "--allow-host"
+	case "IDPointer":
+		return "--id-pointer"
+	}
+	var b strings.Builder
+	b.WriteString("--")
+	for i, r := range option {
+		if upper := r >= 'A' && r <= 'Z'; upper {
+			if i > 0 {
+				b.WriteByte('-')
+			}
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
