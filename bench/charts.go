@@ -21,7 +21,7 @@ type chart struct {
 func charts() []chart {
 	return []chart{
 		{name: chartWorkers, title: "Throughput by workers, server answers in 20 ms", x: "workers", y: "operations per second", logX: true, logY: true},
-		{name: chartDelay, title: "Added latency by server delay, one worker", x: "server delay (ms)", y: "added at p50 (µs)", logY: true},
+		{name: chartDelay, title: "Added latency by server delay, one worker", x: "server delay (ms)", y: "added at p50 (µs)"},
 		{name: chartLive, title: "Begin by live records, 64 writers", x: "live records (thousands)", y: "begins per second"},
 	}
 }
@@ -70,15 +70,9 @@ func (c *chart) lines(r *report) (map[string]plotter.XYs, []string) {
 func (c *chart) draw(lines map[string]plotter.XYs, names []string, path string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, c.x, c.y
+	p.Title.Padding, p.Legend.Padding = vg.Points(8), vg.Points(3)
 	p.Legend.Top, p.Legend.Left = true, true
-	if c.logX {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(ticks(lines))
-	}
-	if c.logY {
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	} else {
-		p.Y.Min = 0
-	}
+	p.Add(plotter.NewGrid())
 	for i, name := range names {
 		line, points, err := plotter.NewLinePoints(lines[name])
 		if err != nil {
@@ -90,8 +84,31 @@ func (c *chart) draw(lines map[string]plotter.XYs, names []string, path string) 
 		p.Add(line, points)
 		p.Legend.Add(name, line, points)
 	}
-	p.Add(plotter.NewGrid())
+	c.axes(p, lines)
 	return p.Save(22*vg.Centimeter, 14*vg.Centimeter, path)
+}
+
+// axes marks what was measured, and leaves room for the legend above the lines.
+func (c *chart) axes(p *plot.Plot, lines map[string]plotter.XYs) {
+	p.X.Tick.Marker = plot.ConstantTicks(ticks(lines))
+	if c.logX {
+		p.X.Scale = plot.LogScale{}
+	}
+	if !c.logY {
+		p.Y.Min, p.Y.Max = 0, p.Y.Max*1.5
+		return
+	}
+	p.Y.Scale = plot.LogScale{}
+	p.Y.Max *= 4
+	var marks []plot.Tick
+	for decade := 1.0; decade < p.Y.Max; decade *= 10 {
+		for _, step := range []float64{1, 2, 5} {
+			if v := step * decade; v >= p.Y.Min && v <= p.Y.Max {
+				marks = append(marks, plot.Tick{Value: v, Label: number(v)})
+			}
+		}
+	}
+	p.Y.Tick.Marker = plot.ConstantTicks(marks)
 }
 
 // ticks marks every x that was measured.

@@ -2,16 +2,78 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
+	"net/http"
 	"time"
+
+	"github.com/oncehttp/oncehttp/conformance"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
-func runConformance(b *bench) error {
-	b.note("not measured yet")
-	_ = exec.Command
-	_ = filepath.Join
-	_ = fmt.Sprint
-	_ = time.Now
+// mockRole is the server that is checked. Like serveRole it prints its address
+// and ends with its standard input.
+func mockRole([]string) error {
+	s := mockserver.New(mockserver.Config{Profile: checkedProfile()})
+	s.Start()
+	defer s.Close()
+	fmt.Println(s.URL())
+	awaitEnd()
 	return nil
+}
+
+// checkedProfile says of server errors what the mock does with them, which the
+// default profile leaves open.
+func checkedProfile() *profile.Profile {
+	p := profile.Draft07()
+	p.Stored.ServerError = profile.No
+	return p
+}
+
+func runConformance(b *bench) error {
+	const group = "check of a local server"
+	var full, quick samples
+	var cases, quickCases int
+	for range b.rounds {
+		for _, short := range []bool{true, false} {
+			if b.tiny && !short {
+				continue
+			}
+			rep, took, err := check(b, short)
+			if err != nil {
+				return err
+			}
+			if short {
+				quick, quickCases = append(quick, took.Seconds()), len(rep.Cases)
+			} else {
+				full, cases = append(full, took.Seconds()), len(rep.Cases)
+			}
+		}
+	}
+	b.add(group, fmt.Sprintf("quick, %d cases", quickCases), "s", quick)
+	b.add(group, fmt.Sprintf("full, %d cases", cases), "s", full)
+	b.atMost("a quick check", " s", 3, quick)
+	if !b.tiny {
+		b.atMost("a full check", " s", 10, full)
+	}
+	return nil
+}
+
+// check checks a server in a process of its own, with everything declared that
+// it can do, so that few cases are skipped.
+func check(b *bench, quick bool) (*conformance.Report, time.Duration, error) {
+	server, err := startRole(b, "role-mock")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer server.stop()
+	began := time.Now()
+	rep, err := conformance.Run(b, conformance.Options{
+		URL: server.url + "/payments", Profile: checkedProfile(), Quick: quick,
+		SecondPath: "/refunds", ActionPath: "/payments/{id}/cancel",
+		Header:     http.Header{"Authorization": {"Bearer first-caller"}},
+		As:         http.Header{"Authorization": {"Bearer second-caller"}},
+		Witness:    server.url + "/_effects?ref={ref}#/count",
+		DelayQuery: "sleep={ms}", FailQuery: "fail={status}", CrashQuery: "crash=1",
+	})
+	return rep, time.Since(began), err
 }

@@ -141,7 +141,7 @@ func (f *field) rounds(n int, run func(i int, l *lane) error) error {
 // runCell measures throughput under one shape of load.
 func (f *field) runCell(c cell, n int, d time.Duration) error {
 	url := f.server.payURL(c.delay)
-	rates, syncs := make([]samples, len(f.lanes)), make([]samples, len(f.lanes))
+	rates, syncs, cpu := make([]samples, len(f.lanes)), make([]samples, len(f.lanes)), make([]samples, len(f.lanes))
 	err := f.rounds(n, func(i int, l *lane) error {
 		if _, err := l.drive(f, c.workers, d/8, url, &f.next); err != nil { // connections, and caches
 			return err
@@ -151,7 +151,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 		if after := statsOf(l); after.Syncs > 0 {
 			syncs[i] = append(syncs[i], float64(after.Syncs-before.Syncs)/float64(len(did.times)))
 		}
-		rates[i] = append(rates[i], did.rate)
+		rates[i], cpu[i] = append(rates[i], did.rate), append(cpu[i], micros(did.cpu))
 		return err
 	})
 	if err != nil {
@@ -164,6 +164,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 	for i, l := range f.lanes {
 		f.point(chart, c.group(), l.name, "ops/s", float64(c.workers), rates[i])
 		f.add(c.group(), l.name, "of plain", rates[i].over(rates[plainAt]))
+		f.add(c.group(), l.name, "client CPU µs/op", cpu[i])
 		f.add(c.group(), l.name, "fsyncs/op", syncs[i])
 	}
 	if c.target == 0 {

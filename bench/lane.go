@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,8 +16,6 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist/bolt"
-
-	"net/http"
 )
 
 // lane is one way to do an operation.
@@ -29,7 +28,8 @@ type lane struct {
 
 // burst is what a lane did in a while.
 type burst struct {
-	rate  float64 // operations per second
+	rate  float64       // operations per second
+	cpu   time.Duration // of this process, per operation
 	times []time.Duration
 }
 
@@ -40,7 +40,7 @@ func (l *lane) drive(ctx context.Context, workers int, d time.Duration, url stri
 	runtime.GC()
 	times := make([][]time.Duration, workers)
 	var wg sync.WaitGroup
-	began := time.Now()
+	began, busy := time.Now(), processorTime()
 	for w := range workers {
 		wg.Go(func() {
 			for last := began; last.Sub(began) < d && ctx.Err() == nil; {
@@ -55,12 +55,13 @@ func (l *lane) drive(ctx context.Context, workers int, d time.Duration, url stri
 		})
 	}
 	wg.Wait()
-	took := time.Since(began)
+	took, busy := time.Since(began), processorTime()-busy
 	var b burst
 	for _, t := range times {
 		b.times = append(b.times, t...)
 	}
 	b.rate = float64(len(b.times)) / took.Seconds()
+	b.cpu = busy / time.Duration(max(1, len(b.times)))
 	return b, context.Cause(ctx)
 }
 

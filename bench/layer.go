@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,8 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"context"
 
 	"github.com/failsafe-go/failsafe-go/failsafehttp"
 	resty2 "github.com/go-resty/resty/v2"

@@ -99,6 +99,7 @@ func exit(err error) {
 func roles() map[string]func([]string) error {
 	return map[string]func([]string) error{
 		"role-serve": serveRole,
+		"role-mock":  mockRole,
 		"role-open":  openRole,
 		"role-body":  bodyRole,
 	}

@@ -22,12 +22,15 @@ func serveRole([]string) error {
 		return err
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+		awaitEnd()
 		os.Exit(0)
 	}()
 	fmt.Println("http://" + l.Addr().String())
 	return http.Serve(l, http.HandlerFunc(pay))
 }
+
+// awaitEnd returns when whoever started this process is done with it, or gone.
+func awaitEnd() { _, _ = io.Copy(io.Discard, os.Stdin) }
 
 const answerBody = `{"id":"pay_0123456789abcdef","status":"succeeded","amount":4200,"currency":"eur"}`
 
@@ -48,12 +51,14 @@ type server struct {
 	cmd   *exec.Cmd
 }
 
-func startServer(ctx context.Context) (*server, error) {
+func startServer(ctx context.Context) (*server, error) { return startRole(ctx, "role-serve") }
+
+func startRole(ctx context.Context, role string) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, "role-serve")
+	cmd := exec.CommandContext(ctx, self, role)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
