@@ -67,7 +67,7 @@ itself failed.`,
 		},
 	}
 	f.bind(cmd)
-	cmd.AddCommand(checkListCommand(s), checkExplainCommand(s), checkReportCommand(s), checkDiffCommand(s))
+	cmd.AddCommand(checkListCommand(s), checkExplainCommand(s), checkReportCommand(s), checkDiffCommand(s), checkDoctorCommand(s))
 	return cmd
 }
 

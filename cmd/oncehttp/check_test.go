@@ -151,3 +151,28 @@ func TestFlagOf(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckDoctor(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	bare := run(t, "check", "doctor", m.URL()+"/payments").want(t, exitOK).out
+	for _, want := range []string{"ok: a repeat is not executed again", "inferred", "--delay-query", "--restart-cmd"} {
+		if !strings.Contains(bare, want) {
+			t.Errorf("no %q in\n%s", want, bare)
+		}
+	}
+	set := run(t, "check", "doctor", m.URL()+"/payments", "--witness", m.URL()+"/_effects?ref={ref}#/count", "--delay-query", "sleep={ms}").want(t, exitOK).out
+	for _, want := range []string{"effects are counted", "ok: operations overlap"} {
+		if !strings.Contains(set, want) {
+			t.Errorf("no %q in\n%s", want, set)
+		}
+	}
+	if strings.Contains(set, "--delay-query") {
+		t.Errorf("it asks for what it has:\n%s", set)
+	}
+	broken := startMock(t, mockserver.Config{Bug: "keys-ignored"})
+	if got := run(t, "check", "doctor", broken.URL()+"/payments").want(t, report.ExitFailed); !strings.Contains(got.out, "fail: ") {
+		t.Errorf("stdout %s", got.out)
+	}
+	run(t, "check", "doctor", "http://127.0.0.1:1/").want(t, report.ExitError)
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/conformance"
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+func checkDoctorCommand(s streams) *cobra.Command {
+	f := &checkFlags{}
+	cmd := &cobra.Command{
+		Use:   "doctor URL",
+		Short: "Look whether check is set up well for a server",
+		Long: `Send a handful of requests to URL and say what check would have to work with:
+whether the server answers, whether a key does anything, whether the witness
+counts, whether operations can be made to overlap, and which cases would be
+skipped for want of a flag.
+
+Exit status: 0 check can tell something; 1 the server does not do what check
+builds on; 2 the call is wrong; 3 the target is unreachable.`,
+		Example: `  oncehttp check doctor http://127.0.0.1:8080/payments --delay-query 'sleep={ms}'`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.examine(cmd.Context(), args[0], s) },
+	}
+	f.bindTarget(cmd)
+	return cmd
+}
+
+// The cases whose verdicts say how well check is set up.
+const (
+	probeAnswer  = "replay/answered"
+	probeOnce    = "replay/effects-once"
+	probeOverlap = "inflight/once"
+)
+
+func (f *checkFlags) examine(ctx context.Context, url string, s streams) error {
+	o, err := f.options(url)
+	if err != nil {
+		return err
+	}
+	o.Run, o.Reruns = []string{probeAnswer, probeOnce, probeOverlap}, -1
+	rep, err := conformance.Run(ctx, o)
+	if err != nil {
+		return checkError(err)
+	}
+	return diagnose(rep, &o, s.out)
+}
+
+// diagnose prints what the probes say, one line each, and what is missing.
+func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) error {
+	found := map[string]conformance.Result{}
+	for _, c := range rep.Cases {
+		found[c.ID] = c
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	row := func(name, text string) { _, _ = fmt.Fprintf(w, "%s\t%s\n", name, text) } // Flush gives the error
+	row("target", rep.Target+" takes connections")
+	answer, once, overlap := found[probeAnswer], found[probeOnce], found[probeOverlap]
+	row("key", verdictLine(answer, "a repeat is answered with the outcome of the first"))
+	row("effects", verdictLine(once, "a repeat is not executed again"))
+	row("witness", witnessLine(once.Witness))
+	row("overlap", verdictLine(overlap, "operations overlap, and one effect comes of it"))
+	for _, l := range lacking(o) {
+		row("missing", l)
+	}
+	if err := w.Flush(); err != nil {
+		return &exitError{status: report.ExitError, err: err}
+	}
+	if answer.Verdict == report.Fail || once.Verdict == report.Fail {
+		return exitWith(report.ExitFailed)
+	}
+	if answer.Verdict == report.Error || once.Verdict == report.Error {
+		return &exitError{status: report.ExitError, err: errors.New("check doctor: a probe failed in itself: " + answer.Reason + once.Reason)}
+	}
+	return nil
+}
+
+func verdictLine(c conformance.Result, good string) string {
+	switch c.Verdict {
+	case report.Pass:
+		return "ok: " + good
+	case report.Skip, report.Inconclusive, report.Error:
+		return fmt.Sprintf("%s: %s", c.Verdict, c.Reason)
+	}
+	return fmt.Sprintf("%s: expected %s; %s", c.Verdict, c.Expected, c.Actual)
+}
+
+func witnessLine(w report.Witness) string {
+	switch w {
+	case report.Counted, report.Listed:
+		return fmt.Sprintf("ok: effects are %s", w)
+	case report.Inferred:
+		return "effects are inferred from ids in answers, which misses those whose answers nobody saw; --witness counts them"
+	}
+	return "none: neither --witness nor --id-pointer leads to anything that tells effects apart"
+}
+
+// lacking says, for each flag that was not given, how many cases need it.
+func lacking(o *conformance.Options) []string {
+	var lines []string
+	for _, l := range []struct {
+		need conformance.Need
+		flag string
+		have bool
+	}{
+		{conformance.NeedDelay, "--delay-query", o.DelayQuery != ""},
+		{conformance.NeedFail, "--fail-query", o.FailQuery != ""},
+		{conformance.NeedCrash, "--crash-query", o.CrashQuery != ""},
+		{conformance.NeedPath, "--second-path", o.SecondPath != ""},
+		{conformance.NeedAction, "--action-path", o.ActionPath != ""},
+		{conformance.NeedPrincipal, "--as", o.As != nil},
+		{conformance.NeedExpiry, "--expire-cmd", o.Expire != nil || o.Window > 0},
+		{conformance.NeedRestart, "--restart-cmd", o.Restart != nil},
+		{conformance.NeedOutage, "--outage-cmd and --recover-cmd", o.Outage != nil},
+	} {
+		if n := needing(l.need); !l.have && n > 0 {
+			lines = append(lines, fmt.Sprintf("%s; without it %s skipped", l.flag, isAre(n)))
+		}
+	}
+	return lines
+}
+
+func needing(need conformance.Need) int {
+	n := 0
+	for _, c := range conformance.Cases() {
+		if slices.Contains(c.Needs, need) {
+			n++
+		}
+	}
+	return n
+}
+
+func isAre(cases int) string {
+	if cases == 1 {
+		return "1 case is"
+	}
+	return fmt.Sprintf("%d cases are", cases)
+}
