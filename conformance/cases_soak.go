@@ -26,7 +26,7 @@ func soakCases() []Case {
 	return []Case{{
 		ID: "soak/linearizable", Level: report.Safety, Needs: []Need{NeedEffects},
 		After: []string{"replay/answered", "replay/effects-once", "conflict/not-executed", "conflict/not-silent", "conflict/original-survives", "inflight/once", "inflight/burst",
-			"inflight/converges", "inflight/leaves-no-trap", "net/once", "net/abort-then-retry-resolves", "net/response-lost-then-retry"},
+			"inflight/converges", "inflight/leaves-no-trap", "net/once", "net/abort-then-retry-resolves", "net/response-lost-then-retry", "net/chunked-equals-length"},
 		Spec:   []Ref{invariant("S1"), invariant("S2"), invariant("S4"), outline("T3")},
 		Rule:   "Whatever a few clients do to a few keys, each key has one effect and one outcome.",
 		Impact: "An order of events that no other case tries makes two payments of one.",
@@ -78,7 +78,7 @@ func soak(x *trial) {
 // chunked one, or a plain one.
 func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
 	l := x.dial(lane)
-	defer l.close()
+	defer x.park(l)
 	switch roll {
 	case 0:
 		l.load(other, withLength)

@@ -19,7 +19,7 @@ func (x *trial) launch(op *operation, lane, note string) *flight {
 	go func() {
 		defer close(f.over)
 		l := x.dial(lane)
-		defer l.close()
+		defer x.park(l)
 		l.load(op, withLength)
 		l.note = note
 		l.write(0)

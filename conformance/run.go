@@ -240,6 +240,7 @@ func (r *runner) try(ctx context.Context, c *Case, salt string) Result {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errCaseTime)
 	defer cancel()
 	x := &trial{ctx: ctx, r: r, c: c, salt: salt, begun: time.Now(), witness: report.None, exchanges: []report.Exchange{}}
+	defer x.closeAll()
 	c.run(x)
 	return x.result()
 }

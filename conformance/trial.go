@@ -30,7 +30,8 @@ type trial struct {
 	left      int                        // exchanges that were not kept
 	seenIDs   map[string]map[string]bool // identities in answers, by reference
 	last      *link
-	broke     error // the transport or the budget failed
+	broke     error   // the transport or the budget failed
+	parked    []*link // answered, and still open
 
 	findings         []report.Finding
 	expected, actual string
@@ -116,11 +117,40 @@ func (x *trial) do(op *operation, note string) *answer {
 
 func (x *trial) doFramed(op *operation, f framing, note string) *answer {
 	l := x.dial("")
-	defer l.close()
+	defer x.park(l)
 	l.load(op, f)
 	l.note = note
 	l.write(0)
 	return l.receive()
+}
+
+// parkedMax bounds the connections that a case keeps open.
+const parkedMax = 32
+
+// park keeps a connection open after its answer, as clients do: one that closes
+// at once may look to the server as if it had left before the answer. The oldest
+// is closed when there are too many, and all when the case ends.
+func (x *trial) park(l *link) {
+	if l.err != nil {
+		l.close()
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.parked = append(x.parked, l)
+	if len(x.parked) > parkedMax {
+		x.parked[0].close()
+		x.parked = x.parked[1:]
+	}
+}
+
+func (x *trial) closeAll() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, l := range x.parked {
+		l.close()
+	}
+	x.parked = nil
 }
 
 // first sends an operation that has to succeed: a set-up.

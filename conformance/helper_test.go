@@ -1,0 +1,107 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/conformance"
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// releasing is the default profile with a word on server errors, which that one
+// leaves open: they are not stored. The mock does it so.
+func releasing() *profile.Profile {
+	p := profile.Draft07()
+	p.Name, p.Stored.ServerError = "draft-07-releasing", profile.No
+	return p
+}
+
+// start serves a mock until the test ends.
+func start(t *testing.T, cfg mockserver.Config) string {
+	t.Helper()
+	server := mockserver.New(cfg)
+	if err := server.Start(); err != nil {
+		t.Error(err) // and not Fatal: it may be called by any goroutine
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return server.URL()
+}
+
+// options are for a mock at that URL, with bounds that suit a test.
+func options(url string, p *profile.Profile) conformance.Options {
+	return conformance.Options{
+		URL: url + "/payments", Profile: p, SecondPath: "/refunds", ActionPath: "/payments/{id}/cancel",
+		Header:     http.Header{"Authorization": {"Bearer alice-alice"}},
+		As:         http.Header{"Authorization": {"Bearer bob-bob-bob"}},
+		Witness:    url + "/_effects?ref={ref}#/count",
+		DelayQuery: "sleep={ms}", FailQuery: "fail={status}", CrashQuery: "crash=1",
+		Hold: 150 * time.Millisecond, Settle: 600 * time.Millisecond, AnswerTimeout: 2 * time.Second,
+		Rounds: 5, Seed: 7,
+	}
+}
+
+func run(t *testing.T, o conformance.Options) *conformance.Report {
+	t.Helper()
+	rep, err := conformance.Run(t.Context(), o)
+	if err != nil {
+		t.Fatalf("Run: %v", err)
+	}
+	return rep
+}
+
+// wrong are the cases with a verdict that a correct server does not get.
+func wrong(rep *conformance.Report) map[string]conformance.Verdict {
+	all := map[string]conformance.Verdict{}
+	for _, c := range rep.Cases {
+		switch c.Verdict {
+		case report.Fail, report.Warn, report.Inconclusive, report.Error:
+			all[c.ID] = c.Verdict
+		}
+	}
+	return all
+}
+
+// find is the result of one case.
+func find(t *testing.T, rep *conformance.Report, id string) conformance.Result {
+	t.Helper()
+	for _, c := range rep.Cases {
+		if c.ID == id {
+			return c
+		}
+	}
+	t.Fatalf("the report has no case %s", id)
+	return conformance.Result{}
+}
+
+// text is the report for a person, to show what went wrong.
+func text(rep *conformance.Report) string {
+	var b bytes.Buffer
+	if err := report.WriteText(&b, rep, report.Options{}); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+// hook is an HTTP POST as a hook of the options.
+func hook(url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		return response.Body.Close()
+	}
+}
