@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/oncehttp/oncehttp/mockserver"
-	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
 const orderKey = "order:{user}:{order_id}"
@@ -84,94 +83,6 @@ func TestBatchWire(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
-	}
-}
-
-// Every wrong call or input is one line and status 2, sends nothing, and leaves
-// every file as it was.
-func TestBatchUsage(t *testing.T) {
-	t.Parallel()
-	const key = orderKey
-	good := "user,order_id\nu1,o1\nu2,o2\n"
-	tests := []struct {
-		name string
-		in   string
-		args []string // DIR stands for the folder, SERVER for the server
-		want string
-	}{
-		{"missing file", good, []string{"DIR/none.csv", "--url", "SERVER", "--key", key}, "DIR/none.csv: no such file or directory"},
-		{"directory", good, []string{"DIR", "--url", "SERVER", "--key", key}, "DIR: is a directory"},
-		{"empty file", "", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: is empty"},
-		{"binary", "user\x00\x01", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: is not UTF-8 text"},
-		{"broken row late", good + "u3\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: row 3 (line 4): has another number of fields than the header"},
-		{"broken JSON late", "{\"user\":1,\"order_id\":2}\n{\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: row 2: is not JSON: byte 1: unexpected end of JSON input"},
-		{"empty key field", good + ",o3\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, `DIR/in.csv: row 3 (line 4), column "user": is empty, and the key needs it`},
-		{"unknown key field", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{usr}"}, `DIR/in.csv: column "usr": named by --key, is not there; the columns are "user", "order_id"`},
-		{"one key, two contents", good + "u1,o1\n" + "x,y\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{user}", "--number", "order_id"}, `DIR/in.csv: row 1 (line 2), column "order_id": "o1" is not a JSON number`},
-		{"one key, other content", good + "u1,o3\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{user}"}, `DIR/in.csv: row 3 (line 4): has the key "idemp:order:u1" of row 1, and other content`},
-		{"key too long", "id\n" + strings.Repeat("x", 300) + "\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{id}"}, `DIR/in.csv: row 1 (line 2): profile "draft-07": a key of 312 bytes; want 1 to 255`},
-		{"no key", good, []string{"DIR/in.csv", "--url", "SERVER"}, `--key is empty; want a scope and fields, such as "order:{user}:{order_id}"`},
-		{"key without field", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", "order"}, `--key "order" names no {field}, so that all rows would share one key`},
-		{"no URL", good, []string{"DIR/in.csv", "--key", key}, "--url is required"},
-		{"URL without a scheme", good, []string{"DIR/in.csv", "--url", "example.com/x", "--key", key}, "--url: the URL must start with http:// or https://"},
-		{"URL without a host", good, []string{"DIR/in.csv", "--url", "http:///x", "--key", key}, "--url: the URL names no host"},
-		{"URL with a fragment", good, []string{"DIR/in.csv", "--url", "http://h/x#f", "--key", key}, "--url: the URL has a #fragment, which is never sent"},
-		{"broken URL", good, []string{"DIR/in.csv", "--url", "http://u:secret@h:x/", "--key", key}, `--url: the URL is not one: invalid port ":x" after host`},
-		{"method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "post"}, `--method: method "post": methods are case-sensitive; POST is meant?`},
-		{"safe method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "GET"}, "DIR/in.csv: row 1 (line 2): GET is never journaled"},
-		{"profile", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--profile", "acme"}, `--profile "acme" is not known; one of draft-07, stripe, gocardless`},
-		{"header", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "-H", "secret"}, `--header number 1: want "Name: value"`},
-		{"key in a header", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "-H", "Idempotency-Key: x"}, `DIR/in.csv: row 1 (line 2): two keys in one request: "x" and "idemp:order:u1:o1"`},
-		{"workers", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--workers", "0"}, "--workers must be from 1 to 1024"},
-		{"rate", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--rate", "NaN"}, "--rate must be from 0 to 1000000"},
-		{"generation", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--generation", "0"}, "--generation must be at least 1"},
-		{"delays", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--min-delay", "2s", "--max-delay", "1s"}, "Retry.MaxDelay 1s is below Retry.MinDelay 2s"},
-		{"two files", good, []string{"DIR/in.csv", "DIR/in.csv", "--url", "SERVER", "--key", key}, "accepts 1 arg(s), received 2"},
-		{"unknown flag", good, []string{"DIR/in.csv", "--nope"}, "unknown flag: --nope"},
-		{"stdin without a journal", good, []string{"-", "--url", "SERVER", "--key", key}, "stdin has no name to put a journal beside; --journal is required"},
-		{"device without a journal", good, []string{os.DevNull, "--url", "SERVER", "--key", key}, os.DevNull + ": is not a regular file to put a journal beside; --journal is required"},
-		{"journal in no folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR/no/j.db"}, "journal DIR/no/j.db: its folder is not there"},
-		{"journal is a folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR"}, "journal DIR: is a directory"},
-		{"journal is something else", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR/in.csv"}, "journal DIR/in.csv: journal is damaged…"},
-		{"journal is damaged", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR/damaged"}, "journal DIR/damaged: journal is damaged…"},
-		{"journal is locked", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "LOCKED"}, "journal LOCKED: journal is held by another process…"},
-		{"out is the input", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR/../" + "BASE" + "/in.csv"}, "--out DIR/../BASE/in.csv is the same file as DIR/in.csv"},
-		{"out is the journal", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR/in.csv.oncehttp.db"}, "--out DIR/in.csv.oncehttp.db is the same file as DIR/in.csv.oncehttp.db"},
-		{"out in no folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR/no/out"}, "--out DIR/no/out: no such file or directory"},
-		{"out is a folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR"}, "--out DIR: is a directory"},
-	}
-	locked := t.TempDir() + "/j.db"
-	held, err := bolt.Open(locked, bolt.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = held.Close() })
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := refusing(t)
-			file := writeFile(t, "in.csv", tt.in)
-			dir := filepath.Dir(file)
-			writeFile(t, dir+"/damaged", strings.Repeat("damaged ", 5000))
-			r := strings.NewReplacer("LOCKED", locked, "DIR", dir, "SERVER", s.url, "BASE", filepath.Base(dir))
-			args := []string{"batch"}
-			for _, a := range tt.args {
-				args = append(args, r.Replace(a))
-			}
-			before := tree(t, dir)
-			got := run(t, args...)
-			want := "oncehttp: " + r.Replace(tt.want)
-			if start, open := strings.CutSuffix(want, "…"); open && strings.HasPrefix(got.err, start) {
-				want = strings.TrimSuffix(got.err, "\n")
-			}
-			got.usage(t, want)
-			if strings.Count(got.err, "\n") != 1 || strings.Contains(got.err, "secret") {
-				t.Errorf("stderr %q, want one line without secrets", got.err)
-			}
-			if after := tree(t, dir); !slices.Equal(before, after) {
-				t.Errorf("the folder changed: %q, was %q", after, before)
-			}
-		})
 	}
 }
 
