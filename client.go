@@ -109,8 +109,8 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		switch {
 		case err != nil:
 			return nil, &Error{Op: name, Key: Key(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrInFlight}}
-		case land.err != nil && !w.first && errors.Is(land.err, errPassEnded):
-			continue // a Resume that was broken off; this caller goes on by itself
+		case land.aside && !w.first:
+			continue
 		case land.err != nil && (!plain || land.answer == nil):
 			return nil, land.err
 		}
@@ -130,7 +130,7 @@ func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter
 			return nil, err
 		}
 	}
-	w := c.flights.enter(ctx, c.draining, &op.rec, op.sameRequest)
+	w := c.flights.enter(ctx, c.draining, &op.rec, op.rec.Generated, op.sameRequest)
 	if w == nil {
 		return nil, &Error{Op: name, Key: Key(op.rec.Key), Outcome: Unknown, is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
 	}
@@ -138,7 +138,7 @@ func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter
 		return w, nil
 	}
 	if !c.takeOff() {
-		w.f.fly(func() landing { return landing{err: c.unbegun(name, ctx, op, nil, ErrClosed)} })
+		w.f.fly(func() landing { return landing{err: c.unbegun(name, ctx, op, nil, ErrClosed), aside: true} })
 		return w, nil
 	}
 	w.f.c, w.f.name, w.f.op = c, name, op
@@ -205,6 +205,7 @@ func (f *flight) do() landing {
 func (d *drive) fly(name string) landing {
 	d.run()
 	land := d.settle(name)
+	land.aside = land.err != nil && d.f.draining.Err() != nil
 	d.observe(d.f.values, EventFinished, func(e *Event) {
 		e.Outcome, e.Err = d.reading.outcome, land.err
 		if d.last.answer != nil {

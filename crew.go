@@ -22,12 +22,16 @@ func (c *crew) run(f *flight) {
 	}
 }
 
+func (c *crew) fly(f *flight) {
+	defer f.c.flying.Done() // also if a function of the Config ends the goroutine
+	f.fly(f.do)
+}
+
 func (c *crew) work(f *flight) {
 	idle := time.NewTimer(crewIdle)
 	defer idle.Stop()
 	for {
-		f.fly(f.do)
-		f.c.flying.Done()
+		c.fly(f)
 		f = nil // let go of the request
 		idle.Reset(crewIdle)
 		select {

@@ -2,6 +2,7 @@ package oncehttp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -41,7 +42,7 @@ type flight struct {
 	// Under table.mu.
 	waiters []*waiter
 	closed  bool                    // over, or given up; nobody joins any more
-	stray   bool                    // it was of unknown outcome when the flight began
+	stray   bool                    // its operation may be of unknown outcome from before
 	cause   error                   // why it was given up
 	stop    context.CancelCauseFunc // of the stage under way
 
@@ -64,6 +65,9 @@ type waiter struct {
 type landing struct {
 	answer *landed
 	err    error
+	// aside: it says nothing to a Do that joined, which goes on by itself; the
+	// flight did not drive, or was ended for reasons of whoever began it.
+	aside bool
 }
 
 // landed is the answer that every waiter gets a response of its own from.
@@ -81,7 +85,9 @@ type landed struct {
 
 // enter joins the flight of rec's operation if there is one that the request is
 // the same as, or begins one. It gives nil for another request under that key.
-func (t *flights) enter(ctx, draining context.Context, rec *persist.Record, same func(*persist.Record) bool) *waiter {
+// fresh says that the key was made for this very call, so that no operation of it
+// can be in doubt.
+func (t *flights) enter(ctx, draining context.Context, rec *persist.Record, fresh bool, same func(*persist.Record) bool) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	standing := t.m[rec.ID]
@@ -93,7 +99,7 @@ func (t *flights) enter(ctx, draining context.Context, rec *persist.Record, same
 		standing.waiters = append(standing.waiters, w)
 		return w
 	}
-	f := &flight{table: t, rec: *rec, before: standing, draining: draining, done: make(chan struct{})}
+	f := &flight{table: t, rec: *rec, before: standing, draining: draining, stray: !fresh, done: make(chan struct{})}
 	f.values = context.WithoutCancel(ctx)
 	f.first = waiter{f: f, ctx: ctx, first: true}
 	f.alone[0] = &f.first
@@ -147,11 +153,12 @@ func (f *flight) givenUp() error {
 
 // fly drives the flight to its end and lets everybody land.
 func (f *flight) fly(drive func() landing) {
+	ended := false
 	defer func() {
 		if f.panicked = recover(); f.panicked != nil {
-			f.land = landing{err: &Error{
-				Op: "do", Key: Key(f.rec.Key), Cause: fmt.Errorf("panic: %v", f.panicked), is: []error{ErrOutcomeUnknown},
-			}}
+			f.crash(fmt.Errorf("panic: %v", f.panicked))
+		} else if !ended {
+			f.crash(errGoexit)
 		}
 		f.table.mu.Lock()
 		f.closed = true
@@ -166,6 +173,15 @@ func (f *flight) fly(drive func() landing) {
 		f.before = nil
 	}
 	f.land = drive()
+	ended = true
+}
+
+var errGoexit = errors.New("a function of the Config called runtime.Goexit")
+
+// crash lands those who wait for a drive that came to no end. What it did before
+// stands in the journal.
+func (f *flight) crash(cause error) {
+	f.land = landing{err: &Error{Op: "do", Key: Key(f.rec.Key), Cause: cause, is: []error{ErrOutcomeUnknown}}}
 }
 
 // wait ends with the flight, or with the waiter's own context. Whoever leaves
@@ -176,7 +192,7 @@ func (w *waiter) wait() (landing, error) {
 	select {
 	case <-w.f.done:
 	case <-w.ctx.Done():
-		if !w.leave() {
+		if !w.leave() && !w.f.over() {
 			return landing{}, context.Cause(w.ctx)
 		}
 		<-w.f.done
@@ -185,6 +201,17 @@ func (w *waiter) wait() (landing, error) {
 		panic(w.f.panicked)
 	}
 	return w.f.land, nil
+}
+
+// over reports whether everybody may land: an answer counts, even where the
+// context has ended at the same moment.
+func (f *flight) over() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // leave takes the waiter out. last reports that nobody is left, so that the
@@ -206,7 +233,7 @@ func (w *waiter) leave() (last bool) {
 func (w *waiter) header() http.Header {
 	w.f.table.mu.Lock()
 	defer w.f.table.mu.Unlock()
-	if len(w.f.waiters) == 1 {
+	if len(w.f.waiters) == 1 && w.f.waiters[0] == w {
 		return w.f.land.answer.header
 	}
 	return w.f.land.answer.header.Clone()

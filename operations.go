@@ -167,7 +167,7 @@ func (c *Client) close(ctx context.Context, name string, key Key, end func(persi
 	if err != nil {
 		return err
 	}
-	w := c.flights.enter(ctx, c.draining, &rec, func(*persist.Record) bool { return false })
+	w := c.flights.enter(ctx, c.draining, &rec, false, func(*persist.Record) bool { return false })
 	if w == nil {
 		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 	}
@@ -175,10 +175,10 @@ func (c *Client) close(ctx context.Context, name string, key Key, end func(persi
 	w.f.fly(func() landing {
 		d := &drive{c: c, f: w.f}
 		if d.rec, result = c.journal.Get(ctx, rec.ID); result != nil {
-			return landing{err: result}
+			return landing{aside: true}
 		}
 		result = d.end(name, end)
-		return landing{err: result}
+		return landing{aside: true}
 	})
 	return result
 }

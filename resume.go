@@ -31,6 +31,9 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 		p := c.newPass(ctx)
 		defer p.end()
 		for r := range p.results {
+			if r.panicked != nil {
+				panic(r.panicked)
+			}
 			if !yield(r.result, r.err) {
 				return
 			}
@@ -82,6 +85,8 @@ func (c *Client) runOnce(ctx context.Context) error {
 			switch {
 			case !more:
 				return nil
+			case r.panicked != nil:
+				panic(r.panicked)
 			case errors.As(r.err, &e):
 				c.log(ctx, slog.LevelWarn, "resume", string(e.Key), r.err)
 			case r.err != nil:
@@ -127,8 +132,9 @@ type pass struct {
 
 // resumed is what a pass yields.
 type resumed struct {
-	result Result
-	err    error
+	result   Result
+	err      error
+	panicked any // of a function of the Config; goes on in who called Resume or Run
 }
 
 func (c *Client) newPass(ctx context.Context) *pass {
@@ -156,16 +162,14 @@ func (p *pass) end() {
 	p.drain(errPassEnded)
 	cut := time.AfterFunc(p.c.cfg.Retry.AttemptTimeout, p.c.flights.cut)
 	defer cut.Stop()
-	for range p.results {
-		continue
+	var panicked any
+	for r := range p.results {
+		if panicked == nil {
+			panicked = r.panicked
+		}
 	}
-}
-
-// yield hands one result out, unless nobody takes it any more.
-func (p *pass) yield(r Result, err error) {
-	select {
-	case p.results <- resumed{r, err}:
-	case <-p.draining.Done():
+	if panicked != nil {
+		panic(panicked)
 	}
 }
 
@@ -242,41 +246,57 @@ func (p *pass) hand(rec persist.Record) bool {
 
 func (p *pass) work() {
 	for rec := range p.jobs {
-		if r, err, over := p.resume(rec); over {
-			p.yield(r, err)
+		if r, over := p.resume(rec); over {
+			p.results <- r // taken by end, if by nobody else
 		}
 	}
 }
 
 // resume drives one record. over is false if it was left to somebody else.
-func (p *pass) resume(rec persist.Record) (r Result, err error, over bool) {
-	w := p.c.flights.enter(p.ctx, p.draining, &rec, func(*persist.Record) bool { return false })
-	if w == nil || !p.c.takeOff() {
-		return Result{}, nil, false
+func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
+	if !p.c.takeOff() {
+		return resumed{}, false
 	}
 	defer p.c.flying.Done()
+	w := p.c.flights.enter(p.ctx, p.draining, &rec, false, func(*persist.Record) bool { return false })
+	if w == nil {
+		return resumed{}, false
+	}
 	defer context.AfterFunc(p.ctx, func() { w.leave() })()
 	w.f.fly(func() landing {
 		land, took := p.fly(w.f, rec)
 		over = took
 		return land
 	})
-	if w.f.panicked != nil {
-		panic(w.f.panicked)
-	}
 	land := w.f.land
-	if land.err != nil || land.answer == nil {
-		return Result{Key: Key(rec.Key)}, land.err, over
+	switch {
+	case w.f.panicked != nil:
+		return resumed{panicked: w.f.panicked}, true
+	case land.err != nil:
+		return resumed{Result{Key: Key(rec.Key)}, land.err, nil}, true
+	case !over:
+		return resumed{}, false
 	}
 	if rest := w.f.takeRest(); rest != nil {
 		_ = rest.Close()
 	}
-	land.answer.result.Answer = &persist.Answer{
-		Status: land.answer.status, Header: p.c.cfg.keptHeader(land.answer.header), Body: land.answer.body,
-		BodyDropped: land.answer.partial, AlreadyDone: land.answer.result.AlreadyDone,
-		Replayed: land.answer.result.Source == FromServerReplay,
+	return resumed{result: p.c.resultOf(land.answer, w)}, true
+}
+
+// resultOf is how an operation was resumed, with a copy of its answer.
+func (c *Client) resultOf(a *landed, w *waiter) Result {
+	result := a.result
+	if a.status == 0 { // reconciled, and no answer is known
+		return result
 	}
-	return land.answer.result, nil, over
+	result.Answer = &persist.Answer{
+		Status: a.status, Header: c.cfg.keptHeader(w.header()), Body: a.body, BodyDropped: a.partial,
+		AlreadyDone: result.AlreadyDone, Replayed: result.Source == FromServerReplay,
+	}
+	if a.partial {
+		result.Answer.Body = nil
+	}
+	return result
 }
 
 // fly is one recovered operation in the air. The record is read again, as it may
@@ -285,21 +305,26 @@ func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 	const name = "resume"
 	rec, err := p.c.journal.Get(f.values, listed.ID)
 	if errors.Is(err, persist.ErrNotFound) || (err == nil && (rec.State.Final() || rec.NextAttempt.After(p.query.DueBy))) {
-		return landing{}, false
+		return landing{aside: true}, false
 	}
 	if err != nil {
-		return landing{err: journalError(name, Key(listed.Key), err, true)}, true
+		return landing{err: journalError(name, Key(listed.Key), err, true), aside: true}, true
 	}
 	d := &drive{c: p.c, f: f, rec: rec}
 	if rec.State == persist.Held {
-		return d.reconcile(name)
+		land, took = d.reconcile(name)
+		land.aside = true
+		return land, took
 	}
 	if err := p.c.missing(&rec); err != nil {
 		d.letGo()
-		return d.refuse(name, err, ErrOutcomeUnknown, ErrConfig), true
+		land = d.refuse(name, err, ErrOutcomeUnknown, ErrConfig)
+		land.aside = true
+		return land, true
 	}
 	if land, over := d.takeUp(name); over {
 		d.letGo()
+		land.aside = true
 		return land, true
 	}
 	return d.fly(name), true

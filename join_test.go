@@ -1,0 +1,198 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// stray leaves an operation under a generated key whose answer was lost.
+func stray(t *testing.T, j persist.Journal) oncehttp.Key {
+	t.Helper()
+	c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+	_, err := c.Do(post(t, "{}"))
+	var e *oncehttp.Error
+	if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+		t.Fatal(err)
+	}
+	time.Sleep(10 * time.Minute)
+	return e.Key
+}
+
+// TestKeylessWhileTheStrayIsTakenUp: from the first moment of a Resume, or of a
+// Settle, the standing operation is in doubt as it was before.
+func TestKeylessWhileTheStrayIsTakenUp(t *testing.T) {
+	t.Parallel()
+	take := map[string]func(*testing.T, *oncehttp.Client, oncehttp.Key){
+		"Resume": func(t *testing.T, c *oncehttp.Client, _ oncehttp.Key) { resume(t, c) },
+		"DoKey":  func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) { _, _ = c.DoKey(post(t, "{}"), key) },
+		"Settle": func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
+			_ = c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.Happened})
+		},
+	}
+	for name, f := range take {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				j := &faulty{Journal: memory.New()}
+				key := stray(t, j)
+				w := &wire{replies: []reply{{err: errLost}}}
+				c, _ := newClient(t, w, on(j, oneAttempt))
+				tried, within := 0, false
+				hook := func() error {
+					if oncehttp.Flying(c) == 0 || within {
+						return nil
+					}
+					tried++
+					within = true
+					defer func() { within = false }()
+					_, err := c.Do(post(t, "{}"))
+					if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || len(w.keys()) > 1 {
+						t.Errorf("a keyless request meanwhile: %v, keys on the wire %v", err, w.keys())
+					}
+					return nil
+				}
+				j.get, j.update, j.finish, j.begun = hook, hook, hook, hook
+				f(t, c, key)
+				if tried == 0 {
+					t.Error("no keyless request was made meanwhile")
+				}
+				for k := range w.keys() {
+					if k != string(key) {
+						t.Errorf("sent under %q, want %q only", k, key)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestConcurrentKeyless: two requests that are the same by nature are two
+// operations, also where both are in the air at once.
+func TestConcurrentKeyless(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 201, delay: time.Second}}}
+		c, _ := newClient(t, w, on(j))
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if _, err := c.Do(post(t, "{}")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if w.count() != 8 || len(w.keys()) != 8 {
+			t.Errorf("%d sends under %d keys, want 8 of each", w.count(), len(w.keys()))
+		}
+	})
+}
+
+// TestJoinWhatDoesNotDrive: a Do that comes while its operation is being settled,
+// reconciled or looked at waits for that, and then goes by what it finds.
+func TestJoinWhatDoesNotDrive(t *testing.T) {
+	t.Parallel()
+	authorized := func(req *http.Request) error { return nil }
+	rows := []struct {
+		name   string
+		reply  reply // of the first Do
+		config func(*oncehttp.Config)
+		act    func(t *testing.T, c *oncehttp.Client)
+		status int
+		is     error
+	}{
+		{"Settle", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) {
+			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.Absent}); err != nil {
+				t.Error(err)
+			}
+		}, 0, oncehttp.ErrSettled},
+		{"Settle with an answer", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) {
+			_ = c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.Happened, Answer: &persist.Answer{Status: 200}})
+		}, 200, nil},
+		{"Abandon", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) { _ = c.Abandon(t.Context(), "k") }, 0, oncehttp.ErrAbandoned},
+		{"a Settle that fails", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := c.Settle(ctx, "k", oncehttp.Resolution{Effect: oncehttp.Happened}); err == nil {
+				t.Error("no error")
+			}
+		}, 201, nil},
+		{"Reconcile: happened", reply{status: 301}, func(cfg *oncehttp.Config) {
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+				return oncehttp.Resolution{Effect: oncehttp.Happened}, nil
+			}
+		}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, 0, oncehttp.ErrSettled},
+		{"Reconcile: absent", reply{status: 301}, func(cfg *oncehttp.Config) {
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+				return oncehttp.Resolution{Effect: oncehttp.Absent}, nil
+			}
+		}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, 0, oncehttp.ErrSettled},
+		{"Reconcile: still unknown", reply{status: 301}, func(cfg *oncehttp.Config) {
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+				return oncehttp.Resolution{}, nil
+			}
+		}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, 0, oncehttp.ErrHeld},
+		{"a Resume without credentials", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, 201, nil},
+		{"a Resume with credentials", reply{err: errLost}, func(cfg *oncehttp.Config) { cfg.Authorize = authorized },
+			func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, 201, nil},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) { joinWhatDoesNotDrive(t, r.reply, r.config, r.act, r.status, r.is) })
+		})
+	}
+}
+
+func joinWhatDoesNotDrive(t *testing.T, first reply, config func(*oncehttp.Config), act func(*testing.T, *oncehttp.Client), status int, is error) {
+	j := &faulty{Journal: memory.New()}
+	w := &wire{replies: []reply{first, {status: 201}}}
+	c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+		cfg.Journal, cfg.Retry.MaxAttempts = j, 1
+		if config != nil {
+			config(cfg)
+		}
+	})
+	secret := func() *http.Request {
+		req := post(t, "{}")
+		req.Header.Set("Authorization", "Bearer x")
+		return req
+	}
+	if _, err := c.DoKey(secret(), "k"); err == nil {
+		t.Fatal("no error")
+	}
+	time.Sleep(time.Hour)
+	var wg sync.WaitGroup
+	joined := once(func() error {
+		wg.Go(func() {
+			resp, err := c.DoKey(secret(), "k")
+			switch {
+			case is != nil:
+				if exactlyOne(t, err); !errors.Is(err, is) {
+					t.Errorf("who joined: %v, want %v", err, is)
+				}
+			case err != nil || resp.StatusCode != status:
+				t.Errorf("who joined: %v, %v; want status %d", resp, err, status)
+			}
+		})
+		synctest.Wait()
+		return nil
+	})
+	j.get = func() error {
+		if oncehttp.Flying(c) > 0 { // not the look before it
+			return joined()
+		}
+		return nil
+	}
+	act(t, c)
+	wg.Wait()
+}
