@@ -35,12 +35,17 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	case !created && !(&operation{rec: rec}).sameRequest(&standing):
 		return (&drive{c: c, rec: standing}).refuse(name, nil, doubt(&standing), ErrKeyReused).err
 	case created:
-		select {
-		case c.enqueued <- struct{}{}:
-		default: // Run is awake already
-		}
+		c.wake()
 	}
 	return nil
+}
+
+// wake tells Run to look again at what is pending.
+func (c *Client) wake() {
+	select {
+	case c.pending <- struct{}{}:
+	default: // it was told already
+	}
 }
 
 // Prepare is the record that Enqueue would begin. It writes nothing: a journal's
@@ -138,6 +143,7 @@ func (c *Client) resolve(ctx context.Context, rec persist.Record, r Resolution) 
 	now := c.now().Round(0)
 	rec.State, rec.Why, rec.Effect, rec.Finished = persist.Settled, "", r.Effect, now
 	rec.LeaseOwner = ""
+	rec.Answer = nil // that of a held operation is not the operation's
 	if r.Answer != nil {
 		rec.Answer = r.Answer
 		if rec.Answer.At.IsZero() {
@@ -191,7 +197,7 @@ func (d *drive) end(name string, end func(persist.Record) error) error {
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAbandoned).err
 	case d.rec.State.Final():
 		return d.refuse(name, fmt.Errorf("it is %v", d.rec.State), ErrOutcomeUnknown).err
-	case d.rec.Leased(d.c.owner, d.c.now()):
+	case d.c.foreign(&d.rec, d.c.now()):
 		return d.refuse(name, errors.New("another process has it"), ErrOutcomeUnknown, ErrInFlight).err
 	}
 	if err := end(d.rec); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -24,6 +25,23 @@ func (c *Client) begin(op *operation) persist.Record {
 // leaseTime outlasts a drive, so that no lease needs renewing.
 func (c *Client) leaseTime() time.Duration {
 	return c.cfg.Retry.MaxElapsed + 2*c.cfg.Retry.AttemptTimeout
+}
+
+// takeOver is standing, again where another process changed the record in
+// between.
+func (d *drive) takeOver(name string, op *operation) (land landing, over bool) {
+	for range 3 {
+		land, over = d.standing(name, op)
+		if !over || !errors.Is(land.err, persist.ErrStale) {
+			break
+		}
+		rec, err := d.c.journal.Get(d.f.values, d.rec.ID)
+		if err != nil {
+			break
+		}
+		d.rec = rec
+	}
+	return land, over
 }
 
 // standing decides what a record that was there before means for this request:
@@ -128,7 +146,7 @@ func (d *drive) takeUp(name string) (landing, bool) {
 		return d.refuse(name, cause, ErrOutcomeUnknown, ErrConfig), true
 	case !intact(rec):
 		return d.refuse(name, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt), ErrOutcomeUnknown), true
-	case rec.Leased(d.c.owner, now):
+	case d.c.foreign(rec, now):
 		return d.refuse(name, errors.New("another process has it"), ErrOutcomeUnknown, ErrInFlight), true
 	case !rec.MaybeSent && !rec.SendBefore.IsZero() && now.After(rec.SendBefore):
 		d.reading = reading{outcome: Expired, hold: persist.WhyExpired, why: ErrKeyExpired}
@@ -153,15 +171,22 @@ func (d *drive) takeUp(name string) (landing, bool) {
 	return landing{}, false
 }
 
+// foreign reports whether another process holds the record at now.
+func (c *Client) foreign(rec *persist.Record, now time.Time) bool {
+	return rec.Leased(c.owner, now) && !strings.HasPrefix(rec.LeaseOwner, c.owner+"/")
+}
+
 // letGo gives up the lease of a claimed record that is not driven, for somebody
-// who can.
-func (d *drive) letGo() {
-	if d.rec.LeaseOwner != d.c.owner || d.rec.State.Final() {
+// who can. Whoever drives it meanwhile has changed it, so that this does nothing.
+func (c *Client) letGo(ctx context.Context, rec persist.Record) {
+	if rec.LeaseOwner == "" || c.foreign(&rec, time.Time{}) || rec.State.Final() {
 		return
 	}
-	rec := d.rec
 	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
-	d.update(context.WithoutCancel(d.f.values), rec)
+	_, err := c.journal.Update(context.WithoutCancel(ctx), rec)
+	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+		c.log(ctx, slog.LevelError, "a lease could not be released", rec.Key, err)
+	}
 }
 
 // settle records what a drive came to, and lands.
@@ -288,6 +313,7 @@ func (d *drive) withdraw(name string) landing {
 	rec.MaybeSent, rec.FirstSent = false, time.Time{}
 	rec.NextAttempt = d.notBefore()
 	d.update(ctx, rec)
+	d.c.wake()
 	return d.fail(name, ErrOutcomeUnknown, why)
 }
 
@@ -295,13 +321,14 @@ func (d *drive) withdraw(name string) landing {
 // help or might hurt.
 func (d *drive) keep(name string) landing {
 	rec, is := d.counted(), []error{ErrOutcomeUnknown}
-	rec.State, rec.Why = persist.Pending, ""
+	rec.State, rec.Why, rec.Answer = persist.Pending, "", nil
 	hold := d.reading.hold
 	if hold == "" && d.plain {
 		hold = persist.WhyCaller
 	}
 	if hold != "" {
 		rec.State, rec.Why = persist.Held, hold
+		rec.Answer = d.kept() // for whoever has to settle it
 		is = append(is, ErrHeld)
 	} else {
 		rec.NextAttempt = d.notBefore()
@@ -310,6 +337,7 @@ func (d *drive) keep(name string) landing {
 		is = append(is, why)
 	}
 	d.update(d.f.values, rec)
+	d.c.wake()
 	return d.fail(name, is...)
 }
 
