@@ -184,6 +184,8 @@ type Record struct {
 	LeaseOwner string
 	LeaseUntil time.Time
 
+	// Answer is the final answer of a Confirmed record; of a Held one the last that
+	// the server gave, which settles nothing.
 	Answer *Answer
 	// Effect is what the one who settled it said. Only of Settled.
 	Effect   Effect
