@@ -35,7 +35,7 @@ type Client struct {
 	// the attempt that is on the wire.
 	draining context.Context
 	drain    context.CancelCauseFunc
-	enqueued chan struct{} // wakes Run
+	pending  chan struct{} // wakes Run
 
 	mu     sync.Mutex
 	closed bool
@@ -51,7 +51,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg: cfg, journal: cfg.Journal, accountBase: persist.Account(cfg.Account), owner: string(RandomKey()),
-		loop: newLoop(), loopRequest: newLoopRequest(), now: time.Now, enqueued: make(chan struct{}, 1),
+		loop: newLoop(), loopRequest: newLoopRequest(), now: time.Now, pending: make(chan struct{}, 1),
 	}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
 	c.crew = crew{jobs: make(chan *flight), over: c.draining.Done()}
@@ -193,7 +193,7 @@ func (f *flight) do() landing {
 		created: created, plain: op.rec.PlainHTTP,
 	}
 	if !created {
-		if land, over := d.standing(name, op); over {
+		if land, over := d.takeOver(name, op); over {
 			return land
 		}
 	}

@@ -1,8 +1,10 @@
 package oncehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"sync"
@@ -48,25 +50,29 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 func (c *Client) Run(ctx context.Context) error {
 	swept := time.Time{}
 	for {
-		if now := c.now(); now.Sub(swept) >= time.Hour {
+		if now := c.now(); ctx.Err() == nil && now.Sub(swept).Abs() >= time.Hour {
 			swept = now
 			if _, err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
 				c.log(ctx, slog.LevelError, "sweep failed", "", err)
 			}
 		}
-		if err := c.runOnce(ctx); err != nil {
-			return err
+		err := c.runOnce(ctx)
+		due := pauseMax
+		if err == nil {
+			due, err = c.nextDue(ctx)
 		}
-		due, err := c.nextDue(ctx)
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case c.draining.Err() != nil:
+			return startError("run", "", ErrClosed, "")
+		case err != nil:
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-c.draining.Done():
-			return startError("run", "", ErrClosed, "")
-		case <-c.enqueued:
+		case <-c.pending:
 		case <-time.After(due):
 		}
 	}
@@ -74,6 +80,9 @@ func (c *Client) Run(ctx context.Context) error {
 
 // runOnce is one pass of Run. Only the pass ends with ctx, not its attempts.
 func (c *Client) runOnce(ctx context.Context) error {
+	if ctx.Err() != nil || c.draining.Err() != nil {
+		return nil
+	}
 	p := c.newPass(context.WithoutCancel(ctx))
 	defer p.end()
 	for {
@@ -124,6 +133,8 @@ type pass struct {
 	ctx      context.Context // cut: ends the attempts on the wire
 	draining context.Context // ends the waits and the listing
 	drain    context.CancelCauseFunc
+	owner    string // of the leases of what is claimed and not yet driven
+	fed      bool   // all that was due is handed out
 	query    persist.Query
 	jobs     chan persist.Record
 	results  chan resumed
@@ -138,7 +149,7 @@ type resumed struct {
 }
 
 func (c *Client) newPass(ctx context.Context) *pass {
-	p := &pass{c: c, ctx: ctx, jobs: make(chan persist.Record), results: make(chan resumed)}
+	p := &pass{c: c, ctx: ctx, owner: c.owner + "/" + string(RandomKey()), jobs: make(chan persist.Record), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
 	p.query = persist.Query{Account: c.accountBase, States: []persist.State{persist.Pending}, DueBy: c.now()}
@@ -152,6 +163,9 @@ func (c *Client) newPass(ctx context.Context) *pass {
 	go func() {
 		p.workers.Wait()
 		stop()
+		if !p.fed && p.draining.Err() != nil {
+			p.results <- resumed{err: fmt.Errorf("oncehttp: resume: %w", cmp.Or(p.ctx.Err(), context.Cause(p.draining)))}
+		}
 		close(p.results)
 	}()
 	return p
@@ -184,6 +198,7 @@ func (p *pass) feed() {
 	if shared { // what is pending was claimed; held records have no lease
 		query.States = query.States[1:]
 		if len(query.States) == 0 {
+			p.fed = p.draining.Err() == nil
 			return
 		}
 	}
@@ -196,22 +211,25 @@ func (p *pass) feed() {
 			return
 		}
 	}
+	p.fed = p.draining.Err() == nil
 }
 
-// claim takes leases in batches of twice the workers.
+// claim takes leases in batches of twice the workers. The leases are the pass's
+// own, so that it cannot take what another call of this client drives.
 func (p *pass) claim(j persist.Claimer) {
 	query := p.query
 	query.States = []persist.State{persist.Pending}
 	for p.draining.Err() == nil {
 		now := p.c.now().Round(0)
-		batch, err := j.Claim(p.draining, query, p.c.owner, now, now.Add(p.c.leaseTime()), 2*p.c.cfg.ResumeWorkers)
+		batch, err := j.Claim(p.draining, query, p.owner, now, now.Add(p.c.leaseTime()), 2*p.c.cfg.ResumeWorkers)
 		if err != nil {
 			p.failed(err)
 			return
 		}
-		for _, rec := range batch {
+		for i, rec := range batch {
 			query.After = max(query.After, rec.Seq)
-			if !p.hand(rec) {
+			if rec.Created.After(p.query.DueBy) && !rec.Created.After(now) || !p.hand(rec) {
+				p.letGo(batch[i:]) // broken off, or begun since the pass started
 				return
 			}
 		}
@@ -221,18 +239,22 @@ func (p *pass) claim(j persist.Claimer) {
 	}
 }
 
+// letGo gives up the leases of claimed operations that are not driven.
+func (p *pass) letGo(batch []persist.Record) {
+	for _, rec := range batch {
+		p.c.letGo(p.ctx, rec)
+	}
+}
+
 // failed yields the journal's error. One damaged record does not end the pass.
 func (p *pass) failed(err error) {
-	if p.draining.Err() != nil && p.ctx.Err() == nil {
-		return
+	if p.draining.Err() != nil {
+		return // that is what the pass ends with
 	}
 	if errors.Is(err, persist.ErrCorrupt) {
 		err = &Error{Op: "resume", Cause: err, is: []error{ErrOutcomeUnknown}}
 	}
-	select {
-	case p.results <- resumed{err: err}:
-	case <-p.c.draining.Done():
-	}
+	p.results <- resumed{err: err}
 }
 
 func (p *pass) hand(rec persist.Record) bool {
@@ -255,11 +277,13 @@ func (p *pass) work() {
 // resume drives one record. over is false if it was left to somebody else.
 func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
 	if !p.c.takeOff() {
+		p.letGo([]persist.Record{rec})
 		return resumed{}, false
 	}
 	defer p.c.flying.Done()
 	w := p.c.flights.enter(p.ctx, p.draining, &rec, false, func(*persist.Record) bool { return false })
 	if w == nil {
+		p.letGo([]persist.Record{rec})
 		return resumed{}, false
 	}
 	defer context.AfterFunc(p.ctx, func() { w.leave() })()
@@ -304,28 +328,32 @@ func (c *Client) resultOf(a *landed, w *waiter) Result {
 func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 	const name = "resume"
 	rec, err := p.c.journal.Get(f.values, listed.ID)
-	if errors.Is(err, persist.ErrNotFound) || (err == nil && (rec.State.Final() || rec.NextAttempt.After(p.query.DueBy))) {
+	if errors.Is(err, persist.ErrNotFound) || (err == nil && rec.State.Final()) {
 		return landing{aside: true}, false
 	}
 	if err != nil {
 		return landing{err: journalError(name, Key(listed.Key), err, true), aside: true}, true
 	}
 	d := &drive{c: p.c, f: f, rec: rec}
+	if rec.NextAttempt.After(p.query.DueBy) {
+		p.c.letGo(f.values, rec)
+		return landing{aside: true}, false
+	}
 	if rec.State == persist.Held {
 		land, took = d.reconcile(name)
 		land.aside = true
 		return land, took
 	}
 	if err := p.c.missing(&rec); err != nil {
-		d.letGo()
+		p.c.letGo(f.values, rec)
 		land = d.refuse(name, err, ErrOutcomeUnknown, ErrConfig)
 		land.aside = true
 		return land, true
 	}
 	if land, over := d.takeUp(name); over {
-		d.letGo()
+		p.c.letGo(f.values, d.rec)
 		land.aside = true
-		return land, true
+		return land, !errors.Is(land.err, persist.ErrStale) // another process was faster
 	}
 	return d.fly(name), true
 }
