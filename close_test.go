@@ -1,0 +1,260 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// TestClose: nothing more is started, what is on the wire comes to its end, waits
+// are cut, and afterwards nothing of the client runs (a bubble ends only then).
+func TestClose(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 201, delay: 10 * time.Second}}}
+		c, _ := newClient(t, w, on(j))
+		waiting, _ := newClient(t, &wire{replies: []reply{{status: 503, header: "Retry-After: 50"}}}, on(j))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := c.DoKey(post(t, "{}"), "wired"); err != nil {
+				t.Errorf("on the wire: %v", err)
+			}
+		})
+		wg.Go(func() {
+			_, err := waiting.DoKey(post(t, "{}"), "waiting")
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrClosed) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+				t.Errorf("waiting: %v", err)
+			}
+		})
+		time.Sleep(time.Second)
+		start := time.Now()
+		if err := waiting.Close(); err != nil || time.Since(start) != 0 {
+			t.Errorf("the wait was cut after %v, %v", time.Since(start), err)
+		}
+		if err := c.Close(); err != nil || time.Since(start) != 9*time.Second {
+			t.Errorf("the answer was waited for %v, %v", time.Since(start), err)
+		}
+		wg.Wait()
+		for name, err := range map[string]error{
+			"Do": func() error { _, err := c.Do(post(t, "{}")); return err }(), "Enqueue": c.Enqueue(post(t, "{}"), "new"),
+			"DoKey": func() error { _, err := c.DoKey(post(t, "{}"), "new"); return err }(),
+		} {
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrClosed) || !errors.Is(err, oncehttp.ErrNoEffect) {
+				t.Errorf("%s after Close: %v", name, err)
+			}
+		}
+		_, err := c.DoKey(post(t, "{}"), "waiting")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrClosed) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Errorf("a key that stands, after Close: %v", err)
+		}
+		if err := c.Run(t.Context()); !errors.Is(err, oncehttp.ErrClosed) {
+			t.Errorf("Run after Close: %v", err)
+		}
+		yielded := 0
+		for _, err := range c.Resume(t.Context()) {
+			yielded++
+			var e *oncehttp.Error
+			if !errors.Is(err, oncehttp.ErrClosed) || errors.As(err, &e) {
+				t.Errorf("Resume after Close: %v", err)
+			}
+		}
+		if err := c.Close(); err != nil || w.count() != 1 || yielded != 1 {
+			t.Errorf("a second Close: %v; %d sends, %d yielded", err, w.count(), yielded)
+		}
+		// The other's keys are free: nothing is left in the air.
+		next, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(j))
+		if _, err := next.DoKey(post(t, "{}"), "waiting"); err != nil || oncehttp.Flying(next) != 0 {
+			t.Errorf("another client: %v, %d in the air", err, oncehttp.Flying(next))
+		}
+	})
+}
+
+// TestCloseIsBounded by the attempt timeout; then what is on the wire is cut, and
+// recorded as unknown.
+func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 201, body: "x", delay: time.Hour}}}
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+			cfg.Retry.AttemptTimeout = time.Minute
+			cfg.Authorize = func(req *http.Request) error { // an hour of it
+				select {
+				case <-time.After(time.Hour):
+				case <-req.Context().Done():
+				}
+				return nil
+			}
+		})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := c.DoKey(post(t, "{}"), "k")
+			exactlyOne(t, err)
+		})
+		time.Sleep(time.Second)
+		start := time.Now()
+		_ = c.Close()
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("Close took %v", took)
+		}
+		wg.Wait()
+	})
+}
+
+// TestCloseOfOneOfTwo: on one journal, who joined the flight of a client that
+// closes goes on by itself.
+func TestCloseOfOneOfTwo(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 503, header: "Retry-After: 50"}, {status: 201}}}
+		first, _ := newClient(t, w, on(j))
+		second, _ := newClient(t, w, on(j))
+		var wg sync.WaitGroup
+		for i, c := range []*oncehttp.Client{first, second} {
+			wg.Go(func() {
+				_, err := c.DoKey(post(t, "{}"), "k")
+				if (i == 0) != errors.Is(err, oncehttp.ErrClosed) {
+					t.Errorf("client %d: %v", i, err)
+				}
+			})
+			synctest.Wait()
+		}
+		first.Close()
+		wg.Wait()
+		if w.count() != 2 {
+			t.Errorf("%d sends", w.count())
+		}
+	})
+}
+
+// TestPanics of a caller's own functions surface in the caller that began the
+// flight; who joined gets an error, and the next call goes on.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"Authorize", "Observe", "Transport"} {
+		for _, how := range []string{"Do", "Resume", "Run", "broken Resume"} {
+			t.Run(where+" "+how, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) { panics(t, where, how) })
+			})
+		}
+	}
+}
+
+func panics(t *testing.T, where, how string) {
+	w := &wire{replies: []reply{{status: 201}}}
+	armed := true
+	boom := func(at string) {
+		if at == where && armed {
+			time.Sleep(time.Second)
+			panic("boom")
+		}
+	}
+	w.before = func(int, *http.Request) { boom("Transport") }
+	c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+		cfg.Authorize = func(*http.Request) error { boom("Authorize"); return nil }
+		cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+			if e.Kind == oncehttp.EventAttempt {
+				boom("Observe")
+			}
+		}
+	})
+	key := oncehttp.Key("k")
+	if how != "Do" {
+		if err := errors.Join(c.Enqueue(post(t, "{}"), key), c.Enqueue(post(t, "{}"), "k2")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	caught := func(f func()) (v any) {
+		defer func() { v = recover() }()
+		f()
+		return nil
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		time.Sleep(500 * time.Millisecond)
+		_, err := c.DoKey(post(t, "{}"), key)
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Errorf("who joined: %v", err)
+		}
+	})
+	v := caught(func() {
+		switch how {
+		case "Do":
+			_, _ = c.DoKey(post(t, "{}"), key)
+		case "Resume":
+			resume(t, c)
+		case "Run":
+			_ = c.Run(t.Context())
+		case "broken Resume":
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			for range c.Resume(ctx) {
+				break
+			}
+		}
+	})
+	wg.Wait()
+	if v != "boom" || oncehttp.Flying(c) != 0 {
+		t.Errorf("caught %v, %d left in the air", v, oncehttp.Flying(c))
+	}
+	armed = false
+	if _, err := c.DoKey(post(t, "{}"), key); err != nil {
+		t.Errorf("the same key again: %v", err)
+	}
+}
+
+// TestGoexit: a function that ends the goroutine (as t.FailNow does) leaves nobody
+// waiting for ever.
+func TestGoexit(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) {
+			cfg.Authorize = func(*http.Request) error { runtime.Goexit(); return nil }
+		})
+		_, err := c.DoKey(post(t, "{}"), "k")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Errorf("%v", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestCloseOwnedJournal: what Open opened is closed with the client.
+func TestCloseOwnedJournal(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() + "/j.db"
+	for range 2 {
+		w := &wire{replies: []reply{{status: 201}}}
+		c, err := oncehttp.Open(path, oncehttp.Config{Transport: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+			t.Error(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		_, err = c.DoKey(post(t, "{}"), "k2")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+	j := memory.New()
+	c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(j))
+	c.Close()
+	if _, err := j.Get(t.Context(), persist.ID{Key: "k"}); !errors.Is(err, persist.ErrNotFound) {
+		t.Errorf("a journal of the caller's own was closed: %v", err)
+	}
+}
