@@ -190,6 +190,31 @@ func TestWhereTheKeyComesFrom(t *testing.T) {
 	}
 }
 
+// TestNewKey: its keys are used, and its failures, an empty key included, stop
+// the send.
+func TestNewKey(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct {
+		key  oncehttp.Key
+		fail error
+	}{{"made", nil}, {"", nil}, {"", errLost}, {"a b", nil}, {"made", errLost}} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 201}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+				cfg.NewKey = func(*http.Request) (oncehttp.Key, error) { return r.key, r.fail }
+			})
+			_, err := c.Do(post(t, "{}"))
+			if r.key == "made" && r.fail == nil {
+				if err != nil || w.sends[0].key != "made" {
+					t.Errorf("%v, sent %v", err, w.keys())
+				}
+			} else if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, r.fail) && r.fail != nil || w.count() != 0 {
+				t.Errorf("%+v: %v after %d sends", r, err, w.count())
+			}
+		})
+	}
+}
+
 // TestRequireKey refuses what would be generated.
 func TestRequireKey(t *testing.T) {
 	t.Parallel()
@@ -533,6 +558,9 @@ func FuzzFingerprint(f *testing.F) {
 	f.Add("POST", "/a", "x", "json", "{}", "POST", "/a", "x", "json", "{} ")
 	f.Add("POST", "/a?x", "", "a", "b", "POST", "/a?x", "", "", "ab")
 	f.Add("POST", "/", "h", "", "", "POST", "/", "", "h", "")
+	f.Add("POST", "/?a=1", "", "", "", "POST", "/?a=2", "", "", "")
+	f.Add("POST", "/", "", "", "", "PATCH", "/", "", "", "")
+	f.Add("POST", "/a", "b", "", "", "POST", "/ab", "", "", "")
 	f.Fuzz(func(t *testing.T, m1, t1, h1, c1, b1, m2, t2, h2, c2, b2 string) {
 		make1 := func(m, target, host, ct, body string) ([]byte, []string) {
 			req, err := http.NewRequest(m, "https://api.example.com"+target, strings.NewReader(body))

@@ -273,6 +273,45 @@ func TestWhatTheTransportWouldRefuse(t *testing.T) {
 	}
 }
 
+// TestHost: the request's own Host field is sent and belongs to what the key
+// names; a Host in the header map is nobody's, as in net/http.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct{ field, header, want string }{
+		{"", "", "api.example.com"}, {"tenant.example.com", "", "tenant.example.com"},
+		{"", "other.example.com", "api.example.com"}, {"tenant.example.com", "other.example.com", "tenant.example.com"},
+	} {
+		bubble(t, func(t *testing.T) {
+			var hosts []string
+			rt := tripper(func(req *http.Request) (*http.Response, error) {
+				hosts = append(hosts, req.Host+req.Header.Get("Host"))
+				return nil, errLost
+			})
+			c, _ := newClient(t, rt, func(cfg *oncehttp.Config) { cfg.Retry = oncehttp.Policy{MaxAttempts: 1, MinDelay: 1, MaxDelay: 1} })
+			req := post(t, "{}")
+			req.Host = r.field
+			if r.header != "" {
+				req.Header.Set("Host", r.header)
+			}
+			if _, err := c.DoKey(req, "k"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+				t.Errorf("%+v: %v", r, err)
+			}
+			time.Sleep(time.Minute)
+			for range c.Resume(t.Context()) {
+				continue
+			}
+			if len(hosts) != 2 || hosts[0] != r.want || hosts[1] != r.want {
+				t.Errorf("%+v: sent to %q", r, hosts)
+			}
+			other := post(t, "{}")
+			other.Host = "another.example.com"
+			if _, err := c.DoKey(other, "k"); !errors.Is(err, oncehttp.ErrKeyReused) {
+				t.Errorf("%+v: another host under the same key: %v", r, err)
+			}
+		})
+	}
+}
+
 // TestTargets: what a URL may look like arrives as it is, from Do and from a
 // Resume that has only the record.
 func TestTargets(t *testing.T) {

@@ -132,12 +132,19 @@ func TestNoHiddenSend(t *testing.T) {
 		{"X-Idempotency-Key, no body", "POST", "", other("X-Idempotency-Key", profile.Raw), "Content-Length: 0"},
 		{"X-Idempotency-Key, body", "POST", "{}", other("X-Idempotency-Key", profile.Raw), "Content-Length: 2"},
 		{"a quoted key, no body", "POST", "", other("Idempotency-Key", profile.SFString), "Content-Length: 0"},
+		{"Authorize, no body", "POST", "", nil, "Content-Length: 0"},
+		{"Authorize, body", "POST", "{}", nil, "Content-Length: 2"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			p := newTap(t, ok200, "")
-			c, _ := newClient(t, private(t), func(cfg *oncehttp.Config) { cfg.Retry, cfg.Profile = quick(1), r.prof })
+			c, _ := newClient(t, private(t), func(cfg *oncehttp.Config) {
+				cfg.Retry, cfg.Profile = quick(1), r.prof
+				if strings.HasPrefix(r.name, "Authorize") {
+					cfg.Authorize = func(*http.Request) error { return nil }
+				}
+			})
 			resp, err := c.DoKey(request(t, r.method, "http://"+p.addr+"/warm", r.body), "warm")
 			if err != nil || read(t, resp) != "ok" {
 				t.Fatalf("the first request: %v", err)
