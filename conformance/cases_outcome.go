@@ -50,7 +50,7 @@ func outcomeCases() []Case {
 			Impact: "A bug in one handler locks keys until somebody deletes them by hand.",
 			run: func(x *trial) {
 				op := x.op()
-				x.r.stage.crash(op)
+				x.r.stage.crash(op, false)
 				x.resolvesAfter(op, x.do(op, "its handler crashes"))
 			},
 		}, {
@@ -178,7 +178,7 @@ func transientNotPinned(x *trial) {
 
 func crashEffect(x *trial) {
 	op := x.op()
-	x.r.stage.crash(op)
+	x.r.stage.crash(op, true)
 	crashed := x.do(op, "its handler crashes")
 	if crashed.kind == done {
 		x.vague("the handler was to crash and answered %s", crashed)

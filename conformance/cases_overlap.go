@@ -106,41 +106,66 @@ func (x *trial) forget() {
 // aroundCompletion sends one duplicate after the other, from shortly before the
 // expected end to shortly after it.
 func aroundCompletion(x *trial) {
-	op := x.op()
-	gate := x.r.stage.hold(op, x.r.o.Hold)
-	defer gate.release()
-	lead := x.launch(op, "leader", "slow")
-	<-lead.sent
-	x.awaitEntry(gate, lead, x.r.o.Hold)
-	if gate.entered == nil {
-		x.pause(max(x.r.o.Hold*7/8-aroundSpread, 0))
-	}
-	var flights []*flight
-	for at := -aroundSpread; at <= aroundSpread; at += aroundStep {
-		if at == 0 {
-			gate.release()
+	x.holding(func(hold time.Duration) bool {
+		op := x.op()
+		gate := x.r.stage.hold(op, hold)
+		defer gate.release()
+		lead := x.launch(op, "leader", "slow")
+		<-lead.sent
+		x.awaitEntry(gate, lead, hold)
+		if gate.entered == nil {
+			x.pause(max(hold*7/8-aroundSpread, 0))
 		}
-		flights = append(flights, x.launch(op, fmt.Sprintf("at %+d ms", at.Milliseconds()), "around the end"))
-		x.pause(aroundStep)
-	}
-	answers := []*answer{lead.wait()}
-	for _, f := range flights {
-		answers = append(answers, f.wait())
-	}
-	if !x.setup(answers[0]) {
-		return
-	}
-	x.wantHistory(op, answers)
-	x.wantEffects(op, 1, "its reference")
+		var flights []*flight
+		for at := -aroundSpread; at <= aroundSpread; at += aroundStep {
+			if at == 0 {
+				gate.release()
+			}
+			flights = append(flights, x.launch(op, fmt.Sprintf("at %+d ms", at.Milliseconds()), "around the end"))
+			x.pause(aroundStep)
+		}
+		answers := []*answer{lead.wait()}
+		for _, f := range flights {
+			answers = append(answers, f.wait())
+		}
+		if answers[0].kind == busy {
+			return false
+		}
+		if x.setup(answers[0]) {
+			x.wantHistory(op, answers)
+			x.wantEffects(op, 1, "its reference")
+		}
+		return true
+	})
 }
 
 func followerLeaves(x *trial) {
-	op := x.op()
-	gate := x.r.stage.hold(op, x.r.o.Hold)
+	x.holding(func(hold time.Duration) bool {
+		op := x.op()
+		leader, third := x.withLeavers(op, hold)
+		if leader.kind == busy {
+			return false
+		}
+		if !x.setup(leader) {
+			return true
+		}
+		x.wantHistory(op, []*answer{leader, third})
+		again := x.resolve(op, "after all of them")
+		same, known := sameOutcome(leader, again)
+		x.want(again.outcome() && (same || !known), "the leader's outcome", "the leader %s, a later repeat %s", leader, again)
+		x.wantEffects(op, 1, "its reference")
+		return true
+	})
+}
+
+// withLeavers sends two duplicates that leave, and a third that does not, while
+// a leader runs.
+func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *answer) {
+	gate := x.r.stage.hold(op, hold)
 	defer gate.release()
 	lead := x.launch(op, "leader", "slow")
 	<-lead.sent
-	x.awaitEntry(gate, lead, x.r.o.Hold)
+	x.awaitEntry(gate, lead, hold)
 	for _, reset := range []bool{false, true} {
 		l := x.dial("follower")
 		l.load(op, withLength)
@@ -148,22 +173,13 @@ func followerLeaves(x *trial) {
 		l.write(0)
 		l.leave(reset)
 	}
-	x.pause(min(x.r.o.Hold/8, 20*time.Millisecond))
+	x.pause(min(hold/8, 20*time.Millisecond))
 	after := x.launch(op, "third", "while the leader may be running")
 	if gate.entered != nil {
 		x.awaitFollowers([]*flight{after})
 	}
 	gate.release()
-	leader := lead.wait()
-	if !x.setup(leader) {
-		after.wait()
-		return
-	}
-	x.wantHistory(op, []*answer{leader, after.wait()})
-	again := x.resolve(op, "after all of them")
-	same, known := sameOutcome(leader, again)
-	x.want(again.outcome() && (same || !known), "the leader's outcome", "the leader %s, a later repeat %s", leader, again)
-	x.wantEffects(op, 1, "its reference")
+	return lead.wait(), after.wait()
 }
 
 func leaderLeaves(x *trial) {

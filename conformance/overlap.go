@@ -66,19 +66,30 @@ const holdTriesMax = 3
 // does not come about, the leader is held longer; at last the case is
 // inconclusive. followers makes what is sent of the leader's operation.
 func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap, bool) {
+	var found *overlap
+	x.holding(func(hold time.Duration) bool {
+		v, proved := x.tryOverlap(hold, followers)
+		if v.leader.kind == busy || v.leader.kind == done && !proved {
+			return false
+		}
+		found = v
+		return true
+	})
+	return found, found != nil && x.setup(found.leader)
+}
+
+// holding tries something with longer and longer holds until it comes about. It
+// does not where the machine is so busy that the leader is overtaken, or answered
+// before the others are under way: nobody's fault, and no verdict.
+func (x *trial) holding(try func(hold time.Duration) bool) {
 	hold := x.r.o.Hold
 	for range holdTriesMax {
-		v, proved := x.tryOverlap(hold, followers)
-		if v.leader.kind == noAnswer || v.leader.kind == done && proved {
-			return v, x.setup(v.leader)
-		}
-		if v.leader.kind != done {
-			return v, x.setup(v.leader)
+		if x.ctx.Err() != nil || try(hold) {
+			return
 		}
 		hold *= 3
 	}
 	x.vague("no overlap came about, though the operation was to be held for %v", hold/3)
-	return nil, false
 }
 
 func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (*overlap, bool) {

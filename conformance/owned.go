@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,6 +35,7 @@ type script struct {
 	status  int
 	times   int // of status; 0: always
 	crashes int
+	late    bool // crash after the effect
 	reply   *reply
 }
 
@@ -81,10 +83,11 @@ func (s *owned) fail(op *operation, status, times int) {
 	}
 }
 
-func (s *owned) crash(op *operation) {
+func (s *owned) crash(op *operation, afterEffect bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.script(op.ref).crashes = 1
+	at := s.script(op.ref)
+	at.crashes, at.late = 1, afterEffect
 }
 
 func (s *owned) answer(op *operation, with reply) {
@@ -121,7 +124,12 @@ func (s *owned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case act.crash:
+		if act.late {
+			s.count(ref)
+		}
 		panic("conformance: this crash was asked for")
+	case r.Header.Get("Content-Type") == "application/json" && len(body) > 0 && !json.Valid(body):
+		s.problem(w, http.StatusBadRequest)
 	case act.status != 0:
 		s.problem(w, act.status)
 	default:
@@ -133,6 +141,7 @@ func (s *owned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type act struct {
 	wait   chan struct{}
 	crash  bool
+	late   bool
 	status int
 	reply  *reply
 }
@@ -151,7 +160,7 @@ func (s *owned) enter(ref string) act {
 	}
 	if at.crashes > 0 {
 		at.crashes--
-		a.crash = true
+		a.crash, a.late = true, at.late
 	}
 	if at.times != 0 {
 		at.times--
@@ -171,12 +180,18 @@ func (s *owned) problem(w http.ResponseWriter, status int) {
 	_, _ = io.WriteString(w, body) // nobody may be there
 }
 
-func (s *owned) effect(w http.ResponseWriter, ref string, with *reply) {
+// count counts an effect and gives its number.
+func (s *owned) count(ref string) int {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.made++
 	s.counts[ref]++
-	id, visit := "effect_"+strconv.Itoa(s.made), strconv.Itoa(7919*s.made)
-	s.mu.Unlock()
+	return s.made
+}
+
+func (s *owned) effect(w http.ResponseWriter, ref string, with *reply) {
+	made := s.count(ref)
+	id, visit := "effect_"+strconv.Itoa(made), strconv.Itoa(7919*made)
 	if with == nil {
 		with = &reply{
 			status: http.StatusCreated, body: fmt.Appendf(nil, `{"id":%q,"reference":%q}`, id, ref),

@@ -25,8 +25,9 @@ type stage interface {
 	// fail makes the operation answer this status; times bounds how often where
 	// the handler is owned, and 0 means always.
 	fail(op *operation, status, times int)
-	// crash makes the operation's handler crash, once where it is owned.
-	crash(op *operation)
+	// crash makes the operation's handler crash, once where it is owned, and there
+	// after its effect if so told.
+	crash(op *operation, afterEffect bool)
 	// effects counts the effects of a reference. report.Inferred means that
 	// nobody can count.
 	effects(ctx context.Context, ref string) (int, report.Witness, error)
@@ -75,7 +76,7 @@ func (s *remote) fail(op *operation, status, _ int) {
 	op.addQuery(strings.ReplaceAll(s.o.FailQuery, "{status}", strconv.Itoa(status)))
 }
 
-func (s *remote) crash(op *operation) { op.addQuery(s.o.CrashQuery) }
+func (s *remote) crash(op *operation, _ bool) { op.addQuery(s.o.CrashQuery) }
 
 func (s *remote) effects(ctx context.Context, ref string) (int, report.Witness, error) {
 	if s.o.Witness == "" {

@@ -1,0 +1,98 @@
+// Package conformancetest makes subtests of the conformance suite, so that the
+// author of a server or of a middleware needs ten lines:
+//
+//	func TestIdempotency(t *testing.T) {
+//		conformancetest.Run(t, conformancetest.Handler(mymiddleware.New))
+//	}
+//
+// Each case is a subtest, group/name, so that `go test -run
+// 'TestIdempotency/scope'` shows one group. A failed case fails its subtest, with
+// what was expected, what was seen and a curl line; a warning is logged; a case
+// that could not be judged is skipped, with the reason. The whole suite runs
+// whatever -run says, unless Options.Run chooses cases.
+package conformancetest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/conformance"
+	"github.com/oncehttp/oncehttp/internal/report"
+)
+
+// Target is what is judged: a [Handler] or a [URL].
+type Target interface {
+	judge(ctx context.Context, o conformance.Options) (*conformance.Report, error)
+}
+
+// Handler is a middleware in this process. The suite supplies the handler behind
+// it: see [conformance.RunHandler].
+type Handler func(next http.Handler) http.Handler
+
+func (h Handler) judge(ctx context.Context, o conformance.Options) (*conformance.Report, error) {
+	return conformance.RunHandler(ctx, h, o)
+}
+
+// URL is where a server takes operations: see [conformance.Run].
+type URL string
+
+func (u URL) judge(ctx context.Context, o conformance.Options) (*conformance.Report, error) {
+	o.URL = string(u)
+	return conformance.Run(ctx, o)
+}
+
+// Run judges the target and makes a subtest of each case. Of several options the
+// last counts; without any, the zero value is used. It returns the report, for a
+// test that wants more of it.
+func Run(t *testing.T, target Target, options ...conformance.Options) *conformance.Report {
+	t.Helper()
+	var o conformance.Options
+	if len(options) > 0 {
+		o = options[len(options)-1]
+	}
+	rep, err := target.judge(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range rep.Groups() {
+		t.Run(group.Name, func(t *testing.T) {
+			for i := range group.Cases {
+				c := &group.Cases[i]
+				t.Run(strings.TrimPrefix(c.ID, group.Name+"/"), func(t *testing.T) { tell(t, c) })
+			}
+		})
+	}
+	return rep
+}
+
+// tell gives one case's verdict to its subtest.
+func tell(t *testing.T, c *conformance.Result) {
+	switch c.Verdict {
+	case report.Pass:
+	case report.Seen:
+		t.Log(c.Actual)
+	case report.Warn:
+		t.Log("warning: " + describe(c))
+	case report.Skip, report.Inconclusive:
+		t.Skip(string(c.Verdict) + ": " + c.Reason)
+	default:
+		t.Error(describe(c))
+	}
+}
+
+func describe(c *conformance.Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s) %s\n", c.Rule, c.Level, c.Odds)
+	for _, line := range [][2]string{
+		{"expected", c.Expected}, {"actual", c.Actual}, {"reason", c.Reason}, {"effects", c.Effects},
+		{"impact", c.Impact}, {"try", c.Curl},
+	} {
+		if line[1] != "" {
+			fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,91 @@
+package conformance_test
+
+import (
+	"maps"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/conformance"
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/mockserver"
+)
+
+// layer is the mock as a middleware: its key layer in front of another handler.
+func layer(t *testing.T, bug string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		server := mockserver.New(mockserver.Config{Handler: next, Bug: bug, Profile: releasing()})
+		t.Cleanup(func() {
+			if err := server.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+		return server
+	}
+}
+
+func handlerOptions() conformance.Options {
+	return conformance.Options{
+		Profile: releasing(), Settle: 600 * time.Millisecond, AnswerTimeout: 2 * time.Second, Rounds: 5,
+		Header: http.Header{"Authorization": {"Bearer alice-alice"}},
+		As:     http.Header{"Authorization": {"Bearer bob-bob-bob"}},
+	}
+}
+
+// In handler mode the same broken layers fail the same cases, and what needs a
+// handler of the suite's own is judged too.
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	for bug, want := range map[string]string{
+		"":                      "",
+		"no-exclusion":          "inflight/once",
+		"stuck-after-duplicate": "inflight/leaves-no-trap",
+		"stuck-after-crash":     "outcome/crash-resolves",
+		"replay-loses-body":     "?replay/body-bytes replay/large-body ?replay/binary ?replay/gzip",
+		"stuck-after-500":       "outcome/5xx-resolves",
+		"mismatch-silent":       "conflict/not-silent",
+	} {
+		t.Run("bug "+bug, func(t *testing.T) {
+			t.Parallel()
+			rep, err := conformance.RunHandler(t.Context(), layer(t, bug), handlerOptions())
+			if err != nil {
+				t.Fatalf("RunHandler: %v", err)
+			}
+			if got := wrong(rep); !maps.Equal(got, parseVerdicts(want)) {
+				t.Errorf("got %v, want %q\n%s", got, want, text(rep))
+			}
+		})
+	}
+}
+
+// A correct layer passes what only a handler of the suite's own can show.
+func TestHandlerOwned(t *testing.T) {
+	t.Parallel()
+	o := handlerOptions()
+	o.Run = []string{"replay/**", "outcome/crash-*", "inflight/once"}
+	rep, err := conformance.RunHandler(t.Context(), layer(t, ""), o)
+	if err != nil {
+		t.Fatalf("RunHandler: %v", err)
+	}
+	for _, id := range []string{"replay/empty-body-204", "replay/binary", "replay/gzip", "outcome/crash-resolves"} {
+		if c := find(t, rep, id); c.Verdict != report.Pass {
+			t.Errorf("%s: got %s, want pass: %s %s", id, c.Verdict, c.Actual, c.Reason)
+		}
+	}
+	if c := find(t, rep, "inflight/once"); c.Witness != report.Counted {
+		t.Errorf("inflight/once: got witness %s, want counted", c.Witness)
+	}
+}
+
+// A layer that does nothing is caught.
+func TestHandlerBare(t *testing.T) {
+	t.Parallel()
+	rep, err := conformance.RunHandler(t.Context(), func(next http.Handler) http.Handler { return next }, handlerOptions())
+	if err != nil {
+		t.Fatalf("RunHandler: %v", err)
+	}
+	got := wrong(rep)
+	if got["replay/effects-once"] != report.Fail || got["replay/answered"] != report.Fail {
+		t.Errorf("got %v, want replay/answered and replay/effects-once to fail", got)
+	}
+}

@@ -1,0 +1,178 @@
+// Package example is a server author's side of the conformance suite: a small
+// middleware that honours idempotency keys, and the ten lines of test that hold
+// it to the case book.
+//
+//	go test ./examples/conformance
+package example
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+const (
+	bodyBytesMax = 1 << 20
+	keyBytesMax  = 255
+)
+
+// Idempotent honours the Idempotency-Key of POST and PATCH requests, as draft-07
+// has it. It keeps everything in memory and forgets nothing: an example, and not
+// something to run.
+func Idempotent(next http.Handler) http.Handler {
+	return &layer{next: next, records: map[string]*record{}}
+}
+
+type layer struct {
+	next    http.Handler
+	mu      sync.Mutex
+	records map[string]*record
+}
+
+// record is one key of one caller.
+type record struct {
+	fingerprint [sha256.Size]byte
+	answer      *answer // nil while the request is handled
+}
+
+func (l *layer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	lines := r.Header.Values("Idempotency-Key")
+	if r.Method != http.MethodPost && r.Method != http.MethodPatch || len(lines) == 0 {
+		l.next.ServeHTTP(w, r)
+		return
+	}
+	key, valid := parseKey(lines[0])
+	if !valid || len(lines) > 1 {
+		problem(w, http.StatusBadRequest, "Idempotency-Key is invalid")
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))
+	if err != nil { // what has not arrived whole takes no key
+		problem(w, http.StatusBadRequest, "the body did not arrive whole")
+		return
+	}
+	id := r.Header.Get("Authorization") + "\x00" + key
+	kept, first := l.begin(id, fingerprint(r, body))
+	switch {
+	case kept == nil:
+		problem(w, http.StatusUnprocessableEntity, "Idempotency-Key is already used")
+	case first:
+		l.run(id, kept, r, body).write(w)
+	case kept.answer == nil:
+		w.Header().Set("Retry-After", "1")
+		problem(w, http.StatusConflict, "A request is outstanding for this Idempotency-Key")
+	default:
+		kept.answer.replay(w)
+	}
+}
+
+// begin claims the key: nil means that it belongs to another request. Looking
+// and claiming are one step.
+func (l *layer) begin(id string, print [sha256.Size]byte) (kept *record, first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	standing := l.records[id]
+	if standing == nil {
+		standing = &record{fingerprint: print}
+		l.records[id] = standing
+		return standing, true
+	}
+	if standing.fingerprint != print {
+		return nil, false
+	}
+	return &record{answer: standing.answer}, false
+}
+
+// run has the effect, whether or not the caller is still there, and keeps what
+// is final. Whatever happens, the key is not left claimed.
+func (l *layer) run(id string, claimed *record, r *http.Request, body []byte) (a *answer) {
+	request := r.Clone(context.WithoutCancel(r.Context()))
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	a = &answer{header: http.Header{}}
+	defer func() {
+		if crash := recover(); crash != nil {
+			a = &answer{status: http.StatusInternalServerError, header: http.Header{}}
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if a.status >= 500 || a.status == http.StatusTooManyRequests {
+			delete(l.records, id)
+			return
+		}
+		claimed.answer = a
+	}()
+	l.next.ServeHTTP(a, request)
+	a.WriteHeader(http.StatusOK)
+	return a
+}
+
+func fingerprint(r *http.Request, body []byte) [sha256.Size]byte {
+	head := fmt.Sprintf("%q %q %q", r.Method, r.URL.RequestURI(), r.Header.Get("Content-Type"))
+	return sha256.Sum256(append([]byte(head), body...))
+}
+
+// parseKey takes a bare key, or a quoted one (RFC 9651 section 3.3.3) with
+// parameters behind it, which say nothing here.
+func parseKey(line string) (key string, valid bool) {
+	key = strings.TrimSpace(line)
+	if strings.HasPrefix(key, `"`) {
+		value, parameters, closed := strings.Cut(key[1:], `"`)
+		if !closed || parameters != "" && !strings.HasPrefix(parameters, ";") || strings.HasPrefix(parameters, ";=") {
+			return "", false
+		}
+		key = value
+	}
+	odd := strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' })
+	return key, key != "" && len(key) <= keyBytesMax && !odd
+}
+
+func problem(w http.ResponseWriter, status int, title string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"type":"about:blank","title":%q,"status":%d}`, title, status) // nobody may be there
+}
+
+// answer is a response that is kept; it is the ResponseWriter of the handler.
+type answer struct {
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+// Header is the header of the answer.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader keeps the first status.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+// Write keeps a piece of the body.
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}
+
+func (a *answer) write(w http.ResponseWriter) {
+	for name, values := range a.header {
+		w.Header()[name] = append(w.Header()[name], values...)
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body.Bytes()) // nobody may be there
+}
+
+// replay gives the answer again: marked, and without the first caller's cookies.
+func (a *answer) replay(w http.ResponseWriter) {
+	again := &answer{status: a.status, header: a.header.Clone()}
+	again.body.Write(a.body.Bytes())
+	again.header.Del("Set-Cookie")
+	again.header.Set("Idempotent-Replayed", "true")
+	again.write(w)
+}
