@@ -105,7 +105,7 @@ func (d *drive) send(target *url.URL) heard {
 	req := newRequest(&d.rec, &s.url, wireHeader(&d.rec, d.secrets, s.key[:]), &s.out)
 	err := d.authorize(ctx, &req)
 	if err == nil {
-		err = context.Cause(ctx) // Authorize may have taken all the time there was
+		err = d.overtaken(ctx)
 	}
 	if err != nil {
 		fatal := context.Cause(ctx) != errAttemptTimeout
@@ -130,6 +130,19 @@ func (d *drive) send(target *url.URL) heard {
 	d.sends += s.count(false)
 	s.body = resp.Body
 	return readAnswer(resp, s, d.c.cfg.MaxResponseBytes)
+}
+
+// overtaken is why a request is not sent after all: what Authorize did may have
+// taken all the time that the attempt had, or that the window had left. A lookup
+// has no key that could expire.
+func (d *drive) overtaken(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil || d.c.cfg.Authorize == nil || d.rec.Method == http.MethodGet {
+		return err
+	}
+	if d.c.cfg.window(d.rec.FirstSent, d.c.now(), d.rec.Window) != windowOpen {
+		return errWindow
+	}
+	return nil
 }
 
 var (

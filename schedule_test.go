@@ -3,6 +3,7 @@ package oncehttp_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -189,6 +190,36 @@ func TestWindowAndWaits(t *testing.T) {
 			t.Errorf("it took %v, want no second wait", took)
 		}
 	})
+}
+
+// TestWindowAndAuthorize: the time that Authorize takes counts; what was open
+// before it may be over after it.
+func TestWindowAndAuthorize(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct {
+		takes time.Duration
+		sends int
+	}{{20*time.Second - 1, 2}, {20 * time.Second, 1}} {
+		bubble(t, func(t *testing.T) {
+			p := profile.Draft07()
+			p.Window.Floor = 100 * time.Second // sendable for 60
+			w := &wire{replies: []reply{{status: 503, header: "Retry-After: 40"}, {status: 201}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+				unhurried(cfg)
+				cfg.Profile = p
+				cfg.Authorize = func(*http.Request) error {
+					if w.count() == 1 {
+						time.Sleep(r.takes)
+					}
+					return nil
+				}
+			})
+			_, err := c.DoKey(post(t, "{}"), "k")
+			if (err == nil) != (r.sends == 2) || err != nil && !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != r.sends {
+				t.Errorf("Authorize takes %v: %v after %d sends, want %d", r.takes, err, w.count(), r.sends)
+			}
+		})
+	}
 }
 
 // TestClockSetBack: a first send that lies in the future is waited for if it may
