@@ -78,32 +78,24 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestCloseIsBounded by the attempt timeout; then what is on the wire is cut, and
-// recorded as unknown.
+// TestCloseIsBounded by the attempt timeout; then what goes on is cut.
 func TestCloseIsBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
-		w := &wire{replies: []reply{{status: 201, body: "x", delay: time.Hour}}}
-		c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+		c, _ := newClient(t, &wire{replies: []reply{{status: 301}}}, func(cfg *oncehttp.Config) {
 			cfg.Retry.AttemptTimeout = time.Minute
-			cfg.Authorize = func(req *http.Request) error { // an hour of it
-				select {
-				case <-time.After(time.Hour):
-				case <-req.Context().Done():
-				}
-				return nil
+			cfg.Reconcile = func(ctx context.Context, _ persist.Record) (oncehttp.Resolution, error) {
+				<-ctx.Done()
+				return oncehttp.Resolution{}, ctx.Err()
 			}
 		})
+		_, _ = c.DoKey(post(t, "{}"), "held")
 		var wg sync.WaitGroup
-		wg.Go(func() {
-			_, err := c.DoKey(post(t, "{}"), "k")
-			exactlyOne(t, err)
-		})
+		wg.Go(func() { resume(t, c) })
 		time.Sleep(time.Second)
 		start := time.Now()
-		_ = c.Close()
-		if took := time.Since(start); took > time.Minute {
-			t.Errorf("Close took %v", took)
+		if err := c.Close(); err != nil || time.Since(start) != time.Minute {
+			t.Errorf("Close took %v, %v; want the attempt timeout", time.Since(start), err)
 		}
 		wg.Wait()
 	})

@@ -191,27 +191,30 @@ func (p *pass) end() {
 func (p *pass) feed() {
 	defer close(p.jobs)
 	claimer, shared := p.c.journal.(persist.Claimer)
+	query := p.query
 	if shared {
+		query.States = query.States[1:] // what is held has no lease
+	}
+	if len(query.States) > 0 && !p.list(query) {
+		return
+	}
+	if shared { // last, so that what this pass leaves held is not met again
 		p.claim(claimer)
 	}
-	query := p.query
-	if shared { // what is pending was claimed; held records have no lease
-		query.States = query.States[1:]
-		if len(query.States) == 0 {
-			p.fed = p.draining.Err() == nil
-			return
-		}
-	}
-	for rec, err := range p.c.journal.List(p.draining, query) {
-		if err != nil {
-			p.failed(err)
-			continue
-		}
-		if !p.hand(rec) {
-			return
-		}
-	}
 	p.fed = p.draining.Err() == nil
+}
+
+// list hands out what the query selects. It gives false if the pass was broken off.
+func (p *pass) list(query persist.Query) bool {
+	for rec, err := range p.c.journal.List(p.draining, query) {
+		switch {
+		case err != nil:
+			p.failed(err)
+		case !p.hand(rec):
+			return false
+		}
+	}
+	return true
 }
 
 // claim takes leases in batches of twice the workers. The leases are the pass's
@@ -366,6 +369,9 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	ctx, cancel := d.f.stage()
 	defer cancel(nil)
 	res, err := d.c.cfg.Reconcile(ctx, d.rec.Clone())
+	if err == nil && res.Effect != StillUnknown && res.Effect != Happened && res.Effect != Absent {
+		err = fmt.Errorf("Reconcile gave an unknown effect %q", res.Effect)
+	}
 	if err != nil {
 		return d.refuse(name, foreign(err), ErrOutcomeUnknown, ErrHeld), true
 	}
