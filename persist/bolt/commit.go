@@ -65,7 +65,7 @@ func (j *Journal) lead() {
 	j.gather()
 	b := j.collecting
 	if b.err = j.broken; b.err == nil {
-		b.digest, b.lastSeq = j.slots.digest, j.seq
+		b.digest, b.records, b.lastSeq = j.slots.digest, uint64(j.slots.count), j.seq
 		j.flying, j.collecting = b, newBatch(j.spare)
 		j.spare = spare{}
 		j.mu.Unlock()

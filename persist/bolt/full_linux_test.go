@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/signal"
 	"slices"
 	"strings"
@@ -37,52 +36,20 @@ func TestDiskFull(t *testing.T) {
 // goes on once there is space. It prints what is wrong.
 func full(path string) error {
 	signal.Ignore(syscall.SIGXFSZ)
-	limit := func(n uint64) error {
-		var l syscall.Rlimit
-		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
-			return err
-		}
-		l.Cur = min(n, l.Max)
-		return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l)
-	}
 	j, err := bolt.Open(path, bolt.Options{})
 	if err != nil {
 		return err
 	}
-	if err := limit(100_000); err != nil {
+	if err := limitFiles(100_000); err != nil {
 		return err
 	}
 	ctx := context.Background()
-	var acknowledged []string
-	refused := 0
-	var last persist.Record
-	for i := range 1000 {
-		r, created, err := j.Begin(ctx, record(fmt.Sprintf("order-%d", i)))
-		switch {
-		case err == nil && created:
-			acknowledged = append(acknowledged, r.Key)
-			last = r
-			continue
-		case errors.Is(err, persist.ErrUncertain):
-			fmt.Println("a full disk was answered with", err)
-		case !strings.Contains(err.Error(), path) || !errors.Is(err, syscall.EFBIG) && !strings.Contains(err.Error(), "file too large"):
-			fmt.Println("a full disk was answered with", err)
-		}
-		if _, err := j.Get(ctx, record(fmt.Sprintf("order-%d", i)).ID); !errors.Is(err, persist.ErrNotFound) {
-			fmt.Println("what was refused is there:", err)
-		}
-		if refused++; refused == 5 {
-			break
-		}
-	}
-	if len(acknowledged) < 20 || refused < 5 {
-		fmt.Println(len(acknowledged), "were acknowledged and", refused, "refused")
-	}
+	acknowledged, last := fill(j, path)
 	if err := j.Finish(ctx, confirmed(last)); err != nil {
 		fmt.Println("Finish on a full disk:", err)
 	}
 	_ = j.Flush(ctx)
-	if err := limit(1 << 40); err != nil {
+	if err := limitFiles(1 << 40); err != nil {
 		return err
 	}
 	r, created, err := j.Begin(ctx, record("with space again"))
@@ -90,11 +57,8 @@ func full(path string) error {
 		fmt.Println("Begin when there is space again:", created, err)
 	}
 	acknowledged = append(acknowledged, r.Key)
-	if err := j.Flush(ctx); err != nil {
-		fmt.Println("Flush when there is space again:", err)
-	}
-	if err := j.Close(); err != nil {
-		fmt.Println("Close:", err)
+	if err := errors.Join(j.Flush(ctx), j.Close()); err != nil {
+		fmt.Println("Flush and Close when there is space again:", err)
 	}
 	if j, err = bolt.Open(path, bolt.Options{}); err != nil {
 		return err
@@ -112,6 +76,39 @@ func full(path string) error {
 	if !slices.Equal(got, acknowledged) {
 		fmt.Println("it holds", got, "and acknowledged", acknowledged)
 	}
-	_, _ = os.Stdout.Sync(), j.Close()
-	return nil
+	return j.Close()
+}
+
+// limitFiles sets how large a file may become.
+func limitFiles(n uint64) error {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
+		return err
+	}
+	l.Cur = min(n, l.Max)
+	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l)
+}
+
+// fill begins records until five were refused.
+func fill(j *bolt.Journal, path string) (acknowledged []string, last persist.Record) {
+	ctx, refused := context.Background(), 0
+	for i := 0; i < 1000 && refused < 5; i++ {
+		r, created, err := j.Begin(ctx, record(fmt.Sprintf("order-%d", i)))
+		if err == nil && created {
+			acknowledged, last = append(acknowledged, r.Key), r
+			continue
+		}
+		refused++
+		if errors.Is(err, persist.ErrUncertain) || !strings.Contains(err.Error(), path) ||
+			!errors.Is(err, syscall.EFBIG) && !strings.Contains(err.Error(), "file too large") {
+			fmt.Println("a full disk was answered with", err)
+		}
+		if _, err := j.Get(ctx, record(fmt.Sprintf("order-%d", i)).ID); !errors.Is(err, persist.ErrNotFound) {
+			fmt.Println("what was refused is there:", err)
+		}
+	}
+	if len(acknowledged) < 20 || refused < 5 {
+		fmt.Println(len(acknowledged), "were acknowledged and", refused, "refused")
+	}
+	return acknowledged, last
 }

@@ -14,8 +14,11 @@ type index struct {
 	more  map[uint64][]uint64 // the second and later Seqs of one hash
 }
 
-func newIndex() *index {
-	return &index{first: map[uint64]uint64{}, more: map[uint64][]uint64{}}
+func newIndex() *index { return newIndexOf(0) }
+
+// newIndexOf has room for n hashes from the start.
+func newIndexOf(n uint64) *index {
+	return &index{first: make(map[uint64]uint64, n), more: map[uint64][]uint64{}}
 }
 
 func (x *index) add(hash, seq uint64) {

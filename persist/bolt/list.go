@@ -30,15 +30,14 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	last := j.seq
 	j.mu.Unlock()
 	return func(yield func(persist.Record, error) bool) {
-		seqs := make([]uint64, 0, pageMax)
-		var page []found
-		for after := q.After; ; {
+		l := listing{j: j, q: &q, last: last, seqs: make([]uint64, 0, pageMax), overlays: make([]overlay, pageMax)}
+		for after := q.After; ; after = l.seqs[len(l.seqs)-1] {
 			err := ctx.Err()
 			if err == nil {
-				seqs, page, err = j.page(seqs, page[:0], &q, after, last)
+				err = l.next(after)
 			}
-			for _, f := range page {
-				if !yield(f.rec, f.err) {
+			for i := range l.page {
+				if !yield(l.page[i].rec, l.page[i].err) {
 					return
 				}
 			}
@@ -46,67 +45,84 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 				yield(persist.Record{}, err)
 				return
 			}
-			if len(seqs) == 0 {
+			if len(l.seqs) == 0 {
 				return
 			}
-			after = seqs[len(seqs)-1]
 		}
 	}
 }
 
-// page reads the next records, and returns which it has looked at and which of
-// them match. A damaged one is among them with its error.
-func (j *Journal) page(seqs []uint64, page []found, q *persist.Query, after, last uint64) ([]uint64, []found, error) {
+// listing is one iteration.
+type listing struct {
+	j    *Journal
+	q    *persist.Query
+	last uint64
+
+	seqs     []uint64 // which were looked at last
+	page     []found  // which of them matched, damaged ones with their error
+	overlays []overlay
+}
+
+// next reads the next records.
+func (l *listing) next(after uint64) error {
+	j := l.j
+	clear(l.page)
+	l.page = l.page[:0]
 	j.mu.Lock()
 	if err := j.usable(); err != nil {
 		j.mu.Unlock()
-		return nil, nil, err
+		return err
 	}
-	seqs = j.candidates(seqs[:0], q, after, last)
-	if len(seqs) == 0 {
+	l.seqs = j.candidates(l.seqs[:0], l.q, after, l.last)
+	if len(l.seqs) == 0 {
 		j.mu.Unlock()
-		return seqs, page, nil
+		return nil
 	}
-	overlays := make([]overlay, len(seqs))
-	for i, seq := range seqs {
-		overlays[i] = j.overlay(seq)
-		if b := j.unsettled(seq); b != nil && overlays[i].request {
+	for i, seq := range l.seqs {
+		l.overlays[i] = j.overlay(seq)
+		if b := j.unsettled(seq); b != nil && l.overlays[i].request {
 			// The request's body is the caller's own until the commit is over.
 			// Read up to here, or wait.
 			if i > 0 {
-				seqs = seqs[:i]
+				l.seqs = l.seqs[:i]
 				break
 			}
 			_ = j.await(b)
-			return j.page(seqs, page, q, after, last)
+			return l.next(after)
 		}
 	}
-	tx, err := j.db.Begin(false)
+	v, err := j.view()
 	j.mu.Unlock()
 	if err != nil {
-		return nil, nil, j.wrap(err)
+		return err
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer v.end()
+	return l.read(v)
+}
+
+// read reads what was looked at, until its bodies are enough for one page.
+func (l *listing) read(v *view) error {
 	size := 0
-	for i, seq := range seqs {
-		rec, matches, err := readMatch(tx, seq, &overlays[i], q)
+	for i, seq := range l.seqs {
+		rec, matches, err := v.readMatch(seq, &l.overlays[i], l.q)
 		switch {
 		case errors.Is(err, persist.ErrCorrupt):
-			page = append(page, found{err: j.wrap(err)})
+			l.page = append(l.page, found{err: l.j.wrap(err)})
 		case err != nil:
-			return seqs, page, j.wrap(err)
+			return l.j.wrap(err)
 		case matches:
-			page = append(page, found{rec: rec})
+			l.page = append(l.page, found{rec: rec})
 			size += len(rec.Body)
 			if rec.Answer != nil {
 				size += len(rec.Answer.Body)
 			}
 		}
 		if size > pageBytes {
-			return seqs[:i+1], page, nil
+			l.seqs = l.seqs[:i+1]
+			return nil
 		}
 	}
-	return seqs, page, nil
+	return nil
 }
 
 // candidates appends to dst the Seqs after a given one, up to last, that q may

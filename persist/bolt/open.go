@@ -155,7 +155,11 @@ func (j *Journal) verify(f *os.File, size int64, m meta, full bool) error {
 	if err := s.bucket(buckets[string(bucketFates())], 8, j.loadFate); err != nil {
 		return err
 	}
-	if err := s.bucket(buckets[string(bucketIntents())], 8, j.loadIntent); err != nil {
+	j.ids = newIndexOf(min(st.records, uint64(size)/minEntry))
+	l := j.newLoader()
+	err = s.bucket(buckets[string(bucketIntents())], 8, l.intent)
+	l.end()
+	if err != nil {
 		return err
 	}
 	bodies, visit := st.bodies, (func(key, value []byte) error)(nil)
@@ -176,6 +180,10 @@ func (j *Journal) verify(f *os.File, size int64, m meta, full bool) error {
 	j.slots.settle()
 	return nil
 }
+
+// minEntry is less than any entry takes, so that no number of records that a
+// damaged file names asks for more memory than its size justifies.
+const minEntry = 64
 
 // readAbout reads the bucket about the file, which is always small enough for
 // bbolt to keep it in the root page.

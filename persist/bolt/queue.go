@@ -42,6 +42,7 @@ type batch struct {
 	err  error
 
 	digest  uint64 // of the journal with these changes
+	records uint64
 	lastSeq uint64
 	bytes   int
 }

@@ -2,8 +2,10 @@ package bolt
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 
 	bbolt "go.etcd.io/bbolt"
@@ -27,14 +29,84 @@ func (j *Journal) read(seq uint64) (persist.Record, error) {
 		_ = j.await(b)
 		return persist.Record{}, errAgain
 	}
-	tx, err := j.db.Begin(false)
+	v, err := j.view()
 	j.mu.Unlock()
 	if err != nil {
-		return persist.Record{}, j.wrap(err)
+		return persist.Record{}, err
 	}
-	rec, _, err := readMatch(tx, seq, &o, nil)
-	_ = tx.Rollback()
+	defer v.end()
+	rec, _, err := v.readMatch(seq, &o, nil)
 	return rec, j.wrap(err)
+}
+
+// view is a read transaction. It is quick at reading what lies side by side.
+type view struct {
+	tx             *bbolt.Tx
+	intents, fates tape
+	bodies         *bbolt.Bucket
+}
+
+// view begins a read transaction. The caller holds mu.
+func (j *Journal) view() (v *view, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = j.wrap(fmt.Errorf("%w: %v", persist.ErrCorrupt, p))
+		}
+	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	tx, err := j.db.Begin(false)
+	if err != nil {
+		return nil, j.wrap(err)
+	}
+	defer func() {
+		if v == nil {
+			_ = tx.Rollback()
+		}
+	}()
+	return &view{
+		tx:      tx,
+		intents: tape{c: tx.Bucket(bucketIntents()).Cursor()},
+		fates:   tape{c: tx.Bucket(bucketFates()).Cursor()},
+		bodies:  tx.Bucket(bucketBodies()),
+	}, nil
+}
+
+func (v *view) end() { _ = v.tx.Rollback() }
+
+// tape reads the entries of a bucket by Seq. Going on to a neighbour costs no
+// search.
+type tape struct {
+	c *bbolt.Cursor
+	// The cursor stands at the entry at, and there is none in between from here
+	// on. At the end, at is the largest of all.
+	placed   bool
+	from, at uint64
+	value    []byte
+}
+
+// get returns the entry of a Seq, or nil.
+func (t *tape) get(seq uint64) []byte {
+	if t.placed && seq > t.at {
+		from := t.at + 1
+		k, v := t.c.Next()
+		t.place(from, k, v)
+	}
+	if !t.placed || seq < t.from || seq > t.at {
+		key := seqKey(seq)
+		k, v := t.c.Seek(key[:])
+		t.place(seq, k, v)
+	}
+	if seq != t.at {
+		return nil
+	}
+	return t.value
+}
+
+func (t *tape) place(from uint64, key, value []byte) {
+	t.placed, t.from, t.at, t.value = true, from, math.MaxUint64, value
+	if key != nil {
+		t.at = binary.BigEndian.Uint64(key)
+	}
 }
 
 // overlay is what is queued of a record. The caller holds mu.
@@ -55,14 +127,14 @@ func (j *Journal) wrap(err error) error {
 // readMatch reads one record from a transaction and what is queued on top, if q
 // is nil or selects it. Damage that bbolt answers with a panic, and a page that
 // cannot be read at all, are ErrCorrupt.
-func readMatch(tx *bbolt.Tx, seq uint64, o *overlay, q *persist.Query) (rec persist.Record, matches bool, err error) {
+func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.Record, matches bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: record %d: %v", persist.ErrCorrupt, seq, p)
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	intent, fate, err := entries(tx, seq, o)
+	intent, fate, err := v.entries(seq, o)
 	if err != nil {
 		return persist.Record{}, false, err
 	}
@@ -80,7 +152,7 @@ func readMatch(tx *bbolt.Tx, seq uint64, o *overlay, q *persist.Query) (rec pers
 	if err != nil {
 		return persist.Record{}, false, err
 	}
-	if err := readBodies(tx, &rec, request, answer, o); err != nil {
+	if err := v.readBodies(&rec, request, answer, o); err != nil {
 		return persist.Record{}, false, err
 	}
 	if err := rec.Validate(); err != nil {
@@ -90,11 +162,10 @@ func readMatch(tx *bbolt.Tx, seq uint64, o *overlay, q *persist.Query) (rec pers
 }
 
 // entries returns the two parts of a record. They point into the file.
-func entries(tx *bbolt.Tx, seq uint64, o *overlay) (intent, fate []byte, err error) {
-	key := seqKey(seq)
+func (v *view) entries(seq uint64, o *overlay) (intent, fate []byte, err error) {
 	entry := o.intent
 	if entry == nil {
-		entry = tx.Bucket(bucketIntents()).Get(key[:])
+		entry = v.intents.get(seq)
 	}
 	intent, fate, _, err = openIntent(entry, seq)
 	if err != nil {
@@ -102,7 +173,7 @@ func entries(tx *bbolt.Tx, seq uint64, o *overlay) (intent, fate []byte, err err
 	}
 	later := o.fate
 	if later == nil && !o.plain {
-		later = tx.Bucket(bucketFates()).Get(key[:])
+		later = v.fates.get(seq)
 	}
 	if later != nil {
 		fate, _, err = open(later, kindFate, seq)
@@ -131,9 +202,9 @@ func match(intent, fate []byte, seq uint64, q *persist.Query) (bool, error) {
 }
 
 // readBodies fetches what is kept outside the record's entries.
-func readBodies(tx *bbolt.Tx, rec *persist.Record, request, answer codec.Outside, o *overlay) (err error) {
+func (v *view) readBodies(rec *persist.Record, request, answer codec.Outside, o *overlay) (err error) {
 	if request.Len > 0 {
-		if rec.Body, err = readBody(tx, rec.Seq, partRequest, request); err != nil {
+		if rec.Body, err = v.readBody(rec.Seq, partRequest, request); err != nil {
 			return err
 		}
 	}
@@ -142,25 +213,25 @@ func readBodies(tx *bbolt.Tx, rec *persist.Record, request, answer codec.Outside
 	case o.answer != nil:
 		rec.Answer.Body = bytes.Clone(o.answer)
 	default:
-		rec.Answer.Body, err = readBody(tx, rec.Seq, partAnswer, answer)
+		rec.Answer.Body, err = v.readBody(rec.Seq, partAnswer, answer)
 	}
 	return err
 }
 
 // readBody joins the pieces of a body. Their number is known from its length,
 // so that a damaged length cannot ask for memory that the file does not hold.
-func readBody(tx *bbolt.Tx, seq uint64, part int, want codec.Outside) ([]byte, error) {
-	if int64(want.Len) > tx.Size() {
+func (v *view) readBody(seq uint64, part int, want codec.Outside) ([]byte, error) {
+	if int64(want.Len) > v.tx.Size() {
 		return nil, fmt.Errorf("%w: record %d: length of a body", persist.ErrCorrupt, seq)
 	}
 	body := make([]byte, 0, want.Len)
-	c := tx.Bucket(bucketBodies()).Cursor()
+	c := v.bodies.Cursor()
 	n := 0
-	for k, v := c.Seek(pieceKey(seq, part, 0)); len(body) < want.Len; k, v = c.Next() {
-		if !bytes.Equal(k, pieceKey(seq, part, n)) || len(v) == 0 || len(v) > want.Len-len(body) {
+	for k, piece := c.Seek(pieceKey(seq, part, 0)); len(body) < want.Len; k, piece = c.Next() {
+		if !bytes.Equal(k, pieceKey(seq, part, n)) || len(piece) == 0 || len(piece) > want.Len-len(body) {
 			return nil, fmt.Errorf("%w: record %d lacks a part of a body", persist.ErrCorrupt, seq)
 		}
-		body = append(body, v...)
+		body = append(body, piece...)
 		n++
 	}
 	if codec.Checksum(body) != want.Sum {

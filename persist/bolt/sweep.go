@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	bbolt "go.etcd.io/bbolt"
-
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
@@ -16,6 +14,9 @@ import (
 // sweepMax is how many records one commit of a sweep changes, so that a Begin
 // that comes behind it waits for little.
 const sweepMax = 256
+
+// sweepOutsideMax is the same for records with large bodies.
+const sweepOutsideMax = 8
 
 // Sweep implements [persist.Journal].
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
@@ -73,18 +74,25 @@ func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time)
 			before[i], _ = j.slots.get(seq)
 		}
 	}
-	tx, err := j.db.Begin(false)
+	view, err := j.view()
 	j.mu.Unlock()
 	if err != nil {
-		return nil, nil, j.wrap(err)
+		return nil, nil, err
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer view.end()
 	var verdicts []verdict
+	outside := 0
 	for i, seq := range seqs {
 		if before[i] == (slot{}) {
 			continue
 		}
-		v, changes, err := j.judgeOne(tx, seq, before[i], l, now)
+		if before[i].is(slotOutside) {
+			outside++
+		}
+		if outside > sweepOutsideMax {
+			return seqs[:i], verdicts, nil
+		}
+		v, changes, err := j.judgeOne(view, seq, before[i], l, now)
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
 			return nil, nil, j.wrap(err)
 		}
@@ -96,14 +104,14 @@ func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time)
 	return seqs, verdicts, nil
 }
 
-func (j *Journal) judgeOne(tx *bbolt.Tx, seq uint64, before slot, l *persist.Limits, now time.Time) (v verdict, changes bool, err error) {
+func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v verdict, changes bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: record %d: %v", persist.ErrCorrupt, seq, p)
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	intent, fate, err := entries(tx, seq, &overlay{})
+	intent, fate, err := view.entries(seq, &overlay{})
 	if err != nil {
 		return verdict{}, false, err
 	}

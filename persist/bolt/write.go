@@ -50,18 +50,20 @@ type state struct {
 	txid    uint64
 	digest  uint64 // of the records, see slots
 	bodies  uint64 // of what is in the bucket of bodies
+	records uint64 // how many there are
 	lastSeq uint64
 }
 
-const stateSize = 40
+const stateSize = 48
 
 func (s state) encode() []byte {
 	b := make([]byte, 0, stateSize)
 	b = binary.BigEndian.AppendUint64(b, s.txid)
 	b = binary.BigEndian.AppendUint64(b, s.digest)
 	b = binary.BigEndian.AppendUint64(b, s.bodies)
+	b = binary.BigEndian.AppendUint64(b, s.records)
 	b = binary.BigEndian.AppendUint64(b, s.lastSeq)
-	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.bodies^mix(s.lastSeq)))))
+	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.bodies^mix(s.records^mix(s.lastSeq))))))
 }
 
 func decodeState(b []byte) (state, bool) {
@@ -69,7 +71,7 @@ func decodeState(b []byte) (state, bool) {
 		return state{}, false
 	}
 	n := binary.BigEndian
-	s := state{n.Uint64(b), n.Uint64(b[8:]), n.Uint64(b[16:]), n.Uint64(b[24:])}
+	s := state{n.Uint64(b), n.Uint64(b[8:]), n.Uint64(b[16:]), n.Uint64(b[24:]), n.Uint64(b[32:])}
 	return s, bytes.Equal(s.encode(), b)
 }
 
@@ -90,7 +92,7 @@ func (j *Journal) write(b *batch) (err error) {
 	// Each growth of the file is a sync of its own: let them be few, and the
 	// space that is ahead of the need in proportion.
 	j.db.AllocSize = min(max(int(tx.Size()/8), growMin), growMax)
-	s := state{txid: uint64(tx.ID()), digest: b.digest, bodies: j.bodies, lastSeq: b.lastSeq}
+	s := state{txid: uint64(tx.ID()), digest: b.digest, bodies: j.bodies, records: b.records, lastSeq: b.lastSeq}
 	if err := apply(tx, b, &s); err != nil {
 		_ = tx.Rollback()
 		return j.unwritten(err)

@@ -1,0 +1,125 @@
+package persisttest_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// mutantBeginCreates: loses a field.
+func mutantBeginCreates() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			r.Recipe = ""
+			return s.Begin(ctx, r)
+		},
+		fails: []string{"alias/given", "stress/model"},
+	}
+}
+
+// mutantBeginStanding: forgets why a record is held when it is begun again.
+func mutantBeginStanding() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			r, created, err := s.Begin(ctx, r)
+			if r.State == persist.Held && !created {
+				r.State, r.Why = persist.Pending, ""
+			}
+			return r, created, err
+		},
+		fails: []string{"stress/model"},
+	}
+}
+
+// mutantBeginOneCreates: looks, then creates.
+func mutantBeginOneCreates() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			if _, err := s.Get(ctx, r.ID); err == nil {
+				return s.Begin(ctx, r)
+			}
+			for range 20 {
+				runtime.Gosched()
+			}
+			r, _, err := s.Begin(ctx, r)
+			return r, err == nil, err
+		},
+	}
+}
+
+// mutantBeginInvalid: refuses, and does not say so.
+func mutantBeginInvalid() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			r, created, err := s.Begin(ctx, r)
+			if errors.Is(err, persist.ErrInvalid) {
+				err = nil
+			}
+			return r, created, err
+		},
+	}
+}
+
+func mutantBeginCancelled() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			return s.Begin(context.WithoutCancel(ctx), r)
+		},
+	}
+}
+
+// mutantBeginAccounts: accounts that differ in case only are one.
+func mutantBeginAccounts() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			if r.Account == "A" {
+				r.Account = "a"
+			}
+			return s.Begin(ctx, r)
+		},
+	}
+}
+
+// mutantBeginAnyBytes: keeps text only.
+func mutantBeginAnyBytes() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			r.Target = strings.ToValidUTF8(r.Target, "?")
+			return s.Begin(ctx, r)
+		},
+		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			id.Key = strings.ToValidUTF8(id.Key, "?")
+			return s.Get(ctx, id)
+		},
+	}
+}
+
+// mutantBeginLarge: cuts what does not fit.
+func mutantBeginLarge() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			stored := r
+			stored.Body = r.Body[:min(len(r.Body), 2<<20)]
+			got, created, err := s.Begin(ctx, stored)
+			if created {
+				got.Body = r.Body
+			}
+			return got, created, err
+		},
+	}
+}
+
+// mutantGetNotFound: gives something for every empty key.
+func mutantGetNotFound() mutant {
+	return mutant{
+		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			if id.Key == "" {
+				return persist.Record{}, nil
+			}
+			return s.Get(ctx, id)
+		},
+	}
+}

@@ -1,0 +1,179 @@
+package persisttest_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// mutantUpdateReplaces: never clears a lease.
+func mutantUpdateReplaces() mutant {
+	return mutant{
+		update: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			if now, err := s.Get(ctx, r.ID); err == nil && r.LeaseOwner == "" {
+				r.LeaseOwner, r.LeaseUntil = now.LeaseOwner, now.LeaseUntil
+			}
+			return s.Update(ctx, r)
+		},
+	}
+}
+
+// mutantUpdateStale: the last one to write is right.
+func mutantUpdateStale() mutant {
+	return mutant{
+		update: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			for {
+				got, err := s.Update(ctx, s.current(ctx, r))
+				if now, e := s.Get(ctx, r.ID); e == nil && !now.State.Final() && errors.Is(err, persist.ErrStale) && now.Seq == r.Seq {
+					continue
+				}
+				return got, err
+			}
+		},
+		fails: []string{"update/one-wins", "reopen/goes-on"},
+	}
+}
+
+// mutantUpdateOneWins: compares, then sets.
+func mutantUpdateOneWins() mutant {
+	return mutant{
+		update: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			if now, err := s.Get(ctx, r.ID); err != nil || now.Revision != r.Revision {
+				return s.Update(ctx, r)
+			}
+			for range 20 {
+				runtime.Gosched()
+			}
+			return s.Update(ctx, s.current(ctx, r))
+		},
+	}
+}
+
+// mutantUpdateFrozen: ignores another fingerprint.
+func mutantUpdateFrozen() mutant {
+	return mutant{
+		update: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			if now, err := s.Get(ctx, r.ID); err == nil {
+				r.Fingerprint = now.Fingerprint
+			}
+			return s.Update(ctx, r)
+		},
+	}
+}
+
+// mutantUpdateUnfinishedOnly: finishes, too.
+func mutantUpdateUnfinishedOnly() mutant {
+	return mutant{
+		update: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			if r.State.Final() {
+				return r, s.Finish(ctx, r)
+			}
+			return s.Update(ctx, r)
+		},
+	}
+}
+
+// mutantFinishVisible: does not show the next caller that it is settled.
+func mutantFinishVisible() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			r, created, err := s.Begin(ctx, r)
+			if r.State == persist.Settled {
+				r.State, r.Effect = persist.Pending, ""
+			}
+			return r, created, err
+		},
+	}
+}
+
+// mutantFinishFinal: a second finish is fine.
+func mutantFinishFinal() mutant {
+	return mutant{
+		finish: func(s *store, ctx context.Context, r persist.Record) error {
+			err := s.Finish(ctx, r)
+			if now, e := s.Get(ctx, r.ID); e == nil && now.State.Final() && now.Seq == r.Seq && now.Revision == r.Revision && !now.Swept {
+				return nil
+			}
+			return err
+		},
+		fails: []string{"stress/model"},
+	}
+}
+
+// mutantFinishStale: an old revision will do.
+func mutantFinishStale() mutant {
+	return mutant{
+		finish: func(s *store, ctx context.Context, r persist.Record) error {
+			if now, err := s.Get(ctx, r.ID); err == nil && now.Seq == r.Seq && !now.State.Final() {
+				r.Revision = now.Revision
+			}
+			return s.Finish(ctx, r)
+		},
+	}
+}
+
+// mutantFinishNotPending: anything is final.
+func mutantFinishNotPending() mutant {
+	return mutant{
+		finish: func(s *store, ctx context.Context, r persist.Record) error {
+			if !r.State.Final() {
+				_, err := s.Update(ctx, r)
+				return err
+			}
+			return s.Finish(ctx, r)
+		},
+	}
+}
+
+// mutantChangeNotFound: creates what is not there.
+func mutantChangeNotFound() mutant {
+	return mutant{
+		update: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			got, err := s.Update(ctx, r)
+			if errors.Is(err, persist.ErrNotFound) {
+				got, _, err = s.Begin(ctx, r)
+			}
+			return got, err
+		},
+		fails: []string{"stress/model"},
+	}
+}
+
+// mutantForgetRemoves: leaves what is held.
+func mutantForgetRemoves() mutant {
+	return mutant{
+		forget: func(s *store, ctx context.Context, r persist.Record) error {
+			if r.State == persist.Held && r.Sends > 3 && s.count("held") == 1 {
+				return nil
+			}
+			return s.Forget(ctx, r)
+		},
+		fails: []string{"query/stray", "stress/model"},
+	}
+}
+
+// mutantForgetStale: forgets whatever stands.
+func mutantForgetStale() mutant {
+	return mutant{
+		forget: func(s *store, ctx context.Context, r persist.Record) error {
+			if now, err := s.Get(ctx, r.ID); err == nil && now.Seq == r.Seq && !now.State.Final() {
+				r.Revision = now.Revision
+			}
+			return s.Forget(ctx, r)
+		},
+	}
+}
+
+// mutantForgetBegunAnew: takes the new record for the old one.
+func mutantForgetBegunAnew() mutant {
+	return mutant{
+		forget: func(s *store, ctx context.Context, r persist.Record) error {
+			if now, err := s.Get(ctx, r.ID); err == nil {
+				r.Seq = now.Seq
+			}
+			return s.Forget(ctx, r)
+		},
+	}
+}

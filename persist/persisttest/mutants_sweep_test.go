@@ -1,0 +1,195 @@
+package persisttest_test
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// limited sweeps with other limits.
+func limited(change func(*persist.Limits)) func(*store, context.Context, persist.Limits) (int, error) {
+	return func(s *store, ctx context.Context, l persist.Limits) (int, error) {
+		change(&l)
+		return s.Sweep(ctx, l)
+	}
+}
+
+// mutantSweepAnswers: a moment late.
+func mutantSweepAnswers() mutant {
+	return mutant{
+		sweep: limited(func(l *persist.Limits) {
+			if l.KeepAnswer > 0 {
+				l.KeepAnswer++
+			}
+		}),
+		fails: []string{"sweep/generated", "sweep/keep-key"},
+	}
+}
+
+// mutantSweepTombstones: keeps keys for ten years.
+func mutantSweepTombstones() mutant {
+	return mutant{
+		sweep: limited(func(l *persist.Limits) {
+			if l.KeepKey == 0 {
+				l.KeepKey = 10 * 365 * 24 * time.Hour
+			}
+		}),
+	}
+}
+
+// mutantSweepGenerated: does not know which keys are generated.
+func mutantSweepGenerated() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			generated := r.Generated
+			if generated && r.Key == "k" && r.Account == "a" && r.Carrier == "header" && r.State == persist.Pending {
+				r.Generated = false
+			}
+			got, created, err := s.Begin(ctx, r)
+			if created {
+				got.Generated = generated
+			}
+			return got, created, err
+		},
+	}
+}
+
+// mutantSweepKeepKey: keeps keys for ever.
+func mutantSweepKeepKey() mutant {
+	return mutant{
+		sweep: limited(func(l *persist.Limits) { l.KeepKey = min(l.KeepKey, 0) }),
+	}
+}
+
+// mutantSweepWindow: keeps answers for a minute.
+func mutantSweepWindow() mutant {
+	return mutant{
+		sweep: limited(func(l *persist.Limits) {
+			if l.KeepAnswer == 0 {
+				l.KeepAnswer = time.Minute
+			}
+		}),
+	}
+}
+
+// mutantSweepUnfinished: clears up.
+func mutantSweepUnfinished() mutant {
+	return mutant{
+		sweep: func(s *store, ctx context.Context, l persist.Limits) (int, error) {
+			n, err := s.Sweep(ctx, l)
+			if !l.Now.After(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)) {
+				return n, err
+			}
+			for r := range s.List(ctx, persist.Query{AllAccounts: true}) {
+				if !r.State.Final() && s.Forget(ctx, r) == nil {
+					n++
+				}
+			}
+			return n, err
+		},
+	}
+}
+
+// mutantSweepMax: knows no end.
+func mutantSweepMax() mutant {
+	return mutant{
+		sweep: limited(func(l *persist.Limits) { l.Max = 0 }),
+	}
+}
+
+// mutantSweepNow: the zero time is long ago.
+func mutantSweepNow() mutant {
+	return mutant{
+		sweep: limited(func(l *persist.Limits) {
+			if l.Now.IsZero() {
+				l.Now = time.Unix(0, 0)
+			}
+		}),
+	}
+}
+
+// mutantSweepLarge: leaves a part of what was large.
+func mutantSweepLarge() mutant {
+	return mutant{
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			large := len(r.Body) > 200<<10
+			r, created, err := s.Begin(ctx, r)
+			if large {
+				s.remember(r)
+			}
+			return r, created, err
+		},
+		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			r, err := s.Get(ctx, id)
+			if was, large := s.recall(id); large && r.Swept {
+				r.Body = was.Body
+			}
+			return r, err
+		},
+	}
+}
+
+// mutantSweepConcurrent: takes records out, and puts them back as tombstones.
+func mutantSweepConcurrent() mutant {
+	return mutant{
+		sweep: func(s *store, ctx context.Context, l persist.Limits) (int, error) {
+			s.busy.Add(1)
+			defer s.busy.Add(-1)
+			for range 50 {
+				runtime.Gosched()
+			}
+			return s.Sweep(ctx, l)
+		},
+		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			if s.busy.Load() > 0 {
+				return persist.Record{}, persist.ErrNotFound
+			}
+			return s.Get(ctx, id)
+		},
+	}
+}
+
+// mutantClaimTakes: one more than asked for.
+func mutantClaimTakes() mutant {
+	return mutant{
+		claim: func(s *store, ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+			return s.Claim(ctx, q, owner, now, until, n+1)
+		},
+	}
+}
+
+// mutantClaimLeased: leases end early.
+func mutantClaimLeased() mutant {
+	return mutant{
+		claim: func(s *store, ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+			return s.Claim(ctx, q, owner, now.Add(time.Second), until, n)
+		},
+	}
+}
+
+// mutantClaimDisjoint: looks, then takes.
+func mutantClaimDisjoint() mutant {
+	return mutant{
+		claim: func(s *store, ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+			q.States = []persist.State{persist.Pending}
+			var got []persist.Record
+			for r := range s.List(ctx, q) {
+				if len(got) < n && !r.Leased(owner, now) {
+					got = append(got, r)
+				}
+			}
+			for range 50 {
+				runtime.Gosched()
+			}
+			for i := range got {
+				r := s.current(ctx, got[i])
+				r.LeaseOwner, r.LeaseUntil = owner, until
+				got[i], _ = s.Update(ctx, r)
+				got[i].ID = r.ID
+			}
+			return got, nil
+		},
+	}
+}
