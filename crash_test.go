@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,7 +57,7 @@ func die() {
 func TestCrashChild(t *testing.T) {
 	t.Parallel()
 	how, path, url := os.Getenv(crashEnv), os.Getenv(crashEnv+"_PATH"), os.Getenv(crashEnv+"_URL")
-	if how == "" {
+	if how == "" || how == "silent" {
 		return
 	}
 	c, err := oncehttp.Open(path, oncehttp.Config{Transport: dying{send: how == "after" || how == "keyless"}})
@@ -81,6 +82,40 @@ func TestCrashChild(t *testing.T) {
 		}
 	}
 	t.Fatalf("%s: still alive: %v", how, err)
+}
+
+// TestSilentChild fails at everything, with no Logger.
+func TestSilentChild(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(crashEnv) != "silent" {
+		return
+	}
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 503}, {status: 500, cut: true}, {refused: true}}}
+		c, _ := newClient(t, w, nil)
+		for _, method := range []string{"POST", "GET", "PUT"} {
+			if _, err := c.Do(request(t, method, "https://api.example.com/", "")); err == nil {
+				t.Error("no error")
+			}
+		}
+		for range c.Resume(t.Context()) {
+			continue
+		}
+	})
+}
+
+// TestSilent is RETRY-LAYER P21: without a Logger nothing is printed anywhere;
+// go-retryablehttp would print every request with its URL.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSilentChild$", "-test.timeout=50s")
+	cmd.Env = append(os.Environ(), crashEnv+"=silent")
+	out, err := cmd.CombinedOutput()
+	if got := strings.TrimSpace(string(out)); err != nil || strings.Split(got, "\n")[0] != "PASS" || strings.Contains(got, "example.com") {
+		t.Errorf("%v; a silent client printed:\n%s", err, got)
+	}
 }
 
 const (

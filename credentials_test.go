@@ -463,6 +463,27 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
+// traced is what a tracing transport wraps around an error.
+type traced struct{ err error }
+
+func (e *traced) Error() string { return "traced: " + e.err.Error() }
+func (e *traced) Unwrap() error { return e.err }
+
+// TestForeignErrorsAreFound is RETRY-LAYER P29: whatever was cut from its text, an
+// error is found by type and by identity as it came.
+func TestForeignErrorsAreFound(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{err: &traced{&url.Error{Op: "Post", URL: "https://h/?" + canary, Err: errLost}}}}}
+		c, _ := newClient(t, w, nil)
+		_, err := c.DoKey(post(t, "{}"), "k")
+		var wrapper *traced
+		if !errors.As(err, &wrapper) || !errors.Is(err, errLost) || strings.Contains(err.Error(), canary) {
+			t.Errorf("%v, want *traced and %v without the URL", err, errLost)
+		}
+	})
+}
+
 // TestErrorsAreOneLine: also where somebody else's error is not.
 func TestErrorsAreOneLine(t *testing.T) {
 	t.Parallel()

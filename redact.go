@@ -1,7 +1,6 @@
 package oncehttp
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -98,8 +97,7 @@ func (c *Config) keptHeader(h http.Header) http.Header {
 // bytes of an answer; what it says is kept without those, and what it is is found
 // by errors.Is and errors.As as before.
 func foreign(err error) error {
-	var ue *url.Error
-	if errors.As(err, &ue) { // net/http spells out the URL
+	if ue, ok := err.(*url.Error); ok { // which spells out the URL and adds nothing
 		err = ue.Err
 	}
 	if err == nil {
