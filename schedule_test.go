@@ -118,7 +118,7 @@ func TestMaxElapsed(t *testing.T) {
 	for _, r := range []struct {
 		delay time.Duration
 		sends int
-	}{{time.Minute, 3}, {time.Minute + 1, 2}, {0, 100}} {
+	}{{time.Minute, 3}, {time.Minute + 2, 2}, {0, 100}} {
 		bubble(t, func(t *testing.T) {
 			w := &wire{replies: []reply{{status: 503, delay: r.delay}}}
 			c, _ := newClient(t, w, func(cfg *oncehttp.Config) {

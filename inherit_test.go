@@ -1,0 +1,87 @@
+package oncehttp_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// TestInherit: A → B → C → D stays idempotent at every hop: each gets children of
+// the inbound key, bound to its caller; the inbound key itself goes no further.
+func TestInherit(t *testing.T) {
+	t.Parallel()
+	principal := func(r *http.Request) string { return r.Header.Get("X-User") }
+	child := func(user string, keys ...string) (parent, step oncehttp.Key) {
+		req := httptest.NewRequest("POST", "/", nil)
+		req.Header.Set("X-User", user)
+		for _, k := range keys {
+			req.Header.Add("Idempotency-Key", k)
+		}
+		oncehttp.Inherit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			parent = oncehttp.Inherited(r.Context())
+			step = parent.Derive("charge")
+		}), principal).ServeHTTP(httptest.NewRecorder(), req)
+		return parent, step
+	}
+	parent, step := child("alice", "k1")
+	again, _ := child("alice", "k1")
+	if parent == "" || parent != again || strings.Contains(string(parent), "k1") || step == "" || step == parent {
+		t.Errorf("parent %q, again %q, step %q", parent, again, step)
+	}
+	seen := map[oncehttp.Key]bool{parent: true}
+	for _, other := range [][]string{{"bob", "k1"}, {"alice", "k2"}, {"alice:k1", "x"}, {"alice", "k1:x"}} {
+		got, _ := child(other[0], other[1])
+		if got == "" || seen[got] {
+			t.Errorf("%v got %q, which is empty or another's", other, got)
+		}
+		seen[got] = true
+	}
+	for name, got := range map[string]oncehttp.Key{
+		"no key":        first(child("alice")),
+		"two keys":      first(child("alice", "a", "b")),
+		"empty key":     first(child("alice", "")),
+		"no principal":  first(child("", "k1")),
+		"no middleware": oncehttp.Inherited(context.Background()),
+	} {
+		if got != "" {
+			t.Errorf("%s: inherited %q, want nothing", name, got)
+		}
+	}
+}
+
+func first(k, _ oncehttp.Key) oncehttp.Key { return k }
+
+// TestInheritedIsNotSent: Do never uses an inherited key by itself.
+func TestInheritedIsNotSent(t *testing.T) {
+	t.Parallel()
+	w := &wire{replies: []reply{{status: 201}}}
+	c, _ := newClient(t, w, nil)
+	var parent oncehttp.Key
+	h := oncehttp.Inherit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		parent = oncehttp.Inherited(r.Context())
+		if _, err := c.Do(post(t, "{}").WithContext(r.Context())); err != nil {
+			t.Error(err)
+		}
+	}), func(*http.Request) string { return "alice" })
+	req := httptest.NewRequest("POST", "/", nil)
+	req.Header.Set("Idempotency-Key", "inbound")
+	h.ServeHTTP(httptest.NewRecorder(), req)
+	if got := oncehttp.Key(w.sends[0].key); got == "inbound" || got == parent || got == "" {
+		t.Errorf("sent %q, want a key of its own", got)
+	}
+}
+
+// TestContextKeyIsForOneRequest: a GET with the same context takes no key along.
+func TestContextKeyOnAGET(t *testing.T) {
+	t.Parallel()
+	w := &wire{replies: []reply{{status: 200}}}
+	c, _ := newClient(t, w, nil)
+	req := request(t, "GET", "https://api.example.com/", "")
+	if _, err := c.Do(req.WithContext(oncehttp.ContextWithKey(req.Context(), "k"))); err != nil || w.sends[0].key != "" {
+		t.Errorf("%v, key %q", err, w.sends[0].key)
+	}
+}
