@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -95,7 +94,7 @@ func bodyRole(args []string) error {
 		do = (&http.Client{}).Do
 	}
 	for range 20 { // buffers, pools, the first page of everything
-		req, err := newPayment(context.Background(), url, time.Now().UnixNano())
+		req, err := newPayment(url, time.Now().UnixNano())
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 // lane is one way to do an operation.
 type lane struct {
 	name  string
-	do    func(ctx context.Context, url string, n int64) error
+	do    func(url string, n int64) error
 	close func() error
 	stats func() bolt.Stats // of a lane with a bolt journal
 }
@@ -44,7 +44,7 @@ func (l *lane) drive(ctx context.Context, workers int, d time.Duration, url stri
 	for w := range workers {
 		wg.Go(func() {
 			for last := began; last.Sub(began) < d && ctx.Err() == nil; {
-				if err := l.do(ctx, url, next.Add(1)); err != nil {
+				if err := l.do(url, next.Add(1)); err != nil {
 					cancel(fmt.Errorf("%s: %w", l.name, err))
 					return
 				}
@@ -70,8 +70,8 @@ func plainLane() *lane {
 	client := &http.Client{Transport: pool}
 	return &lane{
 		name: "plain net/http",
-		do: func(ctx context.Context, url string, n int64) error {
-			req, err := newPayment(ctx, url, n)
+		do: func(url string, n int64) error {
+			req, err := newPayment(url, n)
 			if err != nil {
 				return err
 			}
@@ -100,8 +100,8 @@ func onceLane(dir string, ownKeys bool) (*lane, error) {
 	orders := oncehttp.NewScope("order")
 	return &lane{
 		name: name,
-		do: func(ctx context.Context, url string, n int64) error {
-			req, err := newPayment(ctx, url, n)
+		do: func(url string, n int64) error {
+			req, err := newPayment(url, n)
 			switch {
 			case err != nil:
 				return err
@@ -158,8 +158,8 @@ func naiveLane(dir string) (*lane, error) {
 	orders := oncehttp.NewScope("order")
 	return &lane{
 		name: "go-retryablehttp + bbolt.Update before and after",
-		do: func(ctx context.Context, url string, n int64) error {
-			req, err := newPayment(ctx, url, n)
+		do: func(url string, n int64) error {
+			req, err := newPayment(url, n)
 			if err != nil {
 				return err
 			}
@@ -187,11 +187,11 @@ func rawLane(dir string) (*lane, error) {
 	plain := plainLane()
 	return &lane{
 		name: "raw group-committed log (the limit)",
-		do: func(ctx context.Context, url string, n int64) error {
+		do: func(url string, n int64) error {
 			if err := log.append([]byte(recordFiller)); err != nil {
 				return err
 			}
-			if err := plain.do(ctx, url, n); err != nil {
+			if err := plain.do(url, n); err != nil {
 				return err
 			}
 			log.later([]byte(answerBody))

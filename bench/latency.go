@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -47,7 +46,7 @@ func (f *field) runLone(delay time.Duration) error {
 		}
 		after := statsOf(l)
 		size := (after.Bytes - before.Bytes) / max(1, after.Commits-before.Commits)
-		p50, err := pair.measure(f, int(size), d, url, &f.next)
+		p50, err := pair.measure(int(size), d, url, &f.next)
 		pairs, sizes = append(pairs, micros(p50)), append(sizes, float64(size))
 		return err
 	})
@@ -99,7 +98,7 @@ func openPair(path string, plain *lane) (*pair, error) {
 
 // measure is the median of as many pairs as there is time for, each before a
 // request.
-func (p *pair) measure(ctx context.Context, size int, d time.Duration, url string, next *atomic.Int64) (time.Duration, error) {
+func (p *pair) measure(size int, d time.Duration, url string, next *atomic.Int64) (time.Duration, error) {
 	pages := min(max(size-metaBytes, metaBytes), pairBytes/4)
 	var times []time.Duration
 	for began := time.Now(); time.Since(began) < d; {
@@ -108,7 +107,7 @@ func (p *pair) measure(ctx context.Context, size int, d time.Duration, url strin
 			return 0, err
 		}
 		times = append(times, time.Since(start))
-		if err := p.plain.do(ctx, url, next.Add(1)); err != nil {
+		if err := p.plain.do(url, next.Add(1)); err != nil {
 			return 0, err
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,14 +54,17 @@ func layerLanes() ([]*lane, error) {
 	return []*lane{
 		clientLane("plain net/http", plain.Do),
 		clientLane("go-retryablehttp StandardClient", retryable.StandardClient().Do),
-		clientLane("oncehttp Do + memory, generated keys", generated.Do),
-		{name: "oncehttp DoKey + memory, business keys", do: func(ctx context.Context, url string, n int64) error {
-			req, err := newPayment(ctx, url, n)
+		{
+			name: "oncehttp Do + memory, generated keys", close: generated.Close,
+			do: clientLane("", generated.Do).do,
+		},
+		{name: "oncehttp DoKey + memory, business keys", do: func(url string, n int64) error {
+			req, err := newPayment(url, n)
 			if err != nil {
 				return err
 			}
 			return consume(owned.DoKey(req, orders.Key(businessParts(n))))
-		}},
+		}, close: owned.Close},
 		clientLane("failsafehttp", failsafe.Do),
 		restyLane2(resty2.New().SetTransport(stubTransport{}).SetRetryCount(4)),
 		restyLane3(resty3.New().SetTransport(stubTransport{}).SetRetryCount(4)),
@@ -70,8 +72,8 @@ func layerLanes() ([]*lane, error) {
 }
 
 func clientLane(name string, do func(*http.Request) (*http.Response, error)) *lane {
-	return &lane{name: name, do: func(ctx context.Context, url string, n int64) error {
-		req, err := newPayment(ctx, url, n)
+	return &lane{name: name, do: func(url string, n int64) error {
+		req, err := newPayment(url, n)
 		if err != nil {
 			return err
 		}
@@ -80,23 +82,23 @@ func clientLane(name string, do func(*http.Request) (*http.Response, error)) *la
 }
 
 func restyLane2(c *resty2.Client) *lane {
-	return &lane{name: "resty v2", do: func(ctx context.Context, url string, n int64) error {
-		req, err := newPayment(ctx, url, n)
+	return &lane{name: "resty v2", do: func(url string, n int64) error {
+		req, err := newPayment(url, n)
 		if err != nil {
 			return err
 		}
-		resp, err := c.R().SetContext(ctx).SetHeader("Content-Type", "application/json").SetBody(req.Body).Post(url)
+		resp, err := c.R().SetHeader("Content-Type", "application/json").SetBody(req.Body).Post(url)
 		return wantCreated(resp.StatusCode(), err)
 	}}
 }
 
 func restyLane3(c *resty3.Client) *lane {
-	return &lane{name: "resty v3", do: func(ctx context.Context, url string, n int64) error {
-		req, err := newPayment(ctx, url, n)
+	return &lane{name: "resty v3", do: func(url string, n int64) error {
+		req, err := newPayment(url, n)
 		if err != nil {
 			return err
 		}
-		resp, err := c.R().SetContext(ctx).SetHeader("Content-Type", "application/json").SetBody(req.Body).Post(url)
+		resp, err := c.R().SetHeader("Content-Type", "application/json").SetBody(req.Body).Post(url)
 		return wantCreated(resp.StatusCode(), err)
 	}, close: c.Close}
 }
@@ -122,7 +124,7 @@ func runLayer(b *bench) error {
 			if len(names) < len(lanes) {
 				names, times, cpu, allocs = append(names, l.name), append(times, nil), append(cpu, nil), append(allocs, nil)
 			}
-			ns, busy, mallocs, err := l.repeat(b, ops)
+			ns, busy, mallocs, err := l.repeat(ops)
 			if err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
@@ -155,9 +157,9 @@ func runLayer(b *bench) error {
 
 // repeat does operations one after another, and returns what one takes: time,
 // processor time (garbage collection included) and allocations.
-func (l *lane) repeat(ctx context.Context, ops int64) (ns, cpu, mallocs float64, err error) {
+func (l *lane) repeat(ops int64) (ns, cpu, mallocs float64, err error) {
 	for n := range ops / 10 { // caches and pools
-		if err := l.do(ctx, layerURL, -1-n); err != nil {
+		if err := l.do(layerURL, -1-n); err != nil {
 			return 0, 0, 0, err
 		}
 	}
@@ -166,7 +168,7 @@ func (l *lane) repeat(ctx context.Context, ops int64) (ns, cpu, mallocs float64,
 	runtime.ReadMemStats(&before)
 	began, busy := time.Now(), processorTime()
 	for n := range ops {
-		if err := l.do(ctx, layerURL, n); err != nil {
+		if err := l.do(layerURL, n); err != nil {
 			return 0, 0, 0, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -127,41 +126,21 @@ func (r *report) print(w io.Writer) {
 // printSection prints a table per group: a row per name, a column per what.
 func (r *report) printSection(w io.Writer, s *sectionReport) {
 	fmt.Fprintf(w, "\n== %s: %s (%.1f s)\n", s.Name, s.About, s.Seconds)
-	var groups []string
-	for _, f := range s.Figures {
-		if !slices.Contains(groups, f.Group) {
-			groups = append(groups, f.Group)
-		}
-	}
-	for _, g := range groups {
-		printGroup(w, g, s.Figures)
+	for _, t := range tables(s.Figures) {
+		t.print(w)
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(w, "   note: %s\n", n)
 	}
 }
 
-func printGroup(w io.Writer, group string, all []figure) {
-	var rows, columns []string
-	cells := map[[2]string]string{}
-	for _, f := range all {
-		if f.Group != group {
-			continue
-		}
-		if !slices.Contains(rows, f.Name) {
-			rows = append(rows, f.Name)
-		}
-		if !slices.Contains(columns, f.What) {
-			columns = append(columns, f.What)
-		}
-		cells[[2]string{f.Name, f.What}] = f.Samples.String()
-	}
+func (t *table) print(w io.Writer) {
 	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(tw, "\n%s\t%s\n", group, strings.Join(columns, "\t"))
-	for _, row := range rows {
+	fmt.Fprintf(tw, "\n%s\t%s\n", t.group, strings.Join(t.columns, "\t"))
+	for _, row := range t.rows {
 		fmt.Fprintf(tw, "  %s", row)
-		for _, c := range columns {
-			fmt.Fprintf(tw, "\t%s", cells[[2]string{row, c}])
+		for _, c := range t.columns {
+			fmt.Fprintf(tw, "\t%s", t.cells[[2]string{row, c}])
 		}
 		fmt.Fprintln(tw)
 	}

@@ -35,7 +35,7 @@ type payWorker struct {
 }
 
 func (w *payWorker) Work(ctx context.Context, job *river.Job[payArgs]) error {
-	req, err := newPayment(ctx, job.Args.URL, job.Args.N)
+	req, err := newPayment(job.Args.URL, job.Args.N)
 	if err == nil {
 		err = consume(w.client.Do(req))
 	}
@@ -68,7 +68,7 @@ func riverLane(ctx context.Context, dsn string) (*lane, error) {
 	}
 	return &lane{
 		name: "River, tuned",
-		do: func(ctx context.Context, url string, n int64) error {
+		do: func(url string, n int64) error {
 			done := make(chan error, 1)
 			worker.waiting.Store(n, done)
 			if _, err := client.Insert(ctx, payArgs{N: n, URL: url}, nil); err != nil {
