@@ -64,10 +64,12 @@ type Config struct {
 	// KeepHeader may keep a header in the journal that looks like a credential
 	// and is left out otherwise. Zero keeps none of those.
 	KeepHeader func(name string) bool
-	// MaxRequestBytes bounds a journaled request's body. Zero: 10 MiB.
+	// MaxRequestBytes bounds a journaled request's body, which is held in memory.
+	// Zero: 10 MiB. At most 1 GiB.
 	MaxRequestBytes int64
 	// MaxResponseBytes bounds how much of an answer's body is kept. A larger
-	// one still reaches the caller whole, but is not recorded. Zero: 1 MiB.
+	// one still reaches the caller whole, but is not recorded. Zero: 1 MiB. At
+	// most 1 GiB.
 	MaxResponseBytes int64
 	// ResumeWorkers is how many operations Resume drives at once. Zero: 8.
 	ResumeWorkers int
@@ -85,7 +87,8 @@ type Config struct {
 	ClockSkew time.Duration
 }
 
-// Policy bounds one drive: one Do, or one operation in one Resume.
+// Policy bounds one drive: one Do, or one operation in one Resume. A duration of
+// more than 366 days is taken for one of 366.
 type Policy struct {
 	_ struct{}
 
@@ -127,6 +130,7 @@ const (
 
 	drainBytesMax = 64 << 10 // read of an answer that is not kept, to keep its connection
 	drainTimeMax  = time.Second
+	keptBytesMax  = 1 << 30
 	hopsMax       = 3   // same-origin 307 and 308 within one attempt
 	keyBytesMax   = 255 // where the profile does not say
 )
@@ -155,6 +159,9 @@ func (p *Policy) fill() (err error) {
 	if err == nil && p.MaxDelay < p.MinDelay {
 		err = fmt.Errorf("Retry.MaxDelay %v is below Retry.MinDelay %v", p.MaxDelay, p.MinDelay)
 	}
+	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter} {
+		*d = min(*d, hintMax) // so that no sum of them runs out of the calendar
+	}
 	return err
 }
 
@@ -171,6 +178,9 @@ func (c *Config) fill() (err error) {
 	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
 	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
 	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
+	if err == nil && max(c.MaxRequestBytes, c.MaxResponseBytes) > keptBytesMax {
+		err = fmt.Errorf("MaxRequestBytes %d or MaxResponseBytes %d is over %d", c.MaxRequestBytes, c.MaxResponseBytes, keptBytesMax)
+	}
 	if err != nil {
 		return err
 	}
@@ -212,6 +222,8 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 	switch {
 	case p.Name == "" || p.Carrier.Name == "":
 		return fmt.Errorf("profile %q has no name or no carrier", p.Name)
+	case p.Carrier.Place == profile.Header && (!isToken(p.Carrier.Name) || hopByHop(p.Carrier.Name)):
+		return fmt.Errorf("profile %q: no key can travel in a header %q", p.Name, p.Carrier.Name)
 	case p.Window.Floor <= c.margin(p.Window.Floor):
 		return fmt.Errorf("profile %q: a window of %v leaves no time to send after the attempt timeout and the clock skew (%v)",
 			p.Name, p.Window.Floor, c.margin(p.Window.Floor))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -208,6 +209,10 @@ func TestConfigBounds(t *testing.T) {
 		"ClockSkew":            func(c *oncehttp.Config) { c.ClockSkew = -1 },
 		"Methods":              func(c *oncehttp.Config) { c.Methods = []string{"POST", "GET"} },
 		"window":               func(c *oncehttp.Config) { c.Profile = short },
+		"over 1073741824":      func(c *oncehttp.Config) { c.MaxResponseBytes = 1<<30 + 1 },
+		"no time to send":      func(c *oncehttp.Config) { c.Retry.AttemptTimeout = math.MaxInt64 },
+		"header \"X Y\"":       func(c *oncehttp.Config) { c.Profile = strangeCarrier("X Y") },
+		"header \"host\"":      func(c *oncehttp.Config) { c.Profile = strangeCarrier("host") },
 		"ProfileByHost":        func(c *oncehttp.Config) { c.ProfileByHost = map[string]*profile.Profile{"API.example.com": short} },
 		"carrier":              func(c *oncehttp.Config) { c.Profile = &profile.Profile{Name: "x"} },
 	}
@@ -221,6 +226,50 @@ func TestConfigBounds(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: not one line: %q", name, err)
 		}
+	}
+}
+
+func strangeCarrier(name string) *profile.Profile {
+	p := profile.Draft07()
+	p.Name, p.Carrier.Name = "strange", name
+	return p
+}
+
+// TestNoBoundOverflows: the largest values that a Config takes work as they say.
+func TestNoBoundOverflows(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"POST", "GET"} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 503, header: "Retry-After: 86400"}, {status: 201, body: "paid"}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+				cfg.Profile = strangeCarrier("Idempotency-Key")
+				cfg.Profile.Window.Floor = math.MaxInt64
+				cfg.MaxRequestBytes, cfg.MaxResponseBytes = 1<<30, 1<<30
+				cfg.ClockSkew, cfg.EnqueueMaxAge, cfg.KeepAnswer, cfg.KeepKey = math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64
+				cfg.Retry = oncehttp.Policy{
+					MaxAttempts: math.MaxInt, MaxInFlight: math.MaxInt, MaxElapsed: math.MaxInt64, MaxRetryAfter: math.MaxInt64,
+					AttemptTimeout: math.MaxInt64, MinDelay: 1, MaxDelay: math.MaxInt64,
+				}
+			})
+			resp, err := c.Do(request(t, method, "https://api.example.com/", ""))
+			if err != nil || read(t, resp) != "paid" || w.count() != 2 {
+				t.Fatalf("%s: %v after %d sends", method, err, w.count())
+			}
+			if method == "GET" {
+				return
+			}
+			if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range c.Resume(t.Context()) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if n, err := c.Sweep(t.Context()); n != 0 || err != nil {
+				t.Errorf("swept %d, %v", n, err)
+			}
+		})
 	}
 }
 
