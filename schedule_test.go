@@ -68,8 +68,8 @@ func TestFullJitter(t *testing.T) {
 	})
 }
 
-// TestSchedulesAreTheirOwn: a drive starts from the first bound, whatever other
-// drives of the client have come to.
+// TestSchedulesAreTheirOwn is RETRY-LAYER section 7: a schedule has state, so each
+// drive starts from the first bound, whatever others have come to.
 func TestSchedulesAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {

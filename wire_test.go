@@ -307,8 +307,40 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestParallel: many callers over one client and a real server; every key is
-// sent once, and no answer reaches another caller.
+// TestStandardClient is RETRY-LAYER P4, P12 and P24: the caller of an *http.Client
+// gets the last answer as it is, or one *url.Error around one *oncehttp.Error.
+func TestStandardClient(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{409, 429, 500, 503, 403} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: status, header: "X-A: b", body: "the reason"}}}
+			c, _ := newClient(t, w, nil)
+			resp, err := c.StandardClient().Do(post(t, "{}"))
+			if err != nil || resp.StatusCode != status || resp.Header.Get("X-A") != "b" || read(t, resp) != "the reason" {
+				t.Errorf("%d: %v, want the answer itself", status, err)
+			}
+		})
+	}
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{err: errLost}}}
+		c, _ := newClient(t, w, nil)
+		hc := c.StandardClient()
+		resp, err := hc.Do(post(t, "{}"))
+		var outer *url.Error
+		if resp != nil || !errors.As(err, &outer) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errLost) {
+			t.Fatalf("%v", err)
+		}
+		if _, direct := outer.Err.(*oncehttp.Error); !direct || strings.Contains(err.Error(), "giving up") {
+			t.Errorf("%v (%T inside), want our own error and nothing between", err, outer.Err)
+		}
+		if hc.Jar != nil || hc.Timeout != 0 {
+			t.Error("a jar or a timeout of its own")
+		}
+	})
+}
+
+// TestParallel is RETRY-LAYER P6 and P27: many callers over one client and a real
+// server; every key is sent once, and no answer reaches another caller.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
