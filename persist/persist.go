@@ -67,8 +67,8 @@ type Journal interface {
 	// Finish moves an unfinished record that stands at rec.Revision to the
 	// final state rec.State.
 	//
-	// Visible to every later call at once. Durable with the next commit, 10 ms
-	// later at most, and at Close; a [Flusher] waits for it. A crash before
+	// Visible to every later call at once. Durable with one of the next commits,
+	// 10 ms later at most, and at Close; a [Flusher] waits for it. A crash before
 	// that leaves the record as it stood, which is safe: the operation is asked
 	// again with the same key.
 	// Errors: ErrNotFound, ErrStale, and those of Begin.

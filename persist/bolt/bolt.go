@@ -50,9 +50,12 @@ type Journal struct {
 	sync     func() error
 	hash     hasher
 
+	names names
+
 	// The committer's own.
-	bodies uint64 // digest of what is in the bucket of bodies
-	stuck  bool   // bbolt panicked, and may hold its locks
+	scratch [64]byte
+	bodies  uint64 // digest of what is in the bucket of bodies
+	stuck   bool   // bbolt panicked, and may hold its locks
 
 	// mu guards what follows. Nobody who holds a bbolt transaction takes it:
 	// transactions are begun under it.
@@ -66,10 +69,14 @@ type Journal struct {
 	accounts   accounts
 	collecting *batch
 	flying     *batch // under commit
-	spare      spare
-	leading    bool // somebody commits, or has been told to
+	spare      *queue // memory for the next batch
+	leading    bool   // somebody commits, or has been told to
 	idle       sync.Cond
+	lazy       *queue // what nobody waits for
+	lazyDigest uint64 // what it adds to the digest
 	timer      *time.Timer
+	armed      bool // the timer is set
+	due        bool // the timer has come: the next commit takes lazy
 	stats      Stats
 }
 
@@ -113,7 +120,8 @@ func openJournal(path string, opts Options) (*Journal, error) {
 		opts.LockWait = time.Second
 	}
 	j := &Journal{
-		path: path, hash: newHasher(opts.hashMask), collecting: newBatch(spare{}),
+		path: path, hash: newHasher(opts.hashMask), collecting: &batch{queue: newQueue()}, lazy: newQueue(),
+		names: newNames(),
 	}
 	j.reset()
 	j.idle.L = &j.mu

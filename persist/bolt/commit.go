@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -12,17 +13,23 @@ import (
 // Group commit. Whoever finds nobody committing commits what is queued, for
 // itself and for all who join: a lone caller pays for no hand-over. Whoever
 // comes meanwhile waits, and the first of those commits next. Before it takes
-// the queue, a committer yields once, so that the callers whom the last commit
-// has just released can join: without that every other commit would serve a
-// handful. There is no timer but for what nobody waits for.
+// the queue, a committer yields for as long as others join, so that the callers
+// whom the last commit has just released are served by this one: without that
+// every other commit would serve a handful. There is no timer for those who wait.
+//
+// What nobody waits for, a Finish, has a queue of its own, which joins a commit
+// every few milliseconds. So most commits write the end of one tree instead of
+// two.
 const (
-	// flushDelay is how long a Finish stays queued while nobody commits. With
-	// the commit itself it stays under the 10 ms that Finish promises.
+	// flushDelay is how long a Finish stays queued. With the commit itself it
+	// stays under the 10 ms that Finish promises.
 	flushDelay = 4 * time.Millisecond
-	// retryDelay is how long what nobody waits for stays queued after a commit
-	// that definitely failed, as on a full disk.
+	// retryDelay is how long it stays queued after a commit that definitely
+	// failed, as on a full disk.
 	retryDelay = 100 * time.Millisecond
-	// lazyMax and lazyBytesMax bound what may be queued without anybody waiting.
+	// lazyJoin is how many of them join the next commit in any case, lazyMax and
+	// lazyBytesMax how much may be queued before a Finish waits.
+	lazyJoin     = 512
 	lazyMax      = 4096
 	lazyBytesMax = 4 << 20
 	// yieldMax bounds how often a committer yields before it commits.
@@ -36,22 +43,35 @@ func (j *Journal) await(b *batch) error {
 	if b == j.collecting {
 		b.waiters++
 		lead = !j.leading
-		j.leading = j.leading || lead
+		j.leading = true
 	}
+	if !lead && b.wake == nil {
+		b.wake = make(chan bool, 1)
+	}
+	wake := b.wake
 	j.mu.Unlock()
-	if lead || <-b.wake {
+	if lead || <-wake {
 		j.lead()
 	}
 	return b.err
 }
 
-// flushIdle commits what nobody waits for.
+// putLazy queues a Finish that nobody waits for. The caller holds mu.
+func (j *Journal) putLazy(c change, after slot) {
+	j.lazy.put(c)
+	j.lazyDigest += after.contribution(c.seq) - c.before.contribution(c.seq)
+	if !j.armed {
+		j.armed = true
+		j.timer.Reset(flushDelay)
+	}
+}
+
+// flushIdle is what the timer does: the next commit takes what nobody waits for,
+// and if nobody is about to commit, it does that itself.
 func (j *Journal) flushIdle() {
 	j.mu.Lock()
-	b := j.collecting
-	b.armed = false
-	if j.closed || j.leading || len(b.changes) == 0 {
-		b.due = true
+	j.due = true
+	if j.closed || j.leading || len(j.lazy.changes) == 0 {
 		j.mu.Unlock()
 		return
 	}
@@ -64,21 +84,21 @@ func (j *Journal) flushIdle() {
 func (j *Journal) lead() {
 	j.gather()
 	b := j.collecting
+	j.take(b)
 	if b.err = j.broken; b.err == nil {
-		b.digest, b.records, b.lastSeq = j.slots.digest, uint64(j.slots.count), j.seq
-		j.flying, j.collecting = b, newBatch(j.spare)
-		j.spare = spare{}
 		j.mu.Unlock()
-		b.err = j.write(b)
+		err := j.write(b)
 		j.mu.Lock()
-		j.flying = nil
-		j.settle(b)
-	} else {
-		j.collecting = newBatch(spare{})
+		b.err = err
 	}
+	j.flying = nil
+	j.settle(b)
 	j.pass()
+	wake := b.wake
 	j.mu.Unlock()
-	close(b.wake)
+	if wake != nil {
+		close(wake)
+	}
 }
 
 // gather yields for as long as callers join, and returns with mu held.
@@ -97,20 +117,37 @@ func (j *Journal) gather() {
 	j.mu.Lock()
 }
 
+// take makes b the batch under commit. The caller holds mu.
+func (j *Journal) take(b *batch) {
+	if j.due || len(j.lazy.changes) >= lazyJoin {
+		for i := range j.lazy.changes {
+			b.put(j.lazy.changes[i])
+		}
+		j.lazy.reset()
+		j.lazyDigest, j.due, j.armed = 0, false, false
+	}
+	// What is still queued is in memory, but will not be in the file.
+	b.state = state{digest: j.slots.digest - j.lazyDigest, records: uint64(j.slots.count), lastSeq: j.seq}
+	next := j.spare
+	j.spare = nil
+	if next == nil {
+		next = newQueue()
+	}
+	j.flying, j.collecting = b, &batch{queue: next}
+}
+
 // pass hands the lead to a waiter of the next batch. The caller holds mu.
 func (j *Journal) pass() {
-	next := j.collecting
-	if next.waiters > 0 {
+	switch next := j.collecting; {
+	case next.waiters > 0:
 		next.wake <- true
-		return
-	}
-	if next.due && len(next.changes) > 0 {
-		// Its time came during the commit that has just ended.
+	case j.due && len(j.lazy.changes) > 0 && j.broken == nil:
+		// Their time came during the commit that has just ended.
 		go j.lead()
-		return
+	default:
+		j.leading = false
+		j.idle.Broadcast()
 	}
-	j.leading = false
-	j.idle.Broadcast()
 }
 
 // settle draws the conclusions from a commit. The caller holds mu.
@@ -119,7 +156,8 @@ func (j *Journal) settle(b *batch) {
 	case b.err == nil:
 		j.stats.Commits++
 		j.stats.Changes += int64(len(b.changes))
-		j.spare = b.recycle()
+		b.reset()
+		j.spare = b.queue
 	case errors.Is(b.err, persist.ErrUncertain):
 		j.broken = b.err
 	default:
@@ -132,47 +170,47 @@ func (j *Journal) settle(b *batch) {
 // fits. The caller holds mu.
 func (j *Journal) undo(b *batch) {
 	next := j.collecting
-	j.collecting = newBatch(spare{})
-	var lazy []change
-	for _, b := range [...]*batch{next, b} {
-		for i := len(b.changes) - 1; i >= 0; i-- {
-			c := &b.changes[i]
+	j.collecting = &batch{queue: newQueue()}
+	var again []change
+	for _, q := range [...]*queue{j.lazy, next.queue, b.queue} {
+		for i := len(q.changes) - 1; i >= 0; i-- {
+			c := &q.changes[i]
 			after, _ := j.slots.get(c.seq)
 			j.restore(c)
-			if c.lazy && c.intent == nil && !c.drop {
+			if c.lazy {
 				c.after = after
-				lazy = append(lazy, *c)
+				again = append(again, *c)
 			}
 		}
 	}
-	for i := len(lazy) - 1; i >= 0; i-- {
-		j.requeue(lazy[i])
+	j.lazy.reset()
+	// The timer is set once, and for later.
+	j.lazyDigest, j.due, j.armed = 0, false, true
+	for _, c := range slices.Backward(again) {
+		j.requeue(c)
 	}
+	if j.armed = len(j.lazy.changes) > 0; j.armed {
+		j.timer.Reset(retryDelay)
+	}
+	// Those who wait for what was queued on top are told the same.
 	next.err = b.err
 	if next.waiters > 0 {
-		// Nobody leads them any more: tell them all.
 		close(next.wake)
-	}
-	if len(j.collecting.changes) > 0 {
-		j.collecting.armed = true
-		j.timer.Reset(retryDelay)
 	}
 }
 
 // restore undoes one change in memory.
 func (j *Journal) restore(c *change) {
-	switch {
-	case c.fresh:
-		s, _ := j.slots.get(c.seq)
-		if c.drop {
-			return
+	now, stands := j.slots.get(c.seq)
+	if c.fresh {
+		if stands {
+			j.removeSlot(c.seq, now, c.keys)
 		}
-		j.removeSlot(c.seq, s, c.keys)
 		return
-	case c.drop:
+	}
+	if c.drop {
 		j.ids.add(c.keys.id, c.seq)
 	}
-	now, stands := j.slots.get(c.seq)
 	j.slots.set(c.seq, c.before)
 	wasOpen := stands && now.is(slotOpen)
 	if c.before.is(slotGenerated) && c.before.is(slotOpen) && !wasOpen {
@@ -180,7 +218,7 @@ func (j *Journal) restore(c *change) {
 	}
 }
 
-// requeue queues a Finish again.
+// requeue queues a Finish again, if it still fits.
 func (j *Journal) requeue(c change) {
 	s, found := j.slots.get(c.seq)
 	if !found || s != c.before {
@@ -190,7 +228,7 @@ func (j *Journal) requeue(c change) {
 		j.strays.remove(c.keys.stray, c.seq)
 	}
 	j.slots.set(c.seq, c.after)
-	j.collecting.put(c)
+	j.putLazy(c, c.after)
 }
 
 // uncertain wraps the cause of a commit of which nothing is known.

@@ -10,7 +10,7 @@ import (
 // several steps: what a crash leaves of it can be told, byte by byte, from
 // everything else that a file may hold. Page 0 is the meta page of the first
 // commit, page 1 the one before it, with the mark, page 2 is free, and page 3 is
-// the root, which holds all buckets, empty.
+// the root, which holds all buckets, empty, and the state.
 const (
 	imagePages = 4
 	imageRoot  = 3
@@ -19,21 +19,19 @@ const (
 
 // image returns an empty journal with pages of the given size.
 func image(pageSize int) []byte {
-	b := make([]byte, imagePages*pageSize)
+	b, n := make([]byte, imagePages*pageSize), newNames()
 	for i, txid := range [...]uint64{firstTxid, firstTxid - 1} {
 		putMeta(b[i*pageSize:], uint64(i), meta{pageSize: uint32(pageSize), root: imageRoot, freelist: pgidNone, pages: imagePages, txid: txid})
 	}
-	copy(b[pageSize+markAt:], encodeMark(firstTxid))
-	about := leafPage(0, []entry{
-		{key: keyFormat(), value: []byte(formatVersion)},
-		{key: keyState(), value: state{txid: firstTxid}.encode()},
-	})
+	copy(b[pageSize+markAt:], appendMark(nil, firstTxid))
+	about := leafPage(0, []entry{{key: n.format, value: []byte(formatVersion)}})
 	// In the order of their names, as everything in bbolt is.
 	root := leafPage(imageRoot, []entry{
-		{bucketBodies(), inlineBucket(leafPage(0, nil)), flagBucket},
-		{bucketFates(), inlineBucket(leafPage(0, nil)), flagBucket},
-		{bucketIntents(), inlineBucket(leafPage(0, nil)), flagBucket},
-		{bucketAbout(), inlineBucket(about), flagBucket},
+		{n.bodies, inlineBucket(leafPage(0, nil)), flagBucket},
+		{n.fates, inlineBucket(leafPage(0, nil)), flagBucket},
+		{n.intents, inlineBucket(leafPage(0, nil)), flagBucket},
+		{n.about, inlineBucket(about), flagBucket},
+		{n.state, state{txid: firstTxid}.append(nil), 0},
 	})
 	copy(b[imageRoot*pageSize:], root)
 	return b

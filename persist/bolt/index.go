@@ -3,6 +3,10 @@ package bolt
 import (
 	"hash/maphash"
 	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
 // index finds Seqs by hash: of account and key, or of a fingerprint. It holds
@@ -92,12 +96,30 @@ func newHasher(mask uint64) hasher {
 	return hasher{seed: maphash.MakeSeed(), mask: mask}
 }
 
+// recordKeys is what a record is found by in memory.
+type recordKeys struct {
+	id    uint64 // hash of account and key
+	stray uint64 // hash of the fingerprint
+	check uint32 // hash of all that can never change, in the place of slotIdentity
+}
+
 func (h hasher) id(account, key string) uint64 {
 	return mix(maphash.String(h.seed, account)^mix(maphash.String(h.seed, key))) & h.mask
 }
 
-func (h hasher) idBytes(account, key []byte) uint64 {
-	return mix(maphash.Bytes(h.seed, account)^mix(maphash.Bytes(h.seed, key))) & h.mask
+func (h hasher) fingerprint(f []byte) uint64 { return maphash.Bytes(h.seed, f) & h.mask }
+
+func (h hasher) keys(r *persist.Record) recordKeys {
+	return h.join(maphash.String(h.seed, r.Account), maphash.String(h.seed, r.Key), maphash.Bytes(h.seed, r.Fingerprint), r.Created)
 }
 
-func (h hasher) fingerprint(f []byte) uint64 { return maphash.Bytes(h.seed, f) & h.mask }
+func (h hasher) intentKeys(i *codec.Intent) recordKeys {
+	return h.join(maphash.Bytes(h.seed, i.Account), maphash.Bytes(h.seed, i.Key), maphash.Bytes(h.seed, i.Fingerprint), i.Created)
+}
+
+func (h hasher) join(account, key, fingerprint uint64, created time.Time) recordKeys {
+	id := mix(account ^ mix(key))
+	at := uint64(created.Unix())*1e9 + uint64(created.Nanosecond())
+	check := uint32(mix(id^mix(fingerprint^mix(at)))) & slotIdentity
+	return recordKeys{id: id & h.mask, stray: fingerprint & h.mask, check: check}
+}

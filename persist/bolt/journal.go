@@ -15,7 +15,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 		return persist.Record{}, false, err
 	}
 	rec.Revision = 1
-	c := change{intent: encodeIntent(&rec), keys: j.keysOf(&rec), fresh: true}
+	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true}
 	if len(rec.Body) > inlineMax {
 		c.request = rec.Body
 	}
@@ -57,7 +57,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	j.seq++
 	c.seq = j.seq
-	s := slot{rev: 1, flags: slotOpen | identity(rec.Fingerprint, rec.Created), intentSum: sealSum(c.intent, kindIntent, c.seq)}
+	s := slot{rev: 1, flags: slotOpen | c.keys.check, intentSum: sealSum(c.intent, kindIntent, c.seq)}
 	s.mark(slotGenerated, rec.Generated)
 	s.mark(slotOutside, c.request != nil || c.answer != nil)
 	j.ids.add(c.keys.id, c.seq)
@@ -75,11 +75,12 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	if err := ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, err
 	}
-	b, err := j.change(&rec, false)
-	if err == nil {
-		err = j.await(b)
-	}
+	c, _, err := j.change(&rec, false)
 	if err != nil {
+		return persist.Record{}, err
+	}
+	j.collecting.put(c)
+	if err := j.await(j.collecting); err != nil {
 		return persist.Record{}, err
 	}
 	rec.Revision++
@@ -92,38 +93,32 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	if err := ready(ctx, &rec, true); err != nil {
 		return err
 	}
-	b, err := j.change(&rec, true)
+	c, after, err := j.change(&rec, true)
 	if err != nil {
 		return err
 	}
-	if len(b.changes) > lazyMax || b.bytes > lazyBytesMax {
-		return j.await(b)
-	}
-	if !b.armed {
-		b.armed = true
-		j.timer.Reset(flushDelay)
+	j.putLazy(c, after)
+	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {
+		j.due = true
+		return j.await(j.collecting)
 	}
 	j.mu.Unlock()
 	return nil
 }
 
-// change queues rec's fate for the record that stands at rec's revision. If
-// there is no error, mu is held on return.
-func (j *Journal) change(rec *persist.Record, final bool) (*batch, error) {
+// change gives the record that stands at rec's revision rec's fate, in memory.
+// If there is no error, mu is held on return, and the change is to be queued.
+func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot, err error) {
 	next := *rec
 	next.Revision++
-	c := change{fate: encodeFate(&next), lazy: final, keys: j.keysOf(rec)}
+	c = change{fate: encodeFate(&next), lazy: final, keys: j.hash.keys(rec)}
 	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
 		// Copied, because a Finish returns before it is written.
 		c.answer = append([]byte(nil), a.Body...)
 	}
-	s, err := j.standing(rec, c.keys.id)
+	s, err := j.standing(rec, c.keys)
 	if err != nil {
-		return nil, err
-	}
-	if s.flags&slotIdentity != identity(rec.Fingerprint, rec.Created) {
-		j.mu.Unlock()
-		return nil, fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
+		return change{}, slot{}, err
 	}
 	c.seq, c.before = rec.Seq, s
 	s.rev++
@@ -135,8 +130,7 @@ func (j *Journal) change(rec *persist.Record, final bool) (*batch, error) {
 		j.strays.remove(c.keys.stray, c.seq)
 	}
 	j.slots.set(c.seq, s)
-	j.collecting.put(c)
-	return j.collecting, nil
+	return c, s, nil
 }
 
 // Forget implements [persist.Journal].
@@ -144,8 +138,8 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	keys := j.keysOf(&rec)
-	s, err := j.standing(&rec, keys.id)
+	keys := j.hash.keys(&rec)
+	s, err := j.standing(&rec, keys)
 	if err != nil {
 		return err
 	}
@@ -165,7 +159,7 @@ func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
 
 // standing finds the unfinished record that rec was read from. If there is no
 // error, mu is held on return.
-func (j *Journal) standing(rec *persist.Record, hash uint64) (slot, error) {
+func (j *Journal) standing(rec *persist.Record, keys recordKeys) (slot, error) {
 	if rec.Revision >= math.MaxUint32 {
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
 	}
@@ -174,9 +168,9 @@ func (j *Journal) standing(rec *persist.Record, hash uint64) (slot, error) {
 		j.mu.Unlock()
 		return slot{}, err
 	}
-	// One record under this hash, and the caller knows its Seq: it is the one.
-	// Anything else is looked at.
-	if !j.ids.only(hash, rec.Seq) {
+	// One record under this hash, and the caller knows its Seq and all that it
+	// was begun with: it is the one. Anything else is looked at.
+	if s, _ := j.slots.get(rec.Seq); !j.ids.only(keys.id, rec.Seq) || s.flags&slotIdentity != keys.check {
 		j.mu.Unlock()
 		stands, err := j.lookup(rec.ID)
 		if err != nil {
@@ -195,6 +189,8 @@ func (j *Journal) standing(rec *persist.Record, hash uint64) (slot, error) {
 		err = notFound(rec.ID)
 	case uint64(s.rev) != rec.Revision || !s.is(slotOpen):
 		err = fmt.Errorf("%w: %q is at revision %d, open %t", persist.ErrStale, rec.Key, s.rev, s.is(slotOpen))
+	case s.flags&slotIdentity != keys.check:
+		err = fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
 	default:
 		return s, nil
 	}
@@ -248,15 +244,14 @@ func (j *Journal) usable() error {
 // somebody still waits for that. The caller holds mu.
 func (j *Journal) unsettled(seq uint64) *batch {
 	for _, b := range [...]*batch{j.collecting, j.flying} {
+		if b == nil {
+			continue
+		}
 		if c := b.get(seq); c != nil && !c.lazy {
 			return b
 		}
 	}
 	return nil
-}
-
-func (j *Journal) keysOf(rec *persist.Record) recordKeys {
-	return recordKeys{id: j.hash.id(rec.Account, rec.Key), stray: j.hash.fingerprint(rec.Fingerprint)}
 }
 
 // ready is what every writing method asks before it looks at the journal.
@@ -291,7 +286,8 @@ func (j *Journal) Flush(ctx context.Context) error {
 		j.mu.Unlock()
 		return err
 	}
-	if len(j.collecting.changes) > 0 {
+	if len(j.collecting.changes)+len(j.lazy.changes) > 0 {
+		j.due = true
 		return j.await(j.collecting)
 	}
 	if j.flying != nil {
@@ -311,7 +307,8 @@ func (j *Journal) Close() error {
 	j.closed = true
 	j.timer.Stop()
 	err := j.broken
-	if err == nil && len(j.collecting.changes) > 0 {
+	if err == nil && len(j.collecting.changes)+len(j.lazy.changes) > 0 {
+		j.due = true
 		err = j.await(j.collecting)
 		j.mu.Lock()
 	}

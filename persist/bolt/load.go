@@ -100,14 +100,14 @@ func (l *loader) intent(key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	s := slot{intentSum: sum, flags: identity(i.Fingerprint, i.Created)}
+	keys := l.j.hash.intentKeys(&i)
+	s := slot{intentSum: sum, flags: keys.check}
 	if err := s.loadFate(fate); err != nil {
 		return err
 	}
 	s.mark(slotGenerated, i.Generated)
 	s.mark(slotOutside, s.is(slotOutside) || i.Outside)
 	l.j.accounts.addBytes(i.Account)
-	keys := recordKeys{id: l.j.hash.idBytes(i.Account, i.Key), stray: l.j.hash.fingerprint(i.Fingerprint)}
 	if l.batch = append(l.batch, loaded{seq, keys, s}); len(l.batch) == loadBatch {
 		l.full <- l.batch
 		l.batch = <-l.empty

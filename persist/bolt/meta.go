@@ -59,8 +59,8 @@ const (
 	markMagic = 0x6f6e636568747470
 )
 
-func encodeMark(txid uint64) []byte {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, markSize), markMagic)
+func appendMark(b []byte, txid uint64) []byte {
+	b = binary.BigEndian.AppendUint64(b, markMagic)
 	b = binary.BigEndian.AppendUint64(b, txid)
 	return binary.BigEndian.AppendUint64(b, mix(markMagic^mix(txid)))
 }
@@ -81,7 +81,7 @@ func parseMark(page []byte) uint64 {
 // mark says that a commit is whole. It is not synced: what becomes of it matters
 // to a damaged file only.
 func (j *Journal) mark(txid uint64) {
-	_, _ = j.file.WriteAt(encodeMark(txid), int64(txid+1)%2*int64(j.pageSize)+markAt)
+	_, _ = j.file.WriteAt(appendMark(j.scratch[:0], txid), int64(txid+1)%2*int64(j.pageSize)+markAt)
 }
 
 // reached reports whether a commit that failed may have got as far as its meta

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -144,20 +145,23 @@ func (j *Journal) verify(f *os.File, size int64, m meta, full bool) error {
 	if m.freelist != pgidNone {
 		return fmt.Errorf("%w: it was written to by another program", persist.ErrCorrupt)
 	}
-	buckets, err := s.buckets()
+	r, err := s.root()
 	if err != nil {
 		return err
 	}
-	st, err := readAbout(buckets, m)
-	if err != nil {
+	if err := j.checkFormat(r.about); err != nil {
 		return err
 	}
-	if err := s.bucket(buckets[string(bucketFates())], 8, j.loadFate); err != nil {
+	st, ok := decodeState(r.state)
+	if !ok || st.txid != m.txid {
+		return fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
+	}
+	if err := s.bucket(r.fates, 8, j.loadFate); err != nil {
 		return err
 	}
 	j.ids = newIndexOf(min(st.records, uint64(size)/minEntry))
 	l := j.newLoader()
-	err = s.bucket(buckets[string(bucketIntents())], 8, l.intent)
+	err = s.bucket(r.intents, 8, l.intent)
 	l.end()
 	if err != nil {
 		return err
@@ -170,7 +174,7 @@ func (j *Journal) verify(f *os.File, size int64, m meta, full bool) error {
 			return nil
 		}
 	}
-	if err := s.bucket(buckets[string(bucketBodies())], 12, visit); err != nil {
+	if err := s.bucket(r.bodies, 12, visit); err != nil {
 		return err
 	}
 	if j.slots.digest != st.digest || bodies != st.bodies {
@@ -185,33 +189,27 @@ func (j *Journal) verify(f *os.File, size int64, m meta, full bool) error {
 // damaged file names asks for more memory than its size justifies.
 const minEntry = 64
 
-// readAbout reads the bucket about the file, which is always small enough for
-// bbolt to keep it in the root page.
-func readAbout(buckets map[string]bucket, m meta) (state, error) {
-	b, found := buckets[string(bucketAbout())]
-	if !found || len(buckets) != 4 {
-		return state{}, fmt.Errorf("%w: it is a bbolt file, but no journal of oncehttp", persist.ErrCorrupt)
-	}
-	p, err := parsePage(b.inline, 0, uint64(max(len(b.inline), pageHeader)))
+// checkFormat reads the bucket about the file, which is small enough for bbolt
+// to keep it in the root page.
+func (j *Journal) checkFormat(about bucket) error {
+	p, err := parsePage(about.inline, 0, uint64(max(len(about.inline), pageHeader)))
 	if err != nil || !p.leaf || p.overflow != 0 {
-		return state{}, damagedPage(m.root, "has a bucket that cannot be read")
+		return fmt.Errorf("%w: its format cannot be read", persist.ErrCorrupt)
 	}
-	entries := map[string][]byte{}
 	for i := range p.count {
 		key, value, _, err := p.entry(i)
 		if err != nil {
-			return state{}, err
+			return err
 		}
-		entries[string(key)] = value
+		switch {
+		case !bytes.Equal(key, j.names.format):
+		case string(value) == formatVersion:
+			return nil
+		default:
+			return fmt.Errorf("%w: %w: %q, and this version knows %q", persist.ErrCorrupt, errFormat, value, formatVersion)
+		}
 	}
-	if format := string(entries[string(keyFormat())]); format != formatVersion {
-		return state{}, fmt.Errorf("%w: %w: %q, and this version knows %q", persist.ErrCorrupt, errFormat, format, formatVersion)
-	}
-	st, ok := decodeState(entries[string(keyState())])
-	if !ok || st.txid != m.txid {
-		return state{}, fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
-	}
-	return st, nil
+	return fmt.Errorf("%w: it has no format", persist.ErrCorrupt)
 }
 
 // openBolt gives the file to bbolt. What still makes bbolt panic is damage too.

@@ -22,58 +22,43 @@ type change struct {
 	keys   recordKeys
 }
 
-// recordKeys is what a record is indexed by.
-type recordKeys struct {
-	id    uint64 // hash of account and key
-	stray uint64 // hash of the fingerprint
-}
-
-// batch is what one commit makes durable. Its changes are one per record.
-type batch struct {
+// queue holds changes, one per record.
+type queue struct {
 	changes []change
 	at      map[uint64]int // index into changes, by Seq
-
-	waiters int
-	armed   bool // the timer will see to it
-	due     bool // the timer has come
-	// wake gives true to one waiter, who then commits, and is closed once err
-	// is known.
-	wake chan bool
-	err  error
-
-	digest  uint64 // of the journal with these changes
-	records uint64
-	lastSeq uint64
 	bytes   int
 }
 
-// spare is the memory of a batch that is done, for the next one.
-type spare struct {
-	changes []change
-	at      map[uint64]int
+func newQueue() *queue { return &queue{at: map[uint64]int{}} }
+
+// reset empties a queue that no reader looks at any more, and keeps its memory.
+func (b *queue) reset() {
+	if len(b.changes) > queueKeep {
+		*b = *newQueue()
+		return
+	}
+	clear(b.changes)
+	clear(b.at)
+	b.changes, b.bytes = b.changes[:0], 0
 }
 
-func newBatch(s spare) *batch {
-	if s.at == nil {
-		s.at = map[uint64]int{}
-	}
-	return &batch{changes: s.changes[:0], at: s.at, wake: make(chan bool, 1)}
-}
+// queueKeep is how long a queue may have been whose memory is kept.
+const queueKeep = 4096
 
-// recycle takes the memory out of a batch that no reader looks at any more.
-func (b *batch) recycle() spare {
-	if b.at == nil || len(b.changes) > 4096 {
-		return spare{}
-	}
-	s := spare{b.changes, b.at}
-	clear(s.changes)
-	clear(s.at)
-	b.changes, b.at = nil, nil
-	return s
+// batch is what one commit makes durable.
+type batch struct {
+	*queue
+	waiters int
+	// wake gives true to one waiter, who then commits, and is closed once err
+	// is known. It is made by the first who waits for somebody else's commit.
+	wake chan bool
+	err  error
+
+	state state // of the journal with these changes
 }
 
 // put adds a change, or merges it into the one that the record already has.
-func (b *batch) put(c change) {
+func (b *queue) put(c change) {
 	b.bytes += len(c.intent) + len(c.fate) + len(c.request) + len(c.answer)
 	i, found := b.at[c.seq]
 	if !found {
@@ -81,7 +66,11 @@ func (b *batch) put(c change) {
 		b.changes = append(b.changes, c)
 		return
 	}
-	old := &b.changes[i]
+	b.changes[i].merge(c)
+}
+
+// merge adds a later change of the same record.
+func (old *change) merge(c change) {
 	if c.drop {
 		c.fresh, c.before, c.lazy = old.fresh, old.before, false
 		*old = c
@@ -102,11 +91,8 @@ func (b *batch) put(c change) {
 	old.lazy = old.lazy && c.lazy
 }
 
-// get returns the change that a batch makes to a record.
-func (b *batch) get(seq uint64) *change {
-	if b == nil {
-		return nil
-	}
+// get returns the change of a record, if there is one.
+func (b *queue) get(seq uint64) *change {
 	if i, found := b.at[seq]; found {
 		return &b.changes[i]
 	}

@@ -65,9 +65,9 @@ func (j *Journal) view() (v *view, err error) {
 	}()
 	return &view{
 		tx:      tx,
-		intents: tape{c: tx.Bucket(bucketIntents()).Cursor()},
-		fates:   tape{c: tx.Bucket(bucketFates()).Cursor()},
-		bodies:  tx.Bucket(bucketBodies()),
+		intents: tape{c: tx.Bucket(j.names.intents).Cursor()},
+		fates:   tape{c: tx.Bucket(j.names.fates).Cursor()},
+		bodies:  tx.Bucket(j.names.bodies),
 	}, nil
 }
 
@@ -109,11 +109,20 @@ func (t *tape) place(from uint64, key, value []byte) {
 	}
 }
 
+// queued reports whether something of a record is not in the file yet. The
+// caller holds mu.
+func (j *Journal) queued(seq uint64) bool {
+	return j.flying != nil && j.flying.get(seq) != nil || j.collecting.get(seq) != nil || j.lazy.get(seq) != nil
+}
+
 // overlay is what is queued of a record. The caller holds mu.
 func (j *Journal) overlay(seq uint64) overlay {
 	var o overlay
-	o.add(j.flying.get(seq))
+	if j.flying != nil {
+		o.add(j.flying.get(seq))
+	}
 	o.add(j.collecting.get(seq))
+	o.add(j.lazy.get(seq))
 	return o
 }
 

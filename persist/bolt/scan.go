@@ -40,33 +40,50 @@ func newScanner(f io.ReaderAt, size int64, m meta) (*scanner, error) {
 	return s, nil
 }
 
-// bucket is an entry of the root page.
+// root is what the root page holds.
+type root struct {
+	about, intents, fates, bodies bucket
+	state                         []byte
+}
+
+// bucket is where a bucket lies: at a page, or inline.
 type bucket struct {
 	root   uint64
 	inline []byte
 }
 
-// buckets reads the root page.
-func (s *scanner) buckets() (map[string]bucket, error) {
+// root reads the root page.
+func (s *scanner) root() (root, error) {
 	p, err := s.page(s.meta.root)
 	if err != nil {
-		return nil, err
+		return root{}, err
 	}
 	if !p.leaf || p.overflow != 0 {
-		return nil, damagedPage(p.id, "is no root of a journal")
+		return root{}, damagedPage(p.id, "is no root of a journal")
 	}
-	found := map[string]bucket{}
+	var r root
+	n := newNames()
+	places := map[string]*bucket{string(n.about): &r.about, string(n.intents): &r.intents, string(n.fates): &r.fates, string(n.bodies): &r.bodies}
 	for i := range p.count {
 		key, value, flags, err := p.entry(i)
 		if err != nil {
-			return nil, err
+			return root{}, err
 		}
-		if flags != flagBucket || len(value) < pageHeader {
-			return nil, damagedPage(p.id, "has an entry that is no bucket")
+		place := places[string(key)]
+		delete(places, string(key))
+		switch {
+		case place != nil && flags == flagBucket && len(value) >= pageHeader:
+			*place = bucket{root: binary.NativeEndian.Uint64(value), inline: bytes.Clone(value[pageHeader:])}
+		case bytes.Equal(key, n.state) && flags == 0 && r.state == nil:
+			r.state = bytes.Clone(value)
+		default:
+			return root{}, fmt.Errorf("%w: it is a bbolt file, but no journal of oncehttp", persist.ErrCorrupt)
 		}
-		found[string(key)] = bucket{root: binary.NativeEndian.Uint64(value), inline: bytes.Clone(value[pageHeader:])}
 	}
-	return found, nil
+	if len(places) != 0 {
+		return root{}, fmt.Errorf("%w: it is a bbolt file, but no journal of oncehttp", persist.ErrCorrupt)
+	}
+	return r, nil
 }
 
 // page reads one page whole and takes possession of it.

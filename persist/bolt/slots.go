@@ -2,10 +2,8 @@ package bolt
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"math/bits"
 	"slices"
-	"time"
 )
 
 // slot is what memory knows of one record: enough to decide a compare-and-set
@@ -28,12 +26,6 @@ const (
 	// caller's mistake is found without reading.
 	slotIdentity = ^uint32(0xff)
 )
-
-// identity is the hash of what can never change, in the place of slotIdentity.
-func identity(fingerprint []byte, created time.Time) uint32 {
-	x := uint64(crc32.ChecksumIEEE(fingerprint))<<32 ^ uint64(created.Unix())*1e9 ^ uint64(created.Nanosecond())
-	return uint32(mix(x)) & slotIdentity
-}
 
 func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
 

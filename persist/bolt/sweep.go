@@ -70,7 +70,7 @@ func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time)
 	seqs := j.slots.next(make([]uint64, 0, sweepMax), after, j.seq, w)
 	before := make([]slot, len(seqs))
 	for i, seq := range seqs {
-		if j.flying.get(seq) == nil && j.collecting.get(seq) == nil {
+		if !j.queued(seq) {
 			before[i], _ = j.slots.get(seq)
 		}
 	}
@@ -125,8 +125,7 @@ func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limit
 	}
 	head := persist.Record{State: f.State, Finished: f.Finished, Swept: f.Swept, Generated: i.Generated, Window: i.Window}
 	drop, strip := l.Sweep(&head, now)
-	c := change{seq: seq, before: before}
-	c.keys.id = j.hash.idBytes(i.Account, i.Key)
+	c := change{seq: seq, before: before, keys: j.hash.intentKeys(&i)}
 	if !strip {
 		c.drop = true
 		return verdict{change: c}, drop, nil

@@ -37,13 +37,19 @@ const (
 	growMax = 64 << 20
 )
 
-// The buckets, and the keys in the one about the file.
-func bucketAbout() []byte   { return []byte("oncehttp") }
-func bucketIntents() []byte { return []byte("intents") }
-func bucketFates() []byte   { return []byte("fates") }
-func bucketBodies() []byte  { return []byte("bodies") }
-func keyFormat() []byte     { return []byte("format") }
-func keyState() []byte      { return []byte("state") }
+// names are the names of the buckets, and of the entries beside and in them.
+type names struct {
+	about, intents, fates, bodies []byte // buckets
+	state                         []byte // beside the buckets
+	format                        []byte // in about
+}
+
+func newNames() names {
+	return names{
+		about: []byte("oncehttp"), intents: []byte("intents"), fates: []byte("fates"), bodies: []byte("bodies"),
+		state: []byte("state"), format: []byte("format"),
+	}
+}
 
 // state is the entry that is rewritten by every commit.
 type state struct {
@@ -56,8 +62,7 @@ type state struct {
 
 const stateSize = 48
 
-func (s state) encode() []byte {
-	b := make([]byte, 0, stateSize)
+func (s state) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.txid)
 	b = binary.BigEndian.AppendUint64(b, s.digest)
 	b = binary.BigEndian.AppendUint64(b, s.bodies)
@@ -72,7 +77,7 @@ func decodeState(b []byte) (state, bool) {
 	}
 	n := binary.BigEndian
 	s := state{n.Uint64(b), n.Uint64(b[8:]), n.Uint64(b[16:]), n.Uint64(b[24:]), n.Uint64(b[32:])}
-	return s, bytes.Equal(s.encode(), b)
+	return s, bytes.Equal(s.append(nil), b)
 }
 
 // write commits a batch. Its error is persist.ErrUncertain if the batch may or
@@ -92,8 +97,9 @@ func (j *Journal) write(b *batch) (err error) {
 	// Each growth of the file is a sync of its own: let them be few, and the
 	// space that is ahead of the need in proportion.
 	j.db.AllocSize = min(max(int(tx.Size()/8), growMin), growMax)
-	s := state{txid: uint64(tx.ID()), digest: b.digest, bodies: j.bodies, records: b.records, lastSeq: b.lastSeq}
-	if err := apply(tx, b, &s); err != nil {
+	s := b.state
+	s.txid, s.bodies = uint64(tx.ID()), j.bodies
+	if err := j.apply(tx, b, &s); err != nil {
 		_ = tx.Rollback()
 		return j.unwritten(err)
 	}
@@ -119,62 +125,88 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 	return tx != nil && tx.Rollback() == nil
 }
 
-// apply puts a batch into a transaction, and its state with it.
-func apply(tx *bbolt.Tx, b *batch, s *state) error {
-	intents, fates, bodies := tx.Bucket(bucketIntents()), tx.Bucket(bucketFates()), tx.Bucket(bucketBodies())
-	intents.FillPercent, fates.FillPercent, bodies.FillPercent = fillPercent, fillPercent, fillPercent
-	key := make([]byte, 8) // bbolt copies it
+// apply puts a batch into a transaction, and its state with it. It opens only
+// the buckets that it needs, because opening and writing one is a good part of
+// what a small commit costs.
+func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
+	t := trees{tx: tx, names: &j.names}
+	key := j.scratch[:8] // bbolt copies it
 	for i := range b.changes {
 		c := &b.changes[i]
 		binary.BigEndian.PutUint64(key, c.seq)
-		if err := applyEntries(intents, fates, c, key); err != nil {
+		if err := applyEntries(&t, c, key); err != nil {
 			return err
 		}
-		if err := applyBodies(bodies, c, s); err != nil {
+		if err := applyBodies(&t, c, s); err != nil {
 			return err
 		}
 	}
-	return tx.Bucket(bucketAbout()).Put(keyState(), s.encode())
+	// The bucket of buckets is written with every commit anyway.
+	return tx.Cursor().Bucket().Put(j.names.state, s.append(j.scratch[8:8]))
 }
 
-func applyEntries(intents, fates *bbolt.Bucket, c *change, key []byte) error {
+// trees are the buckets of one transaction, as far as they are needed.
+type trees struct {
+	tx                     *bbolt.Tx
+	names                  *names
+	intents, fates, bodies *bbolt.Bucket
+}
+
+func (t *trees) open(b **bbolt.Bucket, name []byte) *bbolt.Bucket {
+	if *b == nil {
+		*b = t.tx.Bucket(name)
+		(*b).FillPercent = fillPercent
+	}
+	return *b
+}
+
+func (t *trees) intent() *bbolt.Bucket { return t.open(&t.intents, t.names.intents) }
+func (t *trees) fate() *bbolt.Bucket   { return t.open(&t.fates, t.names.fates) }
+func (t *trees) body() *bbolt.Bucket   { return t.open(&t.bodies, t.names.bodies) }
+
+func applyEntries(t *trees, c *change, key []byte) error {
 	if c.drop {
-		if err := intents.Delete(key); err != nil {
+		if err := t.intent().Delete(key); err != nil {
 			return err
 		}
 		if !c.before.is(slotFated) {
 			return nil
 		}
-		return fates.Delete(key)
+		return t.fate().Delete(key)
 	}
 	if c.intent != nil {
-		if err := intents.Put(key, c.intent); err != nil {
+		if err := t.intent().Put(key, c.intent); err != nil {
 			return err
 		}
 	}
 	switch {
 	case c.fate != nil:
-		return fates.Put(key, c.fate)
+		return t.fate().Put(key, c.fate)
 	case c.plain:
-		return fates.Delete(key)
+		return t.fate().Delete(key)
 	}
 	return nil
 }
 
-func applyBodies(bodies *bbolt.Bucket, c *change, s *state) error {
+func applyBodies(t *trees, c *change, s *state) error {
 	if c.before.is(slotOutside) {
 		from := partAnswer // a new fate has an answer of its own, or none
 		if c.loose || c.drop {
 			from = partRequest
 		}
-		if err := deletePieces(bodies, c.seq, from, s); err != nil {
+		if err := deletePieces(t.body(), c.seq, from, s); err != nil {
 			return err
 		}
 	}
-	if err := putPieces(bodies, c.seq, partRequest, c.request, s); err != nil {
-		return err
+	if c.request != nil {
+		if err := putPieces(t.body(), c.seq, partRequest, c.request, s); err != nil {
+			return err
+		}
 	}
-	return putPieces(bodies, c.seq, partAnswer, c.answer, s)
+	if c.answer != nil {
+		return putPieces(t.body(), c.seq, partAnswer, c.answer, s)
+	}
+	return nil
 }
 
 // putPieces writes a body that is kept outside. bbolt copies the pieces into
