@@ -1,0 +1,270 @@
+package persist_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func valid() persist.Record {
+	return persist.Record{
+		ID: persist.ID{Account: "a", Key: "k"}, Origin: "https://api.example:443", Method: "POST", Target: "/",
+		WireKey: "k", Fingerprint: make([]byte, 32), Window: time.Hour,
+	}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1, 0)
+	for name, c := range map[string]struct {
+		change func(*persist.Record)
+		ok     bool
+	}{
+		"pending":                {func(r *persist.Record) {}, true},
+		"unnamed account":        {func(r *persist.Record) { r.Account = "" }, true},
+		"no key":                 {func(r *persist.Record) { r.Key = "" }, false},
+		"no origin":              {func(r *persist.Record) { r.Origin = "" }, false},
+		"no method":              {func(r *persist.Record) { r.Method = "" }, false},
+		"no wire key":            {func(r *persist.Record) { r.WireKey = "" }, false},
+		"fingerprint too short":  {func(r *persist.Record) { r.Fingerprint = make([]byte, 31) }, false},
+		"fingerprint too long":   {func(r *persist.Record) { r.Fingerprint = make([]byte, 33) }, false},
+		"state out of range":     {func(r *persist.Record) { r.State = 6 }, false},
+		"held with a reason":     {func(r *persist.Record) { r.State, r.Why = persist.Held, persist.WhyCaller }, true},
+		"held without":           {func(r *persist.Record) { r.State = persist.Held }, false},
+		"pending with a reason":  {func(r *persist.Record) { r.Why = persist.WhyCaller }, false},
+		"maybe sent":             {func(r *persist.Record) { r.MaybeSent, r.FirstSent = true, now }, true},
+		"maybe sent, but never":  {func(r *persist.Record) { r.MaybeSent = true }, false},
+		"confirmed":              {func(r *persist.Record) { r.State, r.Finished = persist.Confirmed, now }, true},
+		"confirmed without time": {func(r *persist.Record) { r.State = persist.Confirmed }, false},
+		"settled": {func(r *persist.Record) {
+			r.State, r.Finished, r.Effect = persist.Settled, now, persist.EffectAbsent
+		}, true},
+		"settled as nothing":   {func(r *persist.Record) { r.State, r.Finished = persist.Settled, now }, false},
+		"pending with effect":  {func(r *persist.Record) { r.Effect = persist.EffectHappened }, false},
+		"abandoned and effect": {func(r *persist.Record) { r.State, r.Finished, r.Effect = persist.Abandoned, now, persist.EffectAbsent }, false},
+	} {
+		r := valid()
+		c.change(&r)
+		err := r.Validate()
+		if c.ok != (err == nil) || err != nil && (!errors.Is(err, persist.ErrInvalid) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzAccount: no two lists of parts give one account, and a '|' stands between
+// parts only.
+func FuzzAccount(f *testing.F) {
+	f.Add("a", "S", "1", "a|S=1", "", "")
+	f.Add("a", "S=", "1", "a", "S", "=1")
+	f.Add("a%7C", "", "", "a|", "", "")
+	f.Fuzz(func(t *testing.T, name1, header1, value1, name2, header2, value2 string) {
+		one := persist.Account(name1, [2]string{header1, value1})
+		two := persist.Account(name2, [2]string{header2, value2})
+		same := name1 == name2 && header1 == header2 && value1 == value2
+		if (one == two) != same {
+			t.Errorf("%q %q %q is %q, %q %q %q is %q", name1, header1, value1, one, name2, header2, value2, two)
+		}
+		plain := persist.Account(name1)
+		if n := strings.Count(one, "|"); n != 1 || strings.Count(plain, "|") != 0 || !strings.HasPrefix(one, plain+"|") {
+			t.Errorf("%q with one scope is %q, without %q", name1, one, plain)
+		}
+		for i := range len(one) {
+			if c := one[i]; c <= ' ' || c >= 0x7f {
+				t.Errorf("%q has byte %#x", one, c)
+			}
+		}
+	})
+}
+
+// filled is a record in which every field has a value of its own.
+func filled(t *testing.T) persist.Record {
+	t.Helper()
+	var r persist.Record
+	n := 0
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		n++
+		switch x := v.Addr().Interface().(type) {
+		case *time.Time:
+			*x = time.Unix(int64(n), 0)
+		case *http.Header:
+			*x = http.Header{"A": {fmt.Sprint(n), "b"}}
+		case *[]byte:
+			*x = bytes.Repeat([]byte{byte(n)}, 32)
+		case *[]string:
+			*x = []string{fmt.Sprint(n)}
+		case *bool:
+			*x = true
+		case **persist.Answer:
+			*x = &persist.Answer{}
+			fill(reflect.ValueOf(*x).Elem())
+		default:
+			switch v.Kind() {
+			case reflect.Struct:
+				for i := range v.NumField() {
+					fill(v.Field(i))
+				}
+			case reflect.String:
+				v.SetString(fmt.Sprint(n))
+			case reflect.Int, reflect.Int64:
+				v.SetInt(int64(n))
+			case reflect.Uint8, reflect.Uint64:
+				v.SetUint(uint64(n))
+			default:
+				t.Fatalf("a field of type %v: teach the test about it", v.Type())
+			}
+		}
+	}
+	fill(reflect.ValueOf(&r).Elem())
+	return r
+}
+
+func TestClone(t *testing.T) {
+	t.Parallel()
+	r := filled(t)
+	c := r.Clone()
+	if !reflect.DeepEqual(r, c) {
+		t.Errorf("clone differs: %+v, %+v", r, c)
+	}
+	r.Header["A"][0], r.Body[0], r.Omitted[0], r.Fingerprint[0] = "x", 'x', "x", 'x'
+	r.Answer.Header["A"][0], r.Answer.Body[0], r.Answer.Status = "x", 'x', -1
+	if want := filled(t); !reflect.DeepEqual(c, want) {
+		t.Errorf("writing to the record changed its clone: %+v", c)
+	}
+}
+
+func TestStrip(t *testing.T) {
+	t.Parallel()
+	r, was := filled(t), filled(t)
+	r.Strip()
+	if r.Header != nil || r.Body != nil || r.Answer != nil || r.Omitted != nil || !r.Swept {
+		t.Errorf("a tombstone keeps %+v", r)
+	}
+	if r.ID != was.ID || !bytes.Equal(r.Fingerprint, was.Fingerprint) || r.Recipe != was.Recipe || r.WireKey != was.WireKey || r.State != was.State {
+		t.Errorf("a tombstone has lost what identifies it: %+v", r)
+	}
+}
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	r := valid()
+	r.Seq, r.Account, r.Generated, r.NextAttempt = 7, "a|S=1", true, time.Unix(100, 0)
+	for name, c := range map[string]struct {
+		q    persist.Query
+		want bool
+	}{
+		"unnamed account":  {persist.Query{}, false},
+		"its name":         {persist.Query{Account: "a"}, true},
+		"itself":           {persist.Query{Account: "a|S=1"}, true},
+		"half its name":    {persist.Query{Account: "a|S"}, false},
+		"more than itself": {persist.Query{Account: "a|S=1|T=2"}, false},
+		"all":              {persist.Query{AllAccounts: true, Account: "b"}, true},
+		"key":              {persist.Query{AllAccounts: true, Key: "k"}, true},
+		"other key":        {persist.Query{AllAccounts: true, Key: "l"}, false},
+		"state":            {persist.Query{AllAccounts: true, States: []persist.State{persist.Held, persist.Pending}}, true},
+		"other state":      {persist.Query{AllAccounts: true, States: []persist.State{persist.Held}}, false},
+		"due":              {persist.Query{AllAccounts: true, DueBy: time.Unix(100, 0)}, true},
+		"not due":          {persist.Query{AllAccounts: true, DueBy: time.Unix(100, -1)}, false},
+		"stray":            {persist.Query{AllAccounts: true, Stray: make([]byte, 32)}, true},
+		"other stray":      {persist.Query{AllAccounts: true, Stray: bytes.Repeat([]byte{1}, 32)}, false},
+		"after":            {persist.Query{AllAccounts: true, After: 6}, true},
+		"not after":        {persist.Query{AllAccounts: true, After: 7}, false},
+	} {
+		if got := c.q.Match(&r); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+	stray := persist.Query{AllAccounts: true, Stray: make([]byte, 32)}
+	chosen, final := r, r
+	chosen.Generated, final.State = false, persist.Confirmed
+	if stray.Match(&chosen) || stray.Match(&final) {
+		t.Error("a chosen key or a finished record is taken for a stray")
+	}
+}
+
+func TestSweepVerdict(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1_000_000, 0)
+	for name, c := range map[string]struct {
+		limits            persist.Limits
+		generated, swept  bool
+		age               time.Duration
+		wantDrop, wantStr bool
+	}{
+		"within the window":         {persist.Limits{}, false, false, time.Hour - 1, false, false},
+		"at the window's end":       {persist.Limits{}, false, false, time.Hour, false, true},
+		"generated, within":         {persist.Limits{}, true, false, time.Hour - 1, false, false},
+		"generated, at its end":     {persist.Limits{}, true, false, time.Hour, true, false},
+		"answers kept for less":     {persist.Limits{KeepAnswer: time.Minute}, false, false, time.Minute, false, true},
+		"answers not kept":          {persist.Limits{KeepAnswer: -1}, false, false, 0, false, true},
+		"a tombstone, for ever":     {persist.Limits{}, false, true, 1 << 60, false, false},
+		"a tombstone, for a time":   {persist.Limits{KeepKey: 2 * time.Hour}, false, true, 2*time.Hour - 1, false, false},
+		"a tombstone, past it":      {persist.Limits{KeepKey: 2 * time.Hour}, false, true, 2 * time.Hour, true, false},
+		"keys not kept":             {persist.Limits{KeepKey: -1}, false, false, time.Hour, true, false},
+		"keys not kept, answer yet": {persist.Limits{KeepKey: -1}, false, false, time.Hour - 1, false, false},
+	} {
+		r := valid()
+		r.State, r.Finished, r.Generated, r.Swept = persist.Confirmed, at, c.generated, c.swept
+		if drop, strip := c.limits.Sweep(&r, at.Add(c.age)); drop != c.wantDrop || strip != c.wantStr {
+			t.Errorf("%s: drop %t, strip %t; want %t, %t", name, drop, strip, c.wantDrop, c.wantStr)
+		}
+	}
+	r := valid()
+	if drop, strip := (&persist.Limits{KeepAnswer: -1, KeepKey: -1}).Sweep(&r, at); drop || strip {
+		t.Error("an unfinished record is swept")
+	}
+}
+
+func TestStates(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[persist.State]string{
+		persist.Pending: "pending false", persist.Held: "held false", persist.Confirmed: "confirmed true",
+		persist.Refused: "refused true", persist.Settled: "settled true", persist.Abandoned: "abandoned true", 9: "state(9) true",
+	} {
+		if got := fmt.Sprintf("%v %t", s, s.Final()); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if text, err := s.MarshalText(); err != nil || string(text) != s.String() {
+			t.Errorf("MarshalText of %v: %q, %v", s, text, err)
+		}
+	}
+}
+
+func TestLeased(t *testing.T) {
+	t.Parallel()
+	until := time.Unix(100, 0)
+	r := persist.Record{LeaseOwner: "one", LeaseUntil: until}
+	if !r.Leased("two", until.Add(-1)) || r.Leased("two", until) || r.Leased("one", until.Add(-1)) {
+		t.Error("a lease holds against others, until it ends")
+	}
+	if (&persist.Record{LeaseUntil: until}).Leased("two", until.Add(-1)) {
+		t.Error("a record without an owner is leased")
+	}
+}
+
+func TestAttachment(t *testing.T) {
+	t.Parallel()
+	var a persist.Attachment
+	var wg sync.WaitGroup
+	created := 0
+	for range 8 {
+		wg.Go(func() {
+			if v := a.Attach(func() any { created++; return &created }); v != any(&created) {
+				t.Errorf("got %v", v)
+			}
+		})
+	}
+	wg.Wait()
+	if created != 1 {
+		t.Errorf("%d values were created", created)
+	}
+}
