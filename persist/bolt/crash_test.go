@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -80,6 +81,47 @@ func story(t *testing.T) []moment {
 	return moments
 }
 
+// longStory is two commits to a journal whose trees have branches, and pages that
+// were used before.
+func longStory(t *testing.T) []moment {
+	t.Helper()
+	path := newPath(t)
+	j := open(t, path)
+	ctx := context.Background()
+	begun := make([]persist.Record, 500)
+	var wg sync.WaitGroup
+	for i := range begun {
+		wg.Go(func() {
+			r, _, err := j.Begin(ctx, record(fmt.Sprintf("order-%03d", i)))
+			if err == nil && i%3 != 0 {
+				err = j.Finish(ctx, confirmed(r))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			begun[i] = r
+		})
+	}
+	wg.Wait()
+	if _, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, KeepKey: -1, Max: 100}); err != nil {
+		t.Fatal(err)
+	}
+	moments := []moment{{"500 Begins and a Sweep", readFile(t, path), mustContents(t, j)}}
+	for _, i := range []int{0, 249, 498} {
+		begun[i].Attempts = 7
+		if _, err := j.Update(ctx, begun[i]); err != nil {
+			t.Fatal(err)
+		}
+		moments = append(moments, moment{fmt.Sprintf("Update of record %d of 500", i), readFile(t, path), mustContents(t, j)})
+	}
+	if _, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, KeepKey: -1, Max: 60}); err != nil {
+		t.Fatal(err)
+	}
+	moments = append(moments, moment{"Sweep of 60 of 500", readFile(t, path), mustContents(t, j)})
+	closeIt(t, j)
+	return moments
+}
+
 // crash is one state in which a crash may leave the file.
 type crash struct {
 	how  string
@@ -135,7 +177,12 @@ func crashes(before, after []byte) []crash {
 // checks that the journal then holds what it held before the commit, or after.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	moments := story(t)
+	for _, moments := range [][]moment{story(t), longStory(t)} {
+		testCrashes(t, moments)
+	}
+}
+
+func testCrashes(t *testing.T, moments []moment) {
 	for i := 1; i < len(moments); i++ {
 		before, after := moments[i-1], moments[i]
 		t.Run(after.what, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 // sample is a journal with records of all kinds, as a file that was closed, and
 // as one whose process was killed.
-func sample(t *testing.T) (closed, killed []byte, want []string) {
+func sample(t testing.TB) (closed, killed []byte, want []string) {
 	t.Helper()
 	path := newPath(t)
 	j := open(t, path)
@@ -40,7 +40,7 @@ func sample(t *testing.T) (closed, killed []byte, want []string) {
 // examine opens a damaged file. It must be refused and left as it is, or give
 // every record as it was, or say of a record that it is damaged: nothing that
 // was acknowledged may be missing in silence.
-func examine(t *testing.T, dir, how string, file []byte, want []string) (refused bool) {
+func examine(t testing.TB, dir, how string, file []byte, want []string) (refused bool) {
 	t.Helper()
 	path := filepath.Join(dir, "damaged.db")
 	writeFile(t, path, file)
@@ -150,6 +150,19 @@ func TestTruncated(t *testing.T) {
 		}
 		examine(t, dir, name+" with bytes behind it", append(slices.Clone(file), "behind it"...), want)
 	}
+}
+
+// FuzzOpen writes over a part of a journal's file.
+func FuzzOpen(f *testing.F) {
+	file, _, want := sample(f)
+	f.Add(uint32(16), []byte("\xed\xda\x0c\xed"))
+	f.Add(uint32(pageSize+512), make([]byte, 24))
+	f.Add(uint32(3*pageSize+8), []byte{1, 0, 255, 255})
+	f.Fuzz(func(t *testing.T, at uint32, patch []byte) {
+		b := slices.Clone(file)
+		copy(b[int(at)%len(b):], patch)
+		examine(t, t.TempDir(), fmt.Sprintf("%d bytes at %d", len(patch), int(at)%len(b)), b, want)
+	})
 }
 
 // TestLoop makes a branch of the tree lead back to itself, which bbolt would
