@@ -3,10 +3,13 @@ package bolt_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -256,4 +259,34 @@ func TestCrashAtCreation(t *testing.T) {
 			t.Errorf("%s: a new journal holds %q", s.how, got)
 		}
 	}
+}
+
+// TestOpenSyncs: a commit that is in the file, and of which nobody knows whether
+// it is on the disk, is synced before anybody is told of it.
+func TestOpenSyncs(t *testing.T) {
+	t.Parallel()
+	moments := story(t)
+	path := newPath(t)
+	for i, c := range crashes(moments[2].file, moments[3].file) {
+		if c.how != "everything was written, and not synced" {
+			continue
+		}
+		writeFile(t, path, c.file)
+		_, err := bolt.Open(path, bolt.Options{Sync: func(*os.File) error { return syscall.EIO }})
+		if !errors.Is(err, syscall.EIO) {
+			t.Errorf("crash %d: Open when the file cannot be synced: %v", i, err)
+		}
+		synced := 0
+		j := openWith(t, path, bolt.Options{Sync: func(f *os.File) error { synced++; return f.Sync() }})
+		if got := mustContents(t, j); synced != 1 || !slices.Equal(got, moments[3].want) {
+			t.Errorf("crash %d: Open synced %d times, and gave %q", i, synced, got)
+		}
+		closeIt(t, j)
+		j = openWith(t, path, bolt.Options{Sync: func(*os.File) error { return syscall.EIO }})
+		if got := mustContents(t, j); !slices.Equal(got, moments[3].want) {
+			t.Errorf("crash %d: opened once more it gave %q", i, got)
+		}
+		return
+	}
+	t.Error("no crash is the one that this is about")
 }
