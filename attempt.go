@@ -286,7 +286,7 @@ func untrusted(err error) bool {
 }
 
 // errAuthorizeChanged: Config.Authorize changed what it must not.
-var errAuthorizeChanged = errors.New("Authorize changed the method, URL, key or body of the request")
+var errAuthorizeChanged = errors.New("the method, URL, key or body of the request was changed by Authorize")
 
 // authorize adds credentials to req: the caller's userinfo, then what
 // Config.Authorize sets on a clone. Only headers of that clone are taken over. The
@@ -307,7 +307,7 @@ func (d *drive) authorize(ctx context.Context, req *http.Request) error {
 	}
 	given := clone.Body
 	if err := authorize(clone); err != nil {
-		return fmt.Errorf("Authorize: %w", foreign(err))
+		return fmt.Errorf("from Authorize: %w", foreign(err))
 	}
 	if clone.Method != req.Method || clone.URL == nil || clone.URL.String() != req.URL.String() || clone.Host != req.Host ||
 		!sameKey(d, clone.Header) || !sameBody(given, clone.Body, d.rec.Body) {

@@ -157,7 +157,7 @@ func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxDelay", &p.MaxDelay, max(defaultMaxDelay, p.MinDelay))
 	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
 	if err == nil && p.MaxDelay < p.MinDelay {
-		err = fmt.Errorf("Retry.MaxDelay %v is below Retry.MinDelay %v", p.MaxDelay, p.MinDelay)
+		err = fmt.Errorf("a Retry.MaxDelay of %v is below the Retry.MinDelay of %v", p.MaxDelay, p.MinDelay)
 	}
 	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter} {
 		*d = min(*d, hintMax) // so that no sum of them runs out of the calendar
@@ -168,7 +168,7 @@ func (p *Policy) fill() (err error) {
 // fill puts in the defaults and says what is wrong. c is the client's own copy.
 func (c *Config) fill() (err error) {
 	if c.Journal == nil {
-		return errors.New("Journal is nil")
+		return errors.New("no Journal")
 	}
 	if err := c.Retry.fill(); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (c *Config) fill() (err error) {
 	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
 	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
 	if err == nil && max(c.MaxRequestBytes, c.MaxResponseBytes) > keptBytesMax {
-		err = fmt.Errorf("MaxRequestBytes %d or MaxResponseBytes %d is over %d", c.MaxRequestBytes, c.MaxResponseBytes, keptBytesMax)
+		err = fmt.Errorf("a MaxRequestBytes of %d or a MaxResponseBytes of %d is over %d", c.MaxRequestBytes, c.MaxResponseBytes, keptBytesMax)
 	}
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (c *Config) fill() (err error) {
 	c.Methods = slices.Clone(c.Methods)
 	for _, m := range c.Methods {
 		if neverJournaled(m) {
-			return fmt.Errorf("Methods holds %s, which is never journaled", m)
+			return fmt.Errorf("a method in Methods, %s, is never journaled", m)
 		}
 	}
 	if c.NewKey == nil {
@@ -209,7 +209,7 @@ func (c *Config) fillProfiles() error {
 	c.ProfileByHost = maps.Clone(c.ProfileByHost)
 	for host, p := range c.ProfileByHost {
 		if p == nil || host == "" || host != strings.ToLower(host) {
-			return fmt.Errorf("ProfileByHost[%q]: want a lower-case host and a profile", host)
+			return fmt.Errorf("at ProfileByHost[%q]: want a lower-case host and a profile", host)
 		}
 		if err := c.checkProfile(p); err != nil {
 			return err

@@ -72,7 +72,7 @@ func (c *Client) generateKey(req *http.Request) (foundKey, error) {
 	}
 	key, err := c.cfg.NewKey(req)
 	if err == nil && key == "" {
-		err = fmt.Errorf("NewKey gave an empty key")
+		err = fmt.Errorf("an empty key from NewKey")
 	}
 	return foundKey{key: key, generated: true}, foreign(err)
 }

@@ -370,7 +370,7 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	defer cancel(nil)
 	res, err := d.c.cfg.Reconcile(ctx, d.rec.Clone())
 	if err == nil && res.Effect != StillUnknown && res.Effect != Happened && res.Effect != Absent {
-		err = fmt.Errorf("Reconcile gave an unknown effect %q", res.Effect)
+		err = fmt.Errorf("an unknown effect %q from Reconcile", res.Effect)
 	}
 	if err != nil {
 		return d.refuse(name, foreign(err), ErrOutcomeUnknown, ErrHeld), true

@@ -153,7 +153,7 @@ func (c *Client) streamed(req *http.Request, ctx context.Context, attempt int) (
 	err := c.cfg.Authorize(out)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("Authorize: %w", foreign(err))
+		err = fmt.Errorf("from Authorize: %w", foreign(err))
 	case out.Method != given.Method || out.URL == nil || out.URL.String() != given.URL.String() || out.Host != given.Host || out.Body != given.Body:
 		err = errAuthorizeChanged
 	}
