@@ -142,7 +142,8 @@ func ExampleWindow() {
 func ExampleInherit() {
 	handler := oncehttp.Inherit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		parent := oncehttp.Inherited(r.Context())
-		fmt.Println(parent.Derive("charge") == parent.Derive("charge"), parent.Derive("charge") == parent.Derive("ship"))
+		charge, again := parent.Derive("charge"), parent.Derive("charge")
+		fmt.Println(charge == again, charge == parent.Derive("ship"))
 	}), func(*http.Request) string { return "alice" })
 	req := httptest.NewRequest("POST", "/orders", nil)
 	req.Header.Set("Idempotency-Key", "from-the-shop")

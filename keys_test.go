@@ -75,7 +75,8 @@ func TestOpaqueAndUUID(t *testing.T) {
 	if id, err := uuid.Parse(string(k.UUID())); err != nil || id.Version() != 5 || k.UUID() == (k+"x").UUID() {
 		t.Errorf("UUID %q: %v", k.UUID(), err)
 	}
-	if id, err := uuid.Parse(string(oncehttp.RandomKey())); err != nil || id.Version() != 4 || oncehttp.RandomKey() == oncehttp.RandomKey() {
+	one, other := oncehttp.RandomKey(), oncehttp.RandomKey()
+	if id, err := uuid.Parse(string(one)); err != nil || id.Version() != 4 || one == other {
 		t.Errorf("RandomKey: %v", err)
 	}
 }

@@ -255,16 +255,14 @@ func TestStreamedGET(t *testing.T) {
 			_, _ = io.WriteString(w, "b")
 		})
 		c, _ := newClient(t, rt, nil)
-		start := time.Now()
-		resp, err := c.StandardClient().Get("https://u:pw@api.example.com/")
-		if err == nil {
+		if _, err := c.StandardClient().Get("https://u:pw@api.example.com/"); err == nil {
 			t.Fatal("a pipe is no TLS connection")
 		}
 		sends.Store(0)
-		start = time.Now()
+		start := time.Now()
 		req, _ := http.NewRequest("GET", "http://u:pw@api.example.com/", nil)
 		req.Header = nil
-		resp, err = c.Do(req)
+		resp, err := c.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
