@@ -129,7 +129,7 @@ func (d *drive) send(target *url.URL) heard {
 	}
 	d.sends += s.count(false)
 	s.body = resp.Body
-	return readAnswer(resp, s, d.c.cfg.MaxResponseBytes)
+	return s.readAnswer(resp, d.c.cfg.MaxResponseBytes)
 }
 
 // overtaken is why a request is not sent after all: what Authorize did may have
@@ -172,27 +172,30 @@ func sound(resp *http.Response, err error) (*http.Response, error) {
 
 // readAnswer reads as much of the answer's body as is kept. What is cut off is
 // no answer: its status alone proves nothing.
-func readAnswer(resp *http.Response, body io.ReadCloser, limit int64) heard {
-	kept, err := readLimited(body, resp.ContentLength, limit)
-	a := &answer{status: resp.StatusCode, header: resp.Header, body: kept, whole: int64(len(kept)) <= limit}
+func (s *sending) readAnswer(resp *http.Response, limit int64) heard {
+	kept, err := readLimited(s, s.small[:0], resp.ContentLength, limit)
+	a := &s.answer
+	*a = answer{status: resp.StatusCode, header: resp.Header, body: kept, whole: int64(len(kept)) <= limit}
 	switch {
 	case err != nil:
-		_ = body.Close()
+		_ = s.Close()
 		return heard{err: fmt.Errorf("answer %d was cut off: %w", resp.StatusCode, foreign(err))}
 	case a.whole:
-		_ = body.Close()
+		_ = s.Close()
 		return heard{answer: a, resp: resp}
 	}
-	return heard{answer: a, resp: resp, rest: body}
+	return heard{answer: a, resp: resp, rest: s}
 }
 
-// readLimited reads to the end, or to one byte past the limit. size is what the
-// sender says, or negative.
-func readLimited(r io.Reader, size, limit int64) ([]byte, error) {
+// readLimited reads to the end, or to one byte past the limit, into buf if it is
+// large enough. size is what the sender says, or negative.
+func readLimited(r io.Reader, buf []byte, size, limit int64) ([]byte, error) {
 	if size < 0 || size > limit {
-		size = min(limit, 511)
+		size = min(limit, int64(cap(buf))-1)
 	}
-	buf := make([]byte, 0, size+1)
+	if size >= int64(cap(buf)) {
+		buf = make([]byte, 0, size+1)
+	}
 	for {
 		n, err := r.Read(buf[len(buf):min(int64(cap(buf)), limit+1)])
 		buf = buf[:len(buf)+n]
@@ -224,11 +227,14 @@ func drain(rest io.ReadCloser) {
 // sending is one hand-over: what httptrace showed of it, and the body of its
 // answer, each wait for more of which is bounded, not the whole.
 type sending struct {
-	url   url.URL
-	key   [1]string
-	out   memoryBody
-	asked atomic.Bool  // for a connection
-	got   atomic.Int32 // connections; more than one if net/http sent again
+	url url.URL
+	key [1]string
+	out memoryBody
+
+	answer answer
+	small  [512]byte    // for the answer's body, if it fits
+	asked  atomic.Bool  // for a connection
+	got    atomic.Int32 // connections; more than one if net/http sent again
 
 	timer   *time.Timer
 	timeout time.Duration

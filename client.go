@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -26,6 +27,7 @@ type Client struct {
 	owner       string // of leases
 	leases      bool   // other processes share the journal
 	flights     *flights
+	origin      atomic.Pointer[lastOrigin]
 	crew        crew
 	loop        *retryablehttp.Client
 	loopRequest *http.Request
@@ -123,7 +125,7 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 // board joins the operation's flight or begins it.
 func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter, error) {
 	if ctx.Err() != nil {
-		return nil, c.unbegun(name, ctx, op, context.Cause(ctx), ErrNotSent)
+		return nil, c.turnedAway(name, ctx, op, context.Cause(ctx))
 	}
 	if op.rec.Generated {
 		if err := c.refuseStray(name, ctx, op); err != nil {

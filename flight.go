@@ -100,7 +100,9 @@ func (t *flights) enter(ctx, draining context.Context, rec *persist.Record, fres
 		return w
 	}
 	f := &flight{table: t, rec: *rec, before: standing, draining: draining, stray: !fresh, done: make(chan struct{})}
-	f.values = context.WithoutCancel(ctx)
+	if f.values = ctx; ctx.Done() != nil {
+		f.values = context.WithoutCancel(ctx)
+	}
 	f.first = waiter{f: f, ctx: ctx, first: true}
 	f.alone[0] = &f.first
 	f.waiters = f.alone[:]

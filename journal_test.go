@@ -1,10 +1,14 @@
 package oncehttp_test
 
 import (
+	"bytes"
 	"context"
 	"iter"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,12 +146,14 @@ func run(hook func() error) error {
 	return hook()
 }
 
-// once gives a hook that runs f the first time only.
+// once gives a hook that runs f the first time only. Nobody waits for that.
 func once(f func() error) func() error {
-	var first sync.Once
-	return func() (err error) {
-		first.Do(func() { err = f() })
-		return err
+	var ran atomic.Bool
+	return func() error {
+		if ran.Swap(true) {
+			return nil
+		}
+		return f()
 	}
 }
 
@@ -187,3 +193,11 @@ func resume(t *testing.T, c *oncehttp.Client) map[oncehttp.Key]resumed {
 	}
 	return all
 }
+
+// logged is a logger that keeps its lines.
+type logged struct{ b bytes.Buffer }
+
+func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&l.b, nil)) }
+func (l *logged) lines() int           { return strings.Count(l.b.String(), "\n") }
+func (l *logged) has(s string) bool    { return strings.Contains(l.b.String(), s) }
+func (l *logged) String() string       { return l.b.String() }

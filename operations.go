@@ -25,13 +25,13 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		return err
 	}
 	if !c.takeOff() {
-		return startError(name, key, ErrClosed, "")
+		return c.unbegun(name, req.Context(), &operation{rec: rec}, nil, ErrClosed)
 	}
 	defer c.flying.Done()
 	standing, created, err := c.journal.Begin(req.Context(), rec)
 	switch {
 	case err != nil:
-		return journalError(name, key, err, false)
+		return c.turnedAway(name, req.Context(), &operation{rec: rec}, err)
 	case !created && !(&operation{rec: rec}).sameRequest(&standing):
 		return (&drive{c: c, rec: standing}).refuse(name, nil, doubt(&standing), ErrKeyReused).err
 	case created:

@@ -382,6 +382,15 @@ func (d *drive) fail(name string, is ...error) landing {
 	return land
 }
 
+// turnedAway is unbegun for a call without a flight of its own: another call may
+// drive the operation before it stands in the journal.
+func (c *Client) turnedAway(name string, ctx context.Context, op *operation, cause error) *Error {
+	if flying, _ := c.flights.flying(op.rec.ID); flying {
+		return &Error{Op: name, Key: Key(op.rec.Key), Cause: cause, is: []error{ErrOutcomeUnknown, ErrInFlight}}
+	}
+	return c.unbegun(name, ctx, op, cause, ErrNotSent)
+}
+
 // unbegun is an operation that this call could not begin. A key of the caller's
 // own may stand from before; only a look at the journal proves that it does not.
 func (c *Client) unbegun(name string, ctx context.Context, op *operation, cause error, why error) *Error {

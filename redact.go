@@ -34,10 +34,10 @@ func containsFold(s, word string) bool {
 
 // splitHeader parts a request's headers into what is journaled and what is a
 // credential, both copies, and names the credentials in order. The key's carrier
-// is in neither: its value is the record's wire key.
-func (c *Config) splitHeader(h http.Header, carrier string) (keep, secret http.Header, omitted []string) {
+// is in neither: its value is the record's wire key. The copies' lines are appended
+// to values, each with its own end.
+func (c *Config) splitHeader(h http.Header, carrier string, values []string) (keep, secret http.Header, omitted []string) {
 	keep = make(http.Header, len(h))
-	values := make([]string, 0, len(h)+1) // shared by the copies, each with its own end
 	for name, lines := range h {
 		if hopByHop(name) || strings.EqualFold(name, carrier) {
 			continue

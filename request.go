@@ -25,6 +25,7 @@ type operation struct {
 	user    *url.Userinfo
 	target  url.URL
 	sum     [sha256.Size]byte // what rec.Fingerprint shows
+	lines   [8]string         // of the headers, if they are no more
 }
 
 // snapshot reads the caller's request into an operation. It never changes the
@@ -111,7 +112,8 @@ func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKe
 	if p.Carrier.Place == profile.Header {
 		carrier = p.Carrier.Name
 	}
-	keep, secrets, omitted := c.cfg.splitHeader(req.Header, carrier)
+	op := &operation{prof: p, user: req.URL.User}
+	keep, secrets, omitted := c.cfg.splitHeader(req.Header, carrier, op.lines[:0])
 	if req.Host != "" && !strings.EqualFold(req.Host, req.URL.Host) {
 		keep["Host"] = []string{req.Host}
 	}
@@ -122,12 +124,12 @@ func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKe
 	if method == "" {
 		method = http.MethodGet
 	}
-	op := &operation{prof: p, secrets: secrets, user: req.URL.User}
+	op.secrets = secrets
 	setTarget(&op.target, req.URL)
 	op.rec = persist.Record{
 		ID:             persist.ID{Account: c.account(req.Header, p), Key: string(key.key)},
 		Generated:      key.generated,
-		Origin:         originOf(req.URL),
+		Origin:         c.originOf(req.URL),
 		Method:         method,
 		Target:         req.URL.RequestURI(),
 		Header:         keep,
@@ -161,6 +163,18 @@ func (c *Client) account(h http.Header, p *profile.Profile) string {
 	}
 	return persist.Account(c.cfg.Account, scopes...)
 }
+
+// originOf is the same as the function, which most clients ask for one origin only.
+func (c *Client) originOf(u *url.URL) string {
+	if last := c.origin.Load(); last != nil && last.scheme == u.Scheme && last.host == u.Host {
+		return last.origin
+	}
+	o := &lastOrigin{u.Scheme, u.Host, originOf(u)}
+	c.origin.Store(o)
+	return o.origin
+}
+
+type lastOrigin struct{ scheme, host, origin string }
 
 // originOf is scheme, host and port, normalised so that a changed base URL shows
 // and another spelling of the same one does not.

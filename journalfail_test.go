@@ -1,0 +1,282 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+var errDisk = errors.New("no space left on device")
+
+func fails(err error) func() error { return func() error { return err } }
+
+// TestBeginFails: what is not in the journal is not sent.
+func TestBeginFails(t *testing.T) {
+	t.Parallel()
+	uncertain := fmt.Errorf("%w: fsync", persist.ErrUncertain)
+	rows := []struct {
+		name   string
+		break_ func(*faulty)
+		is     error
+	}{
+		{"not written", func(j *faulty) { j.begin = fails(errDisk) }, oncehttp.ErrNoEffect},
+		{"in doubt, not written", func(j *faulty) { j.begin = fails(uncertain) }, oncehttp.ErrOutcomeUnknown},
+		{"in doubt, written", func(j *faulty) { j.begun = fails(uncertain) }, oncehttp.ErrOutcomeUnknown},
+		{"no look at what stands", func(j *faulty) { j.begin, j.get = fails(errDisk), fails(errDisk) }, oncehttp.ErrOutcomeUnknown},
+	}
+	for _, r := range rows {
+		for _, key := range []oncehttp.Key{"k", ""} {
+			t.Run(r.name+string(key), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					w := &wire{replies: []reply{{status: 201}}}
+					j := &faulty{Journal: memory.New()}
+					c, _ := newClient(t, w, on(j))
+					r.break_(j)
+					is := r.is
+					do := func() error { _, err := c.DoKey(post(t, "{}"), key); return err }
+					if key == "" { // a generated key cannot stand from before
+						do = func() error { _, err := c.Do(post(t, "{}")); return err }
+						if j.get != nil {
+							is = oncehttp.ErrNoEffect
+						}
+					}
+					err := do()
+					if exactlyOne(t, err); !errors.Is(err, is) || w.count() != 0 || oncehttp.Flying(c) != 0 {
+						t.Errorf("%v after %d sends, want %v after none", err, w.count(), is)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestBeginFailsOverWhatStands: a key that stands is in doubt as before, whether
+// or not this call could begin.
+func TestBeginFailsOverWhatStands(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{err: errLost}}}
+		j := &faulty{Journal: memory.New()}
+		c, _ := newClient(t, w, on(j, oneAttempt))
+		_, _ = c.DoKey(post(t, "{}"), "k")
+		j.begin = fails(errDisk)
+		_, err := c.DoKey(post(t, "{}"), "k")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) || w.count() != 1 {
+			t.Errorf("%v after %d sends", err, w.count())
+		}
+		if err := c.Enqueue(post(t, "{}"), "k"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Errorf("Enqueue of it: %v", err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for key, is := range map[oncehttp.Key]error{"k": oncehttp.ErrOutcomeUnknown, "new": oncehttp.ErrNoEffect} {
+			_, err := c.DoKey(post(t, "{}").WithContext(ended), key)
+			if exactlyOne(t, err); !errors.Is(err, is) || !errors.Is(err, context.Canceled) {
+				t.Errorf("with a context that has ended, %s: %v", key, err)
+			}
+			j.begin = nil
+			err = c.Enqueue(post(t, "{}").WithContext(ended), key)
+			if key == "new" && (!errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, context.Canceled)) || key == "k" && errors.Is(err, oncehttp.ErrNoEffect) {
+				t.Errorf("Enqueue with a context that has ended, %s: %v", key, err)
+			}
+		}
+	})
+}
+
+// TestEndedBesideAFlight: another call with the key is about to begin it, so that
+// this one cannot say that nothing is pending.
+func TestEndedBesideAFlight(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := &faulty{Journal: memory.New()}
+		j.begin = once(func() error { time.Sleep(time.Second); return nil })
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = c.DoKey(post(t, "{}"), "k") })
+		synctest.Wait()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := c.DoKey(post(t, "{}").WithContext(ended), "k")
+		for _, err := range []error{err, c.Enqueue(post(t, "{}").WithContext(ended), "k")} {
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrInFlight) {
+				t.Errorf("%v, want ErrOutcomeUnknown", err)
+			}
+		}
+		wg.Wait()
+	})
+}
+
+// TestForgetFails: what could not be taken back may be sent by a Resume.
+func TestForgetFails(t *testing.T) {
+	t.Parallel()
+	for _, r := range [][]reply{{{refused: true}}, {{status: 403}}} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: r}
+			j := &faulty{Journal: memory.New(), forget: fails(errDisk)}
+			c, _ := newClient(t, w, on(j))
+			_, err := c.DoKey(post(t, "{}"), "k")
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) {
+				t.Errorf("%v, want ErrOutcomeUnknown", err)
+			}
+			if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.MaybeSent {
+				t.Errorf("record %v", rec.State)
+			}
+		})
+	}
+}
+
+// TestFinishFails: the answer is the caller's all the same, and the same key finds
+// it again.
+func TestFinishFails(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, inner persist.Journal) {
+		w := &wire{replies: []reply{{status: 201, body: "paid"}}}
+		j := &faulty{Journal: inner, finish: fails(errDisk)}
+		log := &logged{}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.Logger = log.logger() }))
+		resp, err := c.DoKey(post(t, "{}"), "k")
+		if err != nil || read(t, resp) != "paid" || oncehttp.ResultOf(resp).Outcome != oncehttp.Confirmed {
+			t.Fatalf("%v", err)
+		}
+		if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.MaybeSent || log.lines() != 1 {
+			t.Errorf("record %v, maybe sent %v, %d lines logged", rec.State, rec.MaybeSent, log.lines())
+		}
+		j.finish = nil
+		if resp, err = c.DoKey(post(t, "{}"), "k"); err != nil || read(t, resp) != "paid" || w.keys()["k"] != 2 {
+			t.Errorf("again: %v", err)
+		}
+		if rec := lookup(t, c, "k"); rec.State != persist.Confirmed {
+			t.Errorf("record %v", rec.State)
+		}
+	})
+}
+
+// TestFinishTooLate: somebody was faster with another end. The answer is returned,
+// and the log tells how the record stands.
+func TestFinishTooLate(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		inner := memory.New()
+		w := &wire{replies: []reply{{status: 201, body: "paid"}}}
+		log := &logged{}
+		j := &faulty{Journal: inner}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.Logger = log.logger() }))
+		j.finish = once(func() error {
+			rec, err := inner.Get(t.Context(), persist.ID{Key: "k"})
+			if err != nil {
+				return err
+			}
+			rec.State, rec.Finished = persist.Abandoned, time.Now()
+			return inner.Finish(t.Context(), rec)
+		})
+		resp, err := c.DoKey(post(t, "{}"), "k")
+		if err != nil || read(t, resp) != "paid" {
+			t.Errorf("%v", err)
+		}
+		if rec := lookup(t, c, "k"); rec.State != persist.Abandoned || !log.has("abandoned") {
+			t.Errorf("record %v, log %v", rec.State, log)
+		}
+	})
+}
+
+// TestUpdateFails: before the first send of an enqueued operation nothing is sent;
+// after a send the record stays in doubt, as it stood.
+func TestUpdateFails(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, inner persist.Journal) {
+		w := &wire{replies: []reply{{err: errLost}}}
+		j := &faulty{Journal: inner, update: fails(errDisk)}
+		c, _ := newClient(t, w, on(j, oneAttempt))
+		enqueue(t, c, 1)
+		for _, err := range []error{resume(t, c)["k0"].err, func() error { _, err := c.DoKey(post(t, `{"n":0}`), "k0"); return err }()} {
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) || w.count() != 0 {
+				t.Errorf("%v after %d sends, want none", err, w.count())
+			}
+		}
+		_, err := c.DoKey(post(t, "{}"), "k")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 1 {
+			t.Errorf("%v after %d sends", err, w.count())
+		}
+		if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.MaybeSent {
+			t.Errorf("record %v", rec.State)
+		}
+	})
+}
+
+// TestOvertaken: another process changes the record between this call's look at it
+// and its own mark. The call looks again.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		change func(rec *persist.Record)
+		body   string
+		sends  int
+		is     error
+	}{
+		"a lease came and went": {func(*persist.Record) {}, "now", 1, nil},
+		"confirmed": {func(rec *persist.Record) {
+			rec.State, rec.Finished, rec.Answer = persist.Confirmed, time.Now(), &persist.Answer{Status: 201, Body: []byte("theirs")}
+		}, "theirs", 0, nil},
+		"abandoned": {func(rec *persist.Record) { rec.State, rec.Finished = persist.Abandoned, time.Now() }, "", 0, oncehttp.ErrAbandoned},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				inner := memory.New()
+				w := &wire{replies: []reply{{status: 201, body: "now"}}}
+				j := &faulty{Journal: inner}
+				c, _ := newClient(t, w, on(j))
+				enqueue(t, c, 1)
+				j.begun = once(func() error {
+					rec, err := inner.Get(t.Context(), persist.ID{Key: "k0"})
+					if r.change(&rec); rec.State.Final() {
+						return errors.Join(err, inner.Finish(t.Context(), rec))
+					}
+					_, err2 := inner.Update(t.Context(), rec)
+					return errors.Join(err, err2)
+				})
+				resp, err := c.DoKey(post(t, `{"n":0}`), "k0")
+				if w.count() != r.sends || (r.is == nil) != (err == nil) || err == nil && read(t, resp) != r.body || err != nil && !errors.Is(err, r.is) {
+					t.Errorf("%v after %d sends", err, w.count())
+				}
+			})
+		})
+	}
+}
+
+// TestListFails: without a look for strays nothing is sent without a key.
+func TestListFails(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 201}}}
+		j := &faulty{Journal: memory.New(), list: fails(errDisk)}
+		c, _ := newClient(t, w, on(j))
+		_, err := c.Do(post(t, "{}"))
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, errDisk) || w.count() != 0 {
+			t.Errorf("%v after %d sends", err, w.count())
+		}
+		var e *oncehttp.Error
+		for _, err := range c.Resume(t.Context()) {
+			if !errors.Is(err, errDisk) || errors.As(err, &e) {
+				t.Errorf("Resume: %v, want the journal's error, which ends the pass", err)
+			}
+		}
+		if err := c.Run(t.Context()); !errors.Is(err, errDisk) {
+			t.Errorf("Run: %v", err)
+		}
+		j.list = nil
+		if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
+}
