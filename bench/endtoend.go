@@ -61,7 +61,7 @@ func onField(b *bench, run func(f *field) error) error {
 
 func runEndToEnd(b *bench) error {
 	return onField(b, func(f *field) error {
-		d := pick(b, time.Second, 60*time.Millisecond)
+		d := pick(b, 1500*time.Millisecond, 60*time.Millisecond)
 		for _, c := range []cell{{delayUsual, 64, 0.95}, {delayUsual, 256, 0.90}, {0, 64, 0.60}} {
 			if err := f.runCell(c, b.rounds, d); err != nil {
 				return err

@@ -21,7 +21,8 @@ type journalRun struct {
 	live int64
 	book *book // nil if none live: then every round has a new one
 
-	disk, slow figures
+	disk, slow       figures
+	rawDisk, rawSlow figures // of the raw log, each just before
 }
 
 // figures are what is measured of one journal with one kind of sync.
@@ -53,16 +54,17 @@ func runJournal(b *bench) error {
 			runs = append(runs, r)
 		}
 	}
-	raw := map[syncMode]*figures{syncDisk: {}, syncSlow: {}}
 	for range b.rounds {
 		for _, mode := range []syncMode{syncDisk, syncSlow} {
-			if err := journalRound(b, dir, runs, mode, raw[mode], &next); err != nil {
-				return err
+			for _, r := range runs {
+				if err := r.round(b, dir, mode, &next); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	reportJournal(b, runs, "the disk's own sync", syncDisk, raw[syncDisk])
-	reportJournal(b, runs, "every sync 5 ms longer", syncSlow, raw[syncSlow])
+	reportJournal(b, runs, "the disk's own sync", syncDisk)
+	reportJournal(b, runs, "every sync 5 ms longer", syncSlow)
 	b.note("the raw log appends %d bytes a record with a checksum, joins callers as the journal does, keeps no index and frees nothing", len(recordFiller))
 	return nil
 }
@@ -78,23 +80,6 @@ func newJournalRun(b *bench, dir string, kind keyKind, live int64, next *atomic.
 	}
 	r.book = book
 	return r, book.fill(b, live, nil)
-}
-
-// journalRound measures the raw log, and every journal after it.
-func journalRound(b *bench, dir string, runs []*journalRun, mode syncMode, raw *figures, next *atomic.Int64) error {
-	ops := pick(b, int64(30_000), 300)
-	if mode == syncSlow {
-		ops = pick(b, int64(6_400), 300)
-	}
-	if err := rawRound(b, filepath.Join(dir, "raw.log"), mode, ops, raw); err != nil {
-		return err
-	}
-	for _, r := range runs {
-		if err := r.round(b, dir, mode, ops, next); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func rawRound(b *bench, path string, mode syncMode, ops int64, f *figures) error {
@@ -117,8 +102,25 @@ func rawRound(b *bench, path string, mode syncMode, ops int64, f *figures) error
 	return nil
 }
 
-// round begins records in a journal by 64 writers.
-func (r *journalRun) round(b *bench, dir string, mode syncMode, ops int64, next *atomic.Int64) error {
+// of gives what was measured with one kind of sync.
+func (r *journalRun) of(mode syncMode) (own, raw *figures) {
+	if mode == syncSlow {
+		return &r.slow, &r.rawSlow
+	}
+	return &r.disk, &r.rawDisk
+}
+
+// round appends to a raw log by 64 writers, then begins as many records in a
+// journal.
+func (r *journalRun) round(b *bench, dir string, mode syncMode, next *atomic.Int64) error {
+	ops := pick(b, int64(30_000), 300)
+	if mode == syncSlow {
+		ops = pick(b, int64(6_400), 300)
+	}
+	own, raw := r.of(mode)
+	if err := rawRound(b, filepath.Join(dir, "raw.log"), mode, ops, raw); err != nil {
+		return err
+	}
 	book := r.book
 	if book == nil {
 		fresh, err := openBook(filepath.Join(dir, "fresh.db"), r.kind, next)
@@ -130,11 +132,7 @@ func (r *journalRun) round(b *bench, dir string, mode syncMode, ops int64, next 
 		book = fresh
 	}
 	book.mode.Store(int64(mode))
-	f := &r.disk
-	if mode == syncSlow {
-		f = &r.slow
-	}
-	return f.measure(book, func() error { return book.begin(b, ops, journalWriters, nil) }, ops)
+	return own.measure(book, func() error { return book.begin(b, ops, journalWriters, nil) }, ops)
 }
 
 func (f *figures) measure(book *book, run func() error, ops int64) error {
@@ -158,29 +156,34 @@ func (f *figures) measure(book *book, run func() error, ops int64) error {
 	return err
 }
 
-func (f *figures) report(b *bench, group, name string, raw *figures) {
+// report adds the figures as a row, beside those that they are compared with.
+func (f *figures) report(b *bench, group, name, rival string, of *figures) {
 	b.add(group, name, "begins/s", f.rate)
-	b.add(group, name, "of the raw log", f.rate.over(raw.rate))
+	b.add(group, name, rival, f.rate.over(of.rate))
 	b.add(group, name, "fsyncs/op", f.syncs)
 	b.add(group, name, "B written/op", f.bytes)
 	b.add(group, name, "B grown/op", f.growth)
 }
 
-func reportJournal(b *bench, runs []*journalRun, sync string, mode syncMode, raw *figures) {
+func reportJournal(b *bench, runs []*journalRun, sync string, mode syncMode) {
 	group := fmt.Sprintf("begin, %d writers, %s", journalWriters, sync)
+	const rawName, rival = "raw group-committed log", "of the raw log"
 	limit := 0.40
 	if mode == syncSlow {
 		limit = 0.90
 	}
-	raw.report(b, group, "raw group-committed log", raw)
+	var all figures
+	for _, r := range runs {
+		_, raw := r.of(mode)
+		all.rate, all.syncs = append(all.rate, raw.rate...), append(all.syncs, raw.syncs...)
+		all.bytes, all.growth = append(all.bytes, raw.bytes...), append(all.growth, raw.growth...)
+	}
+	all.report(b, group, rawName, rival, &all)
 	var none samples
 	for _, r := range runs {
-		f := &r.disk
-		if mode == syncSlow {
-			f = &r.slow
-		}
+		f, raw := r.of(mode)
 		name := fmt.Sprintf("bolt, %s, %d live", r.kind, r.live)
-		f.report(b, group, name, raw)
+		f.report(b, group, name, rival, raw)
 		b.atLeast(sync+": "+name+", of the raw log", "", limit, f.rate.over(raw.rate))
 		if r.live == 0 {
 			none = f.rate
@@ -188,11 +191,13 @@ func reportJournal(b *bench, runs []*journalRun, sync string, mode syncMode, raw
 		if r.live == pick(b, int64(1_000_000), 3_000) {
 			b.atLeast(sync+": "+name+", of none live", "", 0.8, f.rate.over(none))
 		}
-		if mode == syncDisk {
-			b.point(chartLive, groupChart, "bolt, "+string(r.kind), fmt.Sprintf("%d live", r.live), float64(r.live)/1000, f.rate)
-			if r.kind == businessKeys {
-				b.point(chartLive, groupChart, "raw group-committed log", fmt.Sprintf("%d live", r.live), float64(r.live)/1000, raw.rate)
-			}
+		if mode != syncDisk {
+			continue
+		}
+		column, x := fmt.Sprintf("%d live", r.live), float64(r.live)/1000
+		b.point(chartLive, groupChart, "bolt, "+string(r.kind), column, x, f.rate)
+		if r.kind == businessKeys {
+			b.point(chartLive, groupChart, rawName, column, x, raw.rate)
 		}
 	}
 }

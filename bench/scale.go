@@ -305,8 +305,8 @@ func scaleDrain(b *bench, book *book) error {
 		}
 	}
 	const group = "begin, 64 writers"
-	fresh.report(b, group, "in a new file", &fresh)
-	drained.report(b, group, "after the million was drained", &fresh)
+	fresh.report(b, group, "in a new file", "of a new file", &fresh)
+	drained.report(b, group, "after the million was drained", "of a new file", &fresh)
 	b.atLeast("begins after the drain, of those in a new file (5 % is noise)", "", 0.95, drained.rate.over(fresh.rate))
 	return nil
 }
