@@ -128,7 +128,7 @@ func aroundCompletion(x *trial) {
 		for _, f := range flights {
 			answers = append(answers, f.wait())
 		}
-		if answers[0].kind == busy {
+		if overtaken(answers[0]) {
 			return false
 		}
 		if x.setup(answers[0]) {
@@ -143,7 +143,7 @@ func followerLeaves(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.op()
 		leader, third := x.withLeavers(op, hold)
-		if leader.kind == busy {
+		if overtaken(leader) {
 			return false
 		}
 		if !x.setup(leader) {
@@ -190,7 +190,7 @@ func leaderLeaves(x *trial) {
 	l.load(op, withLength)
 	l.note = "leaves while its request is handled"
 	l.write(0)
-	x.pause(x.r.o.Hold / 8)
+	x.pause(x.r.o.Hold / leadPart)
 	follower := x.launch(op, "follower", "while the leader runs")
 	<-follower.sent
 	x.pause(x.r.o.Hold / 8)
@@ -198,7 +198,7 @@ func leaderLeaves(x *trial) {
 	x.pause(x.r.o.Hold / 8)
 	gate.release()
 	follower.wait()
-	again := x.resolve(op, "afterwards")
+	again := x.until(op, "afterwards", x.r.o.Hold+x.r.o.Settle, true)
 	x.want(again.outcome(), "the outcome within "+x.r.o.Settle.String(), "%s", again)
 	x.pause(x.r.o.Hold)
 	x.wantEffects(op, 1, "its reference")

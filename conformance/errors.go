@@ -13,6 +13,10 @@ var (
 	ErrUsage = errors.New("conformance: the call is wrong")
 	// ErrUnreachable: the target does not take connections.
 	ErrUnreachable = errors.New("conformance: the target is unreachable")
+	// ErrRefuses: the target takes connections, but answers a plain operation
+	// with no success, so that nothing can be judged: a wrong URL, body, header
+	// or profile.
+	ErrRefuses = errors.New("conformance: the target does not take an operation")
 )
 
 // UsageError is what is wrong with the options, in one line. It matches ErrUsage.

@@ -76,13 +76,18 @@ func judgeHistory(history []event, effects int) ruling {
 	if why := plainViolation(history, effects); why != "" {
 		return ruling{known: true, why: why}
 	}
-	switch porcupine.CheckOperationsTimeout(keyModel(), operationsOf(reduce(history), effects), historyCheckMax) {
+	switch checkModel(history, effects) {
 	case porcupine.Ok:
 		return ruling{legal: true, known: true, why: "a linearizable history of " + plural(len(history), "request")}
 	case porcupine.Illegal:
 		return ruling{known: true, why: "a history that no order of one effect explains"}
 	}
 	return ruling{why: "the history could not be judged in time"}
+}
+
+// checkModel asks for a linearization.
+func checkModel(history []event, effects int) porcupine.CheckResult {
+	return porcupine.CheckOperationsTimeout(keyModel(), operationsOf(reduce(history), effects), historyCheckMax)
 }
 
 // plainViolation finds what can be said in a sentence; each is a reason why no

@@ -1,11 +1,9 @@
 package conformance_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -106,24 +104,12 @@ func TestMutants(t *testing.T) {
 	want := mutants()
 	bugs := mockserver.Bugs()
 	reports := make([]*conformance.Report, len(bugs))
-	seats := make(chan struct{}, 12) // most of a run is waiting, so that more of them fit than parallel tests would
-	var all sync.WaitGroup
-	for i, bug := range bugs {
-		all.Go(func() {
-			seats <- struct{}{}
-			defer func() { <-seats }()
-			reports[i] = runMutant(t, bug.Name)
-		})
-	}
-	all.Wait()
+	beside(bugs, func(i int, bug mockserver.Bug) { reports[i] = runMutant(t, bug.Name) })
 	for i, bug := range bugs {
 		cases, named := want[bug.Name]
 		delete(want, bug.Name)
 		if !named {
 			t.Errorf("no cases are named for %s", bug.Name)
-		}
-		if reports[i] == nil {
-			continue // runMutant has said why
 		}
 		t.Run(bug.Name, func(t *testing.T) { checkMutant(t, bug, cases, reports[i]) })
 	}
@@ -141,11 +127,7 @@ func runMutant(t *testing.T, bug string) *conformance.Report {
 	if bug == "in-flight-hangs" {
 		o.AnswerTimeout = 700 * time.Millisecond // it is waited for in full
 	}
-	rep, err := conformance.Run(t.Context(), o)
-	if err != nil {
-		t.Errorf("%s: Run: %v", bug, err)
-	}
-	return rep
+	return run(t, o)
 }
 
 func checkMutant(t *testing.T, bug mockserver.Bug, cases string, rep *conformance.Report) {
@@ -163,8 +145,8 @@ func checkMutant(t *testing.T, bug mockserver.Bug, cases string, rep *conformanc
 		if c.Expected == "" || c.Actual == "" || c.Curl == "" || len(c.Exchanges) == 0 {
 			t.Errorf("%s has no evidence: %+v", id, c)
 		}
-		if verdict == report.Fail && c.Odds != "failed 3/3" {
-			t.Errorf("%s: got odds %q, want failed 3/3", id, c.Odds)
+		if verdict == report.Fail && !strings.HasPrefix(c.Odds, "failed ") {
+			t.Errorf("%s: got odds %q, want how often it failed", id, c.Odds)
 		}
 	}
 }
@@ -209,30 +191,22 @@ func TestWindow(t *testing.T) {
 // are the same each time.
 func TestCorrect(t *testing.T) {
 	t.Parallel()
-	for round := range 3 {
-		t.Run(fmt.Sprint(round), func(t *testing.T) {
-			t.Parallel()
-			p := releasing()
-			url := start(t, mockserver.Config{Profile: p})
-			o := options(url, p)
-			o.Expire = hook(url + "/_expire")
-			o.Parallel = []int{8, 1, 32}[round]
-			rep := run(t, o)
-			if got := wrong(rep); len(got) > 0 {
-				t.Errorf("got %v, want none\n%s", got, text(rep))
-			}
-			if rep.Summary.Pass < 60 {
-				t.Errorf("got %d passes, want at least 60\n%s", rep.Summary.Pass, text(rep))
-			}
-			skipped := skips(rep)
-			want := []string{"oasis/repeatable-requests", "outcome/store-outage", "outcome/unauthorised-not-consumed",
-				"replay/binary", "replay/empty-body-204", "replay/gzip", "restart/inflight-killed-resolves",
-				"restart/no-double-after-kill", "restart/replay-survives", "time/not-before"}
-			if !slices.Equal(skipped, want) {
-				t.Errorf("got skips %v, want %v", skipped, want)
-			}
-		})
-	}
+	skipped := []string{"oasis/repeatable-requests", "outcome/store-outage", "outcome/unauthorised-not-consumed",
+		"replay/binary", "replay/empty-body-204", "replay/gzip", "restart/inflight-killed-resolves",
+		"restart/no-double-after-kill", "restart/replay-survives", "time/not-before"}
+	beside([]int{1, 8, 32}, func(_, parallel int) {
+		p := releasing()
+		url := start(t, mockserver.Config{Profile: p})
+		o := options(url, p)
+		o.Expire, o.Parallel = hook(url+"/_expire"), parallel
+		rep := run(t, o)
+		if got := wrong(rep); len(got) > 0 || rep.Summary.Pass < 60 {
+			t.Errorf("%d at once: got %v and %d passes, want none and at least 60\n%s", parallel, got, rep.Summary.Pass, text(rep))
+		}
+		if got := skips(rep); !slices.Equal(got, skipped) {
+			t.Errorf("%d at once: got skips %v, want %v", parallel, got, skipped)
+		}
+	})
 }
 
 func skips(rep *conformance.Report) []string {

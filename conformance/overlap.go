@@ -69,7 +69,7 @@ func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap
 	var found *overlap
 	x.holding(func(hold time.Duration) bool {
 		v, proved := x.tryOverlap(hold, followers)
-		if v.leader.kind == busy || v.leader.kind == done && !proved {
+		if overtaken(v.leader) || v.leader.outcome() && !proved {
 			return false
 		}
 		found = v
@@ -77,6 +77,10 @@ func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap
 	})
 	return found, found != nil && x.setup(found.leader)
 }
+
+// overtaken reports whether what was meant to be first came second, and was
+// answered as duplicates are.
+func overtaken(leader *answer) bool { return leader.kind != noAnswer && !leader.outcome() }
 
 // holding tries something with longer and longer holds until it comes about. It
 // does not where the machine is so busy that the leader is overtaken, or answered
@@ -113,17 +117,20 @@ func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*
 		a := f.wait()
 		v.followers = append(v.followers, a)
 		early := a.ended.Before(v.leader.ended)
-		waited := !a.written.IsZero() && (gate.entered != nil || v.leader.ended.Sub(a.written) >= hold/4)
+		waited := !a.written.IsZero() && (gate.entered != nil || v.leader.ended.Sub(a.written) >= hold/2)
 		proved = proved && (early || waited)
 	}
 	return v, proved
 }
 
+// leadPart is the part of a hold by which the leader is ahead.
+const leadPart = 4
+
 // awaitEntry waits until the leader is at work: exactly where the handler is
-// owned, else for an eighth of the hold.
+// owned, else for a part of the hold.
 func (x *trial) awaitEntry(g *gate, lead *flight, hold time.Duration) {
 	if g.entered == nil {
-		x.pause(hold / 8)
+		x.pause(hold / leadPart)
 		return
 	}
 	timer := time.NewTimer(x.r.o.AnswerTimeout)

@@ -19,7 +19,7 @@ import (
 )
 
 // Run judges the target and reports case by case. The error matches ErrUsage
-// (nothing was sent) or ErrUnreachable, or is the context's own, with the report
+// (nothing was sent), ErrUnreachable or ErrRefuses, or is the context's own, with the report
 // of what was judged until then. What the target does wrong is never an error.
 // Run may be called from several goroutines; every request of it is real.
 func Run(ctx context.Context, o Options) (*Report, error) {
@@ -86,6 +86,9 @@ func (r *runner) run(ctx context.Context) (*Report, error) {
 	if err := r.reach(ctx); err != nil {
 		return nil, err
 	}
+	if err := r.greet(ctx); err != nil {
+		return nil, err
+	}
 	began := time.Now()
 	inner, cancel := context.WithTimeoutCause(ctx, r.o.Timeout, errRunTime)
 	defer cancel()
@@ -123,6 +126,30 @@ func (r *runner) reach(ctx context.Context) error {
 	}
 	_ = conn.Close() // nothing was said on it
 	return nil
+}
+
+// greetTries is how often a plain operation is tried before anything is judged.
+const greetTries = 3
+
+// greet sends one plain operation. Where that is not taken every case would be
+// inconclusive, and a run that judged nothing must not look like a clean one.
+func (r *runner) greet(ctx context.Context) error {
+	x := &trial{ctx: ctx, r: r, c: &Case{ID: "greeting"}, begun: time.Now()}
+	defer x.closeAll()
+	var a *answer
+	for range greetTries {
+		a = x.do(x.op(), "a plain operation")
+		if a.kind == done {
+			return nil
+		}
+		if a.kind != noAnswer && a.status < 500 || !x.pause(100*time.Millisecond) {
+			break
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("conformance: the run was ended: %w", err)
+	}
+	return fmt.Errorf("%w: %s %s was answered %s", ErrRefuses, r.o.Method, r.target.Path, a)
 }
 
 // all runs the cases: side by side but for those that want to be alone, and each

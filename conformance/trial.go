@@ -258,10 +258,10 @@ func (x *trial) result() Result {
 		Findings: x.findings, Exchanges: x.exchanges,
 	}
 	switch {
-	case x.broke != nil:
-		c.Verdict, c.Reason = report.Error, "the transport failed: "+errorText(x.broke)
 	case x.ctx.Err() != nil:
 		c.Verdict, c.Reason = report.Inconclusive, "it was cut short: "+x.r.why(x.ctx)
+	case x.broke != nil:
+		c.Verdict, c.Reason = report.Error, "the transport failed: "+errorText(x.broke)
 	case len(x.findings) == 0:
 		c.Verdict, c.Reason = report.Error, "the case judged nothing"
 	}

@@ -1,0 +1,39 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Event is an event of a history, for tests of the judge. Times count from one
+// zero; Ret below Call means that it may take effect at any later time.
+type Event struct {
+	Call, Ret time.Duration
+	Fate      string // outcome, waiting or maybe
+	Name      string
+}
+
+// JudgeHistory judges a history, first without the short cuts that find what can
+// be said in a sentence.
+func JudgeHistory(history []Event, effects int) (legal, legalWithout bool) {
+	zero := time.Now()
+	var events []event
+	for _, e := range history {
+		made := event{call: zero.Add(e.Call), name: e.Name, fate: map[string]fate{"outcome": outcome, "waiting": waiting, "maybe": maybe}[e.Fate]}
+		if e.Ret >= e.Call {
+			made.ret = zero.Add(e.Ret)
+		}
+		events = append(events, made)
+	}
+	r := judgeHistory(events, effects)
+	return r.legal && r.known, checkModel(events, effects) == porcupine.Ok
+}
+
+// GlobMatch is the matching of --run and --skip.
+func GlobMatch(pattern, id string) bool { return globMatch(pattern, id) }
+
+// LookupText is the JSON pointer.
+func LookupText(document, pointer string) (string, bool) {
+	return lookupText([]byte(document), pointer)
+}
