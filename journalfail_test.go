@@ -182,7 +182,7 @@ func TestFinishTooLate(t *testing.T) {
 		if err != nil || read(t, resp) != "paid" {
 			t.Errorf("%v", err)
 		}
-		if rec := lookup(t, c, "k"); rec.State != persist.Abandoned || !log.has("abandoned") {
+		if rec := lookup(t, c, "k"); rec.State != persist.Abandoned || !log.has("it stands as abandoned") {
 			t.Errorf("record %v, log %v", rec.State, log)
 		}
 	})

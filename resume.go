@@ -151,6 +151,9 @@ type resumed struct {
 func (c *Client) newPass(ctx context.Context) *pass {
 	p := &pass{c: c, ctx: ctx, owner: c.owner + "/" + string(RandomKey()), jobs: make(chan persist.Record), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(ctx)
+	if c.draining.Err() != nil {
+		p.drain(ErrClosed)
+	}
 	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
 	p.query = persist.Query{Account: c.accountBase, States: []persist.State{persist.Pending}, DueBy: c.now()}
 	if c.cfg.Reconcile != nil {
