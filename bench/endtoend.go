@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -119,8 +120,8 @@ func openLanes(b *bench, dir string) ([]*lane, error) {
 	lanes = append(lanes, naive)
 	queue, err := riverLane(b, b.dsn)
 	if err != nil {
-		b.note("River is missing: %v", err)
-		return lanes, nil
+		b.note("River is missing: %s", strings.Join(strings.Fields(err.Error()), " "))
+		return append(lanes, &lane{name: "River, tuned: PostgreSQL does not answer", missing: true}), nil
 	}
 	return append(lanes, queue), nil
 }
@@ -130,6 +131,9 @@ func (f *field) rounds(n int, run func(i int, l *lane) error) error {
 	for r := range n {
 		for k := range f.lanes {
 			i := (r + k) % len(f.lanes)
+			if f.lanes[i].missing {
+				continue
+			}
 			if err := run(i, f.lanes[i]); err != nil {
 				return err
 			}
@@ -162,6 +166,10 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 		chart = "" // which has points of its own
 	}
 	for i, l := range f.lanes {
+		if l.missing {
+			f.blank(c.group(), l.name, "ops/s")
+			continue
+		}
 		f.point(chart, c.group(), l.name, "ops/s", float64(c.workers), rates[i])
 		f.add(c.group(), l.name, "of plain", rates[i].over(rates[plainAt]))
 		f.add(c.group(), l.name, "client CPU µs/op", cpu[i])
@@ -172,6 +180,9 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 	}
 	f.atLeast(c.group()+": oncehttp + bolt of plain net/http", "", c.target, rates[onceAt].over(rates[plainAt]))
 	for i, l := range f.lanes[peersAt:] {
+		if l.missing {
+			continue
+		}
 		f.atLeast(c.group()+": oncehttp + bolt of "+l.name, "", 1, rates[onceAt].over(rates[peersAt+i]))
 	}
 	return nil

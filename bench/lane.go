@@ -24,6 +24,8 @@ type lane struct {
 	do    func(url string, n int64) error
 	close func() error
 	stats func() bolt.Stats // of a lane with a bolt journal
+
+	missing bool // it cannot be measured here; name says why
 }
 
 // burst is what a lane did in a while.

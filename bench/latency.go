@@ -54,6 +54,10 @@ func (f *field) runLone(delay time.Duration) error {
 		return err
 	}
 	for i, l := range f.lanes {
+		if l.missing {
+			f.blank(group, l.name, "p50 µs")
+			continue
+		}
 		added := medians[i].minus(medians[plainAt])
 		f.add(group, l.name, "p50 µs", medians[i])
 		if i != plainAt {

@@ -86,6 +86,12 @@ func (b *bench) point(chart, group, name, what string, x float64, s samples) {
 	})
 }
 
+// blank records that there is no such figure, so that its place says so.
+func (b *bench) blank(group, name, what string) {
+	last := b.report.last()
+	last.Figures = append(last.Figures, figure{Group: group, Name: name, What: what})
+}
+
 // note records a sentence.
 func (b *bench) note(format string, args ...any) {
 	b.report.last().Notes = append(b.report.last().Notes, fmt.Sprintf(format, args...))
