@@ -76,7 +76,7 @@ func beginStanding(k *check) {
 }
 
 func beginOneCreates(k *check) {
-	const callers, rounds = 16, 40
+	const callers, rounds = 16, 25
 	ctx, j := context.Background(), k.journal()
 	for round := range rounds {
 		type result struct {
@@ -196,7 +196,7 @@ func beginAnyBytes(k *check) {
 func beginLarge(k *check) {
 	j := k.journal()
 	var all []persist.Record
-	for i, size := range []int{4095, 4096, 16 << 10, 16<<10 + 1, 64 << 10, 64<<10 + 1, 3<<20 + 7} {
+	for i, size := range []int{4095, 4096, 16 << 10, 16<<10 + 1, 64 << 10, 64<<10 + 1, 1<<20 + 7} {
 		r := record("a", fmt.Sprintf("%d bytes", size))
 		r.Body = patterned(size, byte(i))
 		all = append(all, k.begin(j, r))

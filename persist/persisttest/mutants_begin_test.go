@@ -102,7 +102,7 @@ func mutantBeginLarge() mutant {
 	return mutant{
 		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
 			stored := r
-			stored.Body = r.Body[:min(len(r.Body), 2<<20)]
+			stored.Body = r.Body[:min(len(r.Body), 1<<20)]
 			got, created, err := s.Begin(ctx, stored)
 			if created {
 				got.Body = r.Body

@@ -151,13 +151,21 @@ func mutantCloseClosed() mutant {
 func mutantCloseUnderWay() mutant {
 	return mutant{
 		closed: func(s *store, method string) bool {
-			return method == "Begin" && s.opened == 1 && s.numbers["begin"] > 60 && s.count("late") <= 1
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			late := method == "Begin" && s.opened == 1 && s.numbers["begin"] > 60 && s.numbers["late"] == 0
+			if late {
+				s.numbers["late"] = 1
+			}
+			return late
 		},
 		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
-			s.count("begin")
 			s.mu.Lock()
+			s.numbers["begin"]++
 			late := s.numbers["late"] == 1
-			s.numbers["late"] *= 2
+			if late {
+				s.numbers["late"] = 2
+			}
 			s.mu.Unlock()
 			if late {
 				return r, true, nil

@@ -22,7 +22,7 @@ func stressCases() []testCase {
 // its own, and holds every result against a model that is a map. Listings and
 // sweeps run beside them.
 func stressModel(k *check) {
-	const workers, steps = 8, 150
+	const workers, steps = 8, 90
 	seed := uint64(time.Now().UnixNano())
 	j := k.journal()
 	models := make([]map[string]persist.Record, workers)
@@ -66,7 +66,7 @@ func stressModel(k *check) {
 
 // stressReader lists while others work: in order, and nothing twice.
 func stressReader(k *check, j persist.Journal, over <-chan struct{}) {
-	for range 20 {
+	for range 8 {
 		last := uint64(0)
 		for r, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
 			if err != nil || r.Seq <= last {

@@ -237,7 +237,7 @@ func sweepConcurrent(k *check) {
 	total := 0
 	for range 2 {
 		wg.Go(func() {
-			for range 100 {
+			for range 60 {
 				n, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: done(), Max: 64})
 				if err != nil {
 					k.errorf("Sweep: %v", err)
@@ -254,7 +254,7 @@ func sweepConcurrent(k *check) {
 			}
 		})
 	}
-	const n = 400
+	const n = 240
 	for w := range 4 {
 		workers.Go(func() {
 			for i := range n / 4 {
