@@ -197,6 +197,7 @@ func TestResumeBreakIsBounded(t *testing.T) {
 		enqueue(t, c, 3)
 		start := time.Now()
 		for range c.Resume(t.Context()) {
+			synctest.Wait() // until the others are on the wire and waiting
 			break
 		}
 		if took := time.Since(start); took > 30*time.Second {
