@@ -30,8 +30,8 @@ func listCases() []testCase {
 
 func listOrder(k *check) {
 	j := k.journal()
-	want := make([]persist.Record, 0, 700)
-	for i, r := range numbered("a", 700) {
+	want := make([]persist.Record, 0, 400)
+	for i, r := range numbered("a", 400) {
 		r = k.begin(j, r)
 		if i%3 == 0 {
 			r = k.update(j, changed(r))
@@ -124,7 +124,7 @@ func listBreak(k *check) {
 
 func listCancelled(k *check) {
 	j := k.journal()
-	for _, r := range numbered("a", 700) {
+	for _, r := range numbered("a", 400) {
 		k.begin(j, r)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -139,8 +139,8 @@ func listCancelled(k *check) {
 		n++
 		cancel()
 	}
-	if !errors.Is(last, context.Canceled) || n > 600 {
-		k.errorf("after its context was cancelled, List of 700 gave %d more and ended with error %v", n-1, last)
+	if !errors.Is(last, context.Canceled) || n > 350 {
+		k.errorf("after its context was cancelled, List of 400 gave %d more and ended with error %v", n-1, last)
 	}
 }
 
@@ -148,7 +148,7 @@ func listCancelled(k *check) {
 func listChanging(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var all []persist.Record
-	for _, r := range numbered("a", 600) {
+	for _, r := range numbered("a", 400) {
 		all = append(all, k.begin(j, r))
 	}
 	seen, i := map[string]bool{}, 0

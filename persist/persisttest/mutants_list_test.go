@@ -31,10 +31,10 @@ func mutantListOrder() mutant {
 						yield(r, err)
 						return
 					}
-					if head = append(head, r); len(head) == 650 {
+					if head = append(head, r); len(head) == 350 {
 						slices.Reverse(head)
 					}
-					if len(head) < 650 {
+					if len(head) < 350 {
 						continue
 					}
 					for _, r := range head {
@@ -119,7 +119,7 @@ func mutantListChanging() mutant {
 					}
 					seen = append(seen, r)
 				}
-				if len(seen) < 500 {
+				if len(seen) < 350 {
 					return
 				}
 				for _, r := range seen {

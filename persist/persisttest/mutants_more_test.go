@@ -193,7 +193,7 @@ func mutantStressModel() mutant {
 	return mutant{
 		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
 			r, err := s.Get(ctx, id)
-			if strings.HasPrefix(id.Account, "account ") && s.count("get") > 100 {
+			if strings.HasPrefix(id.Account, "account ") && s.count("get") > 30 {
 				r.Sends = 0
 			}
 			return r, err
