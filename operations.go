@@ -89,27 +89,30 @@ func (c *Client) Pending(ctx context.Context) iter.Seq2[persist.Record, error] {
 
 // Lookup is what the journal knows of a key of this account. Errors:
 // persist.ErrNotFound; ErrConfig if a scoping header (Stripe-Account) has parted
-// the key into several operations, which only a client of that account tells
-// apart.
+// the key into several operations: Pending yields each, and Config.Reconcile is
+// asked of each that is held.
 func (c *Client) Lookup(ctx context.Context, key Key) (persist.Record, error) {
-	rec, err := c.journal.Get(ctx, persist.ID{Account: c.accountBase, Key: string(key)})
-	if !errors.Is(err, persist.ErrNotFound) || key == "" {
-		return rec, err
-	}
 	var found []persist.Record
-	for rec, listErr := range c.journal.List(ctx, persist.Query{Account: c.accountBase, Key: string(key)}) {
-		if listErr != nil {
-			return persist.Record{}, listErr
+	query := persist.Query{Account: c.accountBase, Key: string(key)}
+	if key == "" { // which selects them all
+		return persist.Record{}, fmt.Errorf("oncehttp: the empty key: %w", persist.ErrNotFound)
+	}
+	for rec, err := range c.journal.List(ctx, query) {
+		if err != nil {
+			return persist.Record{}, err
 		}
 		found = append(found, rec)
 	}
 	switch len(found) {
 	case 0:
-		return persist.Record{}, fmt.Errorf("oncehttp: %q: %w", key, err)
+		return persist.Record{}, fmt.Errorf("oncehttp: %q: %w", key, persist.ErrNotFound)
 	case 1:
 		return found[0], nil
 	}
-	return persist.Record{}, startError("lookup", key, ErrConfig, "%d scoped accounts have an operation of this key", len(found))
+	return persist.Record{}, &Error{
+		Op: "lookup", Key: key, Cause: fmt.Errorf("%d scoped accounts have an operation of this key", len(found)),
+		is: []error{ErrOutcomeUnknown, ErrConfig},
+	}
 }
 
 // Settle says what became of an operation in doubt. Absent is final: its answer
