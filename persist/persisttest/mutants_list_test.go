@@ -51,7 +51,7 @@ func mutantListOrder() mutant {
 				}
 			}
 		},
-		fails: []string{"list/cancelled"},
+		fails: []string{"list/cancelled", "list/changing"},
 	}
 }
 
