@@ -110,6 +110,16 @@ func TestScopedAccounts(t *testing.T) {
 		if n != 3 {
 			t.Errorf("%d pending, want all three", n)
 		}
+		for _, account := range []string{"acct_1", "acct_2", ""} { // a stray of one is none of another
+			sends := w.count()
+			req := post(t, "{}")
+			if account != "" {
+				req.Header.Set("Stripe-Account", account)
+			}
+			if _, err := c.Do(req); w.count() != sends+1 {
+				t.Errorf("without a key, for %q: %v", account, err)
+			}
+		}
 	})
 }
 
