@@ -112,7 +112,7 @@ func (e *Error) Error() string {
 	}
 	for _, err := range e.Unwrap() {
 		b.WriteString(": ")
-		b.WriteString(err.Error())
+		b.WriteString(strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
 	}
 	return b.String()
 }
@@ -120,17 +120,32 @@ func (e *Error) Error() string {
 // Is reports whether target is one of the sentinels that e stands for.
 func (e *Error) Is(target error) bool { return slices.Contains(e.is, target) }
 
-// Unwrap gives Cause and Last, those that are set.
+// Unwrap gives Cause and Last, those that are set. One that holds a verdict on
+// another operation, as the cause of an errgroup's context may, says what it says
+// and matches nothing: what became of that one is not what became of this one.
 func (e *Error) Unwrap() []error {
 	var errs []error
 	if e.Cause != nil {
-		errs = append(errs, e.Cause)
+		errs = append(errs, apart(e.Cause))
 	}
-	if e.Last != nil && e.Last != e.Cause {
-		errs = append(errs, e.Last)
+	if e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last)) {
+		errs = append(errs, apart(e.Last))
 	}
 	return errs
 }
+
+func apart(err error) error {
+	var other *Error
+	if errors.As(err, &other) || errors.Is(err, ErrNoEffect) || errors.Is(err, ErrOutcomeUnknown) {
+		return anothers{err}
+	}
+	return err
+}
+
+// anothers is an error about another operation; only its text shows.
+type anothers struct{ err error }
+
+func (a anothers) Error() string { return a.err.Error() }
 
 // startError refuses a request before anything was written or sent.
 func startError(op string, key Key, why error, format string, args ...any) *Error {
