@@ -45,16 +45,16 @@ func options(url string, p *profile.Profile) conformance.Options {
 		As:         http.Header{"Authorization": {"Bearer bob-bob-bob"}},
 		Witness:    url + "/_effects?ref={ref}#/count",
 		DelayQuery: "sleep={ms}", FailQuery: "fail={status}", CrashQuery: "crash=1",
-		Hold: 200 * time.Millisecond, Settle: 600 * time.Millisecond, AnswerTimeout: 2 * time.Second,
+		Hold: 200 * time.Millisecond, Settle: 600 * time.Millisecond, AnswerTimeout: 5 * time.Second,
 		Rounds: 5, Seed: 7, Parallel: 16,
 	}
 }
 
-// beside runs the function for all of them, twelve at a time: most of a
+// beside runs the function for all of them, six at a time: most of a
 // run is waiting, so that more of them fit than there are processors, to which
 // parallel tests are bound. The function must not call Fatal.
 func beside[T any](all []T, do func(i int, one T)) {
-	seats := make(chan struct{}, 12)
+	seats := make(chan struct{}, 6)
 	var wait sync.WaitGroup
 	for i, one := range all {
 		wait.Go(func() {
