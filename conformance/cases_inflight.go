@@ -60,7 +60,7 @@ func inflightCases() []Case {
 			Rule: "Who waits as told is told the outcome.", Impact: "A client that does as it is told is told to wait again.",
 			run: onOverlap(1, retryAfterHonoured),
 		}, {
-			ID: "inflight/other-body", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "conflict/not-executed"},
+			ID: "inflight/other-body", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "conflict/not-executed", "conflict/not-silent"},
 			Spec:   []Ref{invariant("S4"), drafted22(), outline("T5")},
 			Rule:   "Another request under a key that is in flight is neither executed nor confirmed.",
 			Impact: "Two amounts are charged under one key when they come close together.",

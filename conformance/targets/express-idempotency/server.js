@@ -1,0 +1,37 @@
+// express-idempotency behind the routes that the conformance suite drives.
+'use strict';
+const express = require('express');
+const { idempotency, getSharedIdempotencyService } = require('express-idempotency');
+
+let total = 0;
+const byReference = new Map();
+function effect(reference) {
+  total += 1;
+  byReference.set(reference, (byReference.get(reference) || 0) + 1);
+  return total;
+}
+
+const app = express();
+app.get('/_effects', (req, res) => res.json({ count: byReference.get(req.query.ref) || 0, total }));
+app.use(express.json({ limit: '1mb' }));
+app.post('*', idempotency()); // as its README has it; its handlers ask isHit
+
+function create(kind) {
+  return async (req, res, next) => {
+    if (getSharedIdempotencyService().isHit(req)) return;
+    if (req.query.sleep) await new Promise((go) => setTimeout(go, Number(req.query.sleep)));
+    if (req.query.crash) { next(new Error('this crash was asked for')); return; }
+    if (req.query.fail) { res.status(Number(req.query.fail)).json({ error: 'asked for', number: effect('') }); return; }
+    const id = `${kind}_${effect(req.body.reference)}`;
+    res.status(201).location(`/${kind}/${id}`).cookie('visit', `visit-of-${id}`).json({ id, reference: req.body.reference });
+  };
+}
+app.post('/payments', create('payments'));
+app.post('/refunds', create('refunds'));
+app.post('/payments/:id/cancel', (req, res) => {
+  if (getSharedIdempotencyService().isHit(req)) return;
+  res.json({ id: req.params.id, status: 'cancelled', number: effect('cancel') });
+});
+const server = app.listen(Number(process.env.PORT || 0), '127.0.0.1', () => {
+  console.log(`listening on http://127.0.0.1:${server.address().port}`);
+});
