@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -39,7 +40,7 @@ func profileLane(b *bench, l *lane, workers int, url string, next *atomic.Int64)
 			return err
 		}
 	}
-	b.note("profiles of %s with %d callers are in %s", l.name, workers, b.profile)
+	fmt.Fprintf(b.out, "profiles of %s with %d callers are in %s\n", l.name, workers, b.profile)
 	return nil
 }
 
