@@ -113,7 +113,11 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 			return nil, &Error{Op: name, Key: Key(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 		case land.aside && !w.first:
 			continue
-		case land.err != nil && (!plain || land.answer == nil):
+		}
+		if land.err == nil || errors.Is(land.err, ErrAnswerGone) || errors.Is(land.err, ErrSettled) {
+			c.flights.tell(&op.rec)
+		}
+		if land.err != nil && (!plain || land.answer == nil) {
 			return nil, land.err
 		}
 		if resp := w.response(req); resp != nil {
@@ -157,30 +161,6 @@ func (c *Client) takeOff() bool {
 	}
 	return !c.closed
 }
-
-// refuseStray stops a request without a key if the same request, under a
-// generated key, is of unknown outcome: a loop around Do must not pay twice.
-func (c *Client) refuseStray(name string, ctx context.Context, op *operation) error {
-	query := persist.Query{Account: op.rec.Account, Stray: op.rec.Fingerprint}
-	for rec, err := range c.journal.List(ctx, query) {
-		if err != nil {
-			return journalError(name, Key(op.rec.Key), err, false)
-		}
-		if rec.Account != op.rec.Account {
-			continue
-		}
-		if flying, stray := c.flights.flying(rec.ID); flying && !stray {
-			continue
-		}
-		return &Error{
-			Op: name, Key: Key(rec.Key), State: rec.State, Attempts: rec.Attempts, Sends: rec.Sends,
-			Cause: errStray, is: []error{ErrOutcomeUnknown},
-		}
-	}
-	return nil
-}
-
-var errStray = errors.New("the same request was sent before under this generated key; send it with this key, settle it or abandon it")
 
 // do is one Do in the air: begin, see what stands, drive, land.
 func (f *flight) do() landing {

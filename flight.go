@@ -18,6 +18,8 @@ import (
 type flights struct {
 	mu sync.Mutex
 	m  map[persist.ID]*flight
+
+	untold map[untold][]string
 }
 
 func newFlights() any { return &flights{m: make(map[persist.ID]*flight)} }

@@ -49,12 +49,8 @@ func on(j persist.Journal, changes ...func(*oncehttp.Config)) func(*oncehttp.Con
 	}
 }
 
-// elsewhere is the journal as another process sees it: the same records, and
-// nothing else in common. Without leases, so that nothing but revisions keeps the
-// two apart.
-type elsewhere struct{ persist.Journal }
-
-// leasing is elsewhere with leases.
+// leasing is a journal as another process sees it: the same records and leases,
+// and nothing else in common.
 type leasing struct {
 	persist.Journal
 	persist.Claimer
@@ -64,16 +60,36 @@ type leasing struct {
 // its unfinished operations.
 func survivors(t *testing.T, j persist.Journal) persist.Journal {
 	t.Helper()
-	left := memory.New()
-	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true, States: []persist.State{persist.Pending, persist.Held}}) {
-		if err == nil {
-			_, _, err = left.Begin(context.Background(), rec)
-		}
+	return copied(t, j, persist.Pending, persist.Held)
+}
+
+// snapshot is a journal with all that j holds now.
+func snapshot(t *testing.T, j persist.Journal) persist.Journal {
+	t.Helper()
+	return copied(t, j)
+}
+
+func copied(t *testing.T, j persist.Journal, states ...persist.State) persist.Journal {
+	t.Helper()
+	to := memory.New()
+	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true, States: states}) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		begun := rec
+		if rec.State.Final() {
+			begun.State, begun.Effect, begun.Finished, begun.Answer = persist.Pending, "", time.Time{}, nil
+		}
+		begun, _, err = to.Begin(context.Background(), begun)
+		if rec.State.Final() && err == nil {
+			rec.Seq, rec.Revision = begun.Seq, begun.Revision
+			err = to.Finish(context.Background(), rec)
+		}
+		if err != nil {
+			t.Error(err)
+		}
 	}
-	return left
+	return to
 }
 
 // faulty is a journal whose calls can be made to fail, or to wait: a hook runs

@@ -1,10 +1,12 @@
 package oncehttp_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -124,6 +126,70 @@ func TestNaiveLoopPaysOnce(t *testing.T) {
 		}
 		if _, err := c.Do(pay(t, `{"amount":1}`)); err != nil || effects(server) != 3 {
 			t.Errorf("once it is confirmed, the same again is a payment of its own: %v, %d effects", err, effects(server))
+		}
+	})
+}
+
+// TestNaiveLoopBesideRun: what Run finishes behind the loop's back, nobody has
+// told the loop of.
+func TestNaiveLoopBesideRun(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		server, transport := till(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.DropAfter}}})
+		c, _ := newClient(t, transport, on(j, oneAttempt))
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := c.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		var standing oncehttp.Key
+		for i := range 10 {
+			_, err := c.Do(pay(t, `{"amount":1}`))
+			var e *oncehttp.Error
+			if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || i > 0 && e.Key != standing {
+				t.Fatalf("try %d: %v, want it refused for %q", i, err, standing)
+			}
+			standing = e.Key
+			time.Sleep(time.Minute)
+		}
+		if rec := lookup(t, c, standing); rec.State != persist.Confirmed || effects(server) != 1 {
+			t.Fatalf("it is %v, with %d effects; want Run to have confirmed the one", rec.State, effects(server))
+		}
+		if _, err := c.Do(pay(t, `{"amount":2}`)); err != nil {
+			t.Errorf("another payment: %v", err)
+		}
+		if resp, err := c.DoKey(pay(t, `{"amount":1}`), standing); err != nil || oncehttp.ResultOf(resp).Source != oncehttp.FromJournal {
+			t.Errorf("with the key: %v", err)
+		}
+		if _, err := c.Do(pay(t, `{"amount":1}`)); err != nil || effects(server) != 3 {
+			t.Errorf("told how it ended, the same again is a payment of its own: %v, %d effects", err, effects(server))
+		}
+		cancel()
+		wg.Wait()
+	})
+}
+
+// TestNewKeyOfTheRequest: a NewKey that makes a request's key of the request gives
+// the standing key again, and the loop goes on under it.
+func TestNewKeyOfTheRequest(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		server, transport := till(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.DropAfter}}})
+		c, _ := newClient(t, transport, on(j, oneAttempt, func(cfg *oncehttp.Config) {
+			cfg.NewKey = func(req *http.Request) (oncehttp.Key, error) { return oncehttp.Key(req.URL.Path).UUID(), nil }
+		}))
+		if _, err := c.Do(pay(t, "{}")); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if resp, err := c.Do(pay(t, "{}")); err != nil || resp.StatusCode != 201 {
+				t.Errorf("%v", err)
+			}
+		}
+		if snap := server.Ledger().Snapshot(); snap.Effects != 1 || snap.Sends != 2 {
+			t.Errorf("%+v", snap)
 		}
 	})
 }

@@ -30,7 +30,7 @@ var errPassEnded = errors.New("the resume was broken off")
 // operations are asked of Config.Reconcile, and otherwise left alone.
 func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		p := c.newPass(ctx)
+		p := c.newPass(ctx, false)
 		defer p.end()
 		for r := range p.results {
 			if r.panicked != nil {
@@ -83,7 +83,7 @@ func (c *Client) runOnce(ctx context.Context) error {
 	if ctx.Err() != nil || c.draining.Err() != nil {
 		return nil
 	}
-	p := c.newPass(context.WithoutCancel(ctx))
+	p := c.newPass(context.WithoutCancel(ctx), true)
 	defer p.end()
 	for {
 		select {
@@ -134,6 +134,7 @@ type pass struct {
 	draining context.Context // ends the waits and the listing
 	drain    context.CancelCauseFunc
 	owner    string // of the leases of what is claimed and not yet driven
+	silent   bool   // nobody is told what it comes to
 	fed      bool   // all that was due is handed out
 	query    persist.Query
 	jobs     chan persist.Record
@@ -148,8 +149,8 @@ type resumed struct {
 	panicked any // of a function of the Config; goes on in who called Resume or Run
 }
 
-func (c *Client) newPass(ctx context.Context) *pass {
-	p := &pass{c: c, ctx: ctx, owner: c.owner + "/" + string(RandomKey()), jobs: make(chan persist.Record), results: make(chan resumed)}
+func (c *Client) newPass(ctx context.Context, silent bool) *pass {
+	p := &pass{c: c, ctx: ctx, silent: silent, owner: c.owner + "/" + string(RandomKey()), jobs: make(chan persist.Record), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(ctx)
 	if c.draining.Err() != nil {
 		p.drain(ErrClosed)
@@ -296,6 +297,9 @@ func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
 	w.f.fly(func() landing {
 		land, took := p.fly(w.f, rec)
 		over = took
+		if p.silent && rec.Generated && land.answer != nil && land.answer.result.Outcome == Confirmed {
+			p.c.untell(w.f.values, &rec)
+		}
 		return land
 	})
 	land := w.f.land

@@ -1,0 +1,102 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// A stray is an operation under a generated key whose outcome its caller was not
+// told: the same request, made again without a key, may pay for the second time.
+
+var (
+	errStray  = errors.New("the same request was sent before under this generated key; send it with this key, settle it or abandon it")
+	errUntold = errors.New("the same request, of which a caller was told that its outcome is unknown, has ended meanwhile under this generated key; ask for its answer with this key")
+)
+
+// refuseStray stops a request without a key if the same request, under a
+// generated key, is of unknown outcome, or was until Run ended it without anybody
+// to tell: a loop around Do must not pay twice.
+func (c *Client) refuseStray(name string, ctx context.Context, op *operation) error {
+	query := persist.Query{Account: op.rec.Account, Stray: op.rec.Fingerprint}
+	for rec, err := range c.journal.List(ctx, query) {
+		if err != nil {
+			return journalError(name, Key(op.rec.Key), err, false)
+		}
+		if rec.ID.Account != op.rec.Account || rec.ID.Key == op.rec.Key { // NewKey may give one key again
+			continue
+		}
+		if flying, stray := c.flights.flying(rec.ID); flying && !stray {
+			continue
+		}
+		return &Error{
+			Op: name, Key: Key(rec.Key), State: rec.State, Attempts: rec.Attempts, Sends: rec.Sends,
+			Cause: errStray, is: []error{ErrOutcomeUnknown},
+		}
+	}
+	if key := c.flights.untoldKey(&op.rec); key != "" {
+		return &Error{Op: name, Key: key, State: persist.Confirmed, Cause: errUntold, is: []error{ErrOutcomeUnknown}}
+	}
+	return nil
+}
+
+// untoldMax bounds the requests of which it is remembered that nobody was told
+// how they ended.
+const untoldMax = 1 << 16
+
+// untold names a request. Its keys are those of the operations that Run ended.
+// They are remembered in this process only.
+type untold struct {
+	account     string
+	fingerprint string
+}
+
+func untoldOf(rec *persist.Record) untold { return untold{rec.Account, string(rec.Fingerprint)} }
+
+// untell remembers that a stray was ended by Run.
+func (c *Client) untell(ctx context.Context, rec *persist.Record) {
+	t := c.flights
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	u := untoldOf(rec)
+	if len(t.untold) >= untoldMax && t.untold[u] == nil {
+		c.log(ctx, slog.LevelError, "too many operations under generated keys ended untold; the same request may be sent anew", rec.Key, nil)
+		return
+	}
+	if t.untold == nil {
+		t.untold = make(map[untold][]string)
+	}
+	t.untold[u] = append(t.untold[u], rec.Key)
+}
+
+// tell forgets it: a caller with this key was told.
+func (t *flights) tell(rec *persist.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.untold) == 0 {
+		return
+	}
+	u := untoldOf(rec)
+	left := slices.DeleteFunc(t.untold[u], func(key string) bool { return key == rec.Key })
+	if t.untold[u] = left; len(left) == 0 {
+		delete(t.untold, u)
+	}
+}
+
+// untoldKey is the key of an operation of the same request that ended untold; ""
+// if there is none, or if the request names it.
+func (t *flights) untoldKey(rec *persist.Record) Key {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.untold) == 0 {
+		return ""
+	}
+	keys := t.untold[untoldOf(rec)]
+	if len(keys) == 0 || slices.Contains(keys, rec.Key) {
+		return ""
+	}
+	return Key(keys[0])
+}
