@@ -86,9 +86,34 @@ func replayAnswered(x *trial) {
 		return
 	}
 	same, known := sameOutcome(first, again)
-	if known {
-		x.want(same, "the outcome of the first request", "%s, then %s", first, again)
+	if !known || same {
+		return
 	}
+	hint := ""
+	if name := x.otherCarrier(); name != "" {
+		hint = "; it honours " + name
+	}
+	x.want(false, "the outcome of the first request", "%s, then %s%s", first, again, hint)
+}
+
+// otherCarrier looks whether the server honours keys under another name that is
+// in use: its clients are unprotected without knowing.
+func (x *trial) otherCarrier() string {
+	if !x.r.o.inHeader() {
+		return ""
+	}
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key", "Idempotence-Key", "X-Request-Id", "Request-Id"} {
+		if strings.EqualFold(name, x.r.o.Profile.Carrier.Name) {
+			continue
+		}
+		op := x.op()
+		op.keyless, op.extra = true, append(op.extra, [2]string{name, op.key})
+		first, again := x.do(op, "under "+name), x.again(op, "under "+name)
+		if same, known := sameOutcome(first, again); first.kind == done && again.outcome() && known && same {
+			return name
+		}
+	}
+	return ""
 }
 
 func replayOnce(x *trial) {

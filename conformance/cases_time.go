@@ -164,5 +164,5 @@ func (x *trial) killed() (*operation, *answer, bool) {
 		x.vague("the request was answered before the target was killed: %s", a)
 		return nil, nil, false
 	}
-	return op, x.resolve(op, "after the restart"), true
+	return op, x.until(op, "after the restart", 4*x.r.o.Hold+x.r.o.Settle, true), true
 }

@@ -9,7 +9,8 @@
 //
 // [RunHandler] does the same to a middleware in this process: the suite supplies
 // the handler behind it, so that effects are counted exactly and nothing sleeps.
-// Package conformancetest makes subtests of it.
+// [RunOrigin] does it to a gateway, with the suite as the origin behind it.
+// Package conformancetest makes subtests of them.
 //
 // # Verdicts
 //

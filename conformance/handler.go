@@ -19,28 +19,43 @@ import (
 // The middleware is mounted once, on every path. It has to tell callers apart by
 // Authorization where Options.As is set.
 func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler, o Options) (*Report, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("conformance: no loopback port: %w", err)
-	}
 	stage := newOwned()
-	server := &http.Server{
-		Handler: middleware(stage), ReadHeaderTimeout: time.Minute,
-		ErrorLog: log.New(io.Discard, "", 0), // crashes are asked for
+	address, end, err := serve("127.0.0.1:0", middleware(stage))
+	if err != nil {
+		return nil, err
 	}
-	go func() { _ = server.Serve(listener) }() // it ends with Close, and says nothing else
-	defer func() { _ = server.Close() }()      // nobody is left to be told
+	defer end()
 	defer stage.openAll()
-	o.URL = "http://" + listener.Addr().String() + "/operations"
+	o.URL = "http://" + address + "/operations"
 	if o.Name == "" {
 		o.Name = "handler"
 	}
-	if o.SecondPath == "" {
-		o.SecondPath = "/other-operations"
+	return stage.run(ctx, o)
+}
+
+// RunOrigin judges a gateway or a proxy at Options.URL that honours keys in front
+// of an origin. The suite is that origin, on the loopback address that is named
+// (host:port): with it effects are counted and held as in RunHandler. The gateway
+// has to be set up to lead there, every path as it is.
+func RunOrigin(ctx context.Context, origin string, o Options) (*Report, error) {
+	host, _, err := net.SplitHostPort(origin)
+	if err != nil || !isLoopback(host) {
+		return nil, usage("origin", "%q is not host:port on loopback", origin)
 	}
-	if o.ActionPath == "" {
-		o.ActionPath = "/operations/{id}/cancel"
+	stage := newOwned()
+	_, end, err := serve(origin, stage)
+	if err != nil {
+		return nil, err
 	}
+	defer end()
+	defer stage.openAll()
+	return stage.run(ctx, o)
+}
+
+// run judges a target whose handler is the suite's.
+func (s *owned) run(ctx context.Context, o Options) (*Report, error) {
+	setDefault(&o.SecondPath, "/other-operations")
+	setDefault(&o.ActionPath, "/operations/{id}/cancel")
 	o.Witness, o.DelayQuery, o.FailQuery, o.CrashQuery = "", "", "", ""
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -49,8 +64,22 @@ func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler,
 	if err != nil {
 		return nil, err
 	}
-	r.stage = stage
+	r.stage = s
 	return r.run(ctx)
+}
+
+// serve puts a handler on a loopback address until end is called.
+func serve(address string, handler http.Handler) (served string, end func(), err error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", nil, fmt.Errorf("conformance: no loopback port: %w", err)
+	}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: time.Minute,
+		ErrorLog: log.New(io.Discard, "", 0), // crashes are asked for
+	}
+	go func() { _ = server.Serve(listener) }() // it ends with Close, and says nothing else
+	return listener.Addr().String(), func() { _ = server.Close() }, nil
 }
 
 // openAll lets every held operation go, so that the server can end.

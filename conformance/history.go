@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -80,7 +81,7 @@ func judgeHistory(history []event, effects int) ruling {
 	case porcupine.Ok:
 		return ruling{legal: true, known: true, why: "a linearizable history of " + plural(len(history), "request")}
 	case porcupine.Illegal:
-		return ruling{known: true, why: "a history that no order of one effect explains"}
+		return ruling{known: true, why: "a history that no order of one effect explains: " + tale(shrink(history, effects))}
 	}
 	return ruling{why: "the history could not be judged in time"}
 }
@@ -88,6 +89,36 @@ func judgeHistory(history []event, effects int) ruling {
 // checkModel asks for a linearization.
 func checkModel(history []event, effects int) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(keyModel(), operationsOf(reduce(history), effects), historyCheckMax)
+}
+
+// shrink leaves answers out for as long as what is left is still illegal. Only
+// those that can do nothing but constrain are left out: without one that may have
+// had the effect, a legal history could look illegal.
+func shrink(history []event, effects int) []event {
+	small := slices.Clone(history)
+	for i := len(small) - 1; i >= 0; i-- {
+		if small[i].fate != waiting {
+			continue
+		}
+		if fewer := slices.Delete(slices.Clone(small), i, i+1); checkModel(fewer, effects) == porcupine.Illegal {
+			small = fewer
+		}
+	}
+	return reduce(small)
+}
+
+// tale is a history in words.
+func tale(history []event) string {
+	var parts []string
+	for _, e := range history {
+		part := map[fate]string{outcome: "the outcome", waiting: "in progress", maybe: "no telling"}[e.fate]
+		part += fmt.Sprintf(" asked at %.1f ms", float64(e.call.Sub(history[0].call).Microseconds())/1000)
+		if !e.ret.IsZero() {
+			part += fmt.Sprintf(" answered at %.1f ms", float64(e.ret.Sub(history[0].call).Microseconds())/1000)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // plainViolation finds what can be said in a sentence; each is a reason why no
