@@ -3,6 +3,7 @@ package oncehttp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"net/url"
@@ -135,9 +136,13 @@ func (d *drive) run() {
 
 // attempt is one turn of the loop: look at the window, send, read.
 func (d *drive) attempt() {
+	if !d.unknown && tooOld(&d.rec, d.c.now()) {
+		d.last, d.reading, d.stop = heard{}, expired(), errMaxAge
+		return
+	}
 	switch d.c.cfg.window(d.rec.FirstSent, d.c.now(), d.rec.Window) {
 	case windowOver:
-		d.last, d.reading = heard{}, reading{outcome: Expired, hold: persist.WhyExpired, why: ErrKeyExpired}
+		d.last, d.reading = heard{}, expired()
 		return
 	case windowBefore:
 		d.last, d.reading, d.stop, d.next = heard{}, reading{outcome: Unknown}, errClockBack, d.rec.FirstSent
@@ -153,6 +158,17 @@ func (d *drive) attempt() {
 			e.Status = h.answer.status
 		}
 	})
+}
+
+func expired() reading {
+	return reading{outcome: Expired, hold: persist.WhyExpired, why: ErrKeyExpired}
+}
+
+var errMaxAge = errors.New("it was not sent within EnqueueMaxAge")
+
+// tooOld: an enqueued operation whose first send has had its time.
+func tooOld(rec *persist.Record, now time.Time) bool {
+	return !rec.SendBefore.IsZero() && now.After(rec.SendBefore)
 }
 
 // judge turns what was heard into what is known. An answer counts whatever has

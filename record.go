@@ -148,9 +148,8 @@ func (d *drive) takeUp(name string) (landing, bool) {
 		return d.refuse(name, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt), ErrOutcomeUnknown), true
 	case d.c.foreign(rec, now):
 		return d.refuse(name, errors.New("another process has it"), ErrOutcomeUnknown, ErrInFlight), true
-	case !rec.MaybeSent && !rec.SendBefore.IsZero() && now.After(rec.SendBefore):
-		d.reading = reading{outcome: Expired, hold: persist.WhyExpired, why: ErrKeyExpired}
-		d.stop = errors.New("it was never sent within EnqueueMaxAge")
+	case !rec.MaybeSent && tooOld(rec, now):
+		d.reading, d.stop = expired(), errMaxAge
 		return d.settle(name), true
 	}
 	next := *rec
@@ -322,6 +321,9 @@ func (d *drive) withdraw(name string) landing {
 func (d *drive) keep(name string) landing {
 	rec, is := d.counted(), []error{ErrOutcomeUnknown}
 	rec.State, rec.Why, rec.Answer = persist.Pending, "", nil
+	if !d.unknown && d.reading.outcome == Expired { // proved, though it came too late
+		rec.MaybeSent, rec.FirstSent = false, time.Time{}
+	}
 	hold := d.reading.hold
 	if hold == "" && d.plain {
 		hold = persist.WhyCaller

@@ -1,0 +1,198 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// TestEnqueueIsAPromise: recorded, nothing sent; again the same is nil, whatever
+// has become of it; other bytes are refused, with how it stands.
+func TestEnqueueIsAPromise(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		reply reply
+		then  func(t *testing.T, c *oncehttp.Client)
+		state persist.State
+		is    error // of other bytes, beside ErrKeyReused
+	}{
+		"waiting":   {reply{}, func(*testing.T, *oncehttp.Client) {}, persist.Pending, oncehttp.ErrOutcomeUnknown},
+		"lost":      {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.Pending, oncehttp.ErrOutcomeUnknown},
+		"confirmed": {reply{status: 201}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.Confirmed, oncehttp.ErrNoEffect},
+		"declined":  {reply{status: 402}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.Confirmed, oncehttp.ErrNoEffect},
+		"held":      {reply{status: 301}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.Held, oncehttp.ErrOutcomeUnknown},
+		"swept": {reply{status: 201}, func(t *testing.T, c *oncehttp.Client) {
+			resume(t, c)
+			time.Sleep(48 * time.Hour)
+			if n, err := c.Sweep(t.Context()); n != 1 || err != nil {
+				t.Error(n, err)
+			}
+		}, persist.Confirmed, oncehttp.ErrNoEffect},
+		"abandoned": {reply{}, func(t *testing.T, c *oncehttp.Client) {
+			if err := c.Abandon(t.Context(), "k"); err != nil {
+				t.Error(err)
+			}
+		}, persist.Abandoned, oncehttp.ErrOutcomeUnknown},
+		"settled": {reply{}, func(t *testing.T, c *oncehttp.Client) {
+			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.Absent}); err != nil {
+				t.Error(err)
+			}
+		}, persist.Settled, oncehttp.ErrNoEffect},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				w := &wire{replies: []reply{r.reply}}
+				c, _ := newClient(t, w, on(j, oneAttempt))
+				if err := c.Enqueue(post(t, "{}"), "k"); err != nil || w.count() != 0 {
+					t.Fatalf("%v, %d sends", err, w.count())
+				}
+				if rec := lookup(t, c, "k"); rec.MaybeSent || !rec.FirstSent.IsZero() || rec.Generated || rec.State != persist.Pending {
+					t.Errorf("enqueued as %+v", rec)
+				}
+				r.then(t, c)
+				sends := w.count()
+				before := lookup(t, c, "k")
+				if before.State != r.state {
+					t.Fatalf("it is %v, want %v", before.State, r.state)
+				}
+				if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+					t.Errorf("the same again: %v", err)
+				}
+				wantRefused(t, c.Enqueue(post(t, `{"other":1}`), "k"), r.state, []error{oncehttp.ErrKeyReused, r.is})
+				if after := lookup(t, c, "k"); !reflect.DeepEqual(before, after) || w.count() != sends {
+					t.Errorf("it was changed from %+v to %+v, or sent", before, after)
+				}
+			})
+		})
+	}
+}
+
+// TestPrepare writes nothing, and is what Enqueue begins.
+func TestPrepare(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 201}}}
+		c, _ := newClient(t, w, on(j))
+		prepared, err := c.Prepare(post(t, "{}"), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Lookup(t.Context(), "k"); !errors.Is(err, persist.ErrNotFound) {
+			t.Errorf("Prepare wrote it: %v", err)
+		}
+		if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		begun := lookup(t, c, "k")
+		begun.Seq, begun.Revision = prepared.Seq, prepared.Revision
+		if !reflect.DeepEqual(normal(begun), normal(prepared)) {
+			t.Errorf("prepared %+v\nbut begun %+v", prepared, begun)
+		}
+		prepared.Key, prepared.WireKey = "mine", "mine" // as begun in a transaction of the caller's
+		if _, _, err := j.Begin(t.Context(), prepared); err != nil {
+			t.Fatal(err)
+		}
+		if got := resume(t, c); len(got) != 2 || got["mine"].err != nil || w.keys()["mine"] != 1 {
+			t.Errorf("resumed %v", got)
+		}
+		for _, key := range []oncehttp.Key{"", "a b"} {
+			if _, err := c.Prepare(post(t, "{}"), key); !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, oncehttp.ErrNoEffect) {
+				t.Errorf("key %q: %v", key, err)
+			}
+			if err := c.Enqueue(post(t, "{}"), key); !errors.Is(err, oncehttp.ErrKeyInvalid) {
+				t.Errorf("key %q: %v", key, err)
+			}
+		}
+	})
+}
+
+// normal makes what means the same the same.
+func normal(rec persist.Record) persist.Record {
+	rec.Created, rec.SendBefore = rec.Created.UTC(), rec.SendBefore.UTC()
+	if len(rec.Omitted) == 0 {
+		rec.Omitted = nil
+	}
+	return rec
+}
+
+// TestEnqueuedWithoutEffect: what a pass proves to have had no effect stays as
+// never sent, and goes on when its time has come.
+func TestEnqueuedWithoutEffect(t *testing.T) {
+	t.Parallel()
+	for name, r := range map[string]struct {
+		reply reply
+		is    error
+	}{
+		"no connection": {reply{refused: true}, oncehttp.ErrNotSent}, "403": {reply{status: 403}, oncehttp.ErrRefused},
+		"429": {reply{status: 429, header: "Retry-After: 300"}, oncehttp.ErrRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				w := &wire{replies: []reply{r.reply, {status: 201}}}
+				c, _ := newClient(t, w, on(j, oneAttempt))
+				enqueue(t, c, 1)
+				err := resume(t, c)["k0"].err
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, r.is) {
+					t.Errorf("%v", err)
+				}
+				rec := lookup(t, c, "k0")
+				if rec.State != persist.Pending || rec.MaybeSent || !rec.FirstSent.IsZero() || !rec.NextAttempt.After(time.Now()) {
+					t.Errorf("record %+v", rec)
+				}
+				time.Sleep(23 * time.Hour) // a window counts from the first send
+				if got := resume(t, c)["k0"]; got.err != nil || w.count() != 2 {
+					t.Errorf("%+v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestEnqueueMaxAgeWithinADrive: a first send does not happen later for having
+// been tried before.
+func TestEnqueueMaxAgeWithinADrive(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 429, header: "Retry-After: 50"}, {status: 201}}}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.EnqueueMaxAge = time.Hour }))
+		enqueue(t, c, 1)
+		time.Sleep(time.Hour - 10*time.Second)
+		err := resume(t, c)["k0"].err
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrKeyExpired) || !errors.Is(err, oncehttp.ErrHeld) || w.count() != 1 {
+			t.Errorf("%v after %d sends, want it held after one", err, w.count())
+		}
+		if rec := lookup(t, c, "k0"); rec.State != persist.Held || rec.MaybeSent || !rec.FirstSent.IsZero() {
+			t.Errorf("record %v, maybe sent %v; it was provably not acted on", rec.State, rec.MaybeSent)
+		}
+	})
+}
+
+// TestEnqueueThenDo: a caller who cannot wait takes it over, and gets the answer.
+func TestEnqueueThenDo(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{refused: true}, {status: 201, body: "paid"}}}
+		c, _ := newClient(t, w, on(j, oneAttempt))
+		enqueue(t, c, 1)
+		do := func() (*http.Response, error) { return c.DoKey(post(t, `{"n":0}`), "k0") }
+		_, err := do()
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrNotSent) {
+			t.Errorf("%v: it stays intended", err)
+		}
+		resp, err := do()
+		if err != nil || read(t, resp) != "paid" {
+			t.Fatal(err)
+		}
+		if rec := lookup(t, c, "k0"); rec.State != persist.Confirmed || len(resume(t, c)) != 0 {
+			t.Errorf("record %v", rec.State)
+		}
+	})
+}
