@@ -127,7 +127,7 @@ func runMutant(t *testing.T, bug string) *conformance.Report {
 	if bug == "in-flight-hangs" {
 		o.AnswerTimeout = 2 * time.Second // it is waited for in full
 	}
-	return run(t, o)
+	return runSure(t, o)
 }
 
 func checkMutant(t *testing.T, bug mockserver.Bug, cases string, rep *conformance.Report) {
@@ -199,7 +199,7 @@ func TestCorrect(t *testing.T) {
 		url := start(t, mockserver.Config{Profile: p})
 		o := options(url, p)
 		o.Expire, o.Parallel = hook(url+"/_expire"), parallel
-		rep := run(t, o)
+		rep := runSure(t, o)
 		if got := wrong(rep); len(got) > 0 || rep.Summary.Pass < 60 {
 			t.Errorf("%d at once: got %v and %d passes, want none and at least 60\n%s", parallel, got, rep.Summary.Pass, text(rep))
 		}
