@@ -172,7 +172,7 @@ func (f *flight) do() landing {
 	d := &f.drive
 	*d = drive{
 		c: c, f: f, rec: rec, prof: op.prof, secrets: op.secrets, user: op.user, target: &op.target,
-		created: created, plain: op.rec.PlainHTTP,
+		created: created,
 	}
 	if !created {
 		if land, over := d.takeOver(name, op); over {

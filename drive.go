@@ -28,7 +28,6 @@ type drive struct {
 	user    *url.Userinfo
 	target  *url.URL // where it is sent to
 	created bool     // this very call began the record
-	plain   bool     // the caller sees plain HTTP
 
 	reask bool // a confirmed operation is asked again for an answer too large to keep
 

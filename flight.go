@@ -44,6 +44,7 @@ type flight struct {
 	// Under table.mu.
 	waiters []*waiter
 	closed  bool                    // over, or given up; nobody joins any more
+	shown   bool                    // to a caller who sees plain HTTP, who may act on it
 	stray   bool                    // its operation may be of unknown outcome from before
 	cause   error                   // why it was given up
 	stop    context.CancelCauseFunc // of the stage under way
@@ -60,6 +61,7 @@ type waiter struct {
 	f     *flight
 	ctx   context.Context
 	first bool // it began the flight
+	plain bool // its caller sees plain HTTP
 }
 
 // landing is how a flight ended. An error may have an answer beside it, for
@@ -97,15 +99,17 @@ func (t *flights) enter(ctx, draining context.Context, rec *persist.Record, fres
 		if !same(&standing.rec) {
 			return nil
 		}
-		w := &waiter{f: standing, ctx: ctx}
+		w := &waiter{f: standing, ctx: ctx, plain: rec.PlainHTTP}
 		standing.waiters = append(standing.waiters, w)
+		standing.shown = standing.shown || w.plain
 		return w
 	}
 	f := &flight{table: t, rec: *rec, before: standing, draining: draining, stray: !fresh, done: make(chan struct{})}
 	if f.values = ctx; ctx.Done() != nil {
 		f.values = context.WithoutCancel(ctx)
 	}
-	f.first = waiter{f: f, ctx: ctx, first: true}
+	f.first = waiter{f: f, ctx: ctx, first: true, plain: rec.PlainHTTP}
+	f.shown = f.first.plain
 	f.alone[0] = &f.first
 	f.waiters = f.alone[:]
 	t.m[rec.ID] = f
@@ -224,12 +228,21 @@ func (w *waiter) leave() (last bool) {
 	f := w.f
 	f.table.mu.Lock()
 	defer f.table.mu.Unlock()
-	f.waiters = slices.DeleteFunc(f.waiters, func(o *waiter) bool { return o == w })
-	if len(f.waiters) == 0 {
+	if len(f.waiters) == 1 && f.waiters[0] == w { // it stays for the landing
 		f.closed = true
 		f.giveUp(context.Cause(w.ctx))
+		return true
 	}
-	return len(f.waiters) == 0
+	f.waiters = slices.DeleteFunc(f.waiters, func(o *waiter) bool { return o == w })
+	return false
+}
+
+// plain says whether a caller who sees plain HTTP is, or ever was, among the
+// waiters.
+func (f *flight) plain() (is, was bool) {
+	f.table.mu.Lock()
+	defer f.table.mu.Unlock()
+	return slices.ContainsFunc(f.waiters, func(w *waiter) bool { return w.plain }), f.shown
 }
 
 // header is the waiter's own copy of the answer's headers. Who waited alone needs

@@ -325,7 +325,7 @@ func (d *drive) keep(name string) landing {
 		rec.MaybeSent, rec.FirstSent = false, time.Time{}
 	}
 	hold := d.reading.hold
-	if hold == "" && d.plain {
+	if _, shown := d.f.plain(); hold == "" && shown {
 		hold = persist.WhyCaller
 	}
 	if hold != "" {
@@ -376,7 +376,7 @@ func (d *drive) fail(name string, is ...error) landing {
 		e.NextAttempt = d.next
 	}
 	land := landing{err: e}
-	if d.plain && d.last.answer != nil {
+	if plain, _ := d.f.plain(); plain && d.last.answer != nil {
 		land.answer = d.landed()
 	} else {
 		drain(d.last.rest)

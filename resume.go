@@ -288,7 +288,9 @@ func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
 		return resumed{}, false
 	}
 	defer p.c.flying.Done()
-	w := p.c.flights.enter(p.ctx, p.draining, &rec, false, func(*persist.Record) bool { return false })
+	entered := rec
+	entered.PlainHTTP = false // whoever began it: a pass sees what Do sees
+	w := p.c.flights.enter(p.ctx, p.draining, &entered, false, func(*persist.Record) bool { return false })
 	if w == nil {
 		p.letGo([]persist.Record{rec})
 		return resumed{}, false
