@@ -147,7 +147,7 @@ func TestPlainKilled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		j := memory.New()
 		var left persist.Journal
-		w := &wire{replies: []reply{{err: errLost}, {status: 201, body: "paid"}}}
+		w := &wire{replies: []reply{{err: errLost}, {status: 500}, {status: 201, body: "paid"}}}
 		w.before = func(int, *http.Request) {
 			if left == nil {
 				left = survivors(t, j)
@@ -156,7 +156,11 @@ func TestPlainKilled(t *testing.T) {
 		c, _ := newClient(t, w, on(j, oneAttempt))
 		_, _ = sdk(t, c, "k") // killed within
 		time.Sleep(10 * time.Minute)
-		next, _ := newClient(t, w, on(left))
+		next, _ := newClient(t, w, on(left, oneAttempt))
+		if got := resume(t, next)["k"]; !errors.Is(got.err, oncehttp.ErrOutcomeUnknown) || lookup(t, next, "k").State != persist.Pending {
+			t.Errorf("%+v, record %v", got, lookup(t, next, "k").State)
+		}
+		time.Sleep(time.Minute)
 		if got := resume(t, next)["k"]; got.err != nil || string(got.result.Answer.Body) != "paid" {
 			t.Errorf("%+v", got)
 		}
