@@ -78,6 +78,11 @@ func New(cfg Config) (*Client, error) {
 // An error status that is final (a declined card's 402) is a response. The
 // request is never changed; its body is read once and closed.
 //
+// Without a key of its own, a request is refused with ErrOutcomeUnknown where the
+// same request stands under a generated key and its outcome is unknown, or was
+// until Run ended it, in this process, and nobody has asked with that key since.
+// The error names the key.
+//
 // A request that is not journaled (GET, HEAD, OPTIONS; what Config.Methods
 // leaves out) streams through.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
@@ -213,7 +218,7 @@ func (w *waiter) response(req *http.Request) *http.Response {
 	}
 	if a.head != nil {
 		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
-		resp.TLS, resp.Uncompressed, resp.Trailer = a.head.TLS, a.head.Uncompressed, a.head.Trailer
+		resp.TLS, resp.Uncompressed, resp.Trailer = a.head.TLS, a.head.Uncompressed, a.head.Trailer.Clone()
 	} else {
 		resp.Status = strconv.Itoa(a.status) + " " + http.StatusText(a.status)
 	}

@@ -23,7 +23,8 @@ var errPassEnded = errors.New("the resume was broken off")
 // A *Error is one operation's, and the pass goes on; any other error ends it.
 // After a break nothing more is started; Resume waits, for the attempt timeout
 // at most, for the attempts on the wire and records what they learn. When ctx
-// ends the attempts on the wire are cut off.
+// ends the attempts on the wire are cut off. Then, and after Close, the last error
+// says why there was no more.
 //
 // Operations whose credentials were left out of the journal need
 // Config.Authorize; without it each yields an error, and stays pending. Held
