@@ -316,7 +316,8 @@ func newRequest(rec *persist.Record, u *url.URL, h http.Header, body *memoryBody
 	}
 	if len(rec.Body) > 0 {
 		body.Reset(rec.Body)
-		req.Body, req.ContentLength = body, int64(len(rec.Body))
+		// A body that net/http knows to be in memory goes out in one write with the headers.
+		req.Body, req.ContentLength = io.NopCloser(&body.Reader), int64(len(rec.Body))
 	}
 	return req
 }
