@@ -1,5 +1,6 @@
 // express-idempotency behind the routes that the conformance suite drives.
 'use strict';
+const [host, port] = (process.env.ADDR || '127.0.0.1:0').split(':');
 const express = require('express');
 const { idempotency, getSharedIdempotencyService } = require('express-idempotency');
 
@@ -32,6 +33,6 @@ app.post('/payments/:id/cancel', (req, res) => {
   if (getSharedIdempotencyService().isHit(req)) return;
   res.json({ id: req.params.id, status: 'cancelled', number: effect('cancel') });
 });
-const server = app.listen(Number(process.env.PORT || 0), '127.0.0.1', () => {
-  console.log(`listening on http://127.0.0.1:${server.address().port}`);
+const server = app.listen(Number(port), host, () => {
+  console.log(`listening on http://${host}:${server.address().port}`);
 });

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log"
@@ -51,7 +52,7 @@ func main() {
 	app.Post("/payments/:id/cancel", func(c fiber.Ctx) error {
 		return c.JSON(fiber.Map{"id": c.Params("id"), "status": "cancelled", "number": l.effect("cancel")})
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("PORT"))
+	listener, err := net.Listen("tcp", cmp.Or(os.Getenv("ADDR"), "127.0.0.1:0"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 // @node-idempotency/nestjs behind the routes that the conformance suite drives.
 // Decorators are applied by hand, so that no compiler is needed.
 'use strict';
+const [host, port] = (process.env.ADDR || '127.0.0.1:0').split(':');
 require('reflect-metadata');
 const { Controller, Get, HttpException, Module, Post, Req, Res } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
@@ -55,6 +56,6 @@ Module({
 
 NestFactory.create(App, { logger: false }).then(async (app) => {
   app.useBodyParser('json', { limit: '1mb' });
-  await app.listen(Number(process.env.PORT || 0), '127.0.0.1');
-  console.log(`listening on http://127.0.0.1:${app.getHttpServer().address().port}`);
+  await app.listen(Number(port), host);
+  console.log(`listening on http://${host}:${app.getHttpServer().address().port}`);
 });

@@ -1,0 +1,85 @@
+// Command fiber-v2 is gofiber/fiber v2's own idempotency middleware behind the routes
+// that the conformance suite drives: a target, and not an example.
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/idempotency"
+	"github.com/gofiber/fiber/v2/middleware/recover"
+)
+
+// ledger counts effects by the reference in the body.
+type ledger struct {
+	mu    sync.Mutex
+	total int
+	byRef map[string]int
+}
+
+func (l *ledger) effect(ref string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total++
+	l.byRef[ref]++
+	return l.total
+}
+
+func (l *ledger) count(c *fiber.Ctx) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return c.JSON(fiber.Map{"count": l.byRef[c.Query("ref")], "total": l.total})
+}
+
+func main() {
+	l := &ledger{byRef: map[string]int{}}
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Use(recover.New())
+	app.Get("/_effects", l.count)
+	// The header's name is the draft's; the middleware's default is
+	// X-Idempotency-Key. All else is as it comes.
+	app.Use(idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key"}))
+	app.Post("/payments", l.create("payments"))
+	app.Post("/refunds", l.create("refunds"))
+	app.Post("/payments/:id/cancel", func(c *fiber.Ctx) error {
+		return c.JSON(fiber.Map{"id": c.Params("id"), "status": "cancelled", "number": l.effect("cancel")})
+	})
+	listener, err := net.Listen("tcp", cmp.Or(os.Getenv("ADDR"), "127.0.0.1:0"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("listening on http://" + listener.Addr().String())
+	log.Fatal(app.Listener(listener))
+}
+
+func (l *ledger) create(kind string) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		var body struct {
+			Reference string `json:"reference"`
+		}
+		if err := json.Unmarshal(c.Body(), &body); err != nil {
+			return c.Status(fiber.StatusBadRequest).JSON(fiber.Map{"error": "the body is not a JSON object"})
+		}
+		if ms, err := strconv.Atoi(c.Query("sleep")); err == nil {
+			time.Sleep(time.Duration(ms) * time.Millisecond)
+		}
+		if c.Query("crash") != "" {
+			panic("this crash was asked for")
+		}
+		if status, err := strconv.Atoi(c.Query("fail")); err == nil {
+			return c.Status(status).JSON(fiber.Map{"error": "asked for", "number": l.effect("")})
+		}
+		id := fmt.Sprintf("%s_%d", kind, l.effect(body.Reference))
+		c.Set("Location", "/"+kind+"/"+id)
+		c.Cookie(&fiber.Cookie{Name: "visit", Value: "visit-of-" + id})
+		return c.Status(fiber.StatusCreated).JSON(fiber.Map{"id": id, "reference": body.Reference})
+	}
+}
