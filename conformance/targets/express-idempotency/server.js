@@ -21,7 +21,8 @@ function create(kind) {
   return async (req, res, next) => {
     if (getSharedIdempotencyService().isHit(req)) return;
     if (req.query.sleep) await new Promise((go) => setTimeout(go, Number(req.query.sleep)));
-    if (req.query.crash) { next(new Error('this crash was asked for')); return; }
+    if (req.query.empty) { effect(req.body.reference); res.status(204).end(); return; }
+    if (req.query.crash) { effect(''); next(new Error('this crash was asked for')); return; }
     if (req.query.fail) { res.status(Number(req.query.fail)).json({ error: 'asked for', number: effect('') }); return; }
     const id = `${kind}_${effect(req.body.reference)}`;
     res.status(201).location(`/${kind}/${id}`).cookie('visit', `visit-of-${id}`).json({ id, reference: req.body.reference });

@@ -45,8 +45,8 @@ func main() {
 	app.Use(recover.New())
 	app.Get("/_effects", l.count)
 	// The header's name is the draft's; the middleware's default is
-	// X-Idempotency-Key. All else is as it comes.
-	app.Use(idempotency.New(idempotency.Config{KeyHeader: "Idempotency-Key"}))
+	// X-Idempotency-Key, which KEY_HEADER can ask for. All else is as it comes.
+	app.Use(idempotency.New(idempotency.Config{KeyHeader: cmp.Or(os.Getenv("KEY_HEADER"), "Idempotency-Key")}))
 	app.Post("/payments", l.create("payments"))
 	app.Post("/refunds", l.create("refunds"))
 	app.Post("/payments/:id/cancel", func(c fiber.Ctx) error {
@@ -71,7 +71,12 @@ func (l *ledger) create(kind string) fiber.Handler {
 		if ms, err := strconv.Atoi(c.Query("sleep")); err == nil {
 			time.Sleep(time.Duration(ms) * time.Millisecond)
 		}
+		if c.Query("empty") != "" {
+			l.effect(body.Reference)
+			return c.SendStatus(fiber.StatusNoContent)
+		}
 		if c.Query("crash") != "" {
+			l.effect("") // seen in the total alone
 			panic("this crash was asked for")
 		}
 		if status, err := strconv.Atoi(c.Query("fail")); err == nil {

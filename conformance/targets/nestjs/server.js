@@ -16,9 +16,10 @@ function effect(reference) {
 }
 
 async function create(kind, req, res) {
-  const { sleep, crash, fail } = req.query;
+  const { sleep, crash, empty, fail } = req.query;
   if (sleep) await new Promise((go) => setTimeout(go, Number(sleep)));
-  if (crash) throw new Error('this crash was asked for');
+  if (empty) { effect(req.body.reference); res.status(204); return undefined; }
+  if (crash) { effect(''); throw new Error('this crash was asked for'); }
   if (fail) throw new HttpException({ error: 'asked for', number: effect('') }, Number(fail));
   const id = `${kind}_${effect(req.body.reference)}`;
   res.location(`/${kind}/${id}`).cookie('visit', `visit-of-${id}`);
