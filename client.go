@@ -153,7 +153,11 @@ func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter
 		return w, nil
 	}
 	w.f.c, w.f.name, w.f.op = c, name, op
-	c.crew.run(w.f)
+	if ctx.Done() == nil {
+		c.crew.fly(w.f) // who can never leave may as well fly
+	} else {
+		c.crew.run(w.f)
+	}
 	return w, nil
 }
 

@@ -205,21 +205,42 @@ func panics(t *testing.T, where, how string) {
 }
 
 // TestGoexit: a function that ends the goroutine (as t.FailNow does) leaves nobody
-// waiting for ever.
+// waiting for ever. It ends the caller's own goroutine only where that makes the
+// attempts, because its context cannot end.
 func TestGoexit(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) {
-			cfg.Authorize = func(*http.Request) error { runtime.Goexit(); return nil }
+	for name, leaves := range map[string]bool{"own goroutine": false, "another": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				ctx := context.Background()
+				if leaves {
+					ctx = t.Context()
+				}
+				c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) {
+					cfg.Authorize = func(*http.Request) error { time.Sleep(time.Second); runtime.Goexit(); return nil }
+				})
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
+					if !leaves {
+						t.Error("the goroutine went on")
+					}
+					if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+						t.Errorf("first: %v", err)
+					}
+				})
+				synctest.Wait()
+				_, err := c.DoKey(post(t, "{}"), "k") // joins
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+					t.Errorf("joined: %v", err)
+				}
+				wg.Wait()
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			})
 		})
-		_, err := c.DoKey(post(t, "{}"), "k")
-		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
-			t.Errorf("%v", err)
-		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	}
 }
 
 // TestCloseOwnedJournal: what Open opened is closed with the client.

@@ -33,6 +33,7 @@ type drive struct {
 
 	waits    waits
 	loop     retryablehttp.Request
+	looping  bool // it has been shown the first attempt, which was made before it
 	stub     http.Response
 	schedule *backoff.ExponentialBackOff
 	started  time.Time
@@ -80,7 +81,10 @@ type loopTransport struct{}
 
 func (loopTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	d := driveOf(req.Context())
-	d.attempt()
+	if d.looping {
+		d.attempt()
+	}
+	d.looping = true
 	d.stub = http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: req}
 	return &d.stub, nil
 }
@@ -124,6 +128,10 @@ func (w *waits) done() {
 func (d *drive) run() {
 	d.started = d.c.now()
 	d.target = d.targetURL()
+	d.attempt()
+	if !d.reading.again { // as nearly always, and then there is nothing for a loop to do
+		return
+	}
 	d.waits = waits{Context: d.f.values, d: d}
 	d.loop.Request = d.c.loopRequest.WithContext(&d.waits)
 	_, err := d.c.loop.Do(&d.loop)
