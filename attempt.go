@@ -92,17 +92,16 @@ func keyTravels(rec *persist.Record, to *url.URL) bool {
 // gets a URL and a header map of this send's own, so that what it changes in them
 // shows neither on the next send nor to the caller.
 func (d *drive) send(target *url.URL) heard {
-	if cause := d.f.givenUp(); cause != nil {
-		return heard{err: cause, unsent: true, fatal: true}
+	ctx, cancel, givenUp := d.f.stage()
+	if givenUp != nil {
+		cancel(nil)
+		return heard{err: givenUp, unsent: true, fatal: true}
 	}
-	s := &sending{timeout: d.c.cfg.Retry.AttemptTimeout}
-	ctx, cancel := d.f.stage()
-	s.cancel = cancel
+	s := &sending{timeout: d.c.cfg.Retry.AttemptTimeout, cancel: cancel}
 	s.timer = time.AfterFunc(s.timeout, s.expire)
 
 	s.url = *target
-	s.key[0] = d.rec.WireKey
-	req := newRequest(&d.rec, &s.url, wireHeader(&d.rec, d.secrets, s.key[:]), &s.out)
+	req := newRequest(&d.rec, &s.url, wireHeader(&d.rec, d.secrets, s.lines[:0]), &s.out)
 	err := d.authorize(ctx, &req)
 	if err == nil {
 		err = d.overtaken(ctx)
@@ -227,12 +226,12 @@ func drain(rest io.ReadCloser) {
 // sending is one hand-over: what httptrace showed of it, and the body of its
 // answer, each wait for more of which is bounded, not the whole.
 type sending struct {
-	url url.URL
-	key [1]string
-	out memoryBody
+	url   url.URL
+	lines [4]string // of the headers, if they are no more
+	out   memoryBody
 
 	answer answer
-	small  [512]byte    // for the answer's body, if it fits
+	small  [256]byte    // for the answer's body, if it fits
 	asked  atomic.Bool  // for a connection
 	got    atomic.Int32 // connections; more than one if net/http sent again
 
@@ -308,8 +307,9 @@ func (d *drive) authorize(ctx context.Context, req *http.Request) error {
 	spelled := carrierSpelling(&d.rec)
 	respell(clone.Header, spelled, http.CanonicalHeaderKey(spelled)) // so that a signer's Get finds it
 	if req.Body != nil {
-		clone.Body = newBody(d.rec.Body)
-		clone.GetBody = func() (io.ReadCloser, error) { return newBody(d.rec.Body), nil }
+		body := d.rec.Body
+		clone.Body = newBody(body)
+		clone.GetBody = func() (io.ReadCloser, error) { return newBody(body), nil }
 	}
 	given := clone.Body
 	if err := authorize(clone); err != nil {

@@ -102,61 +102,65 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		closeBody(req)
 		return nil, startError(name, key.key, ErrConfig, "%s is never journaled", methodOf(req))
 	}
-	op, err := c.snapshot(name, req, key)
-	if err != nil {
+	f := newFlight(c, name)
+	if err := c.snapshot(&f.op, name, req, key); err != nil {
 		return nil, err
 	}
-	op.rec.PlainHTTP = plain
+	f.op.rec.PlainHTTP = plain
 	for {
-		w, err := c.board(name, req.Context(), op)
+		w, err := c.board(f, req.Context())
 		if err != nil {
 			return nil, err
 		}
 		land, err := w.wait()
 		switch {
 		case err != nil:
-			return nil, &Error{Op: name, Key: Key(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrInFlight}}
+			return nil, &Error{Op: name, Key: Key(f.op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 		case land.aside && !w.first:
 			continue
 		}
 		if land.err == nil || errors.Is(land.err, ErrAnswerGone) || errors.Is(land.err, ErrSettled) {
-			c.flights.tell(&op.rec)
+			c.flights.tell(&f.op.rec)
 		}
 		if land.err != nil && (!plain || land.answer == nil) {
 			return nil, land.err
 		}
 		if resp := w.response(req); resp != nil {
+			w.done()
 			return resp, nil
 		}
+		f = &flight{c: c, name: name, op: f.op} // the next, for the same operation
 	}
 }
 
-// board joins the operation's flight or begins it.
-func (c *Client) board(name string, ctx context.Context, op *operation) (*waiter, error) {
+// board joins the flight of f's operation, or begins f.
+func (c *Client) board(f *flight, ctx context.Context) (*waiter, error) {
 	if ctx.Err() != nil {
-		return nil, c.turnedAway(name, ctx, op, context.Cause(ctx))
+		return nil, c.turnedAway(f.name, ctx, &f.op, context.Cause(ctx))
 	}
-	if op.rec.Generated {
-		if err := c.refuseStray(name, ctx, op); err != nil {
+	if f.op.rec.Generated {
+		if err := c.refuseStray(f.name, ctx, &f.op); err != nil {
 			return nil, err
 		}
 	}
-	w := c.flights.enter(ctx, c.draining, &op.rec, op.rec.Generated, op.sameRequest)
-	if w == nil {
-		return nil, &Error{Op: name, Key: Key(op.rec.Key), Outcome: Unknown, is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
+	leaves := ctx.Done() != nil
+	if leaves && f.done == nil {
+		f.done = make(chan struct{})
 	}
-	if !w.first {
+	w := c.flights.enter(f, ctx, c.draining, true)
+	switch {
+	case w == nil:
+		return nil, &Error{Op: f.name, Key: Key(f.op.rec.Key), Outcome: Unknown, is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
+	case !w.first:
 		return w, nil
-	}
-	if !c.takeOff() {
-		w.f.fly(func() landing { return landing{err: c.unbegun(name, ctx, op, nil, ErrClosed), aside: true} })
-		return w, nil
-	}
-	w.f.c, w.f.name, w.f.op = c, name, op
-	if ctx.Done() == nil {
-		c.crew.fly(w.f) // who can never leave may as well fly
-	} else {
-		c.crew.run(w.f)
+	case !c.takeOff():
+		f.fly(func() landing { return landing{err: c.unbegun(f.name, ctx, &f.op, nil, ErrClosed), aside: true} })
+		w.flew = true
+	case leaves:
+		c.crew.run(f)
+	default: // who can never leave may as well fly
+		c.crew.fly(f)
+		w.flew = true
 	}
 	return w, nil
 }
@@ -173,7 +177,7 @@ func (c *Client) takeOff() bool {
 
 // do is one Do in the air: begin, see what stands, drive, land.
 func (f *flight) do() landing {
-	c, name, op := f.c, f.name, f.op
+	c, name, op := f.c, f.name, &f.op
 	rec, created, err := c.journal.Begin(f.values, c.begin(op))
 	if err != nil {
 		return landing{err: c.unbegun(name, f.values, op, err, ErrNotSent)}
@@ -210,9 +214,10 @@ func (d *drive) fly(name string) landing {
 // to keep and another waiter has it; then the operation is asked again.
 func (w *waiter) response(req *http.Request) *http.Response {
 	a := w.f.land.answer
-	whole := &struct { // one allocation for both
+	whole := &struct { // one allocation for all
 		http.Response
 		body memoryBody
+		ctx  resultContext
 	}{}
 	whole.body.Reset(a.body)
 	resp := &whole.Response
@@ -233,7 +238,11 @@ func (w *waiter) response(req *http.Request) *http.Response {
 		}
 		resp.Body, resp.ContentLength = join(req.Context(), a.body, rest), -1
 	}
-	return withResult(resp, req, &a.result)
+	// Where ResultOf finds it, on a copy of the caller's request, so that wrappers
+	// which replace resp.Body do not lose it.
+	whole.ctx = resultContext{req.Context(), a.result}
+	resp.Request = req.WithContext(&whole.ctx)
+	return resp
 }
 
 // joined is a body too large to keep: what was kept, then the rest as it comes.

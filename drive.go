@@ -112,7 +112,7 @@ func (w *waits) Value(key any) any {
 // draining begins.
 func (w *waits) begin() {
 	w.done()
-	ctx, cancel := w.d.f.stage()
+	ctx, cancel, _ := w.d.f.stage()
 	draining := w.d.f.draining
 	stop := context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })
 	w.Context, w.end = ctx, func() { stop(); cancel(nil) }

@@ -28,7 +28,7 @@ func newFlights() any { return &flights{m: make(map[persist.ID]*flight)} }
 // when the last waiter leaves.
 type flight struct {
 	table    *flights
-	rec      persist.Record  // what it was entered for: identity and fingerprint
+	op       operation       // what it was entered for
 	before   *flight         // one of the same operation that was given up and has not landed
 	values   context.Context // the first caller's values; never ends
 	draining context.Context // ends the waits between attempts
@@ -39,10 +39,10 @@ type flight struct {
 	// Of a Do.
 	c    *Client
 	name string
-	op   *operation
 
-	// Under table.mu.
+	// Under table.mu until it has landed.
 	waiters []*waiter
+	met     bool                    // somebody else has come upon it, and may wait for it
 	closed  bool                    // over, or given up; nobody joins any more
 	shown   bool                    // to a caller who sees plain HTTP, who may act on it
 	stray   bool                    // its operation may be of unknown outcome from before
@@ -51,16 +51,46 @@ type flight struct {
 
 	drive    drive
 	landed   landed
-	done     chan struct{} // closed when land is set
+	done     chan struct{} // closed when land is set; nil if nobody waits for that
 	land     landing
 	panicked any
 }
+
+// hangar keeps flights that are over for the next, since they are large.
+var hangar = sync.Pool{New: func() any { return new(flight) }}
+
+func newFlight(c *Client, name string) *flight {
+	f := hangar.Get().(*flight)
+	f.c, f.name = c, name
+	return f
+}
+
+// done says that the waiter has its response. A flight that went the usual way is
+// kept for another: nobody else ever came upon it, no loop, wait or error holds on
+// to it, and what the transport may still hold on to is not part of it.
+func (w *waiter) done() {
+	f := w.f
+	if !w.first || f.met || f.drive.looping || f.land.err != nil || f.land.answer.partial {
+		return
+	}
+	header := f.op.header
+	if len(header) > headerKeep {
+		header = nil
+	}
+	clear(header)
+	*f = flight{op: operation{header: header}}
+	hangar.Put(f)
+}
+
+// headerKeep is how large a header map may be that is kept with its flight.
+const headerKeep = 16
 
 // waiter is one caller's place in a flight.
 type waiter struct {
 	f     *flight
 	ctx   context.Context
 	first bool // it began the flight
+	flew  bool // and flew it
 	plain bool // its caller sees plain HTTP
 }
 
@@ -87,33 +117,48 @@ type landed struct {
 	result  Result
 }
 
-// enter joins the flight of rec's operation if there is one that the request is
-// the same as, or begins one. It gives nil for another request under that key.
-// fresh says that the key was made for this very call, so that no operation of it
-// can be in doubt.
-func (t *flights) enter(ctx, draining context.Context, rec *persist.Record, fresh bool, same func(*persist.Record) bool) *waiter {
+// alone: who enters joins nobody.
+const alone = false
+
+// enter joins the flight of the operation that f is for, if there is one, or
+// begins f. It gives nil for another request under that key, and to whoever would
+// have to join and will not.
+func (t *flights) enter(f *flight, ctx, draining context.Context, joins bool) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	standing := t.m[rec.ID]
+	standing := t.m[f.op.rec.ID]
+	if standing != nil {
+		standing.meet()
+	}
 	if standing != nil && !standing.closed {
-		if !same(&standing.rec) {
+		if !joins || !f.op.sameRequest(&standing.op.rec) {
 			return nil
 		}
-		w := &waiter{f: standing, ctx: ctx, plain: rec.PlainHTTP}
+		w := &waiter{f: standing, ctx: ctx, plain: f.op.rec.PlainHTTP}
 		standing.waiters = append(standing.waiters, w)
 		standing.shown = standing.shown || w.plain
 		return w
 	}
-	f := &flight{table: t, rec: *rec, before: standing, draining: draining, stray: !fresh, done: make(chan struct{})}
+	f.table, f.before, f.draining = t, standing, draining
 	if f.values = ctx; ctx.Done() != nil {
 		f.values = context.WithoutCancel(ctx)
 	}
-	f.first = waiter{f: f, ctx: ctx, first: true, plain: rec.PlainHTTP}
+	f.first = waiter{f: f, ctx: ctx, first: true, plain: f.op.rec.PlainHTTP}
 	f.shown = f.first.plain
+	// No operation can be in doubt whose key was made for this very call.
+	f.stray = !joins || !f.op.rec.Generated
 	f.alone[0] = &f.first
 	f.waiters = f.alone[:]
-	t.m[rec.ID] = f
+	t.m[f.op.rec.ID] = f
 	return &f.first
+}
+
+// meet prepares for somebody who waits for the landing. Under table.mu.
+func (f *flight) meet() {
+	f.met = true
+	if f.done == nil {
+		f.done = make(chan struct{})
+	}
 }
 
 // cut ends the attempts of all flights that are draining.
@@ -128,17 +173,18 @@ func (t *flights) cut() {
 }
 
 // stage is the context of one stage of the flight, an attempt or a wait, which
-// ends when the flight is given up. Only the latest stage's ends by itself; it is
-// made anew for each, so that no context has to hang on another.
-func (f *flight) stage() (context.Context, context.CancelCauseFunc) {
-	ctx, stop := context.WithCancelCause(f.values)
+// ends when the flight is given up; givenUp is why, if it was before. Only the
+// latest stage's ends by itself; it is made anew for each, so that no context has
+// to hang on another.
+func (f *flight) stage() (ctx context.Context, stop context.CancelCauseFunc, givenUp error) {
+	ctx, stop = context.WithCancelCause(f.values)
 	f.table.mu.Lock()
 	defer f.table.mu.Unlock()
 	f.stop = stop
 	if f.cause != nil {
 		stop(f.cause)
 	}
-	return ctx, stop
+	return ctx, stop, f.cause
 }
 
 // giveUp ends the stage under way and all that follow. Under table.mu.
@@ -168,13 +214,7 @@ func (f *flight) fly(drive func() landing) {
 		} else if !ended {
 			f.crash(errGoexit)
 		}
-		f.table.mu.Lock()
-		f.closed = true
-		if f.table.m[f.rec.ID] == f {
-			delete(f.table.m, f.rec.ID)
-		}
-		f.table.mu.Unlock()
-		close(f.done)
+		f.leaveTable()
 	}()
 	if f.before != nil { // two must never drive one record
 		<-f.before.done
@@ -184,12 +224,26 @@ func (f *flight) fly(drive func() landing) {
 	ended = true
 }
 
+// leaveTable lets everybody land. From then on the flight belongs to its waiters.
+func (f *flight) leaveTable() {
+	f.table.mu.Lock()
+	f.closed = true
+	if f.table.m[f.op.rec.ID] == f {
+		delete(f.table.m, f.op.rec.ID)
+	}
+	done := f.done
+	f.table.mu.Unlock()
+	if done != nil {
+		close(done)
+	}
+}
+
 var errGoexit = errors.New("a function of the Config called runtime.Goexit")
 
 // crash lands those who wait for a drive that came to no end. What it did before
 // stands in the journal.
 func (f *flight) crash(cause error) {
-	f.land = landing{err: &Error{Op: "do", Key: Key(f.rec.Key), Cause: cause, is: []error{ErrOutcomeUnknown}}}
+	f.land = landing{err: &Error{Op: "do", Key: Key(f.op.rec.Key), Cause: cause, is: []error{ErrOutcomeUnknown}}}
 }
 
 // wait ends with the flight, or with the waiter's own context. Whoever leaves
@@ -197,13 +251,15 @@ func (f *flight) crash(cause error) {
 // panic of the caller's own functions goes on in the caller that began the
 // flight.
 func (w *waiter) wait() (landing, error) {
-	select {
-	case <-w.f.done:
-	case <-w.ctx.Done():
-		if !w.leave() && !w.f.over() {
-			return landing{}, context.Cause(w.ctx)
+	if !w.flew {
+		select {
+		case <-w.f.done:
+		case <-w.ctx.Done():
+			if !w.leave() && !w.f.over() {
+				return landing{}, context.Cause(w.ctx)
+			}
+			<-w.f.done
 		}
-		<-w.f.done
 	}
 	if w.first && w.f.panicked != nil {
 		panic(w.f.panicked)
@@ -248,6 +304,9 @@ func (f *flight) plain() (is, was bool) {
 // header is the waiter's own copy of the answer's headers. Who waited alone needs
 // no copy.
 func (w *waiter) header() http.Header {
+	if !w.f.met {
+		return w.f.land.answer.header
+	}
 	w.f.table.mu.Lock()
 	defer w.f.table.mu.Unlock()
 	if len(w.f.waiters) == 1 && w.f.waiters[0] == w {

@@ -59,8 +59,8 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (persist.Recor
 		closeBody(req)
 		return persist.Record{}, startError(name, key, ErrConfig, "%s is never journaled", methodOf(req))
 	}
-	op, err := c.snapshot(name, req, keySource{key: key, given: true})
-	if err != nil {
+	var op operation
+	if err := c.snapshot(&op, name, req, keySource{key: key, given: true}); err != nil {
 		return persist.Record{}, err
 	}
 	if err := c.missing(&op.rec); err != nil {
@@ -176,13 +176,14 @@ func (c *Client) close(ctx context.Context, name string, key Key, end func(persi
 	if err != nil {
 		return err
 	}
-	w := c.flights.enter(ctx, c.draining, &rec, false, func(*persist.Record) bool { return false })
+	f := &flight{op: operation{rec: rec}}
+	w := c.flights.enter(f, ctx, c.draining, alone)
 	if w == nil {
 		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 	}
 	var result error
-	w.f.fly(func() landing {
-		d := &drive{c: c, f: w.f}
+	f.fly(func() landing {
+		d := &drive{c: c, f: f}
 		if d.rec, result = c.journal.Get(ctx, rec.ID); result != nil {
 			return landing{aside: true}
 		}

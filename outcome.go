@@ -111,13 +111,6 @@ func ResultOf(resp *http.Response) Result {
 	return Result{}
 }
 
-// withResult attaches r where ResultOf finds it, on a copy of the caller's
-// request, so that wrappers which replace resp.Body do not lose it.
-func withResult(resp *http.Response, req *http.Request, r *Result) *http.Response {
-	resp.Request = req.WithContext(&resultContext{req.Context(), *r})
-	return resp
-}
-
 // Resolution is what somebody, or a Reconcile function, found out about an
 // operation in doubt.
 type Resolution struct {

@@ -32,12 +32,11 @@ func containsFold(s, word string) bool {
 	return false
 }
 
-// splitHeader parts a request's headers into what is journaled and what is a
-// credential, both copies, and names the credentials in order. The key's carrier
-// is in neither: its value is the record's wire key. The copies' lines are appended
-// to values, each with its own end.
-func (c *Config) splitHeader(h http.Header, carrier string, values []string) (keep, secret http.Header, omitted []string) {
-	keep = make(http.Header, len(h))
+// splitHeader parts a request's headers into what is journaled, which it adds to
+// keep, and what is a credential, both copies, and names the credentials in order.
+// The key's carrier is in neither: its value is the record's wire key. The copies'
+// lines are appended to values, each with its own end.
+func (c *Config) splitHeader(h http.Header, carrier string, keep http.Header, values []string) (secret http.Header, omitted []string) {
 	for name, lines := range h {
 		if hopByHop(name) || strings.EqualFold(name, carrier) {
 			continue
@@ -56,7 +55,7 @@ func (c *Config) splitHeader(h http.Header, carrier string, values []string) (ke
 		omitted = append(omitted, name)
 	}
 	slices.Sort(omitted)
-	return keep, secret, omitted
+	return secret, omitted
 }
 
 // hopByHop headers belong to a connection (RFC 9110 section 7.6.1) or to the

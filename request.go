@@ -25,28 +25,30 @@ type operation struct {
 	user    *url.Userinfo
 	target  url.URL
 	sum     [sha256.Size]byte // what rec.Fingerprint shows
+	header  http.Header       // what rec.Header shows
 	lines   [8]string         // of the headers, if they are no more
 }
 
-// snapshot reads the caller's request into an operation. It never changes the
-// request; the body is read once, whole, and closed in every case.
-func (c *Client) snapshot(name string, req *http.Request, given keySource) (*operation, error) {
+// snapshot reads the caller's request into op. It never changes the request; the
+// body is read once, whole, and closed in every case.
+func (c *Client) snapshot(op *operation, name string, req *http.Request, given keySource) error {
 	if req.Body != nil {
 		defer req.Body.Close()
 	}
 	if err := checkRequest(name, req); err != nil {
-		return nil, err
+		return err
 	}
 	body, err := readBody(req, c.cfg.MaxRequestBytes)
 	if err != nil {
-		return nil, &Error{Op: name, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, bodyTrouble(err)}}
+		return &Error{Op: name, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, bodyTrouble(err)}}
 	}
 	p := c.cfg.profileFor(req.URL)
 	key, err := c.findKey(req, p, body, given)
 	if err != nil {
-		return nil, &Error{Op: name, Key: key.key, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrKeyInvalid}}
+		return &Error{Op: name, Key: key.key, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrKeyInvalid}}
 	}
-	return c.newOperation(req, p, key, body), nil
+	c.describe(op, req, p, key, body)
+	return nil
 }
 
 var errTooLarge = errors.New("body is larger than MaxRequestBytes")
@@ -106,16 +108,19 @@ func readUnsized(r io.Reader, limit int64) ([]byte, error) {
 	return slices.Concat(chunks...), nil
 }
 
-// newOperation puts together the record that stands for a request.
-func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKey, body []byte) *operation {
+// describe puts together the record that stands for a request.
+func (c *Client) describe(op *operation, req *http.Request, p *profile.Profile, key foundKey, body []byte) {
 	carrier := ""
 	if p.Carrier.Place == profile.Header {
 		carrier = p.Carrier.Name
 	}
-	op := &operation{prof: p, user: req.URL.User}
-	keep, secrets, omitted := c.cfg.splitHeader(req.Header, carrier, op.lines[:0])
+	op.prof, op.user = p, req.URL.User
+	if op.header == nil {
+		op.header = make(http.Header, len(req.Header))
+	}
+	secrets, omitted := c.cfg.splitHeader(req.Header, carrier, op.header, op.lines[:0])
 	if req.Host != "" && !strings.EqualFold(req.Host, req.URL.Host) {
-		keep["Host"] = []string{req.Host}
+		op.header["Host"] = []string{req.Host}
 	}
 	if req.URL.User != nil {
 		omitted = append(omitted, userinfo)
@@ -132,7 +137,7 @@ func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKe
 		Origin:         c.originOf(req.URL),
 		Method:         method,
 		Target:         req.URL.RequestURI(),
-		Header:         keep,
+		Header:         op.header,
 		Body:           body,
 		Omitted:        omitted,
 		Carrier:        string(p.Carrier.Place),
@@ -146,7 +151,6 @@ func (c *Client) newOperation(req *http.Request, p *profile.Profile, key foundKe
 	}
 	op.sum, _ = fingerprint(op.rec.Recipe, &op.rec)
 	op.rec.Fingerprint = op.sum[:]
-	return op
 }
 
 // account is the client's account, joined by the headers that the profile says
@@ -285,20 +289,25 @@ func intact(rec *persist.Record) bool {
 	return rec.Swept || known && bytes.Equal(sum[:], rec.Fingerprint)
 }
 
-// wireHeader is the headers of every send: the recorded ones, the key, and the
-// credentials.
-func wireHeader(rec *persist.Record, secrets http.Header, key []string) http.Header {
+// wireHeader is the headers of every send, whose own they are: the recorded ones,
+// the credentials, and the key. The lines are appended to buf.
+func wireHeader(rec *persist.Record, secrets http.Header, buf []string) http.Header {
 	h := make(http.Header, len(rec.Header)+len(secrets)+1)
-	for name, values := range rec.Header {
+	put := func(name string, lines ...string) {
+		start := len(buf)
+		buf = append(buf, lines...)
+		h[name] = buf[start:len(buf):len(buf)]
+	}
+	for name, lines := range rec.Header {
 		if name != "Host" {
-			h[name] = values
+			put(name, lines...)
 		}
 	}
-	for name, values := range secrets {
-		h[name] = values
+	for name, lines := range secrets {
+		put(name, lines...)
 	}
 	if rec.Carrier == string(profile.Header) {
-		h[carrierSpelling(rec)] = key
+		put(carrierSpelling(rec), rec.WireKey)
 	}
 	return h
 }

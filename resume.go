@@ -289,32 +289,32 @@ func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
 		return resumed{}, false
 	}
 	defer p.c.flying.Done()
-	entered := rec
-	entered.PlainHTTP = false // whoever began it: a pass sees what Do sees
-	w := p.c.flights.enter(p.ctx, p.draining, &entered, false, func(*persist.Record) bool { return false })
+	f := &flight{op: operation{rec: rec}}
+	f.op.rec.PlainHTTP = false // whoever began it: a pass sees what Do sees
+	w := p.c.flights.enter(f, p.ctx, p.draining, alone)
 	if w == nil {
 		p.letGo([]persist.Record{rec})
 		return resumed{}, false
 	}
 	defer context.AfterFunc(p.ctx, func() { w.leave() })()
-	w.f.fly(func() landing {
-		land, took := p.fly(w.f, rec)
+	f.fly(func() landing {
+		land, took := p.fly(f, rec)
 		over = took
 		if p.silent && rec.Generated && land.answer != nil && land.answer.result.Outcome == Confirmed {
-			p.c.untell(w.f.values, &rec)
+			p.c.untell(f.values, &rec)
 		}
 		return land
 	})
-	land := w.f.land
+	land := f.land
 	switch {
-	case w.f.panicked != nil:
-		return resumed{panicked: w.f.panicked}, true
+	case f.panicked != nil:
+		return resumed{panicked: f.panicked}, true
 	case land.err != nil:
 		return resumed{Result{Key: Key(rec.Key)}, land.err, nil}, true
 	case !over:
 		return resumed{}, false
 	}
-	if rest := w.f.takeRest(); rest != nil {
+	if rest := f.takeRest(); rest != nil {
 		_ = rest.Close()
 	}
 	return resumed{result: p.c.resultOf(land.answer, w)}, true
@@ -376,7 +376,7 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	if d.c.cfg.Reconcile == nil || d.rec.Why == persist.WhyCaller {
 		return landing{}, false
 	}
-	ctx, cancel := d.f.stage()
+	ctx, cancel, _ := d.f.stage()
 	defer cancel(nil)
 	res, err := d.c.cfg.Reconcile(ctx, d.rec.Clone())
 	if err == nil && res.Effect != StillUnknown && res.Effect != Happened && res.Effect != Absent {
