@@ -111,7 +111,9 @@ func (d *drive) send(target *url.URL) heard {
 		s.release()
 		return heard{err: err, unsent: true, fatal: fatal}
 	}
-	s.timer.Reset(s.timeout)
+	if d.c.cfg.Authorize != nil {
+		s.timer.Reset(s.timeout)
+	}
 	resp, err := sound(d.c.cfg.Transport.RoundTrip(req.WithContext(s.trace(ctx))))
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
 		_ = resp.Body.Close()
@@ -172,7 +174,7 @@ func sound(resp *http.Response, err error) (*http.Response, error) {
 // readAnswer reads as much of the answer's body as is kept. What is cut off is
 // no answer: its status alone proves nothing.
 func (s *sending) readAnswer(resp *http.Response, limit int64) heard {
-	kept, err := readLimited(s, s.small[:0], resp.ContentLength, limit)
+	kept, err := readLimited((*hasty)(s), s.small[:0], resp.ContentLength, limit)
 	a := &s.answer
 	*a = answer{status: resp.StatusCode, header: resp.Header, body: kept, whole: int64(len(kept)) <= limit}
 	switch {
@@ -183,6 +185,7 @@ func (s *sending) readAnswer(resp *http.Response, limit int64) heard {
 		_ = s.Close()
 		return heard{answer: a, resp: resp}
 	}
+	s.timer.Stop()
 	return heard{answer: a, resp: resp, rest: s}
 }
 
@@ -250,10 +253,18 @@ func (s *sending) release() {
 }
 
 func (s *sending) Read(p []byte) (int, error) {
-	s.timer.Reset(s.timeout)
-	n, err := s.body.Read(p)
+	n, err := (*hasty)(s).Read(p)
 	s.timer.Stop()
 	return n, err
+}
+
+// hasty is a sending whose reader takes no time between reads, so that only the
+// last needs to stop the clock.
+type hasty sending
+
+func (h *hasty) Read(p []byte) (int, error) {
+	h.timer.Reset(h.timeout)
+	return h.body.Read(p)
 }
 
 func (s *sending) Close() error {

@@ -35,7 +35,7 @@ func checkHeader(name string, h http.Header) error {
 			return startError(name, "", ErrConfig, "a protocol upgrade cannot be journaled")
 		}
 		for _, line := range lines {
-			if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			if hasControl(line) {
 				return startError(name, "", ErrConfig, "header %s has a control character in its value", field)
 			}
 		}
@@ -43,11 +43,33 @@ func checkHeader(name string, h http.Header) error {
 	return nil
 }
 
+func hasControl(line string) bool {
+	for i := range len(line) {
+		if ch := line[i]; ch < ' ' && ch != '\t' || ch == 0x7f {
+			return true
+		}
+	}
+	return false
+}
+
 // isToken: RFC 9110 section 5.6.2.
 func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	})
+	for i := range len(s) {
+		if !tokenBytes[s[i]] {
+			return false
+		}
+	}
+	return s != ""
+}
+
+var tokenBytes = bytesBut(`"(),/:;<=>?@[\]{}`, 0x7f)
+
+// bytesBut are the bytes above the space and below a limit, without some.
+func bytesBut(without string, limit byte) (set [256]bool) {
+	for ch := byte(' ' + 1); ch < limit; ch++ {
+		set[ch] = strings.IndexByte(without, ch) < 0
+	}
+	return set
 }
 
 // plainHost: what url.Parse lets through, and a URL that was put together by hand

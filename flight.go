@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -19,7 +20,8 @@ type flights struct {
 	mu sync.Mutex
 	m  map[persist.ID]*flight
 
-	untold map[untold][]string
+	untold    map[untold][]string
+	anyUntold atomic.Bool // nearly never
 }
 
 func newFlights() any { return &flights{m: make(map[persist.ID]*flight)} }

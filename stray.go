@@ -61,6 +61,7 @@ func (c *Client) untell(ctx context.Context, rec *persist.Record) {
 	t := c.flights
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.anyUntold.Store(true)
 	u := untoldOf(rec)
 	if len(t.untold) >= untoldMax && t.untold[u] == nil {
 		c.log(ctx, slog.LevelError, "too many operations under generated keys ended untold; the same request may be sent anew", rec.Key, nil)
@@ -74,26 +75,27 @@ func (c *Client) untell(ctx context.Context, rec *persist.Record) {
 
 // tell forgets it: a caller with this key was told.
 func (t *flights) tell(rec *persist.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.untold) == 0 {
+	if !t.anyUntold.Load() {
 		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	u := untoldOf(rec)
 	left := slices.DeleteFunc(t.untold[u], func(key string) bool { return key == rec.Key })
 	if t.untold[u] = left; len(left) == 0 {
 		delete(t.untold, u)
 	}
+	t.anyUntold.Store(len(t.untold) > 0)
 }
 
 // untoldKey is the key of an operation of the same request that ended untold; ""
 // if there is none, or if the request names it.
 func (t *flights) untoldKey(rec *persist.Record) Key {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.untold) == 0 {
+	if !t.anyUntold.Load() {
 		return ""
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	keys := t.untold[untoldOf(rec)]
 	if len(keys) == 0 || slices.Contains(keys, rec.Key) {
 		return ""

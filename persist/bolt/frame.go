@@ -44,22 +44,45 @@ const (
 // it once the Seq is known.
 func encodeIntent(r *persist.Record) []byte {
 	size := 1 + 2*binary.MaxVarintLen32 + codec.IntentSize(r, inlineMax) + codec.FateSize(r, inlineMax) + sumSize
+	if size > scratchMax {
+		return appendSum(appendIntent(make([]byte, 0, size), r))
+	}
+	var scratch [scratchMax]byte // since the size is a bound, which small records are far below
+	return summed(appendIntent(scratch[:0], r))
+}
+
+// summed is a copy of b with its sum.
+func summed(b []byte) []byte {
+	return appendSum(append(make([]byte, 0, len(b)+sumSize), b...))
+}
+
+// scratchMax is how large an entry may be that is put together on the stack.
+const scratchMax = 2048
+
+func appendIntent(b []byte, r *persist.Record) []byte {
 	// The length goes before the intent but is known after it: leave room.
 	const room = 1 + binary.MaxVarintLen32
-	b := codec.AppendIntent(make([]byte, room, size), r, inlineMax)
+	b = codec.AppendIntent(b[:room], r, inlineMax)
 	var head [room]byte
 	head[0] = envelopePlain
 	n := 1 + binary.PutUvarint(head[1:], uint64(len(b)-room))
 	b = b[room-n:]
 	copy(b, head[:n])
-	b = codec.AppendFate(b, r, inlineMax)
-	return appendSum(b)
+	return codec.AppendFate(b, r, inlineMax)
 }
 
 // encodeFate returns r's entry for the bucket of fates.
 func encodeFate(r *persist.Record) []byte {
-	b := append(make([]byte, 0, 1+codec.FateSize(r, inlineMax)+sumSize), envelopePlain)
-	return appendSum(codec.AppendFate(b, r, inlineMax))
+	size := 1 + codec.FateSize(r, inlineMax) + sumSize
+	if size > scratchMax {
+		return appendSum(appendFate(make([]byte, 0, size), r))
+	}
+	var scratch [scratchMax]byte
+	return summed(appendFate(scratch[:0], r))
+}
+
+func appendFate(b []byte, r *persist.Record) []byte {
+	return codec.AppendFate(append(b, envelopePlain), r, inlineMax)
 }
 
 func appendSum(b []byte) []byte {

@@ -71,6 +71,11 @@ func (x *index) only(hash, seq uint64) bool {
 	return x.first[hash] == seq && len(x.more[hash]) == 0
 }
 
+func (x *index) has(hash uint64) bool {
+	_, ok := x.first[hash]
+	return ok
+}
+
 // all returns every Seq under a hash, ascending.
 func (x *index) all(hash uint64) []uint64 {
 	seq, ok := x.first[hash]

@@ -28,7 +28,22 @@ type found struct {
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	j.mu.Lock()
 	last := j.seq
+	// Asked before every operation without a key, and nearly always in vain.
+	none := len(q.Stray) > 0 && !j.strays.has(j.hash.fingerprint(q.Stray)) && j.usable() == nil && ctx.Err() == nil
 	j.mu.Unlock()
+	if none {
+		return nothing
+	}
+	return j.listed(ctx, q, last)
+}
+
+func nothing(func(persist.Record, error) bool) {}
+
+// listed is apart, and stays so, that nothing is allocated where there is nothing
+// to list.
+//
+//go:noinline
+func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		l := listing{j: j, q: &q, last: last, seqs: make([]uint64, 0, pageMax), overlays: make([]overlay, pageMax)}
 		for after := q.After; ; after = l.seqs[len(l.seqs)-1] {

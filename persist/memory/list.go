@@ -19,7 +19,19 @@ const step = 256
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	j.mu.Lock()
 	last := j.seq
+	none := len(q.Stray) == 32 && j.stray[[32]byte(q.Stray)] == nil && !j.closed && ctx.Err() == nil
 	j.mu.Unlock()
+	if none {
+		return func(func(persist.Record, error) bool) {}
+	}
+	return j.listed(ctx, q, last)
+}
+
+// listed is apart, and stays so, that nothing is allocated where there is nothing
+// to list.
+//
+//go:noinline
+func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		for after := q.After; after < last; {
 			found, next, err := j.page(ctx, &q, after, last)

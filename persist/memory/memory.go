@@ -66,11 +66,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 		return persist.Record{}, false, err
 	}
 	rec.Revision = 1
-	// Both parts share one allocation.
-	b := make([]byte, 0, codec.IntentSize(&rec, codec.Inline)+codec.FateSize(&rec, codec.Inline))
-	b = codec.AppendIntent(b, &rec, codec.Inline)
-	n := len(b)
-	b = codec.AppendFate(b, &rec, codec.Inline)
+	b, n := encode(&rec)
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -90,6 +86,36 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	j.order = append(j.order, e)
 	j.link(e)
 	return rec, true, nil
+}
+
+// scratchMax is how large a record may be that is encoded on the stack first,
+// since its size beforehand is a bound, which small records are far below.
+const scratchMax = 2048
+
+// encode returns both parts of a record, which share one allocation, and where
+// the second begins.
+func encode(rec *persist.Record) ([]byte, int) {
+	if size := codec.IntentSize(rec, codec.Inline) + codec.FateSize(rec, codec.Inline); size > scratchMax {
+		return appendBoth(make([]byte, 0, size), rec)
+	}
+	var scratch [scratchMax]byte
+	both, n := appendBoth(scratch[:0], rec)
+	return bytes.Clone(both), n
+}
+
+func appendBoth(b []byte, rec *persist.Record) ([]byte, int) {
+	b = codec.AppendIntent(b, rec, codec.Inline)
+	return codec.AppendFate(b, rec, codec.Inline), len(b)
+}
+
+// encodeFate returns the second part alone.
+func encodeFate(rec *persist.Record) []byte {
+	size := codec.FateSize(rec, codec.Inline)
+	if size > scratchMax {
+		return codec.AppendFate(make([]byte, 0, size), rec, codec.Inline)
+	}
+	var scratch [scratchMax]byte
+	return bytes.Clone(codec.AppendFate(scratch[:0], rec, codec.Inline))
 }
 
 // Update implements [persist.Journal].
@@ -116,7 +142,7 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 func (j *Journal) change(rec *persist.Record) error {
 	next := *rec
 	next.Revision++
-	fate := codec.AppendFate(make([]byte, 0, codec.FateSize(&next, codec.Inline)), &next, codec.Inline)
+	fate := encodeFate(&next)
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
