@@ -57,6 +57,11 @@ type Journal struct {
 	bodies  uint64 // digest of what is in the bucket of bodies
 	stuck   bool   // bbolt panicked, and may hold its locks
 
+	// So is what tells for whom the next commit waits, see gather.
+	around   int           // how many the last commit served, or kept waiting
+	syncTime time.Duration // of the last sync
+	patience patience
+
 	// mu guards what follows. Nobody who holds a bbolt transaction takes it:
 	// transactions are begun under it.
 	mu         sync.Mutex

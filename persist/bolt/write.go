@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"time"
 
 	bbolt "go.etcd.io/bbolt"
 
@@ -109,9 +110,11 @@ func (j *Journal) write(b *batch) (err error) {
 		}
 		return j.unwritten(err)
 	}
+	began := time.Now()
 	if err := j.sync(); err != nil {
 		return j.uncertain(err)
 	}
+	j.syncTime = time.Since(began)
 	j.bodies = s.bodies
 	j.mark(s.txid)
 	j.count(tx.Stats())
