@@ -143,11 +143,12 @@ func (d *drive) run() {
 
 // attempt is one turn of the loop: look at the window, send, read.
 func (d *drive) attempt() {
-	if !d.unknown && tooOld(&d.rec, d.c.now()) {
+	now := d.c.now()
+	if !d.unknown && tooOld(&d.rec, now) {
 		d.last, d.reading, d.stop = heard{}, expired(), errMaxAge
 		return
 	}
-	switch d.c.cfg.window(d.rec.FirstSent, d.c.now(), d.rec.Window) {
+	switch d.c.cfg.window(d.rec.FirstSent, now, d.rec.Window) {
 	case windowOver:
 		d.last, d.reading = heard{}, expired()
 		return

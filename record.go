@@ -230,15 +230,16 @@ func (d *drive) landed() *landed {
 	return &d.f.landed
 }
 
-// kept is the last answer as it is recorded and reported; nil if there is none.
-func (d *drive) kept() *persist.Answer {
+// kept is the last answer as it is recorded and reported, at now; nil if there is
+// none.
+func (d *drive) kept(now time.Time) *persist.Answer {
 	a := d.last.answer
 	if a == nil {
 		return nil
 	}
 	a.kept = persist.Answer{
 		Status: a.status, Header: d.c.cfg.keptHeader(a.header), Body: a.body,
-		Replayed: d.reading.replayed, AlreadyDone: d.reading.done, At: d.c.now().Round(0),
+		Replayed: d.reading.replayed, AlreadyDone: d.reading.done, At: now,
 	}
 	if !a.whole {
 		a.kept.Body, a.kept.BodyDropped = nil, true
@@ -273,7 +274,8 @@ func (d *drive) conflict(name string) landing {
 func (d *drive) finish(state persist.State) {
 	rec := d.counted()
 	rec.State, rec.Why = state, ""
-	rec.Answer, rec.Finished = d.kept(), d.c.now().Round(0)
+	rec.Finished = d.c.now().Round(0)
+	rec.Answer = d.kept(rec.Finished)
 	ctx := d.f.values
 	err := d.c.journal.Finish(ctx, rec)
 	if err == nil && rec.Finished.Sub(rec.FirstSent) > rec.Window-rec.Window/10 {
@@ -330,7 +332,7 @@ func (d *drive) keep(name string) landing {
 	}
 	if hold != "" {
 		rec.State, rec.Why = persist.Held, hold
-		rec.Answer = d.kept() // for whoever has to settle it
+		rec.Answer = d.kept(d.c.now().Round(0)) // for whoever has to settle it
 		is = append(is, ErrHeld)
 	} else {
 		rec.NextAttempt = d.notBefore()
@@ -366,7 +368,7 @@ func (d *drive) notBefore() time.Time {
 func (d *drive) fail(name string, is ...error) landing {
 	e := &Error{
 		Op: name, Key: Key(d.rec.Key), Outcome: d.reading.outcome, State: d.rec.State,
-		Attempts: d.attempts, Sends: d.sends, Cause: d.stop, Last: d.last.err, Answer: d.kept(), is: is,
+		Attempts: d.attempts, Sends: d.sends, Cause: d.stop, Last: d.last.err, Answer: d.kept(d.c.now().Round(0)), is: is,
 	}
 	switch {
 	case d.reading.hold != "":

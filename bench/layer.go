@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,6 +51,11 @@ func layerLanes() ([]*lane, error) {
 	if err != nil {
 		return nil, err
 	}
+	served, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Transport: stubTransport{}})
+	if err != nil {
+		return nil, err
+	}
+	inbound, cancel := context.WithCancel(context.Background())
 	orders := oncehttp.NewScope("order")
 	return []*lane{
 		clientLane("plain net/http", plain.Do),
@@ -65,6 +71,13 @@ func layerLanes() ([]*lane, error) {
 			}
 			return consume(owned.DoKey(req, orders.Key(businessParts(n))))
 		}, close: owned.Close},
+		{name: "oncehttp Do + memory, in a context that can end", do: func(url string, n int64) error {
+			req, err := newPaymentIn(inbound, url, n)
+			if err != nil {
+				return err
+			}
+			return consume(served.Do(req))
+		}, close: func() error { cancel(); return served.Close() }},
 		clientLane("failsafehttp", failsafe.Do),
 		restyLane2(resty2.New().SetTransport(stubTransport{}).SetRetryCount(4)),
 		restyLane3(resty3.New().SetTransport(stubTransport{}).SetRetryCount(4)),

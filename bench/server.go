@@ -102,8 +102,12 @@ func newPool() *http.Transport {
 // newPayment is the request that every lane sends. Its context never ends, as
 // http.NewRequest's does not.
 func newPayment(url string, n int64) (*http.Request, error) {
+	return newPaymentIn(context.Background(), url, n)
+}
+
+func newPaymentIn(ctx context.Context, url string, n int64) (*http.Request, error) {
 	body := fmt.Sprintf(`{"amount":4200,"currency":"eur","customer":"cus_%d","order":"%d","note":"as agreed"}`, n%977, n)
-	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
