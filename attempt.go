@@ -101,8 +101,8 @@ func (d *drive) send(target *url.URL) heard {
 	s.timer = time.AfterFunc(s.timeout, s.expire)
 
 	s.url = *target
-	req := newRequest(&d.rec, &s.url, wireHeader(&d.rec, d.secrets, s.lines[:0]), &s.out)
-	err := d.authorize(ctx, &req)
+	s.req = newRequest(&d.rec, &s.url, wireHeader(&d.rec, d.secrets, s.lines[:0]), &s.out)
+	err := d.authorize(ctx, &s.req)
 	if err == nil {
 		err = d.overtaken(ctx)
 	}
@@ -114,7 +114,8 @@ func (d *drive) send(target *url.URL) heard {
 	if d.c.cfg.Authorize != nil {
 		s.timer.Reset(s.timeout)
 	}
-	resp, err := sound(d.c.cfg.Transport.RoundTrip(req.WithContext(s.trace(ctx))))
+	s.req = *s.req.WithContext(s.trace(ctx))
+	resp, err := sound(d.c.cfg.Transport.RoundTrip(&s.req))
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
 		_ = resp.Body.Close()
 		err = errSwitched
@@ -229,6 +230,7 @@ func drain(rest io.ReadCloser) {
 // sending is one hand-over: what httptrace showed of it, and the body of its
 // answer, each wait for more of which is bounded, not the whole.
 type sending struct {
+	req   http.Request
 	url   url.URL
 	lines [4]string // of the headers, if they are no more
 	out   memoryBody

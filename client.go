@@ -139,7 +139,7 @@ func (c *Client) board(f *flight, ctx context.Context) (*waiter, error) {
 		return nil, c.turnedAway(f.name, ctx, &f.op, context.Cause(ctx))
 	}
 	if f.op.rec.Generated {
-		if err := c.refuseStray(f.name, ctx, &f.op); err != nil {
+		if err := f.refuseStray(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -217,6 +217,7 @@ func (w *waiter) response(req *http.Request) *http.Response {
 	whole := &struct { // one allocation for all
 		http.Response
 		body memoryBody
+		req  http.Request
 		ctx  resultContext
 	}{}
 	whole.body.Reset(a.body)
@@ -241,7 +242,8 @@ func (w *waiter) response(req *http.Request) *http.Response {
 	// Where ResultOf finds it, on a copy of the caller's request, so that wrappers
 	// which replace resp.Body do not lose it.
 	whole.ctx = resultContext{req.Context(), a.result}
-	resp.Request = req.WithContext(&whole.ctx)
+	whole.req = *req.WithContext(&whole.ctx)
+	resp.Request = &whole.req
 	return resp
 }
 

@@ -39,8 +39,10 @@ type flight struct {
 	alone [1]*waiter
 
 	// Of a Do.
-	c    *Client
-	name string
+	c        *Client
+	name     string
+	seeStray func(persist.Record, error) bool // is seeStanding
+	refusal  error                            // what it came to
 
 	// Under table.mu until it has landed.
 	waiters []*waiter
@@ -80,7 +82,7 @@ func (w *waiter) done() {
 		header = nil
 	}
 	clear(header)
-	*f = flight{op: operation{header: header}}
+	*f = flight{op: operation{header: header}, seeStray: f.seeStray}
 	hangar.Put(f)
 }
 

@@ -49,14 +49,13 @@ func (s Scope) Prefix(p string) Scope {
 }
 
 func (s Scope) with(parts []string) Scope {
-	var b strings.Builder
-	b.WriteString(s.prefix)
+	var scratch [128]byte // on the stack, and enough for most
+	b := append(scratch[:0], s.prefix...)
 	for _, p := range parts {
 		s.broken = s.broken || p == ""
-		b.WriteByte(':')
-		escapePart(&b, p)
+		b = appendPart(append(b, ':'), p)
 	}
-	return Scope{prefix: b.String(), broken: s.broken || len(parts) == 0}
+	return Scope{prefix: string(b), broken: s.broken || len(parts) == 0}
 }
 
 // Key is the scope's key for these parts: "idemp:order:uid123:order456". Every
@@ -71,17 +70,18 @@ func (s Scope) Key(parts ...string) Key {
 	return Key(k.prefix)
 }
 
-func escapePart(b *strings.Builder, s string) {
+func appendPart(b []byte, s string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := range len(s) {
 		switch c := s[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
 			c == '.', c == '_', c == '~', c == '-':
-			b.WriteByte(c)
+			b = append(b, c)
 		default:
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+			b = append(b, '%', hex[c>>4], hex[c&15])
 		}
 	}
+	return b
 }
 
 // Window names the stretch of time that t, the time of the event, falls into:
@@ -113,11 +113,7 @@ func (k Key) Derive(step string) Key {
 	if k == "" || step == "" {
 		return ""
 	}
-	var b strings.Builder
-	b.WriteString(string(k))
-	b.WriteString(":step=")
-	escapePart(&b, step)
-	return Key(b.String())
+	return Key(appendPart([]byte(k+":step="), step))
 }
 
 // Opaque is a key that tells nothing: HMAC-SHA256 of k under secret, 43

@@ -20,27 +20,41 @@ var (
 // refuseStray stops a request without a key if the same request, under a
 // generated key, is of unknown outcome, or was until Run ended it without anybody
 // to tell: a loop around Do must not pay twice.
-func (c *Client) refuseStray(name string, ctx context.Context, op *operation) error {
-	query := persist.Query{Account: op.rec.Account, Stray: op.rec.Fingerprint}
-	for rec, err := range c.journal.List(ctx, query) {
-		if err != nil {
-			return journalError(name, Key(op.rec.Key), err, false)
-		}
-		if rec.ID.Account != op.rec.Account || rec.ID.Key == op.rec.Key { // NewKey may give one key again
-			continue
-		}
-		if flying, stray := c.flights.flying(rec.ID); flying && !stray {
-			continue
-		}
-		return &Error{
-			Op: name, Key: Key(rec.Key), State: rec.State, Attempts: rec.Attempts, Sends: rec.Sends,
-			Cause: errStray, is: []error{ErrOutcomeUnknown},
-		}
+func (f *flight) refuseStray(ctx context.Context) error {
+	rec := &f.op.rec
+	if f.seeStray == nil { // kept with the flight, as a loop's body would not be
+		f.seeStray = f.seeStanding
 	}
-	if key := c.flights.untoldKey(&op.rec); key != "" {
-		return &Error{Op: name, Key: key, State: persist.Confirmed, Cause: errUntold, is: []error{ErrOutcomeUnknown}}
+	f.refusal = nil
+	f.c.journal.List(ctx, persist.Query{Account: rec.Account, Stray: rec.Fingerprint})(f.seeStray)
+	if f.refusal != nil {
+		return f.refusal
+	}
+	if key := f.c.flights.untoldKey(rec); key != "" {
+		return &Error{Op: f.name, Key: key, State: persist.Confirmed, Cause: errUntold, is: []error{ErrOutcomeUnknown}}
 	}
 	return nil
+}
+
+// seeStanding looks at one operation of the same request, and goes on unless it
+// is a stray.
+func (f *flight) seeStanding(standing persist.Record, err error) (goOn bool) {
+	rec := &f.op.rec
+	if err != nil {
+		f.refusal = journalError(f.name, Key(rec.Key), err, false)
+		return false
+	}
+	if standing.Account != rec.Account || standing.Key == rec.Key { // NewKey may give one key again
+		return true
+	}
+	if flying, stray := f.c.flights.flying(standing.ID); flying && !stray {
+		return true
+	}
+	f.refusal = &Error{
+		Op: f.name, Key: Key(standing.Key), State: standing.State, Attempts: standing.Attempts, Sends: standing.Sends,
+		Cause: errStray, is: []error{ErrOutcomeUnknown},
+	}
+	return false
 }
 
 // untoldMax bounds the requests of which it is remembered that nobody was told

@@ -51,8 +51,9 @@ type entry struct {
 	created     time.Time
 	fingerprint [32]byte
 	intent      []byte
-	fate        []byte
+	fate        []byte // behind the intent, if there is room
 	next        *entry
+	room        [432]byte // for both, as most records are small
 }
 
 // New returns an empty journal.
@@ -66,22 +67,20 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 		return persist.Record{}, false, err
 	}
 	rec.Revision = 1
-	b, n := encode(&rec)
+	e := &entry{id: rec.ID, generated: rec.Generated, created: rec.Created, fingerprint: [32]byte(rec.Fingerprint)}
+	e.begin(&rec)
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
 		return persist.Record{}, false, errClosed()
 	}
-	if e := j.byID[rec.ID]; e != nil {
-		standing, err := e.record()
-		return standing, false, err
+	if standing := j.byID[rec.ID]; standing != nil {
+		rec, err := standing.record()
+		return rec, false, err
 	}
 	j.seq++
-	rec.Seq = j.seq
-	e := &entry{id: rec.ID, seq: rec.Seq, generated: rec.Generated, created: rec.Created, intent: b[:n:n]}
-	e.fingerprint = [32]byte(rec.Fingerprint)
-	e.set(&rec, b[n:])
+	rec.Seq, e.seq = j.seq, j.seq
 	j.byID[e.id] = e
 	j.order = append(j.order, e)
 	j.link(e)
@@ -92,30 +91,18 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 // since its size beforehand is a bound, which small records are far below.
 const scratchMax = 2048
 
-// encode returns both parts of a record, which share one allocation, and where
-// the second begins.
-func encode(rec *persist.Record) ([]byte, int) {
+// begin holds a new record.
+func (e *entry) begin(rec *persist.Record) {
+	var scratch [scratchMax]byte
+	b := scratch[:0]
 	if size := codec.IntentSize(rec, codec.Inline) + codec.FateSize(rec, codec.Inline); size > scratchMax {
-		return appendBoth(make([]byte, 0, size), rec)
+		b = make([]byte, 0, size)
 	}
-	var scratch [scratchMax]byte
-	both, n := appendBoth(scratch[:0], rec)
-	return bytes.Clone(both), n
-}
-
-func appendBoth(b []byte, rec *persist.Record) ([]byte, int) {
 	b = codec.AppendIntent(b, rec, codec.Inline)
-	return codec.AppendFate(b, rec, codec.Inline), len(b)
-}
-
-// encodeFate returns the second part alone.
-func encodeFate(rec *persist.Record) []byte {
-	size := codec.FateSize(rec, codec.Inline)
-	if size > scratchMax {
-		return codec.AppendFate(make([]byte, 0, size), rec, codec.Inline)
-	}
-	var scratch [scratchMax]byte
-	return bytes.Clone(codec.AppendFate(scratch[:0], rec, codec.Inline))
+	n := len(b)
+	b = codec.AppendFate(b, rec, codec.Inline)
+	e.intent = append(e.room[:0], b[:n]...)
+	e.set(rec, b[n:])
 }
 
 // Update implements [persist.Journal].
@@ -142,7 +129,12 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 func (j *Journal) change(rec *persist.Record) error {
 	next := *rec
 	next.Revision++
-	fate := encodeFate(&next)
+	var scratch [scratchMax]byte
+	fate := scratch[:0]
+	if size := codec.FateSize(&next, codec.Inline); size > scratchMax {
+		fate = make([]byte, 0, size)
+	}
+	fate = codec.AppendFate(fate, &next, codec.Inline)
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -216,9 +208,10 @@ func (j *Journal) standing(rec *persist.Record) (*entry, error) {
 	return e, nil
 }
 
+// set gives the record a fate, of which it keeps a copy.
 func (e *entry) set(rec *persist.Record, fate []byte) {
 	e.rev, e.state, e.swept, e.nextAttempt = rec.Revision, rec.State, rec.Swept, rec.NextAttempt
-	e.fate = fate
+	e.fate = append(e.intent[len(e.intent):], fate...)
 }
 
 func (e *entry) record() (persist.Record, error) {
