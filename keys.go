@@ -3,6 +3,7 @@ package oncehttp
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
@@ -22,7 +23,12 @@ type Key string
 
 // RandomKey is a version 4 UUID in its text form, 122 bits of randomness. It
 // protects the one call that it is made for, and its Resume; nothing above it.
-func RandomKey() Key { return Key(uuid.NewString()) }
+func RandomKey() Key {
+	var id uuid.UUID
+	_, _ = rand.Read(id[:])                         // never fails, and unlike uuid.New allocates nothing
+	id[6], id[8] = 0x40|id[6]&0x0f, 0x80|id[8]&0x3f // RFC 9562 section 5.4
+	return Key(id.String())
+}
 
 const keyPrefix = "idemp"
 

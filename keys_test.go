@@ -76,7 +76,7 @@ func TestOpaqueAndUUID(t *testing.T) {
 		t.Errorf("UUID %q: %v", k.UUID(), err)
 	}
 	one, other := oncehttp.RandomKey(), oncehttp.RandomKey()
-	if id, err := uuid.Parse(string(one)); err != nil || id.Version() != 4 || one == other {
+	if id, err := uuid.Parse(string(one)); err != nil || id.Version() != 4 || id.Variant() != uuid.RFC4122 || one == other {
 		t.Errorf("RandomKey: %v", err)
 	}
 }

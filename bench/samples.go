@@ -50,6 +50,15 @@ func (s samples) minus(t samples) samples {
 	return out
 }
 
+// rounded is to whole numbers.
+func (s samples) rounded() samples {
+	out := make(samples, 0, len(s))
+	for _, v := range s {
+		out = append(out, math.Round(v))
+	}
+	return out
+}
+
 // number prints three digits that count, and no more.
 func number(v float64) string {
 	switch a := math.Abs(v); {
