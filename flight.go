@@ -44,6 +44,9 @@ type flight struct {
 	seeStray func(persist.Record, error) bool // is seeStanding
 	refusal  error                            // what it came to
 
+	// Of a pass: nobody is told how a generated key's operation ends.
+	untold bool
+
 	// Under table.mu until it has landed.
 	waiters []*waiter
 	met     bool                    // somebody else has come upon it, and may wait for it

@@ -171,6 +171,78 @@ func TestNaiveLoopBesideRun(t *testing.T) {
 	})
 }
 
+// TestNaiveLoopWhileRunFinishes: from the moment at which the operation is final
+// no listing shows it, and Run is not over yet.
+func TestNaiveLoopWhileRunFinishes(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		server, transport := till(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.DropAfter}}})
+		ended, goOn := make(chan struct{}), make(chan struct{})
+		flights := 0
+		c, _ := newClient(t, transport, on(j, oneAttempt, func(cfg *oncehttp.Config) {
+			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+				if e.Kind != oncehttp.EventFinished {
+					return
+				}
+				if flights++; flights == 2 { // Run's
+					close(ended)
+					<-goOn
+				}
+			}
+		}))
+		if _, err := c.Do(pay(t, `{"amount":1}`)); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		stop := running(t, c)
+		<-ended
+		if _, err := c.Do(pay(t, `{"amount":1}`)); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || effects(server) != 1 {
+			t.Errorf("%v, %d effects; want it refused", err, effects(server))
+		}
+		close(goOn)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestNaiveLoopBesideReconcile: nor has anybody told the loop what Run was told by
+// Config.Reconcile; unless nothing had happened.
+func TestNaiveLoopBesideReconcile(t *testing.T) {
+	t.Parallel()
+	for effect, sends := range map[persist.Effect]int{oncehttp.Happened: 1, oncehttp.Absent: 2} {
+		t.Run(string(effect), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+					oneAttempt(cfg)
+					cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+						return oncehttp.Resolution{Effect: effect}, nil
+					}
+				})
+				_, err := c.Do(post(t, "{}"))
+				var e *oncehttp.Error
+				if !errors.As(err, &e) {
+					t.Fatal(err)
+				}
+				time.Sleep(48 * time.Hour) // its window is over
+				stop := running(t, c)
+				time.Sleep(time.Hour)
+				if rec := lookup(t, c, e.Key); rec.State != persist.Settled {
+					t.Errorf("it stands %v, want it settled by Run", rec.State)
+				}
+				_, err = c.Do(post(t, "{}"))
+				if refused := errors.Is(err, oncehttp.ErrOutcomeUnknown); w.count() != sends || refused != (sends == 1) {
+					t.Errorf("%v after %d sends, want %d", err, w.count(), sends)
+				}
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // TestNewKeyOfTheRequest: a NewKey that makes a request's key of the request gives
 // the standing key again, and the loop goes on under it.
 func TestNewKeyOfTheRequest(t *testing.T) {

@@ -260,6 +260,7 @@ func (d *drive) counted() persist.Record {
 // confirm records the answer. If that fails the answer is returned all the same:
 // the record stays pending, and the same key finds the answer again.
 func (d *drive) confirm() landing {
+	d.untell()
 	d.finish(persist.Confirmed)
 	return landing{answer: d.landed()}
 }

@@ -289,7 +289,7 @@ func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
 		return resumed{}, false
 	}
 	defer p.c.flying.Done()
-	f := &flight{op: operation{rec: rec}}
+	f := &flight{op: operation{rec: rec}, untold: p.silent && rec.Generated}
 	f.op.rec.PlainHTTP = false // whoever began it: a pass sees what Do sees
 	w := p.c.flights.enter(f, p.ctx, p.draining, alone)
 	if w == nil {
@@ -300,9 +300,6 @@ func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
 	f.fly(func() landing {
 		land, took := p.fly(f, rec)
 		over = took
-		if p.silent && rec.Generated && land.answer != nil && land.answer.result.Outcome == Confirmed {
-			p.c.untell(f.values, &rec)
-		}
 		return land
 	})
 	land := f.land
@@ -388,7 +385,11 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	if res.Effect == StillUnknown {
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrHeld), true
 	}
+	if res.Effect == Happened {
+		d.untell()
+	}
 	if err := d.c.resolve(d.f.values, d.rec, res); err != nil {
+		d.c.flights.tell(&d.rec)
 		return landing{err: journalError(name, Key(d.rec.Key), err, true)}, true
 	}
 	result := d.result(Confirmed, FromJournal)

@@ -70,7 +70,14 @@ type untold struct {
 
 func untoldOf(rec *persist.Record) untold { return untold{rec.Account, string(rec.Fingerprint)} }
 
-// untell remembers that a stray was ended by Run.
+// untell remembers that the operation is ended by Run. It comes before it is: as
+// soon as it is final no listing shows it, and the same request would be sent.
+func (d *drive) untell() {
+	if d.f.untold {
+		d.c.untell(d.f.values, &d.rec)
+	}
+}
+
 func (c *Client) untell(ctx context.Context, rec *persist.Record) {
 	t := c.flights
 	t.mu.Lock()
