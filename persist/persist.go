@@ -90,7 +90,8 @@ type Journal interface {
 	// seen before or after the change, never twice and never torn. The loop
 	// body may call any method of the journal. An error is yielded once, last,
 	// except ErrCorrupt for one damaged record, after which the iteration goes
-	// on with the next.
+	// on with the next. What it yields may be decided by the call already: range
+	// over it at once.
 	List(ctx context.Context, q Query) iter.Seq2[Record, error]
 
 	// Sweep removes what is past its keeping time, at most l.Max records, and

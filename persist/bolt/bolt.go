@@ -59,7 +59,8 @@ type Journal struct {
 
 	// So is what tells for whom the next commit waits, see gather.
 	around   int           // how many the last commit served, or kept waiting
-	syncTime time.Duration // of the last sync
+	lastSync time.Duration // what the last sync took
+	syncTime time.Duration // the shorter of the last two, so that no single one counts
 	patience patience
 
 	// mu guards what follows. Nobody who holds a bbolt transaction takes it:

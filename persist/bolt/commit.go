@@ -15,7 +15,8 @@ import (
 // comes meanwhile waits, and the first of those commits next. Before it takes
 // the queue, a committer yields for as long as others join, so that the callers
 // whom the last commit has just released are served by this one: without that
-// every other commit would serve a handful. There is no timer for those who wait.
+// every other commit would serve a handful. Only where a sync takes long is there a
+// timer for those who wait, see gatherAll.
 //
 // What nobody waits for, a Finish, has a queue of its own, which joins a commit
 // every few milliseconds. So most commits write the end of one tree instead of
@@ -85,7 +86,7 @@ func (j *Journal) flushIdle() {
 		j.mu.Unlock()
 		return
 	}
-	j.leading = true
+	j.leading, j.around = true, 0 // nobody waits for this commit, nor does it for anybody
 	j.mu.Unlock()
 	j.lead()
 }
@@ -124,7 +125,7 @@ func (j *Journal) gather() {
 		joined = n
 		j.mu.Unlock()
 	}
-	if j.syncTime >= slowSync && j.collecting.waiters < j.around {
+	if j.syncTime >= slowSync && j.collecting.waiters < j.around && j.usable() == nil {
 		j.gatherAll()
 	}
 }
@@ -132,10 +133,10 @@ func (j *Journal) gather() {
 // gatherAll waits, before a sync that takes long, until all have joined who were
 // around at the end of the last commit, the served and the waiting: on such a disk
 // half a batch costs as much as a whole one. The last to join ends the wait. It
-// takes a fifth of a sync at most, and 5 ms, and where that was in vain it is not tried again
-// for a while, twice as long each time. It does not yield but block, or the
-// scheduler would find work in this goroutine and leave the others where they are.
-// The caller holds mu, and does so again on return.
+// takes a fifth of a sync at most, and 5 ms, and where that was in vain it is not
+// tried again for a while, twice as long each time. It does not yield but block, or
+// the scheduler would find work in this goroutine and leave the others where they
+// are. The caller holds mu, and does so again on return.
 func (j *Journal) gatherAll() {
 	if j.patience.wait > 0 {
 		j.patience.wait--

@@ -16,10 +16,27 @@ const slowTime = 10 * time.Millisecond
 // openSlow opens a journal on a disk whose every sync takes slowTime, in a bubble.
 func openSlow(t *testing.T) *bolt.Journal {
 	t.Helper()
+	took := slowTime
+	return openTaking(t, &took)
+}
+
+// openTaking opens a journal on a disk whose syncs take as long as *took says.
+func openTaking(t *testing.T, took *time.Duration) *bolt.Journal {
+	t.Helper()
 	return openWith(t, newPath(t), bolt.Options{Sync: func(*os.File) error {
-		time.Sleep(slowTime)
+		time.Sleep(*took)
 		return nil
 	}})
+}
+
+// together begins n records at once.
+func together(t *testing.T, j *bolt.Journal, name string, n int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { begin(t, j, record(fmt.Sprint(name, "-", i))) })
+	}
+	wg.Wait()
 }
 
 // TestSlowDiskServesAll: where a sync takes long, a commit waits a little for those
@@ -58,11 +75,7 @@ func TestSlowDiskWaitsInVain(t *testing.T) {
 		j := openSlow(t)
 		late := 0
 		for i := range rounds {
-			var wg sync.WaitGroup
-			for w := range 2 {
-				wg.Go(func() { begin(t, j, record(fmt.Sprint("pair-", w, "-", i))) })
-			}
-			wg.Wait()
+			together(t, j, fmt.Sprint("pair-", i), 2)
 			began := time.Now()
 			begin(t, j, record(fmt.Sprint("alone-", i)))
 			switch took := time.Since(began); {
@@ -75,6 +88,51 @@ func TestSlowDiskWaitsInVain(t *testing.T) {
 		// After the first, second, fourth and so on to the 64th in vain, then every 65th.
 		if late == 0 || late > 7+rounds/64 {
 			t.Errorf("%d of %d waited for somebody who was gone; want a few", late, rounds)
+		}
+		closeIt(t, j)
+	})
+}
+
+// TestSlowDiskKeepsFinish: a Finish is durable 10 ms later where a sync takes just
+// under six, since its commit waits for nobody.
+func TestSlowDiskKeepsFinish(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		took := 5500 * time.Microsecond
+		j := openTaking(t, &took)
+		for i := range 20 {
+			r := begin(t, j, record(fmt.Sprint(i)))
+			commits := j.Stats().Commits
+			finish(t, j, r)
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+			if j.Stats().Commits == commits {
+				t.Errorf("finish %d is not durable after 10 ms", i)
+			}
+			time.Sleep(time.Second)
+		}
+		closeIt(t, j)
+	})
+}
+
+// TestOneSlowSync: a single sync that took long says nothing about the next.
+func TestOneSlowSync(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const quick = 200 * time.Microsecond
+		once := time.Duration(0)
+		j := openWith(t, newPath(t), bolt.Options{Sync: func(*os.File) error {
+			time.Sleep(quick + once)
+			once = 0
+			return nil
+		}})
+		together(t, j, "before", 8)
+		once = 100 * time.Millisecond
+		together(t, j, "then", 8)
+		began := time.Now()
+		begin(t, j, record("alone"))
+		if waited := time.Since(began); waited != quick {
+			t.Errorf("a begin took %v, want a sync's %v", waited, quick)
 		}
 		closeIt(t, j)
 	})

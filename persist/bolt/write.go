@@ -114,7 +114,8 @@ func (j *Journal) write(b *batch) (err error) {
 	if err := j.sync(); err != nil {
 		return j.uncertain(err)
 	}
-	j.syncTime = time.Since(began)
+	took := time.Since(began)
+	j.lastSync, j.syncTime = took, min(j.lastSync, took)
 	j.bodies = s.bodies
 	j.mark(s.txid)
 	j.count(tx.Stats())
