@@ -308,15 +308,10 @@ func (f *flight) plain() (is, was bool) {
 	return slices.ContainsFunc(f.waiters, func(w *waiter) bool { return w.plain }), f.shown
 }
 
-// header is the waiter's own copy of the answer's headers. Who waited alone needs
-// no copy.
+// header is the waiter's own copy of the answer's headers. Who was alone all the
+// time needs no copy.
 func (w *waiter) header() http.Header {
 	if !w.f.met {
-		return w.f.land.answer.header
-	}
-	w.f.table.mu.Lock()
-	defer w.f.table.mu.Unlock()
-	if len(w.f.waiters) == 1 && w.f.waiters[0] == w {
 		return w.f.land.answer.header
 	}
 	return w.f.land.answer.header.Clone()

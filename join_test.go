@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -196,3 +197,52 @@ func joinWhatDoesNotDrive(t *testing.T, first reply, config func(*oncehttp.Confi
 	act(t, c)
 	wg.Wait()
 }
+
+// TestHeadersOfWhoLeavesAtTheLanding: a caller whose context ends in the moment in
+// which the answer arrives gets the answer, and headers of its own, which no other
+// caller of the same flight can reach.
+func TestHeadersOfWhoLeavesAtTheLanding(t *testing.T) {
+	t.Parallel()
+	const callers = 4
+	var (
+		joined sync.WaitGroup
+		cancel func()
+	)
+	rt := roundTripFunc(func(req *http.Request) (*http.Response, error) {
+		joined.Wait()
+		time.Sleep(100 * time.Microsecond) // so that they wait, in all likelihood
+		go cancel()
+		return (&wire{replies: []reply{{status: 201, header: "X-Id: own"}}}).RoundTrip(req)
+	})
+	c, _ := newClient(t, rt, nil)
+	for i := range 1000 {
+		var ctx context.Context
+		ctx, cancel = context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		joined.Add(callers)
+		for caller := range callers {
+			all.Go(func() {
+				req := post(t, "{}")
+				if caller > 0 { // one stays
+					req = req.WithContext(ctx)
+				}
+				joined.Done()
+				resp, err := c.DoKey(req, oncehttp.Key("k"+strconv.Itoa(i)))
+				if err != nil {
+					return
+				}
+				if got := resp.Header["X-Id"]; len(got) != 1 || got[0] != "own" {
+					t.Errorf("headers %q, which another caller has written to", got)
+				}
+				resp.Header["X-Id"][0] = "another's"
+				resp.Header.Add("X-Id", "another's")
+			})
+		}
+		all.Wait()
+		cancel()
+	}
+}
+
+type roundTripFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

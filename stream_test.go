@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -380,4 +381,44 @@ func TestDeadlineCutsTheAttempt(t *testing.T) {
 			t.Errorf("%v after %v, want unknown and deadline exceeded after 5s", err, time.Since(start))
 		}
 	})
+}
+
+// TestStreamAnsweredBeforeItsBodyIsOut: the answer to a request that is no
+// operation is not cut where the server answers while the request's body is still
+// on its way out: what flows after the answer's headers is not cut.
+func TestStreamAnsweredBeforeItsBodyIsOut(t *testing.T) {
+	t.Parallel()
+	const timeout = 200 * time.Millisecond
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		_ = rc.EnableFullDuplex()
+		w.WriteHeader(200)
+		_ = rc.Flush()
+		_, _ = io.Copy(io.Discard, r.Body)
+		for range 6 { // each wait is short, all of them are longer than the timeout
+			time.Sleep(timeout / 3)
+			_, _ = io.WriteString(w, "x")
+			_ = rc.Flush()
+		}
+	}))
+	defer server.Close()
+	c, _ := newClient(t, server.Client().Transport, func(cfg *oncehttp.Config) {
+		cfg.Retry = oncehttp.Policy{AttemptTimeout: timeout, MaxAttempts: 1}
+	})
+	body, out := io.Pipe()
+	req, err := http.NewRequest("PUT", server.URL, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(out, strings.NewReader("the request's body"))
+	out.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil || string(got) != "xxxxxx" {
+		t.Errorf("%q, %v: an answer that flowed was cut", got, err)
+	}
+	resp.Body.Close()
 }

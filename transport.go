@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -95,13 +96,13 @@ func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response
 		return nil, true, err
 	}
 	s.timer.Reset(s.timeout)
+	w := &written{s: s}
 	if out.Body != nil && out.Body != http.NoBody {
 		s.timer.Stop()
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			WroteRequest: func(httptrace.WroteRequestInfo) { s.timer.Reset(s.timeout) },
-		})
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: w.wrote})
 	}
 	resp, err = sound(c.cfg.Transport.RoundTrip(out.WithContext(s.trace(ctx))))
+	w.answered()
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 			err = cause
@@ -109,11 +110,33 @@ func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response
 		s.release()
 		return nil, s.provedUnsent(), foreign(err)
 	}
-	s.timer.Stop()
 	if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is a connection
 		resp.Body = &streamBody{ReadCloser: resp.Body, release: s.release}
 	}
 	return resp, false, nil
+}
+
+// written starts the clock when a streamed request is out, unless its answer was
+// there first, as a server's may be that answers while it reads.
+type written struct {
+	s    *sending
+	mu   sync.Mutex
+	over bool
+}
+
+func (w *written) wrote(httptrace.WroteRequestInfo) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.s.timer.Reset(w.s.timeout)
+	}
+}
+
+func (w *written) answered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.s.timer.Stop()
 }
 
 // streamBody releases an attempt's context when its answer is closed.
