@@ -35,10 +35,11 @@ const (
 	lazyBytesMax = 4 << 20
 	// yieldMax bounds how often a committer yields before it commits.
 	yieldMax = 8
-	// slowSync is from how long a sync on it is worth waiting for everybody,
-	// gatherMax how long at most, and patienceMax for how many commits nobody is
-	// waited for after a wait in vain.
-	slowSync    = time.Millisecond
+	// slowSync is from how long a sync on it is worth waiting for everybody: below,
+	// a fifth of it is less than an idle scheduler's timers can tell. gatherMax is
+	// how long at most, and patienceMax for how many commits nobody is waited for
+	// after a wait in vain.
+	slowSync    = 2 * time.Millisecond
 	gatherMax   = 5 * time.Millisecond
 	patienceMax = 64
 )
