@@ -57,11 +57,8 @@ type Journal struct {
 	bodies  uint64 // digest of what is in the bucket of bodies
 	stuck   bool   // bbolt panicked, and may hold its locks
 
-	// So is what tells for whom the next commit waits, see gather.
-	around   int           // how many the last commit served, or kept waiting
 	lastSync time.Duration // what the last sync took
 	syncTime time.Duration // the shorter of the last two, so that no single one counts
-	patience patience
 
 	// mu guards what follows. Nobody who holds a bbolt transaction takes it:
 	// transactions are begun under it.
@@ -75,6 +72,7 @@ type Journal struct {
 	accounts   accounts
 	collecting *batch
 	flying     *batch // under commit
+	crowd      crowd  // who waits for them
 	spare      *queue // memory for the next batch
 	leading    bool   // somebody commits, or has been told to
 	idle       sync.Cond

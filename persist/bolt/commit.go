@@ -15,8 +15,9 @@ import (
 // comes meanwhile waits, and the first of those commits next. Before it takes
 // the queue, a committer yields for as long as others join, so that the callers
 // whom the last commit has just released are served by this one: without that
-// every other commit would serve a handful. Only where a sync takes long is there a
-// timer for those who wait, see gatherAll.
+// every other commit would serve a handful. Where all of them are known to come back
+// soon it even waits until they have, see gatherAll and crowd; that is the one timer
+// for those who wait.
 //
 // What nobody waits for, a Finish, has a queue of its own, which joins a commit
 // every few milliseconds. So most commits write the end of one tree instead of
@@ -35,25 +36,20 @@ const (
 	lazyBytesMax = 4 << 20
 	// yieldMax bounds how often a committer yields before it commits.
 	yieldMax = 8
-	// slowSync is from how long a sync on it is worth waiting for everybody: below,
-	// a fifth of it is less than an idle scheduler's timers can tell. gatherMax is
-	// how long at most, and patienceMax for how many commits nobody is waited for
-	// after a wait in vain.
-	slowSync    = 2 * time.Millisecond
-	gatherMax   = 5 * time.Millisecond
-	patienceMax = 64
+	// A commit is worth waiting for others if its sync takes noticeSync or more, and
+	// then for a fifth of that, at least gatherMin and at most gatherMax.
+	noticeSync = 50 * time.Microsecond
+	gatherMin  = 200 * time.Microsecond
+	gatherMax  = 5 * time.Millisecond
 )
-
-// patience is for how many commits nobody is waited for, and for how many after
-// the next wait that is in vain.
-type patience struct{ wait, next int }
 
 // await waits until b is settled, and commits it if nobody else does. The
 // caller holds mu, which await gives up.
 func (j *Journal) await(b *batch) error {
 	lead := false
 	if b == j.collecting {
-		b.join()
+		b.waiters++
+		j.crowd.join()
 		lead = !j.leading
 		j.leading = true
 	}
@@ -87,7 +83,7 @@ func (j *Journal) flushIdle() {
 		j.mu.Unlock()
 		return
 	}
-	j.leading, j.around = true, 0 // nobody waits for this commit, nor does it for anybody
+	j.leading, j.crowd.soon = true, false // nobody waits for this commit, nor does it for anybody
 	j.mu.Unlock()
 	j.lead()
 }
@@ -105,7 +101,7 @@ func (j *Journal) lead() {
 	}
 	j.flying = nil
 	j.settle(b)
-	j.around = b.waiters + j.collecting.waiters
+	j.crowd.release(b.waiters, gatherTime(j.syncTime))
 	j.pass()
 	wake := b.wake
 	j.mu.Unlock()
@@ -126,41 +122,70 @@ func (j *Journal) gather() {
 		joined = n
 		j.mu.Unlock()
 	}
-	if j.syncTime >= slowSync && j.collecting.waiters < j.around && j.usable() == nil {
-		j.gatherAll()
+	if wait := gatherTime(j.syncTime); wait > 0 && j.crowd.missing() && j.usable() == nil {
+		j.gatherAll(wait)
 	}
 }
 
-// gatherAll waits, before a sync that takes long, until all have joined who were
-// around at the end of the last commit, the served and the waiting: on such a disk
-// half a batch costs as much as a whole one. The last to join ends the wait. It
-// takes a fifth of a sync at most, and 5 ms, and where that was in vain it is not
-// tried again for a while, twice as long each time. It does not yield but block, or
-// the scheduler would find work in this goroutine and leave the others where they
-// are. The caller holds mu, and does so again on return.
-func (j *Journal) gatherAll() {
-	if j.patience.wait > 0 {
-		j.patience.wait--
-		return
+// gatherTime is how long a commit may wait for callers to join, by what a sync takes.
+func gatherTime(sync time.Duration) time.Duration {
+	if sync < noticeSync {
+		return 0
 	}
-	b, full := j.collecting, make(chan struct{})
-	b.room, b.full = j.around-b.waiters, full
+	return min(max(sync/5, gatherMin), gatherMax)
+}
+
+// gatherAll waits until everybody is back: half a batch costs as much as a whole
+// one. The last to join ends the wait. It does not yield but block, or the scheduler
+// would find work in this goroutine and leave the others where they are. The caller
+// holds mu, and does so again on return.
+func (j *Journal) gatherAll(wait time.Duration) {
+	full := make(chan struct{})
+	j.crowd.full = full
 	j.mu.Unlock()
-	late := time.NewTimer(min(j.syncTime/5, gatherMax))
+	late := time.NewTimer(wait)
 	select {
 	case <-full:
 	case <-late.C:
 	}
 	late.Stop()
 	j.mu.Lock()
-	b.full = nil
-	if b.room <= 0 {
-		j.patience.next /= 2
+	j.crowd.full = nil
+}
+
+// crowd counts those who wait for a commit, and tells whether it is worth waiting
+// for those whom the last one served: only if, the time before, as many were back
+// soon. So a wait in vain is not repeated, and callers who have better to do between
+// two commits than to come back are never waited for.
+type crowd struct {
+	here   int // who wait, for the commit under way or for the next
+	around int // how many that were when the last commit ended, with those it served
+	since  time.Time
+	back   time.Duration // how long it took until as many were there again; 0: they are not
+	soon   bool          // the time before, no fewer were back in time
+	full   chan struct{} // closed when they are, if somebody waits for that
+}
+
+func (c *crowd) join() {
+	c.here++
+	if c.here != c.around || c.back != 0 {
 		return
 	}
-	j.patience.wait = j.patience.next
-	j.patience.next = max(1, min(2*j.patience.next, patienceMax))
+	c.back = max(time.Since(c.since), 1)
+	if c.full != nil {
+		close(c.full)
+	}
 }
+
+// release ends a commit that served so many.
+func (c *crowd) release(served int, wait time.Duration) {
+	c.soon = c.back != 0 && c.back <= wait && c.here <= c.around
+	c.around, c.since, c.back = c.here, time.Now(), 0
+	c.here -= served
+}
+
+// missing says that somebody is to be waited for.
+func (c *crowd) missing() bool { return c.soon && c.here < c.around }
 
 // take makes b the batch under commit. The caller holds mu.
 func (j *Journal) take(b *batch) {
@@ -239,6 +264,7 @@ func (j *Journal) undo(b *batch) {
 	}
 	// Those who wait for what was queued on top are told the same.
 	next.err = b.err
+	j.crowd.here -= next.waiters
 	if next.waiters > 0 {
 		close(next.wake)
 	}

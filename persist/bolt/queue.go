@@ -49,27 +49,12 @@ const queueKeep = 4096
 type batch struct {
 	*queue
 	waiters int
-	// full is closed when as many have joined as there is room for, if somebody
-	// waits for that.
-	room int
-	full chan struct{}
 	// wake gives true to one waiter, who then commits, and is closed once err
 	// is known. It is made by the first who waits for somebody else's commit.
 	wake chan bool
 	err  error
 
 	state state // of the journal with these changes
-}
-
-// join counts somebody who waits for the commit.
-func (b *batch) join() {
-	b.waiters++
-	if b.full == nil {
-		return
-	}
-	if b.room--; b.room == 0 {
-		close(b.full)
-	}
 }
 
 // put adds a change, or merges it into the one that the record already has.
