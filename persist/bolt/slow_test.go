@@ -95,6 +95,29 @@ func TestSlowDiskWaitsInVain(t *testing.T) {
 	})
 }
 
+// TestSlowDiskKnowsWhoGoes: where many come together and only one comes next, again
+// and again, the one does not wait for the many.
+func TestSlowDiskKnowsWhoGoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const rounds = 50
+		j := openSlow(t)
+		late := 0
+		for i := range rounds {
+			together(t, j, fmt.Sprint("pair-", i), 2)
+			began := time.Now()
+			begin(t, j, record(fmt.Sprint("alone-", i)))
+			if time.Since(began) > slowTime {
+				late++
+			}
+		}
+		if late > rounds/10 {
+			t.Errorf("%d of %d waited for somebody who was gone; want a tenth at most", late, rounds)
+		}
+		closeIt(t, j)
+	})
+}
+
 // TestSlowDiskKeepsFinish: a Finish is durable 10 ms later where a sync takes just
 // under six, since its commit waits for nobody.
 func TestSlowDiskKeepsFinish(t *testing.T) {
@@ -104,6 +127,9 @@ func TestSlowDiskKeepsFinish(t *testing.T) {
 		j := openTaking(t, &took)
 		for i := range 20 {
 			r := begin(t, j, record(fmt.Sprint(i)))
+			for n := range 3 { // who were back soon each time
+				together(t, j, fmt.Sprint("busy-", i, "-", n), 8)
+			}
 			commits := j.Stats().Commits
 			finish(t, j, r)
 			time.Sleep(10 * time.Millisecond)
