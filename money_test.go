@@ -243,6 +243,78 @@ func TestNaiveLoopBesideReconcile(t *testing.T) {
 	}
 }
 
+// lateFailing is a journal whose Finish fails when it is done, as one whose answer
+// is lost.
+type lateFailing struct {
+	persist.Journal
+	err error
+}
+
+func (j *lateFailing) Finish(ctx context.Context, rec persist.Record) error {
+	return errors.Join(j.Journal.Finish(ctx, rec), j.err)
+}
+
+// TestNaiveLoopAfterAFailedFinish: an operation may be final whatever the journal
+// said of it, and nobody was told.
+func TestNaiveLoopAfterAFailedFinish(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]error{"uncertain": persist.ErrUncertain, "definite": errors.New("disk full")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+					oneAttempt(cfg)
+					cfg.Journal = &lateFailing{memory.New(), lost}
+					cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+						return oncehttp.Resolution{Effect: oncehttp.Happened}, nil
+					}
+				})
+				if _, err := c.Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+					t.Fatal(err)
+				}
+				time.Sleep(48 * time.Hour) // its window is over
+				stop := running(t, c)
+				time.Sleep(time.Hour)
+				if _, err := c.Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 1 {
+					t.Errorf("%v after %d sends; want it refused", err, w.count())
+				}
+				_ = stop() // with the journal's error
+			})
+		})
+	}
+}
+
+// TestSettleTells: whoever settles an operation knows how it ended, whatever Run has
+// remembered of it.
+func TestSettleTells(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		full := errors.New("disk full")
+		j := &faulty{Journal: memory.New(), finish: func() error { return full }}
+		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+		c, _ := newClient(t, w, on(j, oneAttempt))
+		_, err := c.Do(post(t, "{}"))
+		var e *oncehttp.Error
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		stop := running(t, c)
+		time.Sleep(time.Hour) // Run has its answer, and cannot record it
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		full = nil
+		if err := c.Settle(t.Context(), e.Key, oncehttp.Resolution{Effect: oncehttp.Absent}); err != nil {
+			t.Fatal(err)
+		}
+		before := w.count()
+		if _, err := c.Do(post(t, "{}")); err != nil || before < 2 || w.count() != before+1 {
+			t.Errorf("%v, %d sends after %d; want it sent", err, w.count(), before)
+		}
+	})
+}
+
 // TestNewKeyOfTheRequest: a NewKey that makes a request's key of the request gives
 // the standing key again, and the loop goes on under it.
 func TestNewKeyOfTheRequest(t *testing.T) {

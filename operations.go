@@ -187,7 +187,9 @@ func (c *Client) close(ctx context.Context, name string, key Key, end func(persi
 		if d.rec, result = c.journal.Get(ctx, rec.ID); result != nil {
 			return landing{aside: true}
 		}
-		result = d.end(name, end)
+		if result = d.end(name, end); result == nil {
+			c.flights.tell(&d.rec)
+		}
 		return landing{aside: true}
 	})
 	return result

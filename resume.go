@@ -388,14 +388,14 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	if res.Effect == Happened {
 		d.untell()
 	}
-	if err := d.c.resolve(d.f.values, d.rec, res); err != nil {
-		d.c.flights.tell(&d.rec)
+	if err := d.c.resolve(d.f.values, d.rec, res); err != nil { // it may be final all the same
 		return landing{err: journalError(name, Key(d.rec.Key), err, true)}, true
 	}
 	result := d.result(Confirmed, FromJournal)
 	land := landing{answer: &landed{result: result}}
 	if res.Effect == Absent {
 		land.answer.result.Outcome = NotSent
+		d.c.flights.tell(&d.rec)
 	}
 	if res.Answer != nil {
 		land.answer.status, land.answer.header, land.answer.body = res.Answer.Status, res.Answer.Header, res.Answer.Body
