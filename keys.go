@@ -25,8 +25,10 @@ type Key string
 // protects the one call that it is made for, and its Resume; nothing above it.
 func RandomKey() Key {
 	var id uuid.UUID
-	_, _ = rand.Read(id[:])                         // never fails, and unlike uuid.New allocates nothing
-	id[6], id[8] = 0x40|id[6]&0x0f, 0x80|id[8]&0x3f // RFC 9562 section 5.4
+	// Never fails, and unlike uuid.New allocates nothing.
+	_, _ = rand.Read(id[:])
+	// Version 4, RFC 9562 section 5.4.
+	id[6], id[8] = 0x40|id[6]&0x0f, 0x80|id[8]&0x3f
 	return Key(id.String())
 }
 

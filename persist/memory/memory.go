@@ -91,13 +91,18 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 // since its size beforehand is a bound, which small records are far below.
 const scratchMax = 2048
 
+// sized has room for size bytes: on the caller's stack, if that is enough.
+func sized(scratch *[scratchMax]byte, size int) []byte {
+	if size > scratchMax {
+		return make([]byte, 0, size)
+	}
+	return scratch[:0]
+}
+
 // begin holds a new record.
 func (e *entry) begin(rec *persist.Record) {
 	var scratch [scratchMax]byte
-	b := scratch[:0]
-	if size := codec.IntentSize(rec, codec.Inline) + codec.FateSize(rec, codec.Inline); size > scratchMax {
-		b = make([]byte, 0, size)
-	}
+	b := sized(&scratch, codec.IntentSize(rec, codec.Inline)+codec.FateSize(rec, codec.Inline))
 	b = codec.AppendIntent(b, rec, codec.Inline)
 	n := len(b)
 	b = codec.AppendFate(b, rec, codec.Inline)
@@ -130,11 +135,7 @@ func (j *Journal) change(rec *persist.Record) error {
 	next := *rec
 	next.Revision++
 	var scratch [scratchMax]byte
-	fate := scratch[:0]
-	if size := codec.FateSize(&next, codec.Inline); size > scratchMax {
-		fate = make([]byte, 0, size)
-	}
-	fate = codec.AppendFate(fate, &next, codec.Inline)
+	fate := codec.AppendFate(sized(&scratch, codec.FateSize(&next, codec.Inline)), &next, codec.Inline)
 
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -1,0 +1,184 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"sync"
+	"time"
+)
+
+// stream sends a request that is no operation: nothing is recorded, and bodies
+// flow. A safe method (RFC 9110 section 9.2.1) is sent again after an error, or
+// a 429, 502, 503 or 504; any other only if nothing of it left, and only if its
+// body can be read again.
+func (c *Client) stream(req *http.Request) (*http.Response, error) {
+	const name = "do"
+	safe := neverJournaled(methodOf(req))
+	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+	policy, p := &c.cfg.Retry, c.cfg.profileFor(req.URL)
+	schedule, started := newSchedule(policy), c.now()
+	deadline, _ := req.Context().Deadline()
+	for attempt := 1; ; attempt++ {
+		resp, unsent, err := c.streamOnce(req, attempt)
+		if err == nil && !(safe && comesAgain(resp.StatusCode)) {
+			return resp, nil
+		}
+		next := plan{
+			policy: policy, now: c.now(), started: started, deadline: deadline, attempts: attempt,
+			windowEnd: started.Add(policy.MaxElapsed + time.Hour), // no key, no window
+			scheduled: clampDelay(schedule.NextBackOff(), 0, policy.MaxDelay),
+		}
+		if resp != nil {
+			next.hint = retryHint(p.RetryAfter, resp.Header, next.now)
+		}
+		wait, _, stop := next.next()
+		if (err != nil && !safe && !unsent) || !rewindable || untrusted(err) || stop != nil || pause(req.Context(), wait) != nil {
+			if err == nil {
+				return resp, nil
+			}
+			return nil, streamError(name, safe, unsent, attempt, err)
+		}
+		if resp != nil {
+			drain(resp.Body)
+		}
+	}
+}
+
+// streamOnce is one attempt; the first gets the request's own body. The answer's
+// headers are waited for as long as in any attempt, once the request's body is
+// out; what flows after them is not cut.
+func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response, unsent bool, err error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	s := &sending{timeout: c.cfg.Retry.AttemptTimeout, cancel: cancel}
+	s.timer = time.AfterFunc(s.timeout, s.expire)
+	out, err := c.streamed(req, ctx, attempt)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		s.release()
+		closeBody(out)
+		return nil, true, err
+	}
+	s.timer.Reset(s.timeout)
+	w := &written{s: s}
+	if out.Body != nil && out.Body != http.NoBody {
+		s.timer.Stop()
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: w.wrote})
+	}
+	resp, err = sound(c.cfg.Transport.RoundTrip(out.WithContext(s.trace(ctx))))
+	w.answered()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
+			err = cause
+		}
+		s.release()
+		return nil, s.provedUnsent(), foreign(err)
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is a connection
+		resp.Body = &streamBody{ReadCloser: resp.Body, release: s.release}
+	}
+	return resp, false, nil
+}
+
+// written starts the clock when a streamed request is out, unless its answer was
+// there first, as a server's may be that answers while it reads.
+type written struct {
+	s    *sending
+	mu   sync.Mutex
+	over bool
+}
+
+func (w *written) wrote(httptrace.WroteRequestInfo) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.s.timer.Reset(w.s.timeout)
+	}
+}
+
+func (w *written) answered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.s.timer.Stop()
+}
+
+// streamBody releases an attempt's context when its answer is closed.
+type streamBody struct {
+	io.ReadCloser
+	release func()
+}
+
+func (b *streamBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
+}
+
+// streamed is the request of one attempt, with a URL and headers of its own, to be
+// closed also beside an error.
+func (c *Client) streamed(req *http.Request, ctx context.Context, attempt int) (*http.Request, error) {
+	out := req.Clone(ctx)
+	if out.Header == nil {
+		out.Header = make(http.Header)
+	}
+	if attempt > 1 && req.GetBody != nil {
+		body, err := req.GetBody()
+		out.Body = body
+		if err != nil {
+			return out, foreign(err)
+		}
+	}
+	if !neverJournaled(methodOf(req)) {
+		out.GetBody = nil // so that net/http does not send it again by itself
+	}
+	basicAuth(out, req.URL.User)
+	if c.cfg.Authorize == nil {
+		return out, nil
+	}
+	given := *out
+	given.URL = req.URL
+	err := c.cfg.Authorize(out)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("from Authorize: %w", foreign(err))
+	case out.Method != given.Method || out.URL == nil || out.URL.String() != given.URL.String() || out.Host != given.Host || out.Body != given.Body:
+		err = errAuthorizeChanged
+	}
+	out.Body = given.Body // to be closed, whatever became of it
+	return out, err
+}
+
+// comesAgain lists the answers that a safe request is sent again after.
+func comesAgain(status int) bool {
+	return slices.Contains([]int{429, 502, 503, 504}, status)
+}
+
+// streamError: a safe method has no effect whatever became of it.
+func streamError(name string, safe, unsent bool, attempts int, err error) error {
+	e := &Error{Op: name, Attempts: attempts, Last: err, is: []error{ErrOutcomeUnknown}}
+	switch {
+	case unsent:
+		e.Outcome, e.is = NotSent, []error{ErrNoEffect, ErrNotSent}
+	case safe:
+		e.is = []error{ErrNoEffect}
+	}
+	return e
+}
+
+// pause waits, or gives the context's error.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
