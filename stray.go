@@ -91,7 +91,9 @@ func (c *Client) untell(ctx context.Context, rec *persist.Record) {
 	if t.untold == nil {
 		t.untold = make(map[untold][]string)
 	}
-	t.untold[u] = append(t.untold[u], rec.Key)
+	if !slices.Contains(t.untold[u], rec.Key) { // as after a Finish that failed
+		t.untold[u] = append(t.untold[u], rec.Key)
+	}
 }
 
 // tell forgets it: a caller with this key was told.
