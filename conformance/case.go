@@ -3,8 +3,6 @@ package conformance
 import (
 	"slices"
 	"strings"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // Case is one rule, and how it is tried. Cases are data; their ids never change.
@@ -21,6 +19,8 @@ type Case struct {
 	Rule string `json:"rule"`
 	// Impact says what goes wrong for a customer when it is broken.
 	Impact string `json:"impact"`
+	// Fix says what to change in the server, with the usual causes.
+	Fix string `json:"fix,omitempty"`
 	// Needs lists what the target has to offer, else the case is skipped.
 	Needs []Need `json:"needs,omitempty"`
 	// After lists cases without whose success this one says nothing; where one
@@ -107,12 +107,12 @@ func (c *Case) Group() string {
 // miss is the verdict when the rule of this level is missed.
 func miss(l Level) Verdict {
 	switch l {
-	case report.Should:
-		return report.Warn
-	case report.Observe:
-		return report.Seen
+	case LevelShould:
+		return VerdictWarn
+	case LevelObserve:
+		return VerdictSeen
 	}
-	return report.Fail
+	return VerdictFail
 }
 
 // IDs lists the ids of all cases in the order of the book.

@@ -2,8 +2,6 @@ package conformance
 
 import (
 	"strings"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // boundCases: keys at the limits, and what is no key at all.
@@ -12,29 +10,29 @@ func boundCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "key/255-accepted", Level: report.Should, Needs: needs, After: after,
+			ID: "key/255-accepted", Level: LevelShould, Needs: needs, After: after,
 			Spec:   []Ref{practice("255 bytes are the most common limit (Stripe, Zuora, Whop, Solidgate)."), outline("T10")},
 			Rule:   "The longest key that the profile allows is accepted, and all of it counts.",
 			Impact: "Keys are cut, and two orders with a common beginning become one.",
 			run:    longestAccepted,
 		}, {
-			ID: "key/5000-rejected-4xx", Level: report.Should, Needs: needs, After: after,
+			ID: "key/5000-rejected-4xx", Level: LevelShould, Needs: needs, After: after,
 			Spec: []Ref{draftedSecurity(), outline("T10")}, Rule: "A key of 5,000 bytes is refused with a 4xx and executes nothing.",
 			Impact: "Keys fill the store, or are cut until two of them are one.",
 			run:    tooLong,
 		}, {
-			ID: "key/invalid-is-4xx", Level: report.Must, Needs: []Need{NeedHeader},
+			ID: "key/invalid-is-4xx", Level: LevelMust, Needs: []Need{NeedHeader},
 			Spec: []Ref{draft07("5", "Validate the key against its published format before any work."), outline("T10")},
 			Rule: "A key that cannot be accepted is answered with a 4xx and not with a server error.", Impact: "A client retries for ever what can never succeed.",
 			run: invalidIs4xx,
 		}, {
-			ID: "key/invalid-not-executed", Level: report.Safety, Needs: []Need{NeedHeader, NeedEffects}, After: after,
+			ID: "key/invalid-not-executed", Level: LevelSafety, Needs: []Need{NeedHeader, NeedEffects}, After: after,
 			Spec:   []Ref{invariant("S4"), draftedSecurity(), outline("T10")},
 			Rule:   "A request whose key is refused is not executed, and one whose key is accepted is protected by it.",
 			Impact: "A key with a space in it is dropped in silence, and the retry pays again.",
 			run:    invalidNotExecuted,
 		}, {
-			ID: "key/non-ascii", Level: report.Should, Needs: needs, After: after,
+			ID: "key/non-ascii", Level: LevelShould, Needs: needs, After: after,
 			Spec: []Ref{drafted21(), rfc("9651", "3.3.3", "Strings are printable ASCII."), outline("T10")},
 			Rule: "Keys with other characters than ASCII are refused, or at least kept apart.", Impact: "Two keys become one when both are written with question marks.",
 			run: func(x *trial) {
@@ -108,7 +106,7 @@ func invalidIs4xx(x *trial) {
 	for _, odd := range oddKeys(x.op().key) {
 		a := x.do(spelled(x.op(), odd.line), odd.what)
 		if a.kind == noAnswer {
-			x.find(report.Pass, "the connection was closed after a key with "+odd.what)
+			x.find(VerdictPass, "the connection was closed after a key with "+odd.what)
 			continue
 		}
 		x.want(a.status < 500, "a 4xx, or success", "%s for a key with %s", a, odd.what)

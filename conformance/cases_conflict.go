@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/oncehttp/oncehttp/internal/report"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -16,7 +15,7 @@ func conflictCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "conflict/not-executed", Level: report.Safety, Needs: []Need{NeedEffects}, After: after,
+			ID: "conflict/not-executed", Level: LevelSafety, Needs: []Need{NeedEffects}, After: after,
 			Spec:   []Ref{invariant("S4"), drafted22(), outline("T5")},
 			Rule:   "Another request under a known key is not executed.",
 			Impact: "A key no longer stands for one operation: both amounts are charged.",
@@ -25,19 +24,19 @@ func conflictCases() []Case {
 				x.wantEffects(op, 1, "the first")
 			}),
 		}, {
-			ID: "conflict/not-silent", Level: report.Safety, After: after,
+			ID: "conflict/not-silent", Level: LevelSafety, After: after,
 			Spec:   []Ref{invariant("S2"), drafted22(), outline("T5")},
 			Rule:   "Another request under a known key is not answered with the first one's success.",
 			Impact: "A changed amount is confirmed and never charged.",
 			run:    onConflict(conflictNotSilent),
 		}, {
-			ID: "conflict/rejected-status", Level: report.Should, After: after,
+			ID: "conflict/rejected-status", Level: LevelShould, After: after,
 			Spec:   []Ref{drafted27("A key that is reused with another payload: 422."), outline("T5"), practice("400 (Stripe, Mollie), 409 (Increase, Circle), as profiles declare.")},
 			Rule:   "Another request under a known key is refused with the declared status.",
 			Impact: "A client retries what can never succeed, or takes it for an outage.",
 			run:    onConflict(conflictStatus),
 		}, {
-			ID: "conflict/original-survives", Level: report.Safety, After: append([]string{"conflict/not-executed"}, after...),
+			ID: "conflict/original-survives", Level: LevelSafety, After: append([]string{"conflict/not-executed"}, after...),
 			Spec:   []Ref{invariant("S1"), drafted26()},
 			Rule:   "After a refused mismatch the first request is still replayed.",
 			Impact: "One bad request makes the server forget a payment, and the next retry pays again.",
@@ -48,17 +47,17 @@ func conflictCases() []Case {
 				x.wantEffects(op, 1, "the first")
 			}),
 		}, {
-			ID: "conflict/error-shape", Level: report.Should, After: after,
+			ID: "conflict/error-shape", Level: LevelShould, After: after,
 			Spec: []Ref{drafted27("The body is problem details, or a Link with rel=describedby leads to a page."), outline("T18")},
 			Rule: "The refusal says what is wrong in a form that programs read.", Impact: "A client cannot tell a mismatch from any other refusal.",
 			run: onConflict(conflictShape),
 		}, {
-			ID: "conflict/no-leak", Level: report.Must, After: after,
+			ID: "conflict/no-leak", Level: LevelMust, After: after,
 			Spec: []Ref{draftedSecurity()}, Rule: "The refusal does not show what the first request held or was answered.",
 			Impact: "Whoever guesses a key reads somebody else's order.",
 			run:    onConflict(conflictNoLeak),
 		}, {
-			ID: "conflict/late-difference", Level: report.Should, Needs: []Need{NeedJSON}, After: append([]string{"conflict/not-executed", "conflict/not-silent"}, after...),
+			ID: "conflict/late-difference", Level: LevelShould, Needs: []Need{NeedJSON}, After: append([]string{"conflict/not-executed", "conflict/not-silent"}, after...),
 			Spec:   []Ref{draft07("2.4", "The fingerprint is the server's choice: all of the payload, or chosen elements."), practice("Fingerprints of the first bytes only were seen.")},
 			Rule:   "A large body that differs near its end only is another request.",
 			Impact: "The last line of a long order is changed, and the change is confirmed and lost.",
@@ -196,7 +195,7 @@ func lateDifference(x *trial) {
 func equalityCases() []Case {
 	make := func(id, rule string, vary func(body []byte) (first, second []byte, ok bool)) Case {
 		return Case{
-			ID: id, Level: report.Policy, Needs: []Need{NeedJSON}, After: []string{"conflict/not-executed", "replay/answered", "replay/effects-once"},
+			ID: id, Level: LevelPolicy, Needs: []Need{NeedJSON}, After: []string{"conflict/not-executed", "replay/answered", "replay/effects-once"},
 			Spec:   []Ref{draft07("2.4", "The fingerprint is the server's choice: all of the payload, or chosen elements."), outline("T6")},
 			Rule:   rule + " is the same request or another one, and never executed again.",
 			Impact: "A client that encodes its JSON anew is refused, which it has to know.",

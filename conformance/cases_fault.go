@@ -1,25 +1,23 @@
 package conformance
 
-import "github.com/oncehttp/oncehttp/internal/report"
-
 // faultCases: what comes between a client and the key layer.
 func faultCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "outcome/corrected-body", Level: report.Observe, Needs: []Need{NeedJSON}, After: after,
+			ID: "outcome/corrected-body", Level: LevelObserve, Needs: []Need{NeedJSON}, After: after,
 			Spec:   []Ref{outline("T13"), practice("Fixing the body under the same key is right with some APIs, and a mismatch with others.")},
 			Rule:   "What a corrected body gets under the key of one that was refused.",
 			Impact: "A client that fixes its request has to know whether it needs a new key.",
 			run:    correctedBody,
 		}, {
-			ID: "outcome/unauthorised-not-consumed", Level: report.Should, Needs: []Need{NeedSecret}, After: after,
+			ID: "outcome/unauthorised-not-consumed", Level: LevelShould, Needs: []Need{NeedSecret}, After: after,
 			Spec:   []Ref{outline("T19"), practice("401 and 403 are not stored (Stripe, Fintoc).")},
 			Rule:   "A request that was refused at the door does not take the key.",
 			Impact: "A token that has just expired costs the customer the key.",
 			run:    unauthorised,
 		}, {
-			ID: "outcome/store-outage", Level: report.Policy, Alone: true, Needs: []Need{NeedOutage, NeedEffects}, After: after,
+			ID: "outcome/store-outage", Level: LevelPolicy, Alone: true, Needs: []Need{NeedOutage, NeedEffects}, After: after,
 			Spec:   []Ref{outline("T20"), practice("Fail closed with 503 (Adyen, Method), or open (Worldpay).")},
 			Rule:   "While the store behind the keys is out, requests are refused, or executed without protection as declared.",
 			Impact: "A retry during the outage pays twice.",

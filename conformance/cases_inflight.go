@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/report"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -16,7 +15,7 @@ func inflightCases() []Case {
 	delay := []Need{NeedDelay}
 	return []Case{
 		{
-			ID: "inflight/once", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"replay/answered", "replay/effects-once"},
+			ID: "inflight/once", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{invariant("S1"), drafted26Conflict(), outline("T3")},
 			Rule:   "Of requests with one key at the same time, exactly one is executed.",
 			Impact: "A client that times out and retries while the first is at work pays twice.",
@@ -25,19 +24,19 @@ func inflightCases() []Case {
 				x.wantEffects(v.op, 1, "its reference")
 			}),
 		}, {
-			ID: "inflight/converges", Level: report.Safety, Needs: delay, After: after,
+			ID: "inflight/converges", Level: LevelSafety, Needs: delay, After: after,
 			Spec:   []Ref{invariant("S2"), drafted26(), outline("T3"), outline("T4")},
 			Rule:   "Whoever gets an outcome gets the same one, and the conflict answer is not kept instead of it.",
 			Impact: "A retry is told of another payment, or for ever that the payment is being processed.",
 			run:    onOverlap(2, converges),
 		}, {
-			ID: "inflight/status-or-wait", Level: report.Should, Needs: delay, After: after,
+			ID: "inflight/status-or-wait", Level: LevelShould, Needs: delay, After: after,
 			Spec:   []Ref{drafted27("Still being processed: 409."), outline("T3"), practice("Waiting and replaying is right too; 423 (Mercado Pago) and 429 (Revolut) as profiles declare.")},
 			Rule:   "A duplicate in flight is told to wait with the declared status, or waits and gets the outcome.",
 			Impact: "A client takes the duplicate for a success, for an outage, or hangs.",
 			run:    onOverlap(1, statusOrWait),
 		}, {
-			ID: "inflight/retry-after-present", Level: report.Should, Needs: delay, After: after,
+			ID: "inflight/retry-after-present", Level: LevelShould, Needs: delay, After: after,
 			Spec: []Ref{outline("T18"), rfc("9110", "10.2.3", "Retry-After says how long to wait before a follow-up request.")},
 			Rule: "Who is told to wait is told for how long.", Impact: "Clients guess, and either hammer the server or leave the customer waiting.",
 			run: onOverlap(1, func(x *trial, v *overlap) {
@@ -50,17 +49,17 @@ func inflightCases() []Case {
 				x.want(found, "a Retry-After", "%s %s", told, yesNo(found, "with a hint", "without a hint"))
 			}),
 		}, {
-			ID: "inflight/retry-after-sane", Level: report.Should, Needs: delay, After: after,
+			ID: "inflight/retry-after-sane", Level: LevelShould, Needs: delay, After: after,
 			Spec: []Ref{rfc("9110", "10.2.3", "Retry-After says how long to wait before a follow-up request."), practice("Retry-After: 30 was seen where the work takes half a second.")},
 			Rule: "The wait that is asked for bears some relation to the work.", Impact: "A customer waits a minute for an answer that was there at once.",
 			run: onOverlap(1, retryAfterSane),
 		}, {
-			ID: "inflight/retry-after-honoured", Level: report.Should, Needs: delay, After: []string{"inflight/once", "inflight/converges", "inflight/leaves-no-trap"},
+			ID: "inflight/retry-after-honoured", Level: LevelShould, Needs: delay, After: []string{"inflight/once", "inflight/converges", "inflight/leaves-no-trap"},
 			Spec: []Ref{rfc("9110", "10.2.3", "Retry-After says how long to wait before a follow-up request."), outline("T18")},
 			Rule: "Who waits as told is told the outcome.", Impact: "A client that does as it is told is told to wait again.",
 			run: onOverlap(1, retryAfterHonoured),
 		}, {
-			ID: "inflight/other-body", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "conflict/not-executed", "conflict/not-silent"},
+			ID: "inflight/other-body", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "conflict/not-executed", "conflict/not-silent"},
 			Spec:   []Ref{invariant("S4"), drafted22(), outline("T5")},
 			Rule:   "Another request under a key that is in flight is neither executed nor confirmed.",
 			Impact: "Two amounts are charged under one key when they come close together.",

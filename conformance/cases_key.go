@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/oncehttp/oncehttp/internal/report"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -14,24 +13,24 @@ func keyCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "key/missing", Level: report.Policy, Needs: header,
+			ID: "key/missing", Level: LevelPolicy, Needs: header,
 			Spec: []Ref{drafted27("A key that is missing where one is documented as required: 400."), outline("T7"), outline("T18")},
 			Rule: "A request without a key is refused with 400 where keys are required, and executed where they are not.", Impact: "A client that forgets the key is not told.",
 			run: keyMissing,
 		}, {
-			ID: "key/missing-not-merged", Level: report.Safety, Needs: []Need{NeedHeader, NeedEffects},
+			ID: "key/missing-not-merged", Level: LevelSafety, Needs: []Need{NeedHeader, NeedEffects},
 			Spec:   []Ref{invariant("S5")},
 			Rule:   "Requests without a key are never taken for one another.",
 			Impact: "Two customers who buy the same thing are charged once, and one of them gets the other's receipt.",
 			run:    missingNotMerged,
 		}, {
-			ID: "key/empty-not-shared", Level: report.Safety, Needs: []Need{NeedHeader, NeedEffects},
+			ID: "key/empty-not-shared", Level: LevelSafety, Needs: []Need{NeedHeader, NeedEffects},
 			Spec:   []Ref{invariant("S5"), draftedSecurity(), outline("T10")},
 			Rule:   "An empty or blank key header is refused or ignored, and is not one key for everybody.",
 			Impact: "A client with an empty variable gets a stranger's payment.",
 			run:    emptyNotShared,
 		}, {
-			ID: "key/case-sensitive", Level: report.Must, Needs: []Need{NeedHeader, NeedAlphabet}, After: after,
+			ID: "key/case-sensitive", Level: LevelMust, Needs: []Need{NeedHeader, NeedAlphabet}, After: after,
 			Spec:   []Ref{drafted22(), practice("Keys are case-sensitive (Pagar.me, EC2).")},
 			Rule:   "Keys that differ in case are two keys.",
 			Impact: "With base64 keys, one customer's order now and then answers another's.",
@@ -39,13 +38,13 @@ func keyCases() []Case {
 				x.apart([][2]string{{"Abc", "aBC"}, {"KEY", "key"}})
 			},
 		}, {
-			ID: "key/hostile-names", Level: report.Safety, Needs: []Need{NeedHeader, NeedAlphabet}, After: after,
+			ID: "key/hostile-names", Level: LevelSafety, Needs: []Need{NeedHeader, NeedAlphabet}, After: after,
 			Spec:   []Ref{drafted22(), draftedSecurity()},
 			Rule:   "Keys with punctuation, or with names that mean something to a language, are keys like any other.",
 			Impact: "Two keys become one after trimming or normalising, or one request breaks the store.",
 			run:    hostileNames,
 		}, {
-			ID: "key/first-character", Level: report.Must, Needs: header,
+			ID: "key/first-character", Level: LevelMust, Needs: header,
 			Spec:   []Ref{drafted21(), outline("T8b"), practice("A bare UUID that begins with a to f parses as a token, one that begins with a digit as a number and garbage.")},
 			Rule:   "UUIDs that begin with a letter and with a digit get the same verdict.",
 			Impact: "Ten requests in sixteen go unprotected, and which ones looks random.",
@@ -175,7 +174,7 @@ func (x *trial) distinct(keys [2]string) {
 		}
 	}
 	if got[0].kind != done {
-		x.find(report.Pass, "the key "+keys[0]+" was refused: "+got[0].String())
+		x.find(VerdictPass, "the key "+keys[0]+" was refused: "+got[0].String())
 		return
 	}
 	same, known := sameOutcome(got[0], got[1])
@@ -201,7 +200,7 @@ func hostileNames(x *trial) {
 		case done:
 			x.wantEffects(op, 1, key)
 		default:
-			x.find(report.Pass, "the key "+key+" was refused: "+a.String())
+			x.find(VerdictPass, "the key "+key+" was refused: "+a.String())
 		}
 	}
 }

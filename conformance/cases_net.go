@@ -3,8 +3,6 @@ package conformance
 import (
 	"bytes"
 	"time"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // netCases: clients that hang up.
@@ -12,7 +10,7 @@ func netCases() []Case {
 	delay := []Need{NeedDelay}
 	return []Case{
 		{
-			ID: "net/abort-then-retry-resolves", Level: report.Liveness, Needs: delay, After: []string{"inflight/once", "inflight/converges", "inflight/leaves-no-trap"},
+			ID: "net/abort-then-retry-resolves", Level: LevelLiveness, Needs: delay, After: []string{"inflight/once", "inflight/converges", "inflight/leaves-no-trap"},
 			Spec:   []Ref{invariant("L1"), outline("T15")},
 			Rule:   "After a client has hung up while its request was handled, the key resolves.",
 			Impact: "The very retry that the key exists for is refused for the whole window.",
@@ -23,7 +21,7 @@ func netCases() []Case {
 				})
 			},
 		}, {
-			ID: "net/once", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once"},
+			ID: "net/once", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once"},
 			Spec:   []Ref{invariant("S1"), outline("T15")},
 			Rule:   "A client that hangs up and tries again has one effect.",
 			Impact: "Every customer on a bad line pays twice.",
@@ -34,25 +32,25 @@ func netCases() []Case {
 				})
 			},
 		}, {
-			ID: "net/response-lost-then-retry", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once"},
+			ID: "net/response-lost-then-retry", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once"},
 			Spec:   []Ref{invariant("S1"), drafted26(), outline("T15")},
 			Rule:   "An answer that could not be handed out is replayed to the retry.",
 			Impact: "The effect whose answer was lost happens again.",
 			run:    responseLost,
 		}, {
-			ID: "net/truncated-does-not-claim", Level: report.Must, After: []string{"replay/answered", "replay/effects-once"},
+			ID: "net/truncated-does-not-claim", Level: LevelMust, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{invariant("L1"), rfc("9110", "6.1", "A message that is incomplete was not received."), outline("T15")},
 			Rule:   "An upload that breaks off does not take the key.",
 			Impact: "The whole request is refused as a mismatch with the half that arrived.",
 			run:    truncated,
 		}, {
-			ID: "net/slow-upload-duplicate", Level: report.Safety, Needs: []Need{NeedEffects}, After: []string{"replay/answered", "replay/effects-once"},
+			ID: "net/slow-upload-duplicate", Level: LevelSafety, Needs: []Need{NeedEffects}, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{invariant("S1"), drafted26Conflict(), outline("T3")},
 			Rule:   "A duplicate that overtakes a slow upload of the same request does not make it two.",
 			Impact: "A retry over the better line pays, and the slow one pays too.",
 			run:    slowUpload,
 		}, {
-			ID: "net/reset-vs-fin", Level: report.Safety, Needs: []Need{NeedEffects}, After: []string{"net/abort-then-retry-resolves", "net/once", "net/response-lost-then-retry", "replay/effects-once"},
+			ID: "net/reset-vs-fin", Level: LevelSafety, Needs: []Need{NeedEffects}, After: []string{"net/abort-then-retry-resolves", "net/once", "net/response-lost-then-retry", "replay/effects-once"},
 			Spec:   []Ref{invariant("S1"), invariant("L1"), outline("T15")},
 			Rule:   "It makes no difference whether a client leaves by FIN or by RST.",
 			Impact: "Phones that lose their network pay twice, and desktops do not.",
@@ -208,17 +206,17 @@ func framingCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "net/expect-continue", Level: report.Should, After: after,
+			ID: "net/expect-continue", Level: LevelShould, After: after,
 			Spec: []Ref{rfc("9110", "10.1.1", "A server that gets 100-continue sends 100 or a final status.")},
 			Rule: "Expect: 100-continue makes no other request of it.", Impact: "curl's larger uploads are a second payment.",
 			run: expectContinue,
 		}, {
-			ID: "net/chunked-equals-length", Level: report.Must, After: after,
+			ID: "net/chunked-equals-length", Level: LevelMust, After: after,
 			Spec: []Ref{rfc("9112", "7.1", "Chunking is framing, and no part of the content."), draft07("2.4", "The fingerprint is of the payload.")},
 			Rule: "The same body, chunked or with a length, is the same request.", Impact: "A retry through a proxy is refused as another request.",
 			run: chunkedEquals,
 		}, {
-			ID: "net/keep-alive", Level: report.Safety, After: after, Needs: []Need{NeedEffects},
+			ID: "net/keep-alive", Level: LevelSafety, After: after, Needs: []Need{NeedEffects},
 			Spec: []Ref{invariant("S1"), rfc("9112", "9.3", "Connections persist, and requests do not depend on one another.")},
 			Rule: "A repeat on the same connection, and one on a fresh one, are both replayed.", Impact: "Whether a retry pays again depends on the client's pool.",
 			run: keepAlive,

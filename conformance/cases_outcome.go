@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/report"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -16,19 +15,19 @@ func outcomeCases() []Case {
 	fail, crash := []Need{NeedFail}, []Need{NeedCrash}
 	return []Case{
 		{
-			ID: "outcome/4xx", Level: report.Policy, Needs: fail, After: marked,
+			ID: "outcome/4xx", Level: LevelPolicy, Needs: fail, After: marked,
 			Spec:   []Ref{drafted26(), practice("Stored once execution began (Stripe, Whop, Zuora), or not stored (Checkout, Modern Treasury)."), outline("T13")},
 			Rule:   "A final refusal is stored, or run again, as the profile declares; the key never stays locked.",
 			Impact: "A declined card is charged after all by a late retry, or the customer is never told.",
 			run:    func(x *trial) { x.storedOrNot(402, x.declared4xx) },
 		}, {
-			ID: "outcome/5xx", Level: report.Policy, Needs: fail, After: append([]string{"outcome/5xx-resolves"}, marked...),
+			ID: "outcome/5xx", Level: LevelPolicy, Needs: fail, After: append([]string{"outcome/5xx-resolves"}, marked...),
 			Spec:   []Ref{drafted26(), practice("Stored and replayed (Stripe v1, Akahu, Easyship), or run again (Stripe v2, Checkout)."), outline("T14")},
 			Rule:   "A 500 is stored, or run again, as the profile declares.",
 			Impact: "A client retries what can only ever be a 500, or waits for a person though a retry would help.",
 			run:    func(x *trial) { x.storedOrNot(500, x.declared5xx) },
 		}, {
-			ID: "outcome/5xx-resolves", Level: report.Liveness, Needs: fail, After: after,
+			ID: "outcome/5xx-resolves", Level: LevelLiveness, Needs: fail, After: after,
 			Spec:   []Ref{invariant("L1"), outline("T14")},
 			Rule:   "After a 500 the key resolves.",
 			Impact: "The payment that failed once is 'being processed' for a day.",
@@ -38,13 +37,13 @@ func outcomeCases() []Case {
 				x.resolvesAfter(op, x.do(op, "fails"))
 			},
 		}, {
-			ID: "outcome/transient-not-pinned", Level: report.Should, Needs: fail, After: marked,
+			ID: "outcome/transient-not-pinned", Level: LevelShould, Needs: fail, After: marked,
 			Spec:   []Ref{practice("429 and 503 are not stored (Solid, Fullstory, Adyen)."), outline("T19")},
 			Rule:   "A 429 or 503 is not stored under the key.",
 			Impact: "A moment of overload costs the customer the whole window.",
 			run:    transientNotPinned,
 		}, {
-			ID: "outcome/crash-resolves", Level: report.Liveness, Needs: crash, After: after,
+			ID: "outcome/crash-resolves", Level: LevelLiveness, Needs: crash, After: after,
 			Spec:   []Ref{invariant("L1"), outline("T16")},
 			Rule:   "After its handler has crashed the key resolves.",
 			Impact: "A bug in one handler locks keys until somebody deletes them by hand.",
@@ -54,7 +53,7 @@ func outcomeCases() []Case {
 				x.resolvesAfter(op, x.do(op, "its handler crashes"))
 			},
 		}, {
-			ID: "outcome/crash-effect", Level: report.Policy, Needs: []Need{NeedCrash, NeedEffects}, After: append([]string{"outcome/crash-resolves"}, after...),
+			ID: "outcome/crash-effect", Level: LevelPolicy, Needs: []Need{NeedCrash, NeedEffects}, After: append([]string{"outcome/crash-resolves"}, after...),
 			Spec:   []Ref{invariant("S1"), outline("T16")},
 			Rule:   "What a repeat does after a crash: executes again, is held, or replays an error.",
 			Impact: "Where the effect had happened before the crash, a repeat that executes has it twice.",

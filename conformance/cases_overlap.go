@@ -3,8 +3,6 @@ package conformance
 import (
 	"fmt"
 	"time"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // burstWidth is how many duplicates are released at one instant in the first
@@ -22,31 +20,31 @@ const (
 func overlapCases() []Case {
 	return []Case{
 		{
-			ID: "inflight/burst", Level: report.Safety, Alone: true, Needs: []Need{NeedEffects}, After: []string{"inflight/once", "replay/answered", "replay/effects-once"},
+			ID: "inflight/burst", Level: LevelSafety, Alone: true, Needs: []Need{NeedEffects}, After: []string{"inflight/once", "replay/answered", "replay/effects-once"},
 			Spec:   []Ref{invariant("S1"), drafted26Conflict(), outline("T3"), practice("Stores that look before they claim fail in a burst only.")},
 			Rule:   "Of 64 duplicates that are released at one instant, exactly one is executed.",
 			Impact: "A double click, or a queue that delivers twice, pays twice once in a while.",
 			run:    bursts,
 		}, {
-			ID: "inflight/around-completion", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "inflight/converges", "inflight/leaves-no-trap"},
+			ID: "inflight/around-completion", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "inflight/converges", "inflight/leaves-no-trap"},
 			Spec:   []Ref{invariant("S1"), drafted26(), outline("T3")},
 			Rule:   "Duplicates that arrive just before, while and just after the first completes are not executed.",
 			Impact: "The retry that comes in the very moment in which the lock gives way to the record pays again.",
 			run:    aroundCompletion,
 		}, {
-			ID: "inflight/follower-leaves", Level: report.Safety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "inflight/leaves-no-trap", "net/response-lost-then-retry"},
+			ID: "inflight/follower-leaves", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "inflight/leaves-no-trap", "net/response-lost-then-retry"},
 			Spec:   []Ref{invariant("S1"), invariant("L1"), outline("T15")},
 			Rule:   "A duplicate that hangs up changes nothing for the one that is at work.",
 			Impact: "A retry that gives up releases the lock of the first request, and the next one pays again.",
 			run:    followerLeaves,
 		}, {
-			ID: "inflight/leader-leaves", Level: report.Liveness, Needs: []Need{NeedDelay}, After: []string{"inflight/once", "net/abort-then-retry-resolves", "net/once"},
+			ID: "inflight/leader-leaves", Level: LevelLiveness, Needs: []Need{NeedDelay}, After: []string{"inflight/once", "net/abort-then-retry-resolves", "net/once"},
 			Spec:   []Ref{invariant("L1"), invariant("S1"), outline("T15")},
 			Rule:   "When the first caller hangs up, its duplicate still gets the outcome, once.",
 			Impact: "The retry waits for ever for somebody who has gone.",
 			run:    leaderLeaves,
 		}, {
-			ID: "inflight/leaves-no-trap", Level: report.Liveness, Needs: []Need{NeedDelay}, After: []string{"inflight/once", "inflight/converges"},
+			ID: "inflight/leaves-no-trap", Level: LevelLiveness, Needs: []Need{NeedDelay}, After: []string{"inflight/once", "inflight/converges"},
 			Spec:   []Ref{invariant("L1"), outline("T4")},
 			Rule:   "After concurrent duplicates the key still resolves.",
 			Impact: "One retry too early, and the payment is 'being processed' for a day.",

@@ -3,27 +3,25 @@ package conformance
 import (
 	"bytes"
 	"strings"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // replayCases: a repeat after the first request has been answered.
 func replayCases() []Case {
 	return []Case{
 		{
-			ID: "replay/answered", Level: report.Must,
+			ID: "replay/answered", Level: LevelMust,
 			Spec:   []Ref{drafted26(), outline("T1"), outline("T2")},
 			Rule:   "A repeat of a completed request is answered with the outcome of the first.",
 			Impact: "A client whose answer was lost never learns what happened, or pays again under a new key.",
 			run:    replayAnswered,
 		}, {
-			ID: "replay/effects-once", Level: report.Safety, Needs: []Need{NeedEffects},
+			ID: "replay/effects-once", Level: LevelSafety, Needs: []Need{NeedEffects},
 			Spec:   []Ref{invariant("S1"), drafted22(), outline("T2")},
 			Rule:   "A repeat of a completed request is not executed again.",
 			Impact: "The customer is charged once for every retry.",
 			run:    replayOnce,
 		}, {
-			ID: "replay/status", Level: report.Should, After: []string{"replay/answered", "replay/effects-once"},
+			ID: "replay/status", Level: LevelShould, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{drafted26(), outline("T2")},
 			Rule:   "A repeat has the status of the first answer.",
 			Impact: "A client that tells 201 from 200 takes the retry for something else.",
@@ -31,7 +29,7 @@ func replayCases() []Case {
 				x.want(again.status == first.status, "the first status", "%d, then %d", first.status, again.status)
 			}),
 		}, {
-			ID: "replay/body-bytes", Level: report.Should, After: []string{"replay/answered", "replay/effects-once"},
+			ID: "replay/body-bytes", Level: LevelShould, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{drafted26(), outline("T2"), practice("Some APIs answer with the current state of the resource instead.")},
 			Rule:   "A repeat has the body of the first answer, byte for byte.",
 			Impact: "The id of the payment is missing from, or differs in, the answer to the retry.",
@@ -39,13 +37,13 @@ func replayCases() []Case {
 				x.want(bytes.Equal(again.body, first.body), "the first body", "%s, then %s", extent(first.body), extent(again.body))
 			}),
 		}, {
-			ID: "replay/headers", Level: report.Should, After: []string{"replay/answered", "replay/effects-once"},
+			ID: "replay/headers", Level: LevelShould, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{drafted26(), outline("T2")},
 			Rule:   "A repeat has the Content-Type, Location and Content-Encoding of the first answer.",
 			Impact: "The retry cannot be parsed, or does not lead to the resource.",
 			run:    onReplay(replayHeaders),
 		}, {
-			ID: "replay/no-set-cookie", Level: report.Should, After: []string{"replay/answered", "replay/effects-once"},
+			ID: "replay/no-set-cookie", Level: LevelShould, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{rfc("9111", "7.3", "A stored Set-Cookie can be given to whom it was not meant for."), draftedSecurity()},
 			Rule:   "A repeat is not given the cookies of the first answer.",
 			Impact: "A session of the first caller is handed to whoever presents the key.",
@@ -59,12 +57,12 @@ func replayCases() []Case {
 				x.want(!shared, "no cookie of the first answer", "%s of the first answer", yesNo(shared, "the Set-Cookie", "none"))
 			}),
 		}, {
-			ID: "replay/marker", Level: report.Observe, After: []string{"replay/answered", "replay/effects-once"},
+			ID: "replay/marker", Level: LevelObserve, After: []string{"replay/answered", "replay/effects-once"},
 			Spec: []Ref{practice("Idempotent-Replayed: true (Stripe, Mollie, Increase, Whop, Alpaca); many have none."), outline("T21")},
 			Rule: "Whether a replay says that it is one.", Impact: "Without a mark a client cannot tell a replay from a second execution.",
 			run: onReplay(func(x *trial, first, again *answer) { x.seen("%s", markers(x, first, again)) }),
 		}, {
-			ID: "replay/not-marked-when-first", Level: report.Must, After: []string{"replay/answered", "replay/effects-once"},
+			ID: "replay/not-marked-when-first", Level: LevelMust, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{practice("The replay mark stands on replays only (T21)."), outline("T21")},
 			Rule:   "The answer to the first request does not carry the mark of a replay.",
 			Impact: "A client takes what has just happened for what happened before.",

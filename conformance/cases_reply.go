@@ -3,8 +3,6 @@ package conformance
 import (
 	"bytes"
 	"strings"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 const padBytes = 128 << 10
@@ -15,37 +13,37 @@ func replyCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "replay/after-100-requests", Level: report.Safety, Alone: true, After: after,
+			ID: "replay/after-100-requests", Level: LevelSafety, Alone: true, After: after,
 			Spec:   []Ref{invariant("S1"), draft07("2.3", "A key is kept until it expires as published."), practice("A store that is bounded too small forgets live keys.")},
 			Rule:   "A key is still known after a hundred other requests.",
 			Impact: "A retry after a busy minute is executed a second time.",
 			run:    replayAfterMany,
 		}, {
-			ID: "replay/large-body", Level: report.Must, Needs: []Need{NeedJSON}, After: after,
+			ID: "replay/large-body", Level: LevelMust, Needs: []Need{NeedJSON}, After: after,
 			Spec:   []Ref{drafted26(), practice("Stores cut, or do not keep, what is large.")},
 			Rule:   "A large request and its answer are replayed whole.",
 			Impact: "The retry of a large order gets half an answer, or is executed again.",
 			run:    replayLarge,
 		}, {
-			ID: "replay/other-headers", Level: report.Must, After: after,
+			ID: "replay/other-headers", Level: LevelMust, After: after,
 			Spec:   []Ref{outline("T23"), rfc("9421", "7.2.2", "Signatures are made anew for each attempt; key and body stay.")},
 			Rule:   "A repeat whose signature, date, trace and agent are new is still the same request.",
 			Impact: "Every retry by a client that signs its requests is refused, or executed again.",
 			run:    replayOtherHeaders,
 		}, {
-			ID: "replay/empty-body-204", Level: report.Should, After: after, Needs: []Need{NeedOwned},
+			ID: "replay/empty-body-204", Level: LevelShould, After: after, Needs: []Need{NeedOwned},
 			Spec: []Ref{drafted26()}, Rule: "An answer without a body is replayed as it was.",
 			Impact: "A retry of a deletion is executed again, or answered with something else.",
 			run:    replayReply(reply{status: 204}),
 		}, {
-			ID: "replay/binary", Level: report.Should, After: after, Needs: []Need{NeedOwned},
+			ID: "replay/binary", Level: LevelShould, After: after, Needs: []Need{NeedOwned},
 			Spec: []Ref{drafted26()}, Rule: "A body that is no text is replayed byte for byte.",
 			Impact: "A receipt is garbled in the answer to a retry.",
 			run: replayReply(reply{status: 201, body: []byte{0, 0xff, 0xfe, '\r', '\n', 0x80, 0xc3, 0x28, 0}, header: [][2]string{
 				{"Content-Type", "application/octet-stream"},
 			}}),
 		}, {
-			ID: "replay/gzip", Level: report.Should, After: after,
+			ID: "replay/gzip", Level: LevelShould, After: after,
 			Spec: []Ref{drafted26(), rfc("9110", "8.4", "Content-Encoding says which codings were applied to the body.")},
 			Rule: "A compressed answer is replayed so that it can still be read.", Impact: "The retry gets bytes that nobody can decode.",
 			run: replayGzip,

@@ -3,8 +3,6 @@ package conformance
 import (
 	"bytes"
 	"strings"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // scopeCases: what else a key belongs to.
@@ -12,7 +10,7 @@ func scopeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "scope/other-path-not-answered", Level: report.Safety, Needs: []Need{NeedPath}, After: after,
+			ID: "scope/other-path-not-answered", Level: LevelSafety, Needs: []Need{NeedPath}, After: after,
 			Spec:   []Ref{invariant("S2"), drafted22(), outline("T12"), practice("Modern Treasury answers with the first route's object.")},
 			Rule:   "A key used on one operation never answers another operation.",
 			Impact: "A refund is answered with the payment and never happens.",
@@ -20,13 +18,13 @@ func scopeCases() []Case {
 				return op.with(func(dup *operation) { dup.setPath(x.r.o.SecondPath) }), true
 			}),
 		}, {
-			ID: "scope/other-resource-empty-body", Level: report.Safety, Needs: []Need{NeedAction}, After: append([]string{"scope/other-path-not-answered"}, after...),
+			ID: "scope/other-resource-empty-body", Level: LevelSafety, Needs: []Need{NeedAction}, After: append([]string{"scope/other-path-not-answered"}, after...),
 			Spec:   []Ref{invariant("S2"), drafted22(), outline("T12")},
 			Rule:   "A key used to act on one resource never answers for another, though both bodies are empty.",
 			Impact: "The cancellation of a second order is confirmed and never happens.",
 			run:    otherResource,
 		}, {
-			ID: "scope/other-method", Level: report.Safety, After: after,
+			ID: "scope/other-method", Level: LevelSafety, After: after,
 			Spec:   []Ref{invariant("S2"), drafted22(), outline("T12")},
 			Rule:   "A key used with one method never answers another method.",
 			Impact: "A change is answered with the creation and never happens.",
@@ -34,13 +32,13 @@ func scopeCases() []Case {
 				return op.with(func(dup *operation) { dup.method = otherMethod(op.method) }), true
 			}),
 		}, {
-			ID: "scope/other-query", Level: report.Observe, After: after,
+			ID: "scope/other-query", Level: LevelObserve, After: after,
 			Spec:   []Ref{draft07("2.4", "What belongs to the fingerprint is the server's choice."), outline("T12")},
 			Rule:   "Whether the query belongs to what a key names.",
 			Impact: "Two requests that differ in the query only may be taken for one.",
 			run:    otherQuery,
 		}, {
-			ID: "scope/other-principal-not-answered", Level: report.Safety, Needs: []Need{NeedPrincipal}, After: after,
+			ID: "scope/other-principal-not-answered", Level: LevelSafety, Needs: []Need{NeedPrincipal}, After: after,
 			Spec:   []Ref{invariant("S3"), draftedSecurity(), outline("T11")},
 			Rule:   "A key used by one caller never answers another caller.",
 			Impact: "A customer is shown another customer's payment, and the own one never happens.",
@@ -48,7 +46,7 @@ func scopeCases() []Case {
 				return op.with(func(dup *operation) { dup.stranger = true }), true
 			}),
 		}, {
-			ID: "scope/fresh-key-executes", Level: report.Must, After: after,
+			ID: "scope/fresh-key-executes", Level: LevelMust, After: after,
 			Spec:   []Ref{draft07("2.6", "A key that was not seen before: the request is processed normally."), outline("T1")},
 			Rule:   "The same body under a fresh key is a new operation.",
 			Impact: "A customer cannot buy the same thing twice.",
@@ -193,13 +191,13 @@ func methodCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "scope/safe-method-not-answered", Level: report.Must, After: after, Needs: []Need{NeedHeader},
+			ID: "scope/safe-method-not-answered", Level: LevelMust, After: after, Needs: []Need{NeedHeader},
 			Spec:   []Ref{outline("T22"), rfc("9110", "9.2.1", "Safe methods are read-only."), practice("Keys are ignored on GET (Stripe, Mollie, Modern Treasury).")},
 			Rule:   "A GET that carries a key is not answered from the key's store.",
 			Impact: "A status page shows what was, and not what is.",
 			run:    safeMethod,
 		}, {
-			ID: "scope/head-options", Level: report.Must, Needs: []Need{NeedHeader}, After: after,
+			ID: "scope/head-options", Level: LevelMust, Needs: []Need{NeedHeader}, After: after,
 			Spec:   []Ref{outline("T22"), rfc("9110", "9.2.1", "Safe methods are read-only.")},
 			Rule:   "HEAD and OPTIONS with a key have no effect and do not take the key.",
 			Impact: "A browser's preflight uses the key up, and the payment behind it is refused.",

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // oasisHeader carries the key in OASIS Repeatable Requests.
@@ -24,7 +22,7 @@ const (
 // soakCases: what nobody thought of.
 func soakCases() []Case {
 	return []Case{{
-		ID: "soak/linearizable", Level: report.Safety, Needs: []Need{NeedEffects},
+		ID: "soak/linearizable", Level: LevelSafety, Needs: []Need{NeedEffects},
 		After: []string{"replay/answered", "replay/effects-once", "conflict/not-executed", "conflict/not-silent", "conflict/original-survives", "inflight/once", "inflight/burst",
 			"inflight/converges", "inflight/leaves-no-trap", "net/once", "net/abort-then-retry-resolves", "net/response-lost-then-retry", "net/chunked-equals-length"},
 		Spec:   []Ref{invariant("S1"), invariant("S2"), invariant("S4"), outline("T3")},
@@ -132,7 +130,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 // oasisCases: the one specification that refuses expired keys.
 func oasisCases() []Case {
 	return []Case{{
-		ID: "oasis/repeatable-requests", Level: report.Must, Needs: []Need{NeedOASIS},
+		ID: "oasis/repeatable-requests", Level: LevelMust, Needs: []Need{NeedOASIS},
 		Spec: []Ref{outline("T24"), {
 			Name: "OASIS Repeatable Requests 1.0", URL: "https://docs.oasis-open.org/odata/repeatable-requests/v1.0/repeatable-requests-v1.0.html",
 			Quote: "Repeatability-Result is accepted or rejected; 412 outside the tracked window; 400 where the request differs.",

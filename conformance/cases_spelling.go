@@ -3,7 +3,6 @@ package conformance
 import (
 	"strings"
 
-	"github.com/oncehttp/oncehttp/internal/report"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -20,28 +19,28 @@ func spellingCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "key/sf-string-accepted", Level: report.Must, Needs: needs, After: after,
+			ID: "key/sf-string-accepted", Level: LevelMust, Needs: needs, After: after,
 			Spec:   []Ref{drafted21(), outline("T8")},
 			Rule:   "A key in double quotes, as the draft spells it, is accepted, and repeats of it are replayed.",
 			Impact: "A client that follows the draft gets a 500 for its first payment.",
 			run:    sfAccepted,
 		}, {
-			ID: "key/quoted-equals-bare", Level: report.Observe, Needs: needs, After: after,
+			ID: "key/quoted-equals-bare", Level: LevelObserve, Needs: needs, After: after,
 			Spec: []Ref{outline("T9"), practice("http4s reads both as the same key.")},
 			Rule: "Whether a key in quotes and the same key bare are one key.", Impact: "A client that begins to quote pays again for what is under way.",
 			run: quotedEqualsBare,
 		}, {
-			ID: "key/malformed-sf-rejected", Level: report.Should, Needs: needs, After: after,
+			ID: "key/malformed-sf-rejected", Level: LevelShould, Needs: needs, After: after,
 			Spec: []Ref{drafted21(), rfc("9651", "4.2", "When parsing fails, the field is ignored or the message is malformed."), outline("T8")},
 			Rule: "A quoted key that does not end, or has garbage behind it, is refused.", Impact: "A cut header becomes a key that its owner never sees again.",
 			run: malformedRejected,
 		}, {
-			ID: "key/sf-parameters-ignored", Level: report.Should, Needs: needs, After: append([]string{"key/sf-string-accepted"}, after...),
+			ID: "key/sf-parameters-ignored", Level: LevelShould, Needs: needs, After: append([]string{"key/sf-string-accepted"}, after...),
 			Spec: []Ref{drafted21(), rfc("9651", "3.3", "An Item may have parameters; those that are not known are ignored."), outline("T8")},
 			Rule: "Parameters behind a quoted key are no part of it.", Impact: "A proxy that adds a parameter makes a retry a new payment.",
 			run: parametersIgnored,
 		}, {
-			ID: "key/two-lines", Level: report.Should, Needs: []Need{NeedHeader}, After: after,
+			ID: "key/two-lines", Level: LevelShould, Needs: []Need{NeedHeader}, After: after,
 			Spec: []Ref{rfc("9110", "5.3", "A sender must not send several lines of a field that is no list."), outline("T8")},
 			Rule: "A request with two different keys is refused.", Impact: "Client, proxy and server each take another one of them for the key.",
 			run: twoLines,

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 	"time"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // timeCases: the window in which a key is known.
@@ -13,13 +11,13 @@ func timeCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "time/not-before", Level: report.Safety, Needs: []Need{NeedWindow, NeedEffects}, After: after,
+			ID: "time/not-before", Level: LevelSafety, Needs: []Need{NeedWindow, NeedEffects}, After: after,
 			Spec:   []Ref{invariant("S1"), draft07("2.3", "The expiry policy is published."), outline("T17")},
 			Rule:   "A key is known for as long as its window is said to be.",
 			Impact: "A retry inside the promised window pays again.",
 			run:    notBefore,
 		}, {
-			ID: "time/expires", Level: report.Policy, Alone: true, Needs: []Need{NeedExpiry}, After: after,
+			ID: "time/expires", Level: LevelPolicy, Alone: true, Needs: []Need{NeedExpiry}, After: after,
 			Spec:   []Ref{draft07("2.3", "The expiry policy is published."), outline("T17"), practice("Expiry is silent everywhere but with OASIS and Azure, which answer 412.")},
 			Rule:   "After its window a key is fresh again, or refused as expired.",
 			Impact: "Keys that are never forgotten fill the store, and a reused one is answered with last year's payment.",
@@ -81,7 +79,7 @@ func restartCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
-			ID: "restart/replay-survives", Level: report.Safety, Alone: true, Needs: needs, After: after,
+			ID: "restart/replay-survives", Level: LevelSafety, Alone: true, Needs: needs, After: after,
 			Spec:   []Ref{invariant("S1"), draft07("2.3", "A key is kept until it expires as published.")},
 			Rule:   "A completed key is still known after the server was killed and has come back.",
 			Impact: "Every deployment is a chance to pay twice.",
@@ -96,7 +94,7 @@ func restartCases() []Case {
 				x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
 			},
 		}, {
-			ID: "restart/inflight-killed-resolves", Level: report.Liveness, Alone: true, Needs: []Need{NeedRestart, NeedDelay}, After: after,
+			ID: "restart/inflight-killed-resolves", Level: LevelLiveness, Alone: true, Needs: []Need{NeedRestart, NeedDelay}, After: after,
 			Spec:   []Ref{invariant("L1"), outline("T16")},
 			Rule:   "A key whose request was at work when the server was killed resolves after it has come back.",
 			Impact: "Whoever was paying during the crash can never pay with that order again.",
@@ -106,7 +104,7 @@ func restartCases() []Case {
 				}
 			},
 		}, {
-			ID: "restart/no-double-after-kill", Level: report.Safety, Alone: true, Needs: []Need{NeedRestart, NeedDelay, NeedEffects}, After: after,
+			ID: "restart/no-double-after-kill", Level: LevelSafety, Alone: true, Needs: []Need{NeedRestart, NeedDelay, NeedEffects}, After: after,
 			Spec:   []Ref{invariant("S1"), outline("T16")},
 			Rule:   "A request that was at work when the server was killed has at most one effect after the retry.",
 			Impact: "Whoever was paying during the crash pays twice.",

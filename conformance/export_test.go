@@ -37,3 +37,6 @@ func GlobMatch(pattern, id string) bool { return globMatch(pattern, id) }
 func LookupText(document, pointer string) (string, bool) {
 	return lookupText([]byte(document), pointer)
 }
+
+// Summarize counts results by verdict.
+func Summarize(cases []Result) Summary { return summarize(cases) }

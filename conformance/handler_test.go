@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/conformance"
-	"github.com/oncehttp/oncehttp/internal/report"
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
@@ -68,11 +67,11 @@ func TestHandlerOwned(t *testing.T) {
 		t.Fatalf("RunHandler: %v", err)
 	}
 	for _, id := range []string{"replay/empty-body-204", "replay/binary", "replay/gzip", "outcome/crash-resolves"} {
-		if c := find(t, rep, id); c.Verdict != report.Pass {
+		if c := find(t, rep, id); c.Verdict != conformance.VerdictPass {
 			t.Errorf("%s: got %s, want pass: %s %s", id, c.Verdict, c.Actual, c.Reason)
 		}
 	}
-	if c := find(t, rep, "inflight/once"); c.Witness != report.Counted {
+	if c := find(t, rep, "inflight/once"); c.Witness != conformance.WitnessCounted {
 		t.Errorf("inflight/once: got witness %s, want counted", c.Witness)
 	}
 }
@@ -85,7 +84,7 @@ func TestHandlerBare(t *testing.T) {
 		t.Fatalf("RunHandler: %v", err)
 	}
 	got := wrong(rep)
-	if got["replay/effects-once"] != report.Fail || got["replay/answered"] != report.Fail {
+	if got["replay/effects-once"] != conformance.VerdictFail || got["replay/answered"] != conformance.VerdictFail {
 		t.Errorf("got %v, want replay/answered and replay/effects-once to fail", got)
 	}
 }

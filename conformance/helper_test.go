@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"sync"
 	"testing"
@@ -93,7 +94,7 @@ func wrong(rep *conformance.Report) map[string]conformance.Verdict {
 	all := map[string]conformance.Verdict{}
 	for _, c := range rep.Cases {
 		switch c.Verdict {
-		case report.Fail, report.Warn, report.Inconclusive, report.Error:
+		case conformance.VerdictFail, conformance.VerdictWarn, conformance.VerdictInconclusive, conformance.VerdictError:
 			all[c.ID] = c.Verdict
 		}
 	}
@@ -115,10 +116,23 @@ func find(t *testing.T, rep *conformance.Report, id string) conformance.Result {
 // text is the report for a person, to show what went wrong.
 func text(rep *conformance.Report) string {
 	var b bytes.Buffer
-	if err := report.WriteText(&b, rep, report.Options{}); err != nil {
+	written, err := rendered(rep)
+	if err != nil {
+		return err.Error()
+	}
+	if err := report.WriteText(&b, written, report.Options{}); err != nil {
 		return err.Error()
 	}
 	return b.String()
+}
+
+// rendered is the report as the writers of formats read it.
+func rendered(rep *conformance.Report) (*report.Report, error) {
+	form, err := json.Marshal(rep)
+	if err != nil {
+		return nil, err
+	}
+	return report.Parse(bytes.NewReader(form))
 }
 
 // hook is an HTTP POST as a hook of the options.

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/conformance"
-	"github.com/oncehttp/oncehttp/internal/report"
 	"github.com/oncehttp/oncehttp/mockserver"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -101,7 +100,7 @@ func TestRestartLocked(t *testing.T) {
 	p := newPhoenix(t, func() http.Handler { return server })
 	o := options("http://"+p.address, profile.Draft07())
 	o.Restart, o.Run, o.Reruns = p.restart, []string{"restart/inflight-killed-resolves"}, -1
-	if c := find(t, run(t, o), "restart/inflight-killed-resolves"); c.Verdict != report.Fail {
+	if c := find(t, run(t, o), "restart/inflight-killed-resolves"); c.Verdict != conformance.VerdictFail {
 		t.Errorf("got %s %s, want a failure", c.Verdict, c.Reason)
 	}
 }
@@ -123,7 +122,7 @@ func front(t *testing.T, cfg mockserver.Config, serve func(next http.Handler, w 
 func TestUnauthorised(t *testing.T) {
 	t.Parallel()
 	var taken sync.Map
-	for name, want := range map[string]conformance.Verdict{"door": report.Pass, "takes": report.Warn} {
+	for name, want := range map[string]conformance.Verdict{"door": conformance.VerdictPass, "takes": conformance.VerdictWarn} {
 		url := front(t, mockserver.Config{}, func(next http.Handler, w http.ResponseWriter, r *http.Request) {
 			key := r.Header.Get("Idempotency-Key")
 			_, known := taken.Load(key)
@@ -166,7 +165,7 @@ func TestOutage(t *testing.T) {
 		o.Run = []string{"outcome/store-outage"}
 		o.Outage = func(context.Context) error { out.Store(true); return nil }
 		o.Recover = func(context.Context) error { out.Store(false); return nil }
-		if c := find(t, run(t, o), o.Run[0]); c.Verdict != report.Seen || !strings.Contains(c.Actual, want) {
+		if c := find(t, run(t, o), o.Run[0]); c.Verdict != conformance.VerdictSeen || !strings.Contains(c.Actual, want) {
 			t.Errorf("%s: got %s %q %s, want seen %q", name, c.Verdict, c.Actual, c.Reason, want)
 		}
 	}
@@ -177,7 +176,7 @@ func TestOASIS(t *testing.T) {
 	t.Parallel()
 	p := profile.Draft07()
 	p.Name, p.Carrier.Name = "oasis", "Repeatability-Request-ID"
-	for name, want := range map[string]conformance.Verdict{"honours": report.Pass, "ignores": report.Fail} {
+	for name, want := range map[string]conformance.Verdict{"honours": conformance.VerdictPass, "ignores": conformance.VerdictFail} {
 		bodies := map[string]string{}
 		var mu sync.Mutex
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -226,7 +225,7 @@ func TestOrigin(t *testing.T) {
 		if got := wrong(rep); !maps.Equal(got, parseVerdicts(want)) {
 			t.Errorf("bug %q: got %v, want %q\n%s", bug, got, want, text(rep))
 		}
-		if c := find(t, rep, "inflight/once"); c.Witness != report.Counted {
+		if c := find(t, rep, "inflight/once"); c.Witness != conformance.WitnessCounted {
 			t.Errorf("bug %q: got witness %s, want counted", bug, c.Witness)
 		}
 	}

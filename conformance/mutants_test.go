@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/conformance"
-	"github.com/oncehttp/oncehttp/internal/report"
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
@@ -90,9 +89,9 @@ func parseVerdicts(list string) map[string]conformance.Verdict {
 	all := map[string]conformance.Verdict{}
 	for id := range strings.FieldsSeq(list) {
 		if name, warned := strings.CutPrefix(id, "?"); warned {
-			all[name] = report.Warn
+			all[name] = conformance.VerdictWarn
 		} else {
-			all[id] = report.Fail
+			all[id] = conformance.VerdictFail
 		}
 	}
 	return all
@@ -145,7 +144,7 @@ func checkMutant(t *testing.T, bug mockserver.Bug, cases string, rep *conformanc
 		if c.Expected == "" || c.Actual == "" || c.Curl == "" || len(c.Exchanges) == 0 {
 			t.Errorf("%s has no evidence: %+v", id, c)
 		}
-		if verdict == report.Fail && !strings.HasPrefix(c.Odds, "failed ") {
+		if verdict == conformance.VerdictFail && !strings.HasPrefix(c.Odds, "failed ") {
 			t.Errorf("%s: got odds %q, want how often it failed", id, c.Odds)
 		}
 	}
@@ -161,7 +160,7 @@ func TestOtherQuery(t *testing.T) {
 		o := options(start(t, mockserver.Config{Bug: bug, Profile: p}), p)
 		o.Run = []string{"scope/other-query"}
 		c := find(t, run(t, o), "scope/other-query")
-		if c.Verdict != report.Seen || !strings.Contains(c.Actual, want) {
+		if c.Verdict != conformance.VerdictSeen || !strings.Contains(c.Actual, want) {
 			t.Errorf("bug %q: got %s %q, want seen %q", bug, c.Verdict, c.Actual, want)
 		}
 	}
@@ -215,7 +214,7 @@ func TestCorrect(t *testing.T) {
 func skips(rep *conformance.Report) []string {
 	var ids []string
 	for _, c := range rep.Cases {
-		if c.Verdict == report.Skip {
+		if c.Verdict == conformance.VerdictSkip {
 			ids = append(ids, c.ID)
 		}
 	}

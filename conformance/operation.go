@@ -189,6 +189,36 @@ func quote(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
+// sentKey is the key as it stands on the wire, and whether there is one.
+func (op *operation) sentKey(r *runner) (string, bool) {
+	switch {
+	case !r.o.inHeader():
+		return op.key, true
+	case op.keyless:
+		return "", false
+	}
+	return strings.Join(op.keyLines(r), ", "), true
+}
+
+// keyLines are the values of the key's header.
+func (op *operation) keyLines(r *runner) []string {
+	if op.lines != nil {
+		return op.lines
+	}
+	return []string{encode(r.o.Profile, op.key)}
+}
+
+// caller says as whom the operation is sent, as Exchange.Caller has it.
+func (op *operation) caller() string {
+	switch {
+	case op.anonymous:
+		return "none"
+	case op.stranger:
+		return "second"
+	}
+	return ""
+}
+
 // fields are the header fields of an operation in the order of the wire, without
 // the framing of the body.
 func (op *operation) fields(r *runner) [][2]string {
@@ -209,11 +239,7 @@ func (op *operation) fields(r *runner) [][2]string {
 		fields = append(fields, [2]string{"Content-Type", op.contentType})
 	}
 	if r.o.inHeader() && !op.keyless {
-		lines := op.lines
-		if lines == nil {
-			lines = []string{encode(r.o.Profile, op.key)}
-		}
-		for _, line := range lines {
+		for _, line := range op.keyLines(r) {
 			fields = append(fields, [2]string{r.o.Profile.Carrier.Name, line})
 		}
 	}

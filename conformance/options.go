@@ -5,28 +5,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/report"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Version is the version of the case book; it stands in every report.
 const Version = "1.0"
-
-// The types of a report, under names that other modules can write down. The
-// package that writes them in text, JSON, JUnit, HTML and Markdown is internal;
-// the command does that.
-type (
-	// Report is one run.
-	Report = report.Report
-	// Result is the verdict on one case, with its evidence.
-	Result = report.Case
-	// Verdict is what was found.
-	Verdict = report.Verdict
-	// Level says how much a case weighs.
-	Level = report.Level
-	// Ref is the source of a rule.
-	Ref = report.Ref
-)
 
 // The defaults of Options' zero values.
 const (

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // owned is the stage whose handler is the suite's own. It is that handler too:
@@ -96,10 +94,10 @@ func (s *owned) answer(op *operation, with reply) {
 	s.script(op.ref).reply = &with
 }
 
-func (s *owned) effects(_ context.Context, ref string) (int, report.Witness, error) {
+func (s *owned) effects(_ context.Context, ref string) (int, Witness, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.counts[ref], report.Counted, nil
+	return s.counts[ref], WitnessCounted, nil
 }
 
 // ServeHTTP is the handler behind the middleware. A request whose body does not

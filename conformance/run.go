@@ -14,8 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // Run judges the target and reports case by case. The error matches ErrUsage
@@ -213,11 +211,11 @@ func (r *runner) judge(ctx context.Context, c *Case) Result {
 	if r.o.Repeat < 2 {
 		return result
 	}
-	failed := count(result.Verdict == report.Fail)
+	failed := count(result.Verdict == VerdictFail)
 	for i := 1; i < r.o.Repeat; i++ {
 		next := r.try(ctx, c, strconv.Itoa(i))
-		failed += count(next.Verdict == report.Fail)
-		if next.Verdict.Severity() > result.Verdict.Severity() {
+		failed += count(next.Verdict == VerdictFail)
+		if next.Verdict.severity() > result.Verdict.severity() {
 			result = next
 		}
 	}
@@ -245,9 +243,9 @@ func (r *runner) unfit(c *Case) string {
 	defer r.mu.Unlock()
 	for _, id := range c.After {
 		switch before, ran := r.found[id]; {
-		case ran && before.Verdict == report.Fail:
+		case ran && before.Verdict == VerdictFail:
 			return "not applicable: " + id + " failed"
-		case ran && before.Verdict == report.Skip && strings.HasPrefix(before.Reason, "not applicable"):
+		case ran && before.Verdict == VerdictSkip && strings.HasPrefix(before.Reason, "not applicable"):
 			return before.Reason
 		}
 	}
@@ -256,8 +254,8 @@ func (r *runner) unfit(c *Case) string {
 
 func (r *runner) skipped(c *Case, why string) Result {
 	return Result{
-		ID: c.ID, Level: c.Level, Verdict: report.Skip, Witness: report.None, Rule: c.Rule,
-		Impact: c.Impact, Spec: c.Spec, Reason: why, Exchanges: []report.Exchange{},
+		ID: c.ID, Level: c.Level, Verdict: VerdictSkip, Witness: WitnessNone, Rule: c.Rule,
+		Impact: c.Impact, Spec: c.Spec, Reason: why, Exchanges: []Exchange{},
 	}
 }
 
@@ -266,7 +264,7 @@ func (r *runner) try(ctx context.Context, c *Case, salt string) Result {
 	limit := 3*r.o.Settle + 4*r.o.AnswerTimeout + 2*r.o.Window
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errCaseTime)
 	defer cancel()
-	x := &trial{ctx: ctx, r: r, c: c, salt: salt, begun: time.Now(), witness: report.None, exchanges: []report.Exchange{}}
+	x := &trial{ctx: ctx, r: r, c: c, salt: salt, begun: time.Now(), witness: WitnessNone, exchanges: []Exchange{}}
 	defer x.closeAll()
 	c.run(x)
 	return x.result()
@@ -281,7 +279,7 @@ func (r *runner) rerun(ctx context.Context, chosen []Case) {
 	for i := range chosen {
 		c := &chosen[i]
 		result := r.found[c.ID]
-		if result.Verdict != report.Fail {
+		if result.Verdict != VerdictFail {
 			continue
 		}
 		failed, tried := 1, 1
@@ -291,7 +289,7 @@ func (r *runner) rerun(ctx context.Context, chosen []Case) {
 				break
 			}
 			tried++
-			failed += count(next.Verdict == report.Fail)
+			failed += count(next.Verdict == VerdictFail)
 		}
 		result.Odds = fmt.Sprintf("failed %d/%d", failed, tried)
 		r.found[c.ID] = result
@@ -299,18 +297,18 @@ func (r *runner) rerun(ctx context.Context, chosen []Case) {
 }
 
 func (r *runner) report(chosen []Case, began time.Time) *Report {
-	rep := report.New(report.KindCheck)
+	rep := &Report{Schema: Schema, Kind: "check"}
 	rep.Suite = "oncehttp check " + Version
 	rep.Run, rep.Target, rep.Name = r.id, r.o.URL, r.o.Name
 	rep.Profile, rep.Seed, rep.Started = r.o.Profile.Name, r.seed, began
-	rep.MS = report.Millis(time.Since(began))
+	rep.MS = millis(time.Since(began))
 	rep.Requests = int(r.spent.Load())
 	rep.Config = r.config()
 	rep.Cases = make([]Result, 0, len(chosen))
 	for _, c := range chosen {
 		rep.Cases = append(rep.Cases, r.found[c.ID])
 	}
-	rep.Summary = report.Summarize(rep.Cases)
+	rep.Summary = summarize(rep.Cases)
 	return rep
 }
 

@@ -95,9 +95,9 @@ func TestDeclaredStored(t *testing.T) {
 		want          conformance.Verdict
 	}
 	beside([]row{
-		{storing, storing, report.Pass}, {storing, releasing(), report.Fail},
-		{releasing(), storing, report.Fail}, {releasing(), releasing(), report.Pass},
-		{storing, profile.Draft07(), report.Seen},
+		{storing, storing, conformance.VerdictPass}, {storing, releasing(), conformance.VerdictFail},
+		{releasing(), storing, conformance.VerdictFail}, {releasing(), releasing(), conformance.VerdictPass},
+		{storing, profile.Draft07(), conformance.VerdictSeen},
 	}, func(_ int, c row) {
 		o := options(start(t, mockserver.Config{Profile: c.server}), c.suite)
 		o.Run, o.Reruns = []string{"outcome/5xx"}, -1
@@ -117,7 +117,7 @@ func TestBare(t *testing.T) {
 		t.Errorf("got %v, want none\n%s", got, text(rep))
 	}
 	c := find(t, rep, "replay/effects-once")
-	if c.Verdict != report.Pass || c.Witness != report.Inferred {
+	if c.Verdict != conformance.VerdictPass || c.Witness != conformance.WitnessInferred {
 		t.Errorf("replay/effects-once: got %s by %s, want pass, inferred", c.Verdict, c.Witness)
 	}
 	for id, word := range map[string]string{
@@ -125,7 +125,7 @@ func TestBare(t *testing.T) {
 		"scope/other-path-not-answered": "SecondPath", "restart/replay-survives": "Restart", "time/expires": "Expire",
 		"replay/binary": "RunHandler",
 	} {
-		if c := find(t, rep, id); c.Verdict != report.Skip || !strings.Contains(c.Reason, word) {
+		if c := find(t, rep, id); c.Verdict != conformance.VerdictSkip || !strings.Contains(c.Reason, word) {
 			t.Errorf("%s: got %s %q, want a skip that names %s", id, c.Verdict, c.Reason, word)
 		}
 	}
@@ -144,7 +144,7 @@ func TestInferred(t *testing.T) {
 		o := options(start(t, mockserver.Config{Bug: bug, Profile: releasing()}), releasing())
 		o.Witness, o.Reruns = "", -1
 		got := wrong(run(t, o))
-		if id == "" && len(got) > 0 || id != "" && got[id] != report.Fail {
+		if id == "" && len(got) > 0 || id != "" && got[id] != conformance.VerdictFail {
 			t.Errorf("%s: got %v, want %q to fail", bug, got, id)
 		}
 	})
@@ -157,7 +157,7 @@ func TestWitnessBroken(t *testing.T) {
 	for _, witness := range []string{url + "/nowhere?ref={ref}#/count", url + "/_effects?ref={ref}#/nothing", url + "/_effects?ref={ref}"} {
 		o := conformance.Options{URL: url + "/payments", Witness: witness, Run: []string{"replay/effects-once"}}
 		c := find(t, run(t, o), "replay/effects-once")
-		if c.Verdict != report.Inconclusive || !strings.Contains(c.Reason, "witness") {
+		if c.Verdict != conformance.VerdictInconclusive || !strings.Contains(c.Reason, "witness") {
 			t.Errorf("%s: got %s %q, want inconclusive", witness, c.Verdict, c.Reason)
 		}
 	}
@@ -229,7 +229,7 @@ func TestBudget(t *testing.T) {
 	defer func() { _ = server.Close() }() // other tests look at it
 	rep := run(t, conformance.Options{URL: server.URL() + "/payments", Run: []string{"replay/after-100-requests"}, MaxRequests: 40})
 	c := find(t, rep, "replay/after-100-requests")
-	if c.Verdict != report.Error || !strings.Contains(c.Reason, "budget") {
+	if c.Verdict != conformance.VerdictError || !strings.Contains(c.Reason, "budget") {
 		t.Errorf("got %s %q, want an error that names the budget", c.Verdict, c.Reason)
 	}
 	if sends := server.Ledger().Snapshot().Sends; sends > 40 {
@@ -245,10 +245,10 @@ func TestTimeout(t *testing.T) {
 	o.Timeout, o.Hold, o.Run = 300*time.Millisecond, 10*time.Second, []string{"inflight/once", "replay/status"}
 	rep := run(t, o)
 	c := find(t, rep, "inflight/once")
-	if c.Verdict != report.Inconclusive || !strings.Contains(c.Reason, "timeout") {
+	if c.Verdict != conformance.VerdictInconclusive || !strings.Contains(c.Reason, "timeout") {
 		t.Errorf("got %s %q, want inconclusive for want of time", c.Verdict, c.Reason)
 	}
-	if c := find(t, rep, "replay/status"); c.Verdict != report.Pass {
+	if c := find(t, rep, "replay/status"); c.Verdict != conformance.VerdictPass {
 		t.Errorf("replay/status: got %s, want a pass before the time was up", c.Verdict)
 	}
 	if rep.MS > 5000 {
@@ -273,7 +273,7 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || rep == nil {
 		t.Fatalf("got %v, %v, want the report and context.Canceled", rep, err)
 	}
-	if c := find(t, rep, "inflight/once"); c.Verdict != report.Inconclusive {
+	if c := find(t, rep, "inflight/once"); c.Verdict != conformance.VerdictInconclusive {
 		t.Errorf("inflight/once: got %s, want inconclusive", c.Verdict)
 	}
 }
@@ -311,7 +311,7 @@ func TestRepeat(t *testing.T) {
 	o := options(start(t, mockserver.Config{Bug: "mismatch-silent"}), profile.Draft07())
 	o.Repeat, o.Run = 4, []string{"conflict/not-silent", "conflict/error-shape"}
 	rep := run(t, o)
-	if c := find(t, rep, "conflict/not-silent"); c.Verdict != report.Fail || c.Odds != "failed 4/4" {
+	if c := find(t, rep, "conflict/not-silent"); c.Verdict != conformance.VerdictFail || c.Odds != "failed 4/4" {
 		t.Errorf("got %s %q, want failed 4/4", c.Verdict, c.Odds)
 	}
 	if rep.Requests < 16 {
@@ -342,9 +342,13 @@ func TestReport(t *testing.T) {
 	o := options(start(t, mockserver.Config{Bug: "mismatch-silent"}), profile.Draft07())
 	o.Quick, o.Name = true, "mock"
 	rep := run(t, o)
+	written, err := rendered(rep)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, format := range report.Formats() {
 		var b strings.Builder
-		if err := report.Write(&b, format, report.Options{}, rep); err != nil || b.Len() == 0 {
+		if err := report.Write(&b, format, report.Options{}, written); err != nil || b.Len() == 0 {
 			t.Errorf("%s: %v, %d bytes", format, err, b.Len())
 		}
 		if strings.Contains(b.String(), "alice-alice") {

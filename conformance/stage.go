@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // stage is how the suite steers and counts effects: through the queries and the
@@ -28,9 +26,9 @@ type stage interface {
 	// crash makes the operation's handler crash, once where it is owned, and there
 	// after its effect if so told.
 	crash(op *operation, afterEffect bool)
-	// effects counts the effects of a reference. report.Inferred means that
+	// effects counts the effects of a reference. WitnessInferred means that
 	// nobody can count.
-	effects(ctx context.Context, ref string) (int, report.Witness, error)
+	effects(ctx context.Context, ref string) (int, Witness, error)
 }
 
 // gate is an operation that is held.
@@ -78,14 +76,14 @@ func (s *remote) fail(op *operation, status, _ int) {
 
 func (s *remote) crash(op *operation, _ bool) { op.addQuery(s.o.CrashQuery) }
 
-func (s *remote) effects(ctx context.Context, ref string) (int, report.Witness, error) {
+func (s *remote) effects(ctx context.Context, ref string) (int, Witness, error) {
 	if s.o.Witness == "" {
-		return 0, report.Inferred, nil
+		return 0, WitnessInferred, nil
 	}
 	address, pointer, _ := strings.Cut(s.o.Witness, "#")
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.ReplaceAll(address, "{ref}", url.QueryEscape(ref)), nil)
 	if err != nil {
-		return 0, report.None, fmt.Errorf("conformance: witness: %w", err)
+		return 0, WitnessNone, fmt.Errorf("conformance: witness: %w", err)
 	}
 	if request.URL.Host == s.host {
 		for name, values := range s.o.Header {
@@ -94,35 +92,35 @@ func (s *remote) effects(ctx context.Context, ref string) (int, report.Witness, 
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return 0, report.None, fmt.Errorf("conformance: witness: %s", errorText(err))
+		return 0, WitnessNone, fmt.Errorf("conformance: witness: %s", errorText(err))
 	}
 	defer func() { _ = response.Body.Close() }() // it was read as far as it is of use
 	body, err := io.ReadAll(io.LimitReader(response.Body, answerBytesMax))
 	if err != nil {
-		return 0, report.None, fmt.Errorf("conformance: witness: %s", errorText(err))
+		return 0, WitnessNone, fmt.Errorf("conformance: witness: %s", errorText(err))
 	}
 	if response.StatusCode != http.StatusOK {
-		return 0, report.None, fmt.Errorf("conformance: witness: it answered %d", response.StatusCode)
+		return 0, WitnessNone, fmt.Errorf("conformance: witness: it answered %d", response.StatusCode)
 	}
 	return countOf(body, pointer)
 }
 
 // countOf reads a number, or the length of a list.
-func countOf(body []byte, pointer string) (int, report.Witness, error) {
+func countOf(body []byte, pointer string) (int, Witness, error) {
 	node, found := lookup(body, pointer)
 	if !found {
-		return 0, report.None, fmt.Errorf("conformance: witness: nothing stands at %q of its answer", pointer)
+		return 0, WitnessNone, fmt.Errorf("conformance: witness: nothing stands at %q of its answer", pointer)
 	}
 	switch v := node.(type) {
 	case json.Number:
 		n, err := strconv.Atoi(v.String())
 		if err == nil && n >= 0 {
-			return n, report.Counted, nil
+			return n, WitnessCounted, nil
 		}
 	case []any:
-		return len(v), report.Listed, nil
+		return len(v), WitnessListed, nil
 	}
-	return 0, report.None, fmt.Errorf("conformance: witness: what stands at %q is neither a number nor a list", pointer)
+	return 0, WitnessNone, fmt.Errorf("conformance: witness: what stands at %q is neither a number nor a list", pointer)
 }
 
 // effects counts the effects of one reference, and says by which witness. ok is
@@ -133,7 +131,7 @@ func (x *trial) effects(ref string) (n int, ok bool) {
 		x.vague("%s", strings.TrimPrefix(err.Error(), "conformance: "))
 		return 0, false
 	}
-	if witness == report.Inferred {
+	if witness == WitnessInferred {
 		n = x.inferred(ref)
 	}
 	x.mu.Lock()
@@ -176,7 +174,7 @@ func (x *trial) wantEffects(op *operation, want int, what string) bool {
 		return false
 	}
 	x.note(what, n)
-	fine := n == want || n < want && x.witness == report.Inferred
+	fine := n == want || n < want && x.witness == WitnessInferred
 	return x.want(fine, plural(want, "effect")+" of "+what, "%s of %s", plural(n, "effect"), what)
 }
 
@@ -184,7 +182,7 @@ func (x *trial) settledEffects(ref string, want int) (int, bool) {
 	deadline := time.Now().Add(min(x.r.o.Settle, time.Second))
 	for {
 		n, ok := x.effects(ref)
-		if !ok || n >= want || x.witness == report.Inferred || time.Now().After(deadline) || !x.pause(20*time.Millisecond) {
+		if !ok || n >= want || x.witness == WitnessInferred || time.Now().After(deadline) || !x.pause(20*time.Millisecond) {
 			return n, ok
 		}
 	}

@@ -26,18 +26,18 @@ type trial struct {
 	calm  bool // connections may be refused: the target is being restarted
 
 	mu        sync.Mutex
-	exchanges []report.Exchange
+	exchanges []Exchange
 	left      int                        // exchanges that were not kept
 	seenIDs   map[string]map[string]bool // identities in answers, by reference
 	last      *link
 	broke     error   // the transport or the budget failed
 	parked    []*link // answered, and still open
 
-	findings         []report.Finding
+	findings         []Finding
 	expected, actual string
 	reason           string
 	effectsText      string
-	witness          report.Witness
+	witness          Witness
 	curl             string
 }
 
@@ -48,21 +48,21 @@ func (x *trial) want(ok bool, expected, format string, args ...any) bool {
 
 // must is a check that fails whatever the level of the case.
 func (x *trial) must(ok bool, expected, format string, args ...any) bool {
-	return x.judge(ok, report.Fail, expected, format, args...)
+	return x.judge(ok, VerdictFail, expected, format, args...)
 }
 
 // should is a check that only warns.
 func (x *trial) should(ok bool, expected, format string, args ...any) bool {
-	return x.judge(ok, report.Warn, expected, format, args...)
+	return x.judge(ok, VerdictWarn, expected, format, args...)
 }
 
 func (x *trial) judge(ok bool, missed Verdict, expected, format string, args ...any) bool {
 	actual := fmt.Sprintf(format, args...)
 	if ok {
-		x.find(report.Pass, actual)
+		x.find(VerdictPass, actual)
 		return true
 	}
-	if x.expected == "" || missed.Severity() > x.worst().Severity() {
+	if x.expected == "" || missed.severity() > x.worst().severity() {
 		x.expected, x.actual = expected, actual
 		x.pin()
 	}
@@ -71,23 +71,23 @@ func (x *trial) judge(ok bool, missed Verdict, expected, format string, args ...
 }
 
 func (x *trial) find(v Verdict, text string) {
-	x.findings = append(x.findings, report.Finding{Verdict: v, Text: text})
+	x.findings = append(x.findings, Finding{Verdict: v, Text: text})
 }
 
 // seen records a value that is not judged.
 func (x *trial) seen(format string, args ...any) {
 	x.actual = fmt.Sprintf(format, args...)
-	x.find(report.Seen, x.actual)
+	x.find(VerdictSeen, x.actual)
 }
 
 // skip says why a case does not apply after all.
-func (x *trial) skip(format string, args ...any) { x.give(report.Skip, format, args...) }
+func (x *trial) skip(format string, args ...any) { x.give(VerdictSkip, format, args...) }
 
 // vague says why nothing can be concluded.
-func (x *trial) vague(format string, args ...any) { x.give(report.Inconclusive, format, args...) }
+func (x *trial) vague(format string, args ...any) { x.give(VerdictInconclusive, format, args...) }
 
 func (x *trial) give(v Verdict, format string, args ...any) {
-	if x.reason == "" || v.Severity() > x.worst().Severity() {
+	if x.reason == "" || v.severity() > x.worst().severity() {
 		x.reason = fmt.Sprintf(format, args...)
 	}
 	x.find(v, fmt.Sprintf(format, args...))
@@ -98,7 +98,7 @@ func (x *trial) worst() Verdict {
 	for i, f := range x.findings {
 		verdicts[i] = f.Verdict
 	}
-	return report.Worst(verdicts...)
+	return worstOf(verdicts...)
 }
 
 // pin makes the last request the one that reproduces the finding.
@@ -224,19 +224,18 @@ func (x *trial) record(l *link, a *answer) {
 		x.left++
 		return
 	}
-	e := report.Exchange{
-		At: max(report.Millis(a.started.Sub(x.begun)), 0), Took: math.Max(report.Millis(a.ended.Sub(a.started)), 0),
-		Lane: l.lane, Method: l.op.method, URL: l.op.target, Key: l.op.key, Status: a.status, Note: l.note,
-		Request: report.NewMessage(headerOf(l.op.fields(x.r)), l.op.body, evidenceBytesMax),
+	e := Exchange{
+		At: max(millis(a.started.Sub(x.begun)), 0), Took: math.Max(millis(a.ended.Sub(a.started)), 0),
+		Lane: l.lane, Method: l.op.method, URL: l.op.target, Status: a.status, Note: l.note,
+		Ref: l.op.ref, Caller: l.op.caller(),
+		Request: newMessage(headerOf(l.op.fields(x.r)), l.op.body, evidenceBytesMax),
 	}
-	if l.op.keyless {
-		e.Key = ""
-	}
+	e.Key, e.KeySent = l.op.sentKey(x.r)
 	if a.err != nil {
 		e.Error = errorText(a.err)
 	}
 	if a.status != 0 {
-		e.Response = report.NewMessage(a.header, a.body, evidenceBytesMax)
+		e.Response = newMessage(a.header, a.body, evidenceBytesMax)
 	}
 	x.exchanges = append(x.exchanges, e)
 }
@@ -249,26 +248,28 @@ func headerOf(fields [][2]string) map[string][]string {
 	return h
 }
 
-// result is the verdict and the evidence.
+// result is the verdict and the evidence. What was seen to be wrong stays wrong
+// though the case was cut short afterwards.
 func (x *trial) result() Result {
 	c := Result{
-		ID: x.c.ID, Level: x.c.Level, Rule: x.c.Rule, Impact: x.c.Impact, Spec: x.c.Spec,
+		ID: x.c.ID, Level: x.c.Level, Rule: x.c.Rule, Impact: x.c.Impact, Fix: x.c.Fix, Spec: x.c.Spec,
 		Verdict: x.worst(), Witness: x.witness, Expected: x.expected, Actual: x.actual, Reason: x.reason,
-		Effects: x.effectsText, Curl: x.curl, MS: report.Millis(time.Since(x.begun)),
+		Effects: x.effectsText, Curl: x.curl, MS: millis(time.Since(x.begun)),
 		Findings: x.findings, Exchanges: x.exchanges,
 	}
 	switch {
+	case c.Verdict == VerdictFail:
 	case x.ctx.Err() != nil:
-		c.Verdict, c.Reason = report.Inconclusive, "it was cut short: "+x.r.why(x.ctx)
+		c.Verdict, c.Reason = VerdictInconclusive, "it was cut short: "+x.r.why(x.ctx)
 	case x.broke != nil:
-		c.Verdict, c.Reason = report.Error, "the transport failed: "+errorText(x.broke)
+		c.Verdict, c.Reason = VerdictError, "the transport failed: "+errorText(x.broke)
 	case len(x.findings) == 0:
-		c.Verdict, c.Reason = report.Error, "the case judged nothing"
+		c.Verdict, c.Reason = VerdictError, "the case judged nothing"
 	}
 	if x.left > 0 && len(c.Exchanges) > 0 {
 		c.Exchanges[len(c.Exchanges)-1].Note += fmt.Sprintf(" (%d more exchanges were not kept)", x.left)
 	}
-	if c.Verdict == report.Pass || c.Verdict == report.Seen {
+	if c.Verdict == VerdictPass || c.Verdict == VerdictSeen {
 		c.Reason = ""
 	}
 	return c

@@ -48,7 +48,7 @@ a case that needs more is skipped, and never counts as passed.
 
 Exit status: 0 no failure; 1 a failure, or a known failure that passes; 2 the
 call is wrong, or nothing was judged; 3 the target is unreachable, or the suite
-itself failed.`,
+itself failed; 4 nothing failed, but a safety case was not decided.`,
 		Example: `  oncehttp check http://127.0.0.1:8080/payments --witness 'http://127.0.0.1:8080/_effects?ref={ref}#/count'
   oncehttp check http://127.0.0.1:8080/payments --quick --format junit --out report.xml
   oncehttp check list`,
@@ -185,7 +185,14 @@ func (f *checkFlags) run(ctx context.Context, url string, s streams) error {
 	if rep == nil {
 		return checkError(err)
 	}
-	status := f.report.conclude(rep, conformance.IDs(), s.out)
+	written, formErr := asReport(rep)
+	if formErr != nil {
+		return &exitError{status: report.ExitError, err: formErr}
+	}
+	status := f.report.conclude(written, conformance.IDs(), s.out)
+	if status == nil && (rep.Cut || len(rep.Undecided()) > 0) {
+		status = exitWith(exitUndecided)
+	}
 	if err != nil { // the run was cut short: what there is has been written
 		return &exitError{status: report.ExitError, err: errors.Join(unsaid(status), checkError(err))}
 	}

@@ -74,10 +74,10 @@ func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) er
 	if err := w.Flush(); err != nil {
 		return &exitError{status: report.ExitError, err: err}
 	}
-	if answer.Verdict == report.Fail || once.Verdict == report.Fail {
+	if answer.Verdict == conformance.VerdictFail || once.Verdict == conformance.VerdictFail {
 		return exitWith(report.ExitFailed)
 	}
-	if answer.Verdict == report.Error || once.Verdict == report.Error {
+	if answer.Verdict == conformance.VerdictError || once.Verdict == conformance.VerdictError {
 		return &exitError{status: report.ExitError, err: errors.New("check doctor: a probe failed in itself: " + answer.Reason + once.Reason)}
 	}
 	return nil
@@ -85,19 +85,19 @@ func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) er
 
 func verdictLine(c conformance.Result, good string) string {
 	switch c.Verdict {
-	case report.Pass:
+	case conformance.VerdictPass:
 		return "ok: " + good
-	case report.Skip, report.Inconclusive, report.Error:
+	case conformance.VerdictSkip, conformance.VerdictInconclusive, conformance.VerdictError:
 		return fmt.Sprintf("%s: %s", c.Verdict, c.Reason)
 	}
 	return fmt.Sprintf("%s: expected %s; %s", c.Verdict, c.Expected, c.Actual)
 }
 
-func witnessLine(w report.Witness) string {
+func witnessLine(w conformance.Witness) string {
 	switch w {
-	case report.Counted, report.Listed:
+	case conformance.WitnessCounted, conformance.WitnessListed:
 		return fmt.Sprintf("ok: effects are %s", w)
-	case report.Inferred:
+	case conformance.WitnessInferred:
 		return "effects are inferred from ids in answers, which misses those whose answers nobody saw; --witness counts them"
 	}
 	return "none: neither --witness nor --id-pointer leads to anything that tells effects apart"

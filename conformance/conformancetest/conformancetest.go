@@ -20,7 +20,6 @@ import (
 	"testing"
 
 	"github.com/oncehttp/oncehttp/conformance"
-	"github.com/oncehttp/oncehttp/internal/report"
 )
 
 // Target is what is judged: a [Handler] or a [URL].
@@ -71,12 +70,12 @@ func Run(t *testing.T, target Target, options ...conformance.Options) *conforman
 // tell gives one case's verdict to its subtest.
 func tell(t *testing.T, c *conformance.Result) {
 	switch c.Verdict {
-	case report.Pass:
-	case report.Seen:
+	case conformance.VerdictPass:
+	case conformance.VerdictSeen:
 		t.Log(c.Actual)
-	case report.Warn:
+	case conformance.VerdictWarn:
 		t.Log("warning: " + describe(c))
-	case report.Skip, report.Inconclusive:
+	case conformance.VerdictSkip, conformance.VerdictInconclusive:
 		t.Skip(string(c.Verdict) + ": " + c.Reason)
 	default:
 		t.Error(describe(c))

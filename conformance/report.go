@@ -1,0 +1,265 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Schema is the version of a report's JSON form. It changes only when a reader
+// of the old form would misread the new one; added members do not change it.
+const Schema = 1
+
+// Report is one run: plain data, which marshals to the JSON form that
+// `oncehttp check --format json` writes. Credentials stand in it as they were
+// sent; the command takes them out when it writes a report.
+type Report struct {
+	// Schema is the version of the form: the constant Schema.
+	Schema int `json:"schema"`
+	// Kind is "check", which tells it from the report of a referee of clients.
+	Kind string `json:"kind"`
+	// Suite names what judged, with its version.
+	Suite string `json:"suite,omitempty"`
+	// Run is the id of this run, from which its keys were made.
+	Run string `json:"run,omitempty"`
+	// Target is the URL that was judged.
+	Target string `json:"target"`
+	// Name is Options.Name. Empty: none was given.
+	Name string `json:"name,omitempty"`
+	// Profile names the profile that was compared with.
+	Profile string `json:"profile"`
+	// Seed repeats the random parts of the run.
+	Seed uint64 `json:"seed"`
+	// Started is the wall clock at the start.
+	Started time.Time `json:"started,omitzero"`
+	// MS is how long the run took, in milliseconds.
+	MS float64 `json:"ms"`
+	// Requests counts the requests on the wire. Those to the witness are not counted.
+	Requests int `json:"requests"`
+	// Witness says how effects were counted in this run, at best.
+	Witness Witness `json:"witness,omitempty"`
+	// Headline is what a reader has to know before any verdict, in one
+	// sentence: that no effect could be seen, or that the run was cut short.
+	// Empty: nothing.
+	Headline string `json:"headline,omitempty"`
+	// Cut reports that the run ended by its timeout, by its budget of requests
+	// or by the caller before every case was judged.
+	Cut bool `json:"cut,omitempty"`
+	// Config is how the run was set up, by name.
+	Config map[string]string `json:"config,omitempty"`
+	// Cases in the order of the case book.
+	Cases []Result `json:"cases"`
+	// Summary counts the cases by verdict.
+	Summary Summary `json:"summary"`
+}
+
+// Result is the verdict on one case, with its evidence.
+type Result struct {
+	// ID is the case's.
+	ID string `json:"id"`
+	// Level is the case's, or LevelSafety where a case of another level has
+	// seen an effect too many, or an answer that was never earned.
+	Level Level `json:"level"`
+	// Verdict is the worst of the findings.
+	Verdict Verdict `json:"verdict"`
+	// Witness says how effects were counted for this verdict.
+	Witness Witness `json:"witness"`
+	// Rule, Impact, Fix and Spec are the case's.
+	Rule   string `json:"rule"`
+	Impact string `json:"impact,omitempty"`
+	Fix    string `json:"fix,omitempty"`
+	Spec   []Ref  `json:"spec"`
+	// Expected and Actual state the difference where the verdict is VerdictFail
+	// or VerdictWarn. Actual is what was seen for VerdictSeen.
+	Expected string `json:"expected,omitempty"`
+	Actual   string `json:"actual,omitempty"`
+	// Reason says why the verdict is VerdictSkip, VerdictInconclusive or
+	// VerdictError. Such a result never goes without.
+	Reason string `json:"reason,omitempty"`
+	// Odds is how often it failed when it was run again: "failed 1/3".
+	Odds string `json:"odds,omitempty"`
+	// Effects is what the witness saw: "the first 1, the other request 0".
+	Effects string `json:"effects,omitempty"`
+	// Curl is the last request before the finding, as a curl line.
+	Curl string `json:"curl,omitempty"`
+	// MS is how long the case took, in milliseconds.
+	MS float64 `json:"ms"`
+	// Findings are the single checks of the case.
+	Findings []Finding `json:"findings,omitempty"`
+	// Exchanges are the requests and their answers, in the order of their end.
+	Exchanges []Exchange `json:"exchanges"`
+}
+
+// Finding is one check inside a case.
+type Finding struct {
+	// Verdict of this check alone.
+	Verdict Verdict `json:"verdict"`
+	// Text says what was seen, in one sentence.
+	Text string `json:"text"`
+}
+
+// Ref is the source of a rule.
+type Ref struct {
+	// Name is short: "draft-07 §2.2", "field practice".
+	Name string `json:"name"`
+	// URL leads there. Empty: there is none.
+	URL string `json:"url,omitempty"`
+	// Quote is the sentence itself.
+	Quote string `json:"quote,omitempty"`
+}
+
+// Exchange is one request on the wire and what became of it.
+type Exchange struct {
+	// At is when the request was started, from the start of the case, and Took
+	// how long it was until the whole answer or the error, in milliseconds.
+	At   float64 `json:"at_ms"`
+	Took float64 `json:"took_ms"`
+	// Lane labels the connection or the part played: "leader", "follower".
+	Lane string `json:"lane,omitempty"`
+	// Method and URL as sent; the URL is path and query.
+	Method string `json:"method"`
+	URL    string `json:"url"`
+	// Key is the key as it was sent. It may be empty though one was sent.
+	Key string `json:"key,omitempty"`
+	// KeySent reports that the request carried a key, perhaps an empty one.
+	KeySent bool `json:"key_sent,omitempty"`
+	// Caller tells the senders apart: "" is the first, "second" the one of
+	// Options.As, "none" a request without credentials.
+	Caller string `json:"caller,omitempty"`
+	// Ref is the reference of the operation, which {ref} stands for. Exchanges
+	// of one operation have the same.
+	Ref string `json:"ref,omitempty"`
+	// Status of the answer. Zero: there was none.
+	Status int `json:"status,omitempty"`
+	// Error says why there is no (whole) answer.
+	Error string `json:"error,omitempty"`
+	// Note points at what matters: "the repeat".
+	Note string `json:"note,omitempty"`
+	// Request and Response, as far as they were kept; nil where they were not.
+	Request  *Message `json:"request,omitempty"`
+	Response *Message `json:"response,omitempty"`
+}
+
+// Message is the header and the body of a request or an answer.
+type Message struct {
+	// Header as it was on the wire.
+	Header map[string][]string `json:"header,omitempty"`
+	// Body is its beginning, as text; bytes that are not UTF-8 were replaced.
+	Body string `json:"body,omitempty"`
+	// BodyBytes is the length of the whole body, in bytes.
+	BodyBytes int64 `json:"body_bytes"`
+}
+
+// Summary counts cases by verdict.
+type Summary struct {
+	Pass         int `json:"pass"`
+	Fail         int `json:"fail"`
+	Warn         int `json:"warn"`
+	Seen         int `json:"seen"`
+	Skip         int `json:"skip"`
+	Inconclusive int `json:"inconclusive"`
+	Error        int `json:"error"`
+}
+
+// Group is the results of one group of cases, by the part of their ids before
+// the slash.
+type Group struct {
+	// Name is that part.
+	Name string
+	// Cases of the group, in the order of the report.
+	Cases []Result
+}
+
+// Groups splits the results by their group, in the order of first appearance.
+func (r *Report) Groups() []Group {
+	var groups []Group
+	for i := range r.Cases {
+		name, _, _ := strings.Cut(r.Cases[i].ID, "/")
+		at := slices.IndexFunc(groups, func(g Group) bool { return g.Name == name })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, Group{Name: name})
+		}
+		groups[at].Cases = append(groups[at].Cases, r.Cases[i])
+	}
+	return groups
+}
+
+// ExitStatus is the status with which a command ends after this report, known
+// failures aside: 0 no failure, 1 a failure, 2 nothing was judged, 3 the suite
+// itself failed, 4 nothing failed, but a safety case was not decided or the run
+// was cut short.
+func (r *Report) ExitStatus() int {
+	s := r.Summary
+	switch {
+	case s.Error > 0:
+		return exitError
+	case s.Fail > 0:
+		return exitFailed
+	case s.Pass+s.Warn+s.Inconclusive == 0:
+		return exitUsage
+	case r.Cut || len(r.Undecided()) > 0:
+		return exitUndecided
+	}
+	return exitOK
+}
+
+const (
+	exitOK        = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitError     = 3
+	exitUndecided = 4
+)
+
+// Undecided lists the ids of the safety cases that were tried and not decided.
+// Cases that were skipped are not among them: what they need was not declared.
+func (r *Report) Undecided() []string {
+	var ids []string
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		open := slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Verdict == VerdictInconclusive })
+		if c.Level == LevelSafety && (c.Verdict == VerdictInconclusive || c.Verdict == VerdictWarn && open) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// summarize counts the results by verdict. What is no verdict counts as an
+// error: a case that was never judged must not look good.
+func summarize(cases []Result) Summary {
+	var s Summary
+	for i := range cases {
+		switch cases[i].Verdict {
+		case VerdictPass:
+			s.Pass++
+		case VerdictFail:
+			s.Fail++
+		case VerdictWarn:
+			s.Warn++
+		case VerdictSeen:
+			s.Seen++
+		case VerdictSkip:
+			s.Skip++
+		case VerdictInconclusive:
+			s.Inconclusive++
+		default:
+			s.Error++
+		}
+	}
+	return s
+}
+
+// newMessage keeps at most limit bytes of the body, as text.
+func newMessage(header map[string][]string, body []byte, limit int) *Message {
+	m := &Message{BodyBytes: int64(len(body)), Header: make(map[string][]string, len(header))}
+	for name, values := range header {
+		m.Header[name] = slices.Clone(values)
+	}
+	m.Body = strings.ToValidUTF8(string(body[:min(len(body), limit)]), "\uFFFD")
+	return m
+}
+
+// millis is d in milliseconds, to the microsecond.
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
