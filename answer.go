@@ -27,8 +27,8 @@ type answer struct {
 // reading is what an answer, or the lack of one, says of the operation.
 type reading struct {
 	outcome  Outcome
-	again    bool        // another attempt with the same key may help
-	hold     persist.Why // nothing may be sent until somebody settles it
+	again    bool               // another attempt with the same key may help
+	hold     persist.HoldReason // nothing may be sent until somebody settles it
 	replayed bool
 	done     bool  // already done
 	why      error // the sentinel that names the trouble, if any
@@ -39,8 +39,8 @@ type reading struct {
 func read(p *profile.Profile, a *answer, unknown bool) reading {
 	r := readMatched(p, a, unknown)
 	r.replayed = a.matchAny(p.Replay) == hit
-	if r.outcome == Unknown && r.again && a.status >= 500 && r.replayed {
-		r.again, r.hold, r.why = false, persist.WhyStoredError, ErrStoredError
+	if r.outcome == OutcomeUnknown && r.again && a.status >= 500 && r.replayed {
+		r.again, r.hold, r.why = false, persist.HoldStoredError, ErrStoredError
 	}
 	stop := advise(p, a, &r)
 	if unknown && !settles(p, a, &r) {
@@ -52,25 +52,25 @@ func read(p *profile.Profile, a *answer, unknown bool) reading {
 
 // readMatched goes by the profile's matchers, then by the status.
 func readMatched(p *profile.Profile, a *answer, unknown bool) reading {
-	conflict := reading{outcome: Conflict, why: ErrKeyReused}
+	conflict := reading{outcome: OutcomeMismatch, why: ErrKeyReused}
 	if unknown {
-		conflict.hold = persist.WhyConflict
+		conflict.hold = persist.HoldMismatch
 	}
 	for _, m := range []struct {
 		list []profile.Matcher
 		says reading
 	}{
-		{p.AlreadyDone, reading{outcome: Confirmed, done: true}},
+		{p.AlreadyDone, reading{outcome: OutcomeConfirmed, done: true}},
 		{p.Mismatch, conflict},
-		{p.Poisoned, reading{outcome: Unknown, hold: persist.WhyStoredError, why: ErrStoredError}},
-		{p.BusinessConflict, reading{outcome: Confirmed}},
-		{p.InProgress, reading{outcome: InFlight, again: true, why: ErrInFlight}},
+		{p.Poisoned, reading{outcome: OutcomeUnknown, hold: persist.HoldStoredError, why: ErrStoredError}},
+		{p.BusinessConflict, reading{outcome: OutcomeConfirmed}},
+		{p.InProgress, reading{outcome: OutcomeInFlight, again: true, why: ErrInFlight}},
 	} {
 		switch a.matchAny(m.list) {
 		case hit:
 			return m.says
 		case unreadable:
-			return reading{outcome: Unknown, again: true}
+			return reading{outcome: OutcomeUnknown, again: true}
 		}
 	}
 	return readStatus(p, a.status)
@@ -80,32 +80,32 @@ func readMatched(p *profile.Profile, a *answer, unknown bool) reading {
 func readStatus(p *profile.Profile, status int) reading {
 	switch {
 	case status >= 200 && status < 300, status == http.StatusSeeOther:
-		return reading{outcome: Confirmed}
+		return reading{outcome: OutcomeConfirmed}
 	case status >= 300 && status < 400:
-		return reading{outcome: Unknown, hold: persist.WhyRedirected, why: ErrRedirected}
+		return reading{outcome: OutcomeUnknown, hold: persist.HoldRedirected, why: ErrRedirected}
 	case slices.Contains(p.NotActed.Again, status):
-		return reading{outcome: Refused, again: true}
+		return reading{outcome: OutcomeRefused, again: true}
 	case slices.Contains(p.NotActed.Stop, status):
-		return reading{outcome: Refused}
+		return reading{outcome: OutcomeRefused}
 	case status == http.StatusConflict:
-		return reading{outcome: InFlight, again: true, why: ErrInFlight}
+		return reading{outcome: OutcomeInFlight, again: true, why: ErrInFlight}
 	case status >= 400 && status < 500 && status != http.StatusRequestTimeout:
-		return reading{outcome: Confirmed}
+		return reading{outcome: OutcomeConfirmed}
 	}
-	return reading{outcome: Unknown, again: true}
+	return reading{outcome: OutcomeUnknown, again: true}
 }
 
 // advise obeys the profile's should-retry header. It may stop or allow another
 // attempt; it never makes an unknown outcome known. stop: the server said no.
 func advise(p *profile.Profile, a *answer, r *reading) (stop bool) {
-	if p.ShouldRetry.Header == "" || a.status < 400 || r.done || r.outcome == Conflict || r.hold != "" {
+	if p.ShouldRetry.Header == "" || a.status < 400 || r.done || r.outcome == OutcomeMismatch || r.hold != "" {
 		return false
 	}
 	switch strings.ToLower(strings.TrimSpace(a.header.Get(p.ShouldRetry.Header))) {
 	case "":
 	case p.ShouldRetry.No:
-		if r.outcome == Unknown && a.status >= 500 {
-			r.hold, r.why = persist.WhyStoredError, ErrStoredError
+		if r.outcome == OutcomeUnknown && a.status >= 500 {
+			r.hold, r.why = persist.HoldStoredError, ErrStoredError
 		}
 		r.again = false
 		return true
@@ -119,13 +119,13 @@ func advise(p *profile.Profile, a *answer, r *reading) (stop bool) {
 // though an earlier attempt's outcome is unknown.
 func settles(p *profile.Profile, a *answer, r *reading) bool {
 	switch {
-	case r.outcome == Unknown, r.outcome == InFlight:
+	case r.outcome == OutcomeUnknown, r.outcome == OutcomeInFlight:
 		return true // nothing to doubt: they claim nothing
-	case r.outcome == Conflict, r.done:
+	case r.outcome == OutcomeMismatch, r.done:
 		return true // said of the key itself; Conflict is held
 	case a.status < 400:
 		return true
-	case r.outcome == Refused, alwaysSticky(a.status):
+	case r.outcome == OutcomeRefused, alwaysSticky(a.status):
 		return false
 	}
 	return r.replayed || a.matchAny(p.Stored.Client) == hit
@@ -145,7 +145,7 @@ func alwaysSticky(status int) bool {
 // a door that is shut, knocking again does not help now; otherwise it may.
 func sticky(a *answer, r reading) reading {
 	shut := a.status == 401 || a.status == 403 || a.status == 407
-	return reading{outcome: Unknown, again: !shut, replayed: r.replayed}
+	return reading{outcome: OutcomeUnknown, again: !shut, replayed: r.replayed}
 }
 
 // match is the three-valued result of a matcher.

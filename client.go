@@ -49,7 +49,7 @@ type Client struct {
 // Errors: ErrConfig.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
-		return nil, &Error{Op: "new", Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
+		return nil, &Error{Op: "new", Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
 	}
 	c := &Client{
 		cfg: cfg, journal: cfg.Journal, accountBase: persist.Account(cfg.Account), owner: string(RandomKey()),
@@ -150,7 +150,7 @@ func (c *Client) board(f *flight, ctx context.Context) (*waiter, error) {
 	w := c.flights.enter(f, ctx, c.draining, true)
 	switch {
 	case w == nil:
-		return nil, &Error{Op: f.name, Key: Key(f.op.rec.Key), Outcome: Unknown, is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
+		return nil, &Error{Op: f.name, Key: Key(f.op.rec.Key), Outcome: OutcomeUnknown, is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
 	case !w.first:
 		return w, nil
 	case !c.takeOff():

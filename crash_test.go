@@ -163,7 +163,7 @@ func TestKillBetweenJournalAndWire(t *testing.T) {
 			}
 			defer c.Close()
 			var found []persist.Record
-			for rec, err := range c.Pending(t.Context()) {
+			for rec, err := range c.Unfinished(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,7 +173,7 @@ func TestKillBetweenJournalAndWire(t *testing.T) {
 				t.Fatalf("%d records in the file, want 1", len(found))
 			}
 			rec := found[0]
-			if rec.MaybeSent != r.maybeSent || rec.State != persist.Pending || string(rec.Body) != crashBody || rec.FirstSent.IsZero() == r.maybeSent {
+			if rec.MaybeSent != r.maybeSent || rec.State != persist.StatePending || string(rec.Body) != crashBody || rec.FirstSent.IsZero() == r.maybeSent {
 				t.Errorf("the record is %v, maybe sent %v, with %s", rec.State, rec.MaybeSent, rec.Body)
 			}
 			if got := server.Ledger().Sends(rec.Key); got != r.sends {
@@ -189,7 +189,7 @@ func TestKillBetweenJournalAndWire(t *testing.T) {
 			n := 0
 			for res, err := range c.Resume(t.Context()) {
 				n++
-				if err != nil || res.Outcome != oncehttp.Confirmed || string(res.Key) != rec.Key {
+				if err != nil || res.Outcome != oncehttp.OutcomeConfirmed || string(res.Key) != rec.Key {
 					t.Errorf("resumed: %+v, %v", res, err)
 				}
 			}

@@ -144,7 +144,7 @@ func TestCredentialsOfResume(t *testing.T) {
 				t.Errorf("%+v: %v", res, err)
 			}
 		}
-		if failed != 1 || done != 1 || lookup(t, c, "a").State != persist.Pending {
+		if failed != 1 || done != 1 || lookup(t, c, "a").State != persist.StatePending {
 			t.Errorf("%d failed for want of credentials, %d done; want 1 and 1", failed, done)
 		}
 		cfg.Authorize = func(req *http.Request) error {

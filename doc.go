@@ -51,6 +51,6 @@
 //	Refused    421, 425, 429 (waits, again); 401, 403, 407     forgotten      ErrNoEffect, ErrRefused
 //	InFlight   the server still works on an earlier attempt    pending        ErrOutcomeUnknown, ErrInFlight
 //	Confirmed  2xx; 303; a final 4xx; already done             confirmed      none: a response
-//	Conflict   the key belongs to another request              refused, held  ErrKeyReused
+//	Mismatch   the key belongs to another request              mismatched, or held  ErrKeyReused
 //	Expired    the server may have forgotten the key           held           ErrOutcomeUnknown, ErrKeyExpired
 package oncehttp

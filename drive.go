@@ -153,7 +153,7 @@ func (d *drive) attempt() {
 		d.last, d.reading = heard{}, expired()
 		return
 	case windowBefore:
-		d.last, d.reading, d.stop, d.next = heard{}, reading{outcome: Unknown}, errClockBack, d.rec.FirstSent
+		d.last, d.reading, d.stop, d.next = heard{}, reading{outcome: OutcomeUnknown}, errClockBack, d.rec.FirstSent
 		return
 	}
 	d.attempts++
@@ -169,7 +169,7 @@ func (d *drive) attempt() {
 }
 
 func expired() reading {
-	return reading{outcome: Expired, hold: persist.WhyExpired, why: ErrKeyExpired}
+	return reading{outcome: OutcomeExpired, hold: persist.HoldExpired, why: ErrKeyExpired}
 }
 
 var errMaxAge = errors.New("it was not sent within EnqueueMaxAge")
@@ -186,17 +186,17 @@ func (d *drive) judge(h heard) {
 	case h.answer != nil:
 		d.reading = read(d.prof, h.answer, d.unknown)
 	case h.unsent && !d.unknown:
-		d.reading = reading{outcome: NotSent, again: !h.fatal}
+		d.reading = reading{outcome: OutcomeNotSent, again: !h.fatal}
 	default:
-		d.reading = reading{outcome: Unknown, again: !h.fatal}
+		d.reading = reading{outcome: OutcomeUnknown, again: !h.fatal}
 	}
 	if d.reading.done {
 		h = d.lookup(h)
 	}
-	if d.reading.outcome == InFlight {
+	if d.reading.outcome == OutcomeInFlight {
 		d.inFlight++
 	}
-	if d.reading.outcome == Unknown || d.reading.outcome == InFlight {
+	if d.reading.outcome == OutcomeUnknown || d.reading.outcome == OutcomeInFlight {
 		d.unknown = true
 	}
 	if d.last.rest != nil {

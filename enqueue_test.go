@@ -21,28 +21,28 @@ func TestEnqueueIsAPromise(t *testing.T) {
 		state persist.State
 		is    error // of other bytes, beside ErrKeyReused
 	}{
-		"waiting":   {reply{}, func(*testing.T, *oncehttp.Client) {}, persist.Pending, oncehttp.ErrOutcomeUnknown},
-		"lost":      {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.Pending, oncehttp.ErrOutcomeUnknown},
-		"confirmed": {reply{status: 201}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.Confirmed, oncehttp.ErrNoEffect},
-		"declined":  {reply{status: 402}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.Confirmed, oncehttp.ErrNoEffect},
-		"held":      {reply{status: 301}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.Held, oncehttp.ErrOutcomeUnknown},
+		"waiting":   {reply{}, func(*testing.T, *oncehttp.Client) {}, persist.StatePending, oncehttp.ErrOutcomeUnknown},
+		"lost":      {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StatePending, oncehttp.ErrOutcomeUnknown},
+		"confirmed": {reply{status: 201}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StateConfirmed, oncehttp.ErrNoEffect},
+		"declined":  {reply{status: 402}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StateConfirmed, oncehttp.ErrNoEffect},
+		"held":      {reply{status: 301}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StateHeld, oncehttp.ErrOutcomeUnknown},
 		"swept": {reply{status: 201}, func(t *testing.T, c *oncehttp.Client) {
 			resume(t, c)
 			time.Sleep(48 * time.Hour)
 			if n, err := c.Sweep(t.Context()); n != 1 || err != nil {
 				t.Error(n, err)
 			}
-		}, persist.Confirmed, oncehttp.ErrNoEffect},
+		}, persist.StateConfirmed, oncehttp.ErrNoEffect},
 		"abandoned": {reply{}, func(t *testing.T, c *oncehttp.Client) {
 			if err := c.Abandon(t.Context(), "k"); err != nil {
 				t.Error(err)
 			}
-		}, persist.Abandoned, oncehttp.ErrOutcomeUnknown},
+		}, persist.StateAbandoned, oncehttp.ErrOutcomeUnknown},
 		"settled": {reply{}, func(t *testing.T, c *oncehttp.Client) {
-			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.Absent}); err != nil {
+			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
 				t.Error(err)
 			}
-		}, persist.Settled, oncehttp.ErrNoEffect},
+		}, persist.StateSettled, oncehttp.ErrNoEffect},
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestEnqueueIsAPromise(t *testing.T) {
 				if err := c.Enqueue(post(t, "{}"), "k"); err != nil || w.count() != 0 {
 					t.Fatalf("%v, %d sends", err, w.count())
 				}
-				if rec := lookup(t, c, "k"); rec.MaybeSent || !rec.FirstSent.IsZero() || rec.Generated || rec.State != persist.Pending {
+				if rec := lookup(t, c, "k"); rec.MaybeSent || !rec.FirstSent.IsZero() || rec.Generated || rec.State != persist.StatePending {
 					t.Errorf("enqueued as %+v", rec)
 				}
 				r.then(t, c)
@@ -144,7 +144,7 @@ func TestEnqueuedWithoutEffect(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 				rec := lookup(t, c, "k0")
-				if rec.State != persist.Pending || rec.MaybeSent || !rec.FirstSent.IsZero() || !rec.NextAttempt.After(time.Now()) {
+				if rec.State != persist.StatePending || rec.MaybeSent || !rec.FirstSent.IsZero() || !rec.NextAttempt.After(time.Now()) {
 					t.Errorf("record %+v", rec)
 				}
 				time.Sleep(23 * time.Hour) // a window counts from the first send
@@ -169,7 +169,7 @@ func TestEnqueueMaxAgeWithinADrive(t *testing.T) {
 		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrKeyExpired) || !errors.Is(err, oncehttp.ErrHeld) || w.count() != 1 {
 			t.Errorf("%v after %d sends, want it held after one", err, w.count())
 		}
-		if rec := lookup(t, c, "k0"); rec.State != persist.Held || rec.MaybeSent || !rec.FirstSent.IsZero() {
+		if rec := lookup(t, c, "k0"); rec.State != persist.StateHeld || rec.MaybeSent || !rec.FirstSent.IsZero() {
 			t.Errorf("record %v, maybe sent %v; it was provably not acted on", rec.State, rec.MaybeSent)
 		}
 	})
@@ -191,7 +191,7 @@ func TestEnqueueThenDo(t *testing.T) {
 		if err != nil || read(t, resp) != "paid" {
 			t.Fatal(err)
 		}
-		if rec := lookup(t, c, "k0"); rec.State != persist.Confirmed || len(resume(t, c)) != 0 {
+		if rec := lookup(t, c, "k0"); rec.State != persist.StateConfirmed || len(resume(t, c)) != 0 {
 			t.Errorf("record %v", rec.State)
 		}
 	})

@@ -149,7 +149,7 @@ func (a anothers) Error() string { return a.err.Error() }
 
 // startError refuses a request before anything was written or sent.
 func startError(op string, key Key, why error, format string, args ...any) *Error {
-	e := &Error{Op: op, Key: key, Outcome: NotSent, is: []error{ErrNoEffect, why}}
+	e := &Error{Op: op, Key: key, Outcome: OutcomeNotSent, is: []error{ErrNoEffect, why}}
 	if format != "" {
 		e.Cause = fmt.Errorf(format, args...)
 	}

@@ -133,18 +133,18 @@ func ExampleScope_Key() {
 // it, it runs once.
 func ExampleWindow() {
 	event := time.Date(2024, 3, 30, 10, 42, 0, 0, time.UTC)
-	fmt.Println(oncehttp.NewScope("task").Key("uid123", oncehttp.Window(event, time.Hour)))
+	fmt.Println(oncehttp.NewScope("task").Key("uid123", oncehttp.TimeBucket(event, time.Hour)))
 	// Output: idemp:task:uid123:20240330T10
 }
 
 // A service that is called with a key calls the next one with a child of it, so
 // that the whole chain stays idempotent.
-func ExampleInherit() {
-	handler := oncehttp.Inherit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		parent := oncehttp.Inherited(r.Context())
+func ExampleInheritKey() {
+	handler := oncehttp.InheritKey(func(*http.Request) string { return "alice" })(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		parent := oncehttp.InheritedKey(r.Context())
 		charge, again := parent.Derive("charge"), parent.Derive("charge")
 		fmt.Println(charge == again, charge == parent.Derive("ship"))
-	}), func(*http.Request) string { return "alice" })
+	}))
 	req := httptest.NewRequest("POST", "/orders", nil)
 	req.Header.Set("Idempotency-Key", "from-the-shop")
 	handler.ServeHTTP(httptest.NewRecorder(), req)

@@ -19,10 +19,10 @@ func TestHeldKeepsItsAnswer(t *testing.T) {
 			t.Fatalf("err = %v, want ErrStoredError", err)
 		}
 		rec := lookup(t, c, "k1")
-		if rec.State != persist.Held || rec.Answer == nil || rec.Answer.Status != 500 || string(rec.Answer.Body) != `{"error":"stored"}` {
+		if rec.State != persist.StateHeld || rec.Answer == nil || rec.Answer.Status != 500 || string(rec.Answer.Body) != `{"error":"stored"}` {
 			t.Fatalf("record is %v with answer %+v, want held with the stored 500", rec.State, rec.Answer)
 		}
-		if err := c.Settle(t.Context(), "k1", oncehttp.Resolution{Effect: oncehttp.Happened}); err != nil {
+		if err := c.Settle(t.Context(), "k1", oncehttp.Resolution{Effect: oncehttp.EffectHappened}); err != nil {
 			t.Fatal(err)
 		}
 		resp, err := c.DoKey(post(t, `{}`), "k1")

@@ -35,7 +35,7 @@ func TestAccountsShareNothing(t *testing.T) {
 		time.Sleep(time.Hour)
 		for _, name := range names {
 			n := 0
-			for rec, err := range clients[name].Pending(t.Context()) {
+			for rec, err := range clients[name].Unfinished(t.Context()) {
 				if n++; err != nil || rec.Account != persist.Account(name) {
 					t.Errorf("account %q sees one of %q (%v)", name, rec.Account, err)
 				}
@@ -51,14 +51,14 @@ func TestAccountsShareNothing(t *testing.T) {
 				}
 			}
 		}
-		if err := clients["a"].Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.Happened}); err != nil {
+		if err := clients["a"].Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened}); err != nil {
 			t.Error(err)
 		}
 		if err := clients["ab"].Abandon(t.Context(), "k"); err != nil {
 			t.Error(err)
 		}
 		for _, name := range names {
-			want := map[string]persist.State{"a": persist.Settled, "ab": persist.Abandoned}[name]
+			want := map[string]persist.State{"a": persist.StateSettled, "ab": persist.StateAbandoned}[name]
 			if rec := lookup(t, clients[name], "k"); rec.State != want {
 				t.Errorf("account %q is %v, want %v", name, rec.State, want)
 			}
@@ -94,7 +94,7 @@ func TestScopedAccounts(t *testing.T) {
 		for _, account := range []string{"acct_2", ""} {
 			_ = do(account)
 			_, lookupErr := c.Lookup(t.Context(), "k")
-			settleErr := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.Absent})
+			settleErr := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
 			for _, err := range []error{lookupErr, settleErr, c.Abandon(t.Context(), "k")} {
 				if !errors.Is(err, oncehttp.ErrConfig) {
 					t.Errorf("with %q too: %v, want ErrConfig", account, err)
@@ -102,8 +102,8 @@ func TestScopedAccounts(t *testing.T) {
 			}
 		}
 		n := 0
-		for rec := range c.Pending(t.Context()) {
-			if n++; rec.State != persist.Pending {
+		for rec := range c.Unfinished(t.Context()) {
+			if n++; rec.State != persist.StatePending {
 				t.Errorf("%q is %v", rec.Account, rec.State)
 			}
 		}
@@ -182,7 +182,7 @@ func TestFingerprint(t *testing.T) {
 						t.Errorf("%v after %d sends, want it to be the same: %v", err, w.count(), r.same)
 					}
 					if !r.same {
-						wantRefused(t, err, persist.Confirmed, []error{oncehttp.ErrKeyReused, oncehttp.ErrNoEffect})
+						wantRefused(t, err, persist.StateConfirmed, []error{oncehttp.ErrKeyReused, oncehttp.ErrNoEffect})
 					}
 				}
 			})
@@ -226,7 +226,7 @@ func TestRecordedProfileDrives(t *testing.T) {
 						err = resume(t, next)["k"].err
 					}
 					if !r.known {
-						wantRefused(t, err, persist.Pending, []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrConfig})
+						wantRefused(t, err, persist.StatePending, []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrConfig})
 						if rec := lookup(t, next, "k"); rec.LeaseOwner != "" {
 							t.Errorf("leased by %q", rec.LeaseOwner)
 						}
@@ -280,7 +280,7 @@ func TestRecordedRecipe(t *testing.T) {
 			}
 		}
 		rec := lookup(t, plain, "plain")
-		rec.Key, rec.Seq, rec.Revision, rec.State, rec.Finished = "future", 0, 0, persist.Pending, time.Time{}
+		rec.Key, rec.Seq, rec.Revision, rec.State, rec.Finished = "future", 0, 0, persist.StatePending, time.Time{}
 		rec.Recipe, rec.Answer = "v9 everything", nil
 		if _, _, err := j.Begin(t.Context(), rec); err != nil {
 			t.Fatal(err)

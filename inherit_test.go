@@ -21,10 +21,10 @@ func TestInherit(t *testing.T) {
 		for _, k := range keys {
 			req.Header.Add("Idempotency-Key", k)
 		}
-		oncehttp.Inherit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			parent = oncehttp.Inherited(r.Context())
+		oncehttp.InheritKey(principal)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			parent = oncehttp.InheritedKey(r.Context())
 			step = parent.Derive("charge")
-		}), principal).ServeHTTP(httptest.NewRecorder(), req)
+		})).ServeHTTP(httptest.NewRecorder(), req)
 		return parent, step
 	}
 	parent, step := child("alice", "k1")
@@ -45,7 +45,7 @@ func TestInherit(t *testing.T) {
 		"two keys":      first(child("alice", "a", "b")),
 		"empty key":     first(child("alice", "")),
 		"no principal":  first(child("", "k1")),
-		"no middleware": oncehttp.Inherited(context.Background()),
+		"no middleware": oncehttp.InheritedKey(context.Background()),
 	} {
 		if got != "" {
 			t.Errorf("%s: inherited %q, want nothing", name, got)
@@ -61,12 +61,12 @@ func TestInheritedIsNotSent(t *testing.T) {
 	w := &wire{replies: []reply{{status: 201}}}
 	c, _ := newClient(t, w, nil)
 	var parent oncehttp.Key
-	h := oncehttp.Inherit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		parent = oncehttp.Inherited(r.Context())
+	h := oncehttp.InheritKey(func(*http.Request) string { return "alice" })(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		parent = oncehttp.InheritedKey(r.Context())
 		if _, err := c.Do(post(t, "{}").WithContext(r.Context())); err != nil {
 			t.Error(err)
 		}
-	}), func(*http.Request) string { return "alice" })
+	}))
 	req := httptest.NewRequest("POST", "/", nil)
 	req.Header.Set("Idempotency-Key", "inbound")
 	h.ServeHTTP(httptest.NewRecorder(), req)

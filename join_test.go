@@ -36,7 +36,7 @@ func TestKeylessWhileTheStrayIsTakenUp(t *testing.T) {
 		"Resume": func(t *testing.T, c *oncehttp.Client, _ oncehttp.Key) { resume(t, c) },
 		"DoKey":  func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) { _, _ = c.DoKey(post(t, "{}"), key) },
 		"Settle": func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
-			_ = c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.Happened})
+			_ = c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectHappened})
 		},
 	}
 	for name, f := range take {
@@ -112,29 +112,29 @@ func TestJoinWhatDoesNotDrive(t *testing.T) {
 		is     error
 	}{
 		{"Settle", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) {
-			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.Absent}); err != nil {
+			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
 				t.Error(err)
 			}
 		}, 0, oncehttp.ErrSettled},
 		{"Settle with an answer", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) {
-			_ = c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.Happened, Answer: &persist.Answer{Status: 200}})
+			_ = c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 200}})
 		}, 200, nil},
 		{"Abandon", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) { _ = c.Abandon(t.Context(), "k") }, 0, oncehttp.ErrAbandoned},
 		{"a Settle that fails", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := c.Settle(ctx, "k", oncehttp.Resolution{Effect: oncehttp.Happened}); err == nil {
+			if err := c.Settle(ctx, "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened}); err == nil {
 				t.Error("no error")
 			}
 		}, 201, nil},
 		{"Reconcile: happened", reply{status: 301}, func(cfg *oncehttp.Config) {
 			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
-				return oncehttp.Resolution{Effect: oncehttp.Happened}, nil
+				return oncehttp.Resolution{Effect: oncehttp.EffectHappened}, nil
 			}
 		}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, 0, oncehttp.ErrSettled},
 		{"Reconcile: absent", reply{status: 301}, func(cfg *oncehttp.Config) {
 			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
-				return oncehttp.Resolution{Effect: oncehttp.Absent}, nil
+				return oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, nil
 			}
 		}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, 0, oncehttp.ErrSettled},
 		{"Reconcile: still unknown", reply{status: 301}, func(cfg *oncehttp.Config) {

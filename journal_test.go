@@ -60,7 +60,7 @@ type leasing struct {
 // its unfinished operations.
 func survivors(t *testing.T, j persist.Journal) persist.Journal {
 	t.Helper()
-	return copied(t, j, persist.Pending, persist.Held)
+	return copied(t, j, persist.StatePending, persist.StateHeld)
 }
 
 // snapshot is a journal with all that j holds now.
@@ -78,7 +78,7 @@ func copied(t *testing.T, j persist.Journal, states ...persist.State) persist.Jo
 		}
 		begun := rec
 		if rec.State.Final() {
-			begun.State, begun.Effect, begun.Finished, begun.Answer = persist.Pending, "", time.Time{}, nil
+			begun.State, begun.Effect, begun.Finished, begun.Answer = persist.StatePending, "", time.Time{}, nil
 		}
 		begun, _, err = to.Begin(context.Background(), begun)
 		if rec.State.Final() && err == nil {

@@ -127,7 +127,7 @@ func TestForgetFails(t *testing.T) {
 			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) {
 				t.Errorf("%v, want ErrOutcomeUnknown", err)
 			}
-			if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.MaybeSent {
+			if rec := lookup(t, c, "k"); rec.State != persist.StatePending || !rec.MaybeSent {
 				t.Errorf("record %v", rec.State)
 			}
 		})
@@ -144,17 +144,17 @@ func TestFinishFails(t *testing.T) {
 		log := &logged{}
 		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.Logger = log.logger() }))
 		resp, err := c.DoKey(post(t, "{}"), "k")
-		if err != nil || read(t, resp) != "paid" || oncehttp.ResultOf(resp).Outcome != oncehttp.Confirmed {
+		if err != nil || read(t, resp) != "paid" || oncehttp.ResultOf(resp).Outcome != oncehttp.OutcomeConfirmed {
 			t.Fatalf("%v", err)
 		}
-		if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.MaybeSent || log.lines() != 1 {
+		if rec := lookup(t, c, "k"); rec.State != persist.StatePending || !rec.MaybeSent || log.lines() != 1 {
 			t.Errorf("record %v, maybe sent %v, %d lines logged", rec.State, rec.MaybeSent, log.lines())
 		}
 		j.finish = nil
 		if resp, err = c.DoKey(post(t, "{}"), "k"); err != nil || read(t, resp) != "paid" || w.keys()["k"] != 2 {
 			t.Errorf("again: %v", err)
 		}
-		if rec := lookup(t, c, "k"); rec.State != persist.Confirmed {
+		if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed {
 			t.Errorf("record %v", rec.State)
 		}
 	})
@@ -175,14 +175,14 @@ func TestFinishTooLate(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			rec.State, rec.Finished = persist.Abandoned, time.Now()
+			rec.State, rec.Finished = persist.StateAbandoned, time.Now()
 			return inner.Finish(t.Context(), rec)
 		})
 		resp, err := c.DoKey(post(t, "{}"), "k")
 		if err != nil || read(t, resp) != "paid" {
 			t.Errorf("%v", err)
 		}
-		if rec := lookup(t, c, "k"); rec.State != persist.Abandoned || !log.has("it stands as abandoned") {
+		if rec := lookup(t, c, "k"); rec.State != persist.StateAbandoned || !log.has("it stands as abandoned") {
 			t.Errorf("record %v, log %v", rec.State, log)
 		}
 	})
@@ -206,7 +206,7 @@ func TestUpdateFails(t *testing.T) {
 		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 1 {
 			t.Errorf("%v after %d sends", err, w.count())
 		}
-		if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.MaybeSent {
+		if rec := lookup(t, c, "k"); rec.State != persist.StatePending || !rec.MaybeSent {
 			t.Errorf("record %v", rec.State)
 		}
 	})
@@ -224,9 +224,9 @@ func TestOvertaken(t *testing.T) {
 	}{
 		"a lease came and went": {func(*persist.Record) {}, "now", 1, nil},
 		"confirmed": {func(rec *persist.Record) {
-			rec.State, rec.Finished, rec.Answer = persist.Confirmed, time.Now(), &persist.Answer{Status: 201, Body: []byte("theirs")}
+			rec.State, rec.Finished, rec.Answer = persist.StateConfirmed, time.Now(), &persist.Answer{Status: 201, Body: []byte("theirs")}
 		}, "theirs", 0, nil},
-		"abandoned": {func(rec *persist.Record) { rec.State, rec.Finished = persist.Abandoned, time.Now() }, "", 0, oncehttp.ErrAbandoned},
+		"abandoned": {func(rec *persist.Record) { rec.State, rec.Finished = persist.StateAbandoned, time.Now() }, "", 0, oncehttp.ErrAbandoned},
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {

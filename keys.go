@@ -92,11 +92,11 @@ func appendPart(b []byte, s string) []byte {
 	return b
 }
 
-// Window names the stretch of time that t, the time of the event, falls into:
+// TimeBucket names the stretch of time that t, the time of the event, falls into:
 // a day ("20240330"), an hour ("20240330T10") or a minute ("20240330T1004"), in
 // UTC. d is one of 24*time.Hour, time.Hour and time.Minute; any other gives "",
 // and so an empty key, as does a zero t.
-func Window(t time.Time, d time.Duration) string {
+func TimeBucket(t time.Time, d time.Duration) string {
 	layouts := map[time.Duration]string{24 * time.Hour: "20060102", time.Hour: "20060102T15", time.Minute: "20060102T1504"}
 	if t.IsZero() || layouts[d] == "" {
 		return ""
@@ -158,8 +158,8 @@ func ContextWithKey(ctx context.Context, key Key) context.Context {
 
 type inheritedKey struct{}
 
-// Inherit is middleware that takes the key of an inbound request, binds it to
-// its caller, and puts it into the request's context, where [Inherited] finds
+// InheritKey is middleware that takes the key of an inbound request, binds it to
+// its caller, and puts it into the request's context, where [InheritedKey] finds
 // it. principal says who the caller is; it must come from authentication, never
 // from the key. Without a key, with more than one, or with an empty principal,
 // the context stays without.
@@ -167,21 +167,23 @@ type inheritedKey struct{}
 // The inbound key itself never goes on the wire again: another hop gets a child
 // of it (see Key.Derive), so that the operation stays idempotent at every hop
 // and no caller can name another's keys.
-func Inherit(next http.Handler, principal func(*http.Request) string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		values := r.Header.Values("Idempotency-Key")
-		who := principal(r)
-		if len(values) == 1 && values[0] != "" && who != "" {
-			key := NewScope("in").Key(who, values[0]).UUID()
-			r = r.WithContext(context.WithValue(r.Context(), inheritedKey{}, key))
-		}
-		next.ServeHTTP(w, r)
-	})
+func InheritKey(principal func(*http.Request) string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			values := r.Header.Values("Idempotency-Key")
+			who := principal(r)
+			if len(values) == 1 && values[0] != "" && who != "" {
+				key := NewScope("in").Key(who, values[0]).UUID()
+				r = r.WithContext(context.WithValue(r.Context(), inheritedKey{}, key))
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
 }
 
-// Inherited is the parent key that [Inherit] put into ctx, to Derive children
+// InheritedKey is the parent key that [InheritKey] put into ctx, to Derive children
 // from; "" if there is none. Do never uses it by itself.
-func Inherited(ctx context.Context) Key {
+func InheritedKey(ctx context.Context) Key {
 	key, _ := ctx.Value(inheritedKey{}).(Key)
 	return key
 }

@@ -21,9 +21,9 @@ func TestScopes(t *testing.T) {
 	for i, r := range []struct{ got, want oncehttp.Key }{
 		{order.Key("uid123", "order456"), "idemp:order:uid123:order456"},
 		{oncehttp.NewScope("user", "update").Key("uid123"), "idemp:user:update:uid123"},
-		{oncehttp.NewScope("task").Key("uid123", oncehttp.Window(event, time.Hour)), "idemp:task:uid123:20240330T10"},
-		{oncehttp.NewScope("task").Key("uid123", oncehttp.Window(event, 24*time.Hour)), "idemp:task:uid123:20240330"},
-		{oncehttp.NewScope("task").Key("uid123", oncehttp.Window(event, time.Minute)), "idemp:task:uid123:20240330T1004"},
+		{oncehttp.NewScope("task").Key("uid123", oncehttp.TimeBucket(event, time.Hour)), "idemp:task:uid123:20240330T10"},
+		{oncehttp.NewScope("task").Key("uid123", oncehttp.TimeBucket(event, 24*time.Hour)), "idemp:task:uid123:20240330"},
+		{oncehttp.NewScope("task").Key("uid123", oncehttp.TimeBucket(event, time.Minute)), "idemp:task:uid123:20240330T1004"},
 		{oncehttp.NewScope("msg").Key("topic", "3", "99"), "idemp:msg:topic:3:99"},
 		{order.Key("a:b", "ü%", "~._-"), "idemp:order:a%3Ab:%C3%BC%25:~._-"},
 		{order.Prefix("shop").Key("1"), "shop:order:1"},
@@ -36,8 +36,8 @@ func TestScopes(t *testing.T) {
 		{order.Key(), ""}, {order.Key(""), ""}, {order.Key("a", ""), ""}, {oncehttp.NewScope().Key("a"), ""},
 		{oncehttp.NewScope("").Key("a"), ""}, {oncehttp.NewScope("a", "").Key("b"), ""}, {order.Prefix("").Key("a"), ""},
 		{oncehttp.NewScope("").Prefix("p").Key("a"), ""}, {oncehttp.Scope{}.Key("a"), ""}, {oncehttp.Scope{}.Prefix("p").Key("a"), ""},
-		{order.Key("1", oncehttp.Window(time.Time{}, time.Hour)), ""}, {order.Key("1", oncehttp.Window(event, time.Second)), ""},
-		{order.Key("1", oncehttp.Window(event, 0)), ""},
+		{order.Key("1", oncehttp.TimeBucket(time.Time{}, time.Hour)), ""}, {order.Key("1", oncehttp.TimeBucket(event, time.Second)), ""},
+		{order.Key("1", oncehttp.TimeBucket(event, 0)), ""},
 		{oncehttp.Key("").Generation(2), ""}, {oncehttp.Key("").Derive("s"), ""}, {oncehttp.Key("k").Derive(""), ""},
 		{oncehttp.Key("").Opaque([]byte("s")), ""}, {oncehttp.Key("k").Opaque(nil), ""}, {oncehttp.Key("").UUID(), ""},
 	} {

@@ -181,7 +181,7 @@ func TestEnqueueMaxAge(t *testing.T) {
 					t.Errorf("%d ns past: %v", past, err)
 				}
 			}
-			if rec := lookup(t, c, "k"); w.count() != 1-past || (rec.State == persist.Held) != (past == 1) {
+			if rec := lookup(t, c, "k"); w.count() != 1-past || (rec.State == persist.StateHeld) != (past == 1) {
 				t.Errorf("%d ns past: %d sends, record %v", past, w.count(), rec.State)
 			}
 		})

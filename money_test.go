@@ -118,7 +118,7 @@ func TestNaiveLoopPaysOnce(t *testing.T) {
 			t.Errorf("another payment without a key: %v", err)
 		}
 		resp, err := c.DoKey(pay(t, `{"amount":1}`), standing)
-		if err != nil || oncehttp.ResultOf(resp).Source != oncehttp.FromServerReplay {
+		if err != nil || oncehttp.ResultOf(resp).Source != oncehttp.SourceReplay {
 			t.Errorf("with the key that the error names: %v, source %v", err, oncehttp.ResultOf(resp).Source)
 		}
 		if n := server.Ledger().Effects(string(standing)); n != 1 {
@@ -154,13 +154,13 @@ func TestNaiveLoopBesideRun(t *testing.T) {
 			standing = e.Key
 			time.Sleep(time.Minute)
 		}
-		if rec := lookup(t, c, standing); rec.State != persist.Confirmed || effects(server) != 1 {
+		if rec := lookup(t, c, standing); rec.State != persist.StateConfirmed || effects(server) != 1 {
 			t.Fatalf("it is %v, with %d effects; want Run to have confirmed the one", rec.State, effects(server))
 		}
 		if _, err := c.Do(pay(t, `{"amount":2}`)); err != nil {
 			t.Errorf("another payment: %v", err)
 		}
-		if resp, err := c.DoKey(pay(t, `{"amount":1}`), standing); err != nil || oncehttp.ResultOf(resp).Source != oncehttp.FromJournal {
+		if resp, err := c.DoKey(pay(t, `{"amount":1}`), standing); err != nil || oncehttp.ResultOf(resp).Source != oncehttp.SourceJournal {
 			t.Errorf("with the key: %v", err)
 		}
 		if _, err := c.Do(pay(t, `{"amount":1}`)); err != nil || effects(server) != 3 {
@@ -209,7 +209,7 @@ func TestNaiveLoopWhileRunFinishes(t *testing.T) {
 // Config.Reconcile; unless nothing had happened.
 func TestNaiveLoopBesideReconcile(t *testing.T) {
 	t.Parallel()
-	for effect, sends := range map[persist.Effect]int{oncehttp.Happened: 1, oncehttp.Absent: 2} {
+	for effect, sends := range map[persist.Effect]int{oncehttp.EffectHappened: 1, oncehttp.EffectAbsent: 2} {
 		t.Run(string(effect), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestNaiveLoopBesideReconcile(t *testing.T) {
 				time.Sleep(48 * time.Hour) // its window is over
 				stop := running(t, c)
 				time.Sleep(time.Hour)
-				if rec := lookup(t, c, e.Key); rec.State != persist.Settled {
+				if rec := lookup(t, c, e.Key); rec.State != persist.StateSettled {
 					t.Errorf("it stands %v, want it settled by Run", rec.State)
 				}
 				_, err = c.Do(post(t, "{}"))
@@ -267,7 +267,7 @@ func TestNaiveLoopAfterAFailedFinish(t *testing.T) {
 					oneAttempt(cfg)
 					cfg.Journal = &lateFailing{memory.New(), lost}
 					cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
-						return oncehttp.Resolution{Effect: oncehttp.Happened}, nil
+						return oncehttp.Resolution{Effect: oncehttp.EffectHappened}, nil
 					}
 				})
 				if _, err := c.Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
@@ -305,7 +305,7 @@ func TestSettleTells(t *testing.T) {
 			t.Error(err)
 		}
 		full = nil
-		if err := c.Settle(t.Context(), e.Key, oncehttp.Resolution{Effect: oncehttp.Absent}); err != nil {
+		if err := c.Settle(t.Context(), e.Key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
 			t.Fatal(err)
 		}
 		before := w.count()
@@ -358,7 +358,7 @@ func TestStrayRowByRow(t *testing.T) {
 			resume(t, c)
 		}, false},
 		{"Settle", func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
-			if err := c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.Absent}); err != nil {
+			if err := c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
 				t.Error(err)
 			}
 		}, true},
@@ -428,7 +428,7 @@ func TestNoEffectLeavesNothingToResume(t *testing.T) {
 					time.Sleep(2 * time.Hour)
 					next, _ := newClient(t, w, on(survivors(t, j)))
 					for _, client := range []*oncehttp.Client{c, next} {
-						for rec, err := range client.Pending(t.Context()) {
+						for rec, err := range client.Unfinished(t.Context()) {
 							t.Errorf("left pending: %q, %v", rec.Key, err)
 						}
 						if got := resume(t, client); len(got) != 0 || w.count() != sends {
@@ -457,7 +457,7 @@ func TestGatewayAfterLostAnswer(t *testing.T) {
 					if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrRefused) {
 						t.Errorf("%v, want ErrOutcomeUnknown", err)
 					}
-					if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.MaybeSent {
+					if rec := lookup(t, c, "k"); rec.State != persist.StatePending || !rec.MaybeSent {
 						t.Errorf("record %v, maybe sent %v", rec.State, rec.MaybeSent)
 					}
 				})
@@ -475,7 +475,7 @@ func TestGatewayAfterLostAnswer(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			got := resume(t, c)["k"]
-			if got.err != nil || got.result.Source != oncehttp.FromServerReplay || got.result.Answer.Status != 201 || effects(server) != 1 {
+			if got.err != nil || got.result.Source != oncehttp.SourceReplay || got.result.Answer.Status != 201 || effects(server) != 1 {
 				t.Errorf("%+v, %d effects", got, effects(server))
 			}
 		})
@@ -510,7 +510,7 @@ func TestEnqueuedSentKilledRefused(t *testing.T) {
 					t.Errorf("sent before %v: %v", r.sent, err)
 				}
 			}
-			if rec := lookup(t, next, "k"); rec.State != persist.Pending || rec.MaybeSent != r.sent || rec.FirstSent.IsZero() == r.sent {
+			if rec := lookup(t, next, "k"); rec.State != persist.StatePending || rec.MaybeSent != r.sent || rec.FirstSent.IsZero() == r.sent {
 				t.Errorf("sent before %v: record %v, maybe sent %v at %v", r.sent, rec.State, rec.MaybeSent, rec.FirstSent)
 			}
 		}
@@ -534,8 +534,8 @@ func TestRedirectIsNeverSuccess(t *testing.T) {
 							t.Errorf("%v, want it held", err)
 						}
 					}
-					if rec := lookup(t, c, "k"); rec.State != persist.Held || rec.Why != persist.WhyRedirected || w.count() != 1 {
-						t.Errorf("record %v %q after %d sends", rec.State, rec.Why, w.count())
+					if rec := lookup(t, c, "k"); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldRedirected || w.count() != 1 {
+						t.Errorf("record %v %q after %d sends", rec.State, rec.HoldReason, w.count())
 					}
 				})
 			})

@@ -15,7 +15,7 @@ func Open(path string, cfg Config) (*Client, error) {
 	}
 	journal, err := bolt.Open(path, bolt.Options{})
 	if err != nil {
-		return nil, &Error{Op: "open", Outcome: NotSent, Cause: err, is: []error{ErrNoEffect}}
+		return nil, &Error{Op: "open", Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect}}
 	}
 	cfg.Journal = journal
 	c, err := New(cfg)

@@ -64,7 +64,7 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (persist.Recor
 		return persist.Record{}, err
 	}
 	if err := c.missing(&op.rec); err != nil {
-		return persist.Record{}, &Error{Op: name, Key: key, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
+		return persist.Record{}, &Error{Op: name, Key: key, Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
 	}
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
 	return op.rec, nil
@@ -79,11 +79,11 @@ func (c *Client) missing(rec *persist.Record) error {
 	return fmt.Errorf("it has credentials that no journal keeps (%s); set Config.Authorize", strings.Join(rec.Omitted, ", "))
 }
 
-// Pending yields this account's unfinished operations, oldest first: pending and
+// Unfinished yields this account's unfinished operations, oldest first: pending and
 // held.
-func (c *Client) Pending(ctx context.Context) iter.Seq2[persist.Record, error] {
+func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return c.journal.List(ctx, persist.Query{
-		Account: c.accountBase, States: []persist.State{persist.Pending, persist.Held},
+		Account: c.accountBase, States: []persist.State{persist.StatePending, persist.StateHeld},
 	})
 }
 
@@ -117,16 +117,16 @@ func (c *Client) Lookup(ctx context.Context, key Key) (persist.Record, error) {
 
 // Settle says what became of an operation in doubt. Absent is final: its answer
 // is an error that matches ErrNoEffect, and the business goes on with
-// Key.Generation. StillUnknown changes nothing.
+// Key.Generation. EffectUnknown changes nothing.
 //
 // Errors: persist.ErrNotFound; ErrInFlight while it is being driven, here or by
 // another process; ErrSettled and the like where it is final already.
 func (c *Client) Settle(ctx context.Context, key Key, r Resolution) error {
-	if r.Effect == StillUnknown {
+	if r.Effect == EffectUnknown {
 		_, err := c.Lookup(ctx, key)
 		return err
 	}
-	if r.Effect != Happened && r.Effect != Absent {
+	if r.Effect != EffectHappened && r.Effect != EffectAbsent {
 		return startError("settle", key, ErrConfig, "unknown effect %q", r.Effect)
 	}
 	return c.close(ctx, "settle", key, func(rec persist.Record) error { return c.resolve(ctx, rec, r) })
@@ -136,7 +136,7 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution) error {
 // stays spent. Errors: as Settle.
 func (c *Client) Abandon(ctx context.Context, key Key) error {
 	return c.close(ctx, "abandon", key, func(rec persist.Record) error {
-		rec.State, rec.Why, rec.Finished = persist.Abandoned, "", c.now().Round(0)
+		rec.State, rec.HoldReason, rec.Finished = persist.StateAbandoned, "", c.now().Round(0)
 		return c.finishNow(ctx, rec)
 	})
 }
@@ -144,7 +144,7 @@ func (c *Client) Abandon(ctx context.Context, key Key) error {
 // resolve records a resolution, durably.
 func (c *Client) resolve(ctx context.Context, rec persist.Record, r Resolution) error {
 	now := c.now().Round(0)
-	rec.State, rec.Why, rec.Effect, rec.Finished = persist.Settled, "", r.Effect, now
+	rec.State, rec.HoldReason, rec.Effect, rec.Finished = persist.StateSettled, "", r.Effect, now
 	rec.LeaseOwner = ""
 	rec.Answer = nil // that of a held operation is not the operation's
 	if r.Answer != nil {
@@ -197,9 +197,9 @@ func (c *Client) close(ctx context.Context, name string, key Key, end func(persi
 
 func (d *drive) end(name string, end func(persist.Record) error) error {
 	switch {
-	case d.rec.State == persist.Settled:
+	case d.rec.State == persist.StateSettled:
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrSettled).err
-	case d.rec.State == persist.Abandoned:
+	case d.rec.State == persist.StateAbandoned:
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAbandoned).err
 	case d.rec.State.Final():
 		return d.refuse(name, fmt.Errorf("it is %v", d.rec.State), ErrOutcomeUnknown).err

@@ -13,25 +13,25 @@ type Outcome uint8
 
 // The outcomes, and what proves each.
 const (
-	// Unknown: an effect is possible. Everything that is not proved is Unknown.
-	Unknown Outcome = iota
-	// NotSent: no attempt of any process life was handed to the network.
-	NotSent
-	// Refused: the server said that it did not act.
-	Refused
-	// InFlight: the server says that an earlier attempt is still being worked on.
-	InFlight
-	// Confirmed: the server's final answer is known, whole.
-	Confirmed
-	// Conflict: the server says that the key belongs to another request.
-	Conflict
-	// Expired: the time in which the server knows the key has passed.
-	Expired
+	// OutcomeUnknown: an effect is possible. Everything that is not proved is OutcomeUnknown.
+	OutcomeUnknown Outcome = iota
+	// OutcomeNotSent: no attempt of any process life was handed to the network.
+	OutcomeNotSent
+	// OutcomeRefused: the server said that it did not act.
+	OutcomeRefused
+	// OutcomeInFlight: the server says that an earlier attempt is still being worked on.
+	OutcomeInFlight
+	// OutcomeConfirmed: the server's final answer is known, whole.
+	OutcomeConfirmed
+	// OutcomeMismatch: the server says that the key belongs to another request.
+	OutcomeMismatch
+	// OutcomeExpired: the time in which the server knows the key has passed.
+	OutcomeExpired
 )
 
 // String is the outcome in lower case.
 func (o Outcome) String() string {
-	names := [...]string{"unknown", "not sent", "refused", "in flight", "confirmed", "conflict", "expired"}
+	names := [...]string{"unknown", "not sent", "refused", "in flight", "confirmed", "mismatch", "expired"}
 	if int(o) >= len(names) {
 		return "unknown"
 	}
@@ -43,22 +43,22 @@ type Source uint8
 
 // The sources.
 const (
-	// FromServer: the server answered, and did not mark the answer as a replay.
-	FromServer Source = iota + 1
-	// FromServerReplay: the server gave its stored answer to an earlier send.
-	FromServerReplay
-	// FromJournal: the answer was recorded before; nothing was sent.
-	FromJournal
+	// SourceServer: the server answered, and did not mark the answer as a replay.
+	SourceServer Source = iota + 1
+	// SourceReplay: the server gave its stored answer to an earlier send.
+	SourceReplay
+	// SourceJournal: the answer was recorded before; nothing was sent.
+	SourceJournal
 )
 
 // String is "server", "server replay" or "journal".
 func (s Source) String() string {
 	switch s {
-	case FromServer:
+	case SourceServer:
 		return "server"
-	case FromServerReplay:
+	case SourceReplay:
 		return "server replay"
-	case FromJournal:
+	case SourceJournal:
 		return "journal"
 	}
 	return ""
@@ -116,7 +116,7 @@ func ResultOf(resp *http.Response) Result {
 type Resolution struct {
 	_ struct{}
 
-	// Effect: Happened, Absent, or StillUnknown, which changes nothing.
+	// Effect: Happened, Absent, or EffectUnknown, which changes nothing.
 	Effect persist.Effect
 	// Answer, if known, is what later calls with the key are answered.
 	Answer *persist.Answer
@@ -124,10 +124,10 @@ type Resolution struct {
 
 // What a Resolution can say.
 const (
-	// Happened: the operation took effect.
-	Happened = persist.EffectHappened
-	// Absent: it did not and never will. Final: to try anew, use Key.Generation.
-	Absent = persist.EffectAbsent
-	// StillUnknown: nothing could be found out; the operation stays as it is.
-	StillUnknown = persist.EffectUnknown
+	// EffectHappened: the operation took effect.
+	EffectHappened = persist.EffectHappened
+	// EffectAbsent: it did not and never will. Final: to try anew, use Key.Generation.
+	EffectAbsent = persist.EffectAbsent
+	// EffectUnknown: nothing could be found out; the operation stays as it is.
+	EffectUnknown = persist.EffectUnknown
 )

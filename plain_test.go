@@ -36,23 +36,23 @@ func TestPlainHTTP(t *testing.T) {
 		replies []reply
 		status  int // zero: an error
 		state   persist.State
-		why     persist.Why
+		why     persist.HoldReason
 	}{
-		{"2xx", []reply{{status: 201, body: "paid"}}, 201, persist.Confirmed, ""},
-		{"a final 4xx", []reply{{status: 402, body: "no"}}, 402, persist.Confirmed, ""},
-		{"303", []reply{{status: 303, header: "Location: /x"}}, 303, persist.Confirmed, ""},
-		{"409", []reply{{status: 409, body: "wait"}}, 409, persist.Held, persist.WhyCaller},
-		{"500", []reply{{status: 500, body: "oops"}}, 500, persist.Held, persist.WhyCaller},
-		{"503", []reply{{status: 503, body: "later"}}, 503, persist.Held, persist.WhyCaller},
-		{"lost", []reply{lost}, 0, persist.Held, persist.WhyCaller},
-		{"lost, then 403", []reply{lost, {status: 403, body: "out"}}, 403, persist.Held, persist.WhyCaller},
-		{"lost, then 429", []reply{lost, {status: 429, body: "slow"}}, 429, persist.Held, persist.WhyCaller},
-		{"301", []reply{{status: 301, header: "Location: /x", body: "moved"}}, 301, persist.Held, persist.WhyRedirected},
-		{"a stored 500", []reply{{status: 500, header: "Idempotent-Replayed: true"}}, 500, persist.Held, persist.WhyStoredError},
+		{"2xx", []reply{{status: 201, body: "paid"}}, 201, persist.StateConfirmed, ""},
+		{"a final 4xx", []reply{{status: 402, body: "no"}}, 402, persist.StateConfirmed, ""},
+		{"303", []reply{{status: 303, header: "Location: /x"}}, 303, persist.StateConfirmed, ""},
+		{"409", []reply{{status: 409, body: "wait"}}, 409, persist.StateHeld, persist.HoldCaller},
+		{"500", []reply{{status: 500, body: "oops"}}, 500, persist.StateHeld, persist.HoldCaller},
+		{"503", []reply{{status: 503, body: "later"}}, 503, persist.StateHeld, persist.HoldCaller},
+		{"lost", []reply{lost}, 0, persist.StateHeld, persist.HoldCaller},
+		{"lost, then 403", []reply{lost, {status: 403, body: "out"}}, 403, persist.StateHeld, persist.HoldCaller},
+		{"lost, then 429", []reply{lost, {status: 429, body: "slow"}}, 429, persist.StateHeld, persist.HoldCaller},
+		{"301", []reply{{status: 301, header: "Location: /x", body: "moved"}}, 301, persist.StateHeld, persist.HoldRedirected},
+		{"a stored 500", []reply{{status: 500, header: "Idempotent-Replayed: true"}}, 500, persist.StateHeld, persist.HoldStoredError},
 		{"429", []reply{{status: 429, header: "Retry-After: 1", body: "slow"}}, 429, forgotten, ""},
 		{"401", []reply{{status: 401, body: "who"}}, 401, forgotten, ""},
 		{"no connection", []reply{{refused: true}}, 0, forgotten, ""},
-		{"another request's key", []reply{{status: 422, header: "Content-Type: application/problem+json", body: "{}"}}, 422, persist.Refused, ""},
+		{"another request's key", []reply{{status: 422, header: "Content-Type: application/problem+json", body: "{}"}}, 422, persist.StateMismatched, ""},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestPlainHTTP(t *testing.T) {
 					if !errors.Is(err, persist.ErrNotFound) {
 						t.Errorf("left %v", rec.State)
 					}
-				} else if err != nil || rec.State != r.state || rec.Why != r.why || !rec.PlainHTTP {
-					t.Errorf("record %v %q (%v), want %v %q", rec.State, rec.Why, err, r.state, r.why)
+				} else if err != nil || rec.State != r.state || rec.HoldReason != r.why || !rec.PlainHTTP {
+					t.Errorf("record %v %q (%v), want %v %q", rec.State, rec.HoldReason, err, r.state, r.why)
 				}
 				sends := w.count()
 				time.Sleep(2 * time.Hour)
@@ -106,7 +106,7 @@ func TestPlainHeldGoesOn(t *testing.T) {
 					c, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) {
 						cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
 							asked++
-							return oncehttp.Resolution{Effect: oncehttp.Absent}, nil
+							return oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, nil
 						}
 					}))
 					if resp, err := sdk(t, c, "k"); err != nil || resp.StatusCode != 500 {
@@ -118,16 +118,16 @@ func TestPlainHeldGoesOn(t *testing.T) {
 					}
 					var resp *http.Response
 					var err error
-					want := persist.Confirmed
+					want := persist.StateConfirmed
 					if door == "Do" {
 						if resp, err = c.DoKey(post(t, "{}"), "k"); second.status == 500 {
 							exactlyOne(t, err) // Do's own callers have a pass that goes on
-							if want = persist.Pending; !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+							if want = persist.StatePending; !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
 								t.Errorf("%v", err)
 							}
 						}
 					} else if resp, err = sdk(t, c, "k"); second.status == 500 {
-						want = persist.Held
+						want = persist.StateHeld
 					}
 					if resp != nil && (err != nil || read(t, resp) != second.body) || w.keys()["k"] != 2 {
 						t.Errorf("%v, sends %v", err, w.keys())
@@ -157,7 +157,7 @@ func TestPlainKilled(t *testing.T) {
 		_, _ = sdk(t, c, "k") // killed within
 		time.Sleep(10 * time.Minute)
 		next, _ := newClient(t, w, on(left, oneAttempt))
-		if got := resume(t, next)["k"]; !errors.Is(got.err, oncehttp.ErrOutcomeUnknown) || lookup(t, next, "k").State != persist.Pending {
+		if got := resume(t, next)["k"]; !errors.Is(got.err, oncehttp.ErrOutcomeUnknown) || lookup(t, next, "k").State != persist.StatePending {
 			t.Errorf("%+v, record %v", got, lookup(t, next, "k").State)
 		}
 		time.Sleep(time.Minute)
@@ -198,7 +198,7 @@ func TestPlainReplay(t *testing.T) {
 			if err != nil || resp.StatusCode != 402 || resp.Header.Get("X-Id") != "7" || (resp.Header.Get("Set-Cookie") == "") != (i > 0) || read(t, resp) != "declined" {
 				t.Errorf("%d: %v %v", i, resp, err)
 			}
-			if src := oncehttp.ResultOf(resp).Source; (src == oncehttp.FromJournal) != (i > 0) {
+			if src := oncehttp.ResultOf(resp).Source; (src == oncehttp.SourceJournal) != (i > 0) {
 				t.Errorf("%d: from %v", i, src)
 			}
 		}
@@ -243,8 +243,8 @@ func TestPlainBesideDo(t *testing.T) {
 				if w.count() != 1 {
 					t.Errorf("%d sends, want one flight", w.count())
 				}
-				if rec := lookup(t, c, "k"); rec.State != persist.Held || rec.Why != persist.WhyCaller {
-					t.Errorf("record %v %q, want it held for the caller", rec.State, rec.Why)
+				if rec := lookup(t, c, "k"); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldCaller {
+					t.Errorf("record %v %q, want it held for the caller", rec.State, rec.HoldReason)
 				}
 			})
 		})
@@ -263,7 +263,7 @@ func TestPlainStreams(t *testing.T) {
 				t.Errorf("%s: %v", method, err)
 			}
 		}
-		for rec := range c.Pending(t.Context()) {
+		for rec := range c.Unfinished(t.Context()) {
 			t.Errorf("%s is journaled", rec.Method)
 		}
 	})

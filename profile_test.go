@@ -50,7 +50,7 @@ func TestAlreadyDone(t *testing.T) {
 					t.Errorf("body %s, want %s", got, r.body)
 				}
 				res := oncehttp.ResultOf(resp)
-				if !res.AlreadyDone || res.Outcome != oncehttp.Confirmed || res.Sends != w.count()-r.gets {
+				if !res.AlreadyDone || res.Outcome != oncehttp.OutcomeConfirmed || res.Sends != w.count()-r.gets {
 					t.Errorf("result %+v with %d GETs", res, r.gets)
 				}
 				gets := 0
@@ -66,7 +66,7 @@ func TestAlreadyDone(t *testing.T) {
 					t.Errorf("%d GETs, want %d; %d of %d requests had credentials", gets, r.gets, signed, w.count())
 				}
 				again, err := c.DoKey(post(t, `{"amount":1}`), "k")
-				if err != nil || again.StatusCode != r.status || !oncehttp.ResultOf(again).AlreadyDone || oncehttp.ResultOf(again).Source != oncehttp.FromJournal {
+				if err != nil || again.StatusCode != r.status || !oncehttp.ResultOf(again).AlreadyDone || oncehttp.ResultOf(again).Source != oncehttp.SourceJournal {
 					t.Errorf("from the journal: %v, %+v", err, oncehttp.ResultOf(again))
 				}
 			})
@@ -108,28 +108,28 @@ func TestStripe(t *testing.T) {
 		is      error
 		state   persist.State
 	}{
-		{"declined", []reply{card}, 402, 1, nil, persist.Confirmed},
-		{"lost, then declined", []reply{lost, card}, 402, 2, nil, persist.Confirmed},
-		{"lost, then a bad request", []reply{lost, invalid, ok}, 200, 3, nil, persist.Confirmed},
-		{"lost, then a replayed bad request", []reply{lost, mark(invalid)}, 400, 2, nil, persist.Confirmed},
-		{"bad request", []reply{invalid}, 400, 1, nil, persist.Confirmed},
-		{"in use, then done", []reply{inUse, inUse, ok}, 200, 3, nil, persist.Confirmed},
-		{"lock timeout", []reply{lock, ok}, 200, 2, nil, persist.Confirmed},
-		{"in use for ever", []reply{inUse}, 0, 6, oncehttp.ErrInFlight, persist.Pending},
-		{"mismatch", []reply{mismatch}, 0, 1, oncehttp.ErrKeyReused, persist.Refused},
-		{"lost, then mismatch", []reply{lost, mismatch}, 0, 2, oncehttp.ErrKeyReused, persist.Held},
-		{"500, then done", []reply{{status: 500}, ok}, 200, 2, nil, persist.Confirmed},
-		{"500, said to be final", []reply{hint(reply{status: 500}, "false")}, 0, 1, oncehttp.ErrStoredError, persist.Held},
-		{"500, said to be worth another", []reply{hint(reply{status: 500}, "true"), ok}, 200, 2, nil, persist.Confirmed},
-		{"500, replayed", []reply{{status: 500}, mark(reply{status: 500})}, 0, 2, oncehttp.ErrStoredError, persist.Held},
-		{"500, shouted", []reply{hint(reply{status: 500}, "FALSE ")}, 0, 1, oncehttp.ErrStoredError, persist.Held},
-		{"500, mumbled", []reply{hint(reply{status: 500}, "maybe"), ok}, 200, 2, nil, persist.Confirmed},
+		{"declined", []reply{card}, 402, 1, nil, persist.StateConfirmed},
+		{"lost, then declined", []reply{lost, card}, 402, 2, nil, persist.StateConfirmed},
+		{"lost, then a bad request", []reply{lost, invalid, ok}, 200, 3, nil, persist.StateConfirmed},
+		{"lost, then a replayed bad request", []reply{lost, mark(invalid)}, 400, 2, nil, persist.StateConfirmed},
+		{"bad request", []reply{invalid}, 400, 1, nil, persist.StateConfirmed},
+		{"in use, then done", []reply{inUse, inUse, ok}, 200, 3, nil, persist.StateConfirmed},
+		{"lock timeout", []reply{lock, ok}, 200, 2, nil, persist.StateConfirmed},
+		{"in use for ever", []reply{inUse}, 0, 6, oncehttp.ErrInFlight, persist.StatePending},
+		{"mismatch", []reply{mismatch}, 0, 1, oncehttp.ErrKeyReused, persist.StateMismatched},
+		{"lost, then mismatch", []reply{lost, mismatch}, 0, 2, oncehttp.ErrKeyReused, persist.StateHeld},
+		{"500, then done", []reply{{status: 500}, ok}, 200, 2, nil, persist.StateConfirmed},
+		{"500, said to be final", []reply{hint(reply{status: 500}, "false")}, 0, 1, oncehttp.ErrStoredError, persist.StateHeld},
+		{"500, said to be worth another", []reply{hint(reply{status: 500}, "true"), ok}, 200, 2, nil, persist.StateConfirmed},
+		{"500, replayed", []reply{{status: 500}, mark(reply{status: 500})}, 0, 2, oncehttp.ErrStoredError, persist.StateHeld},
+		{"500, shouted", []reply{hint(reply{status: 500}, "FALSE ")}, 0, 1, oncehttp.ErrStoredError, persist.StateHeld},
+		{"500, mumbled", []reply{hint(reply{status: 500}, "maybe"), ok}, 200, 2, nil, persist.StateConfirmed},
 		{"429, said to be final", []reply{hint(reply{status: 429}, "false")}, 0, 1, oncehttp.ErrRefused, forgotten},
-		{"409, said to be final", []reply{hint(inUse, "false")}, 0, 1, oncehttp.ErrInFlight, persist.Pending},
-		{"400, said to be worth another", []reply{hint(invalid, "true"), ok}, 200, 2, nil, persist.Confirmed},
-		{"403, said to be worth another", []reply{hint(reply{status: 403}, "true"), ok}, 200, 2, nil, persist.Confirmed},
-		{"lost, then 403 said to be final", []reply{lost, hint(reply{status: 403}, "false")}, 0, 2, oncehttp.ErrOutcomeUnknown, persist.Pending},
-		{"done, whatever it says", []reply{hint(ok, "true")}, 200, 1, nil, persist.Confirmed},
+		{"409, said to be final", []reply{hint(inUse, "false")}, 0, 1, oncehttp.ErrInFlight, persist.StatePending},
+		{"400, said to be worth another", []reply{hint(invalid, "true"), ok}, 200, 2, nil, persist.StateConfirmed},
+		{"403, said to be worth another", []reply{hint(reply{status: 403}, "true"), ok}, 200, 2, nil, persist.StateConfirmed},
+		{"lost, then 403 said to be final", []reply{lost, hint(reply{status: 403}, "false")}, 0, 2, oncehttp.ErrOutcomeUnknown, persist.StatePending},
+		{"done, whatever it says", []reply{hint(ok, "true")}, 200, 1, nil, persist.StateConfirmed},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

@@ -270,7 +270,7 @@ func (w *world) keyless(i int) {
 func (w *world) answered(ref string, resp *http.Response) {
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if n := w.effects(ref); oncehttp.ResultOf(resp).Outcome == oncehttp.Confirmed && resp.StatusCode >= 400 && n != 0 {
+	if n := w.effects(ref); oncehttp.ResultOf(resp).Outcome == oncehttp.OutcomeConfirmed && resp.StatusCode >= 400 && n != 0 {
 		w.t.Errorf("%s was confirmed as %d and had %d effects", ref, resp.StatusCode, n)
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {

@@ -52,17 +52,17 @@ func (d *drive) standing(name string, op *operation) (landing, bool) {
 		return d.refuse(name, nil, doubt(rec), ErrKeyReused), true
 	}
 	switch rec.State {
-	case persist.Confirmed:
+	case persist.StateConfirmed:
 		return d.confirmed(name)
-	case persist.Refused:
+	case persist.StateMismatched:
 		return d.refuse(name, nil, ErrNoEffect, ErrKeyReused), true
-	case persist.Abandoned:
+	case persist.StateAbandoned:
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAbandoned), true
-	case persist.Settled:
+	case persist.StateSettled:
 		return d.settled(name), true
-	case persist.Held:
-		if rec.Why != persist.WhyCaller {
-			return d.refuse(name, fmt.Errorf("held: %s", rec.Why), ErrOutcomeUnknown, ErrHeld), true
+	case persist.StateHeld:
+		if rec.HoldReason != persist.HoldCaller {
+			return d.refuse(name, fmt.Errorf("held: %s", rec.HoldReason), ErrOutcomeUnknown, ErrHeld), true
 		}
 	}
 	return d.takeUp(name)
@@ -70,7 +70,7 @@ func (d *drive) standing(name string, op *operation) (landing, bool) {
 
 // doubt is how an operation stands that another request's bytes collide with.
 func doubt(rec *persist.Record) error {
-	if !rec.State.Final() || rec.State == persist.Abandoned {
+	if !rec.State.Final() || rec.State == persist.StateAbandoned {
 		return ErrOutcomeUnknown
 	}
 	return ErrNoEffect
@@ -83,10 +83,10 @@ func (d *drive) refuse(name string, cause error, is ...error) landing {
 		Cause: cause, Answer: d.rec.Answer, is: is,
 	}
 	switch {
-	case d.rec.State == persist.Refused:
-		e.Outcome = Conflict
+	case d.rec.State == persist.StateMismatched:
+		e.Outcome = OutcomeMismatch
 	case is[0] == ErrNoEffect:
-		e.Outcome = NotSent
+		e.Outcome = OutcomeNotSent
 	}
 	return landing{err: e}
 }
@@ -99,7 +99,7 @@ func (d *drive) confirmed(name string) (landing, bool) {
 	case a == nil:
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAnswerGone), true
 	case !a.BodyDropped:
-		return d.fromJournal(Confirmed), true
+		return d.fromJournal(OutcomeConfirmed), true
 	}
 	d.prof = d.c.cfg.profileOf(&d.rec)
 	if d.prof == nil || d.c.cfg.window(d.rec.FirstSent, d.c.now(), d.rec.Window) != windowOpen || !intact(&d.rec) {
@@ -114,14 +114,14 @@ func (d *drive) settled(name string) landing {
 	case d.rec.Effect == persist.EffectAbsent:
 		return d.refuse(name, nil, ErrNoEffect, ErrSettled)
 	case d.rec.Answer != nil && d.rec.Answer.Status != 0:
-		return d.fromJournal(Confirmed)
+		return d.fromJournal(OutcomeConfirmed)
 	}
 	return d.refuse(name, nil, ErrOutcomeUnknown, ErrSettled, ErrAnswerGone)
 }
 
 func (d *drive) fromJournal(o Outcome) landing {
 	a := d.rec.Answer
-	result := d.result(o, FromJournal)
+	result := d.result(o, SourceJournal)
 	result.AlreadyDone = a.AlreadyDone
 	return landing{answer: &landed{status: a.Status, header: a.Header, body: a.Body, result: result}}
 }
@@ -153,7 +153,7 @@ func (d *drive) takeUp(name string) (landing, bool) {
 		return d.settle(name), true
 	}
 	next := *rec
-	next.State, next.Why = persist.Pending, ""
+	next.State, next.HoldReason = persist.StatePending, ""
 	if !next.MaybeSent {
 		next.MaybeSent, next.FirstSent = true, now
 	}
@@ -193,11 +193,11 @@ func (d *drive) settle(name string) landing {
 	switch r := &d.reading; {
 	case d.reask:
 		return d.askedAgain(name)
-	case r.outcome == Confirmed:
+	case r.outcome == OutcomeConfirmed:
 		return d.confirm()
-	case r.outcome == Conflict && r.hold == "":
+	case r.outcome == OutcomeMismatch && r.hold == "":
 		return d.conflict(name)
-	case (r.outcome == NotSent || r.outcome == Refused) && !d.unknown:
+	case (r.outcome == OutcomeNotSent || r.outcome == OutcomeRefused) && !d.unknown:
 		return d.withdraw(name)
 	}
 	return d.keep(name)
@@ -206,7 +206,7 @@ func (d *drive) settle(name string) landing {
 // askedAgain lands a second answer to a confirmed operation. Nothing that it
 // says changes the record.
 func (d *drive) askedAgain(name string) landing {
-	if d.reading.outcome == Confirmed {
+	if d.reading.outcome == OutcomeConfirmed {
 		return landing{answer: d.landed()}
 	}
 	drain(d.last.rest)
@@ -217,9 +217,9 @@ func (d *drive) askedAgain(name string) landing {
 
 // landed is the last answer, for the waiters.
 func (d *drive) landed() *landed {
-	source := FromServer
+	source := SourceServer
 	if d.reading.replayed {
-		source = FromServerReplay
+		source = SourceReplay
 	}
 	result := d.result(d.reading.outcome, source)
 	result.AlreadyDone = d.reading.done
@@ -261,20 +261,20 @@ func (d *drive) counted() persist.Record {
 // the record stays pending, and the same key finds the answer again.
 func (d *drive) confirm() landing {
 	d.untell()
-	d.finish(persist.Confirmed)
+	d.finish(persist.StateConfirmed)
 	return landing{answer: d.landed()}
 }
 
 // conflict: the server keeps another request under this key, and nothing of this
 // one was ever in doubt.
 func (d *drive) conflict(name string) landing {
-	d.finish(persist.Refused)
+	d.finish(persist.StateMismatched)
 	return d.fail(name, ErrNoEffect, ErrKeyReused)
 }
 
 func (d *drive) finish(state persist.State) {
 	rec := d.counted()
-	rec.State, rec.Why = state, ""
+	rec.State, rec.HoldReason = state, ""
 	rec.Finished = d.c.now().Round(0)
 	rec.Answer = d.kept(rec.Finished)
 	ctx := d.f.values
@@ -299,7 +299,7 @@ func (d *drive) finish(state persist.State) {
 // call began is forgotten, another stays pending, as never sent.
 func (d *drive) withdraw(name string) landing {
 	why := ErrRefused
-	if d.reading.outcome == NotSent {
+	if d.reading.outcome == OutcomeNotSent {
 		why = ErrNotSent
 	}
 	ctx := d.f.values
@@ -323,16 +323,16 @@ func (d *drive) withdraw(name string) landing {
 // help or might hurt.
 func (d *drive) keep(name string) landing {
 	rec, is := d.counted(), []error{ErrOutcomeUnknown}
-	rec.State, rec.Why, rec.Answer = persist.Pending, "", nil
-	if !d.unknown && d.reading.outcome == Expired { // proved, though it came too late
+	rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
+	if !d.unknown && d.reading.outcome == OutcomeExpired { // proved, though it came too late
 		rec.MaybeSent, rec.FirstSent = false, time.Time{}
 	}
 	hold := d.reading.hold
 	if _, shown := d.f.plain(); hold == "" && shown {
-		hold = persist.WhyCaller
+		hold = persist.HoldCaller
 	}
 	if hold != "" {
-		rec.State, rec.Why = persist.Held, hold
+		rec.State, rec.HoldReason = persist.StateHeld, hold
 		rec.Answer = d.kept(d.c.now().Round(0)) // for whoever has to settle it
 		is = append(is, ErrHeld)
 	} else {
@@ -399,14 +399,14 @@ func (c *Client) turnedAway(name string, ctx context.Context, op *operation, cau
 // unbegun is an operation that this call could not begin. A key of the caller's
 // own may stand from before; only a look at the journal proves that it does not.
 func (c *Client) unbegun(name string, ctx context.Context, op *operation, cause error, why error) *Error {
-	e := &Error{Op: name, Key: Key(op.rec.Key), Outcome: NotSent, Cause: cause, is: []error{ErrNoEffect, why}}
+	e := &Error{Op: name, Key: Key(op.rec.Key), Outcome: OutcomeNotSent, Cause: cause, is: []error{ErrNoEffect, why}}
 	uncertain := errors.Is(cause, persist.ErrUncertain)
 	if op.rec.Generated && !uncertain {
 		return e
 	}
 	standing, err := c.journal.Get(context.WithoutCancel(ctx), op.rec.ID)
 	if uncertain || !errors.Is(err, persist.ErrNotFound) {
-		e.Outcome, e.State, e.is = Unknown, standing.State, []error{ErrOutcomeUnknown, why}
+		e.Outcome, e.State, e.is = OutcomeUnknown, standing.State, []error{ErrOutcomeUnknown, why}
 	}
 	return e
 }
@@ -415,9 +415,9 @@ func (c *Client) unbegun(name string, ctx context.Context, op *operation, cause 
 // record stood before. A commit in doubt may have left a record that a later
 // Resume sends, so it is never "no effect".
 func journalError(name string, key Key, err error, stands bool) *Error {
-	e := &Error{Op: name, Key: key, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrNotSent}}
+	e := &Error{Op: name, Key: key, Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrNotSent}}
 	if stands || errors.Is(err, persist.ErrUncertain) {
-		e.Outcome, e.is = Unknown, []error{ErrOutcomeUnknown}
+		e.Outcome, e.is = OutcomeUnknown, []error{ErrOutcomeUnknown}
 	}
 	return e
 }

@@ -50,15 +50,15 @@ func TestRedirectsAcrossHosts(t *testing.T) {
 				rec := lookup(t, c, "k")
 				switch {
 				case status == 303:
-					if err != nil || resp.StatusCode != 303 || rec.State != persist.Confirmed {
+					if err != nil || resp.StatusCode != 303 || rec.State != persist.StateConfirmed {
 						t.Errorf("303: %v, record %v; want a confirmed answer", err, rec.State)
 					}
 				case plain:
-					if err != nil || resp.StatusCode != status || rec.State != persist.Held {
+					if err != nil || resp.StatusCode != status || rec.State != persist.StateHeld {
 						t.Errorf("plain: %v, record %v; want the %d itself, and the record held", err, rec.State, status)
 					}
-				case !errors.Is(err, oncehttp.ErrRedirected) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || rec.Why != persist.WhyRedirected:
-					t.Errorf("%v, record %v %q; want redirected, unknown and held", err, rec.State, rec.Why)
+				case !errors.Is(err, oncehttp.ErrRedirected) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || rec.HoldReason != persist.HoldRedirected:
+					t.Errorf("%v, record %v %q; want redirected, unknown and held", err, rec.State, rec.HoldReason)
 				}
 				if sends != 1 {
 					t.Errorf("%d sends, want 1", sends)
@@ -110,7 +110,7 @@ func TestHops(t *testing.T) {
 				if err != nil || resp.StatusCode != 200 || oncehttp.ResultOf(resp).Sends != sends || oncehttp.ResultOf(resp).Attempts != 1 {
 					t.Errorf("%v, %+v; want 200 after one attempt and %d sends", err, oncehttp.ResultOf(resp), sends)
 				}
-			} else if !errors.Is(err, oncehttp.ErrRedirected) || lookup(t, c, "k").State != persist.Held {
+			} else if !errors.Is(err, oncehttp.ErrRedirected) || lookup(t, c, "k").State != persist.StateHeld {
 				t.Errorf("%v, want ErrRedirected and held", err)
 			}
 			if len(got) != sends || signed != sends {
@@ -165,7 +165,7 @@ func TestMalformedLocation(t *testing.T) {
 				c, _ := newClient(t, w, nil)
 				_, err := c.DoKey(post(t, "{}"), "k")
 				exactlyOne(t, err)
-				if !errors.Is(err, oncehttp.ErrRedirected) || w.count() != 1 || lookup(t, c, "k").State != persist.Held {
+				if !errors.Is(err, oncehttp.ErrRedirected) || w.count() != 1 || lookup(t, c, "k").State != persist.StateHeld {
 					t.Errorf("%v after %d sends, want ErrRedirected after 1, held", err, w.count())
 				}
 			})

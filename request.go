@@ -40,12 +40,12 @@ func (c *Client) snapshot(op *operation, name string, req *http.Request, given k
 	}
 	body, err := readBody(req, c.cfg.MaxRequestBytes)
 	if err != nil {
-		return &Error{Op: name, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, bodyTrouble(err)}}
+		return &Error{Op: name, Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, bodyTrouble(err)}}
 	}
 	p := c.cfg.profileFor(req.URL)
 	key, err := c.findKey(req, p, body, given)
 	if err != nil {
-		return &Error{Op: name, Key: key.key, Outcome: NotSent, Cause: err, is: []error{ErrNoEffect, ErrKeyInvalid}}
+		return &Error{Op: name, Key: key.key, Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrKeyInvalid}}
 	}
 	c.describe(op, req, p, key, body)
 	return nil
@@ -156,11 +156,11 @@ func (c *Client) describe(op *operation, req *http.Request, p *profile.Profile, 
 // account is the client's account, joined by the headers that the profile says
 // select whose keys these are.
 func (c *Client) account(h http.Header, p *profile.Profile) string {
-	if len(p.Scoping) == 0 {
+	if len(p.AccountHeaders) == 0 {
 		return c.accountBase
 	}
 	var scopes [][2]string
-	for _, name := range p.Scoping {
+	for _, name := range p.AccountHeaders {
 		if v := joinedLines(h, name); v != "" {
 			scopes = append(scopes, [2]string{name, v})
 		}

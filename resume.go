@@ -117,7 +117,7 @@ const (
 func (c *Client) nextDue(ctx context.Context) (time.Duration, error) {
 	due := pauseMax
 	now := c.now()
-	for rec, err := range c.journal.List(ctx, persist.Query{Account: c.accountBase, States: []persist.State{persist.Pending}}) {
+	for rec, err := range c.journal.List(ctx, persist.Query{Account: c.accountBase, States: []persist.State{persist.StatePending}}) {
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
 			return due, err
 		}
@@ -157,9 +157,9 @@ func (c *Client) newPass(ctx context.Context, silent bool) *pass {
 		p.drain(ErrClosed)
 	}
 	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
-	p.query = persist.Query{Account: c.accountBase, States: []persist.State{persist.Pending}, DueBy: c.now()}
+	p.query = persist.Query{Account: c.accountBase, States: []persist.State{persist.StatePending}, DueBy: c.now()}
 	if c.cfg.Reconcile != nil {
-		p.query.States = append(p.query.States, persist.Held)
+		p.query.States = append(p.query.States, persist.StateHeld)
 	}
 	for range c.cfg.ResumeWorkers {
 		p.workers.Go(p.work)
@@ -226,7 +226,7 @@ func (p *pass) list(query persist.Query) bool {
 // own, so that it cannot take what another call of this client drives.
 func (p *pass) claim(j persist.Claimer) {
 	query := p.query
-	query.States = []persist.State{persist.Pending}
+	query.States = []persist.State{persist.StatePending}
 	for p.draining.Err() == nil {
 		now := p.c.now().Round(0)
 		batch, err := j.Claim(p.draining, query, p.owner, now, now.Add(p.c.leaseTime()), 2*p.c.cfg.ResumeWorkers)
@@ -325,7 +325,7 @@ func (c *Client) resultOf(a *landed, w *waiter) Result {
 	}
 	result.Answer = &persist.Answer{
 		Status: a.status, Header: c.cfg.keptHeader(w.header()), Body: a.body, BodyDropped: a.partial,
-		AlreadyDone: result.AlreadyDone, Replayed: result.Source == FromServerReplay,
+		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay,
 	}
 	if a.partial {
 		result.Answer.Body = nil
@@ -349,7 +349,7 @@ func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 		p.c.letGo(f.values, rec)
 		return landing{aside: true}, false
 	}
-	if rec.State == persist.Held {
+	if rec.State == persist.StateHeld {
 		land, took = d.reconcile(name)
 		land.aside = true
 		return land, took
@@ -370,31 +370,31 @@ func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 
 // reconcile asks Config.Reconcile of a held operation.
 func (d *drive) reconcile(name string) (landing, bool) {
-	if d.c.cfg.Reconcile == nil || d.rec.Why == persist.WhyCaller {
+	if d.c.cfg.Reconcile == nil || d.rec.HoldReason == persist.HoldCaller {
 		return landing{}, false
 	}
 	ctx, cancel, _ := d.f.stage()
 	defer cancel(nil)
 	res, err := d.c.cfg.Reconcile(ctx, d.rec.Clone())
-	if err == nil && res.Effect != StillUnknown && res.Effect != Happened && res.Effect != Absent {
+	if err == nil && res.Effect != EffectUnknown && res.Effect != EffectHappened && res.Effect != EffectAbsent {
 		err = fmt.Errorf("an unknown effect %q from Reconcile", res.Effect)
 	}
 	if err != nil {
 		return d.refuse(name, foreign(err), ErrOutcomeUnknown, ErrHeld), true
 	}
-	if res.Effect == StillUnknown {
+	if res.Effect == EffectUnknown {
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrHeld), true
 	}
-	if res.Effect == Happened {
+	if res.Effect == EffectHappened {
 		d.untell()
 	}
 	if err := d.c.resolve(d.f.values, d.rec, res); err != nil { // it may be final all the same
 		return landing{err: journalError(name, Key(d.rec.Key), err, true)}, true
 	}
-	result := d.result(Confirmed, FromJournal)
+	result := d.result(OutcomeConfirmed, SourceJournal)
 	land := landing{answer: &landed{result: result}}
-	if res.Effect == Absent {
-		land.answer.result.Outcome = NotSent
+	if res.Effect == EffectAbsent {
+		land.answer.result.Outcome = OutcomeNotSent
 		d.c.flights.tell(&d.rec)
 	}
 	if res.Answer != nil {

@@ -53,7 +53,7 @@ func TestResumeBesideDo(t *testing.T) {
 		}
 		wg.Wait()
 		for _, key := range []oncehttp.Key{"k0", "fresh"} {
-			if rec := lookup(t, c, key); rec.State != persist.Confirmed {
+			if rec := lookup(t, c, key); rec.State != persist.StateConfirmed {
 				t.Errorf("%s is %v, want its answer recorded", key, rec.State)
 			}
 		}
@@ -119,7 +119,7 @@ func TestTwoProcesses(t *testing.T) {
 		if w.count() != 12 || len(w.keys()) != 12 {
 			t.Errorf("%d sends under %d keys, want 12 of each", w.count(), len(w.keys()))
 		}
-		for rec := range a.Pending(t.Context()) {
+		for rec := range a.Unfinished(t.Context()) {
 			t.Errorf("%s is left %v, leased by %q", rec.Key, rec.State, rec.LeaseOwner)
 		}
 	})
@@ -176,7 +176,7 @@ func TestResumeBreak(t *testing.T) {
 		}
 		done := 0
 		for key := range w.keys() {
-			if rec := lookup(t, c, oncehttp.Key(key)); rec.State == persist.Confirmed {
+			if rec := lookup(t, c, oncehttp.Key(key)); rec.State == persist.StateConfirmed {
 				done++
 			}
 		}
@@ -203,8 +203,8 @@ func TestResumeBreakIsBounded(t *testing.T) {
 		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("the break took %v", took)
 		}
-		for rec := range c.Pending(t.Context()) {
-			if rec.State != persist.Pending || !rec.MaybeSent || rec.Sends != 1 {
+		for rec := range c.Unfinished(t.Context()) {
+			if rec.State != persist.StatePending || !rec.MaybeSent || rec.Sends != 1 {
 				t.Errorf("%s: %v, maybe sent %v, %d sends", rec.Key, rec.State, rec.MaybeSent, rec.Sends)
 			}
 		}
@@ -219,7 +219,7 @@ func TestBreakWhileReconciling(t *testing.T) {
 		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
 			cfg.Reconcile = func(ctx context.Context, _ persist.Record) (oncehttp.Resolution, error) {
 				<-ctx.Done()
-				return oncehttp.Resolution{Effect: oncehttp.Absent}, ctx.Err()
+				return oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, ctx.Err()
 			}
 		}))
 		_, _ = c.DoKey(post(t, "{}"), "held")
@@ -228,7 +228,7 @@ func TestBreakWhileReconciling(t *testing.T) {
 		for range c.Resume(t.Context()) {
 			break
 		}
-		if took := time.Since(start); took != 30*time.Second || lookup(t, c, "held").State != persist.Held {
+		if took := time.Since(start); took != 30*time.Second || lookup(t, c, "held").State != persist.StateHeld {
 			t.Errorf("the break took %v, want the attempt timeout; it is %v", took, lookup(t, c, "held").State)
 		}
 	})
@@ -256,7 +256,7 @@ func TestResumeLeavesWhatMovedOn(t *testing.T) {
 			t.Error(err)
 		}
 		wg.Wait()
-		if k1 := lookup(t, c, "k1"); w.keys()["k1"] != 1 || w.keys()["k2"] != 1 || k1.LeaseOwner != "" || k1.State != persist.Pending {
+		if k1 := lookup(t, c, "k1"); w.keys()["k1"] != 1 || w.keys()["k2"] != 1 || k1.LeaseOwner != "" || k1.State != persist.StatePending {
 			t.Errorf("sends %v; k1 is %v, leased by %q", w.keys(), k1.State, k1.LeaseOwner)
 		}
 	})
@@ -290,7 +290,7 @@ func TestResumeContext(t *testing.T) {
 			t.Errorf("after %v: %d operations, %d ends, %d sends", time.Since(start), yielded, ended, w.count())
 		}
 		sent := 0
-		for rec := range c.Pending(t.Context()) {
+		for rec := range c.Unfinished(t.Context()) {
 			if rec.MaybeSent {
 				sent++
 			}
@@ -321,7 +321,7 @@ func TestResumeCredentials(t *testing.T) {
 		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrConfig) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || len(got) != 3 || got["k0"].err != nil || got["k1"].err != nil {
 			t.Errorf("%v", got)
 		}
-		if rec := lookup(t, c, "guarded"); rec.State != persist.Pending || rec.LeaseOwner != "" || w.keys()["guarded"] != 1 {
+		if rec := lookup(t, c, "guarded"); rec.State != persist.StatePending || rec.LeaseOwner != "" || w.keys()["guarded"] != 1 {
 			t.Errorf("record %v, leased by %q, %d sends", rec.State, rec.LeaseOwner, w.keys()["guarded"])
 		}
 		authorized, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
@@ -362,8 +362,8 @@ func TestReconcile(t *testing.T) {
 	eachJournal(t, func(t *testing.T, j persist.Journal) {
 		w := &wire{replies: []reply{{status: 301}}}
 		say := map[string]oncehttp.Resolution{
-			"k0": {Effect: oncehttp.Happened, Answer: &persist.Answer{Status: 200, Body: []byte("found")}}, "k1": {Effect: oncehttp.Absent},
-			"k2": {}, "k4": {Effect: "nonsense"}, "k5": {Effect: oncehttp.Happened},
+			"k0": {Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 200, Body: []byte("found")}}, "k1": {Effect: oncehttp.EffectAbsent},
+			"k2": {}, "k4": {Effect: "nonsense"}, "k5": {Effect: oncehttp.EffectHappened},
 		}
 		var mu sync.Mutex
 		var asked []string
@@ -392,16 +392,16 @@ func TestReconcile(t *testing.T) {
 		}
 		for _, key := range []oncehttp.Key{"k2", "k3", "k4"} {
 			exactlyOne(t, got[key].err)
-			if rec := lookup(t, c, key); rec.State != persist.Held || !errors.Is(got[key].err, oncehttp.ErrHeld) {
+			if rec := lookup(t, c, key); rec.State != persist.StateHeld || !errors.Is(got[key].err, oncehttp.ErrHeld) {
 				t.Errorf("%s: %v, record %v", key, got[key].err, rec.State)
 			}
 		}
 		r := got["k0"].result
-		if r.Answer == nil || string(r.Answer.Body) != "found" || r.Outcome != oncehttp.Confirmed || got["k1"].result.Outcome != oncehttp.NotSent || got["k5"].err != nil || got["k5"].result.Answer != nil {
+		if r.Answer == nil || string(r.Answer.Body) != "found" || r.Outcome != oncehttp.OutcomeConfirmed || got["k1"].result.Outcome != oncehttp.OutcomeNotSent || got["k5"].err != nil || got["k5"].result.Answer != nil {
 			t.Errorf("%+v", got)
 		}
-		for key, effect := range map[oncehttp.Key]persist.Effect{"k0": oncehttp.Happened, "k1": oncehttp.Absent, "k5": oncehttp.Happened} {
-			if rec := lookup(t, c, key); rec.State != persist.Settled || rec.Effect != effect {
+		for key, effect := range map[oncehttp.Key]persist.Effect{"k0": oncehttp.EffectHappened, "k1": oncehttp.EffectAbsent, "k5": oncehttp.EffectHappened} {
+			if rec := lookup(t, c, key); rec.State != persist.StateSettled || rec.Effect != effect {
 				t.Errorf("%s: %v %q", key, rec.State, rec.Effect)
 			}
 		}

@@ -116,7 +116,7 @@ func TestRetryAfterBound(t *testing.T) {
 					}
 					return
 				}
-				if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.NextAttempt.Equal(due) {
+				if rec := lookup(t, c, "k"); rec.State != persist.StatePending || !rec.NextAttempt.Equal(due) {
 					t.Errorf("record %v, next attempt %v; want pending until %v", rec.State, rec.NextAttempt, due)
 				}
 				for range c.Resume(t.Context()) {

@@ -78,7 +78,7 @@ func TestRunEnds(t *testing.T) {
 			t.Errorf("%v after %v and %d sends, want what two workers had on the wire", err, time.Since(start), w.count())
 		}
 		left := 0
-		for rec := range c.Pending(t.Context()) {
+		for rec := range c.Unfinished(t.Context()) {
 			if left++; rec.MaybeSent {
 				t.Errorf("%s was cut off", rec.Key)
 			}
@@ -116,7 +116,7 @@ func TestRunGoesOn(t *testing.T) {
 		for _, key := range []oncehttp.Key{"k0", "k1", "guarded"} {
 			states[lookup(t, c, key).State]++
 		}
-		if states[persist.Held] != 1 || states[persist.Confirmed] != 1 || states[persist.Pending] != 1 || w.count() != 3 {
+		if states[persist.StateHeld] != 1 || states[persist.StateConfirmed] != 1 || states[persist.StatePending] != 1 || w.count() != 3 {
 			t.Errorf("%v after %d sends", states, w.count())
 		}
 	})
@@ -193,7 +193,7 @@ func TestRunBesideEverything(t *testing.T) {
 							break
 						}
 					case 3:
-						_ = c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.Happened, Answer: &persist.Answer{Status: 200, Header: http.Header{"X": {"y"}}}})
+						_ = c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 200, Header: http.Header{"X": {"y"}}}})
 						_, _ = c.Sweep(t.Context())
 					}
 				}
@@ -204,7 +204,7 @@ func TestRunBesideEverything(t *testing.T) {
 		if err := stop(); err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		for rec := range c.Pending(t.Context()) {
+		for rec := range c.Unfinished(t.Context()) {
 			t.Errorf("%s is left %v", rec.Key, rec.State)
 		}
 	})

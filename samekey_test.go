@@ -36,29 +36,29 @@ func TestSameKeyOnARecord(t *testing.T) {
 		is     []error // of the second Do
 		other  []error // of a Do with other bytes
 	}{
-		{"confirmed", ok, nil, persist.Confirmed, "paid", nil, []error{oncehttp.ErrNoEffect}},
+		{"confirmed", ok, nil, persist.StateConfirmed, "paid", nil, []error{oncehttp.ErrNoEffect}},
 		{"confirmed and swept", ok, func(t *testing.T, c *oncehttp.Client) {
 			time.Sleep(48 * time.Hour)
 			if n, err := c.Sweep(t.Context()); n != 1 || err != nil {
 				t.Error(n, err)
 			}
-		}, persist.Confirmed, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAnswerGone}, []error{oncehttp.ErrNoEffect}},
-		{"refused", reply{status: 422, header: "Content-Type: application/problem+json"}, nil, persist.Refused, "",
+		}, persist.StateConfirmed, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAnswerGone}, []error{oncehttp.ErrNoEffect}},
+		{"refused", reply{status: 422, header: "Content-Type: application/problem+json"}, nil, persist.StateMismatched, "",
 			[]error{oncehttp.ErrNoEffect, oncehttp.ErrKeyReused}, []error{oncehttp.ErrNoEffect}},
-		{"held", reply{status: 301}, nil, persist.Held, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}, []error{oncehttp.ErrOutcomeUnknown}},
-		{"expired", lost, func(*testing.T, *oncehttp.Client) { time.Sleep(24 * time.Hour) }, persist.Pending, "",
+		{"held", reply{status: 301}, nil, persist.StateHeld, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}, []error{oncehttp.ErrOutcomeUnknown}},
+		{"expired", lost, func(*testing.T, *oncehttp.Client) { time.Sleep(24 * time.Hour) }, persist.StatePending, "",
 			[]error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrKeyExpired, oncehttp.ErrHeld}, []error{oncehttp.ErrOutcomeUnknown}},
 		{"abandoned", lost, func(t *testing.T, c *oncehttp.Client) {
 			if err := c.Abandon(t.Context(), "k"); err != nil {
 				t.Error(err)
 			}
-		}, persist.Abandoned, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAbandoned}, []error{oncehttp.ErrOutcomeUnknown}},
-		{"settled as absent", lost, settle(oncehttp.Resolution{Effect: oncehttp.Absent}), persist.Settled, "",
+		}, persist.StateAbandoned, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAbandoned}, []error{oncehttp.ErrOutcomeUnknown}},
+		{"settled as absent", lost, settle(oncehttp.Resolution{Effect: oncehttp.EffectAbsent}), persist.StateSettled, "",
 			[]error{oncehttp.ErrNoEffect, oncehttp.ErrSettled}, []error{oncehttp.ErrNoEffect}},
-		{"settled as happened", lost, settle(oncehttp.Resolution{Effect: oncehttp.Happened}), persist.Settled, "",
+		{"settled as happened", lost, settle(oncehttp.Resolution{Effect: oncehttp.EffectHappened}), persist.StateSettled, "",
 			[]error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrSettled}, []error{oncehttp.ErrNoEffect}},
-		{"settled with its answer", lost, settle(oncehttp.Resolution{Effect: oncehttp.Happened, Answer: &persist.Answer{Status: 200, Body: []byte("found")}}),
-			persist.Settled, "found", nil, []error{oncehttp.ErrNoEffect}},
+		{"settled with its answer", lost, settle(oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 200, Body: []byte("found")}}),
+			persist.StateSettled, "found", nil, []error{oncehttp.ErrNoEffect}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestSameKeyOnARecord(t *testing.T) {
 				resp, err := c.DoKey(post(t, "{}"), "k")
 				if r.is != nil {
 					wantRefused(t, err, lookup(t, c, "k").State, r.is)
-				} else if err != nil || read(t, resp) != r.body || oncehttp.ResultOf(resp).Source != oncehttp.FromJournal || resp.Header.Get("Set-Cookie") != "" {
+				} else if err != nil || read(t, resp) != r.body || oncehttp.ResultOf(resp).Source != oncehttp.SourceJournal || resp.Header.Get("Set-Cookie") != "" {
 					t.Errorf("%v, header %v; want %q from the journal", err, resp, r.body)
 				}
 				if w.count() != 1 {
@@ -162,7 +162,7 @@ func TestJoin(t *testing.T) {
 		seen := map[*http.Response]bool{}
 		for g := range results {
 			res := oncehttp.ResultOf(g.resp)
-			if g.body != "paid" || g.resp.StatusCode != 201 || g.resp.Header.Get("X-Id") != "7!" || res.Source != oncehttp.FromServer || res.Sends != 2 || seen[g.resp] {
+			if g.body != "paid" || g.resp.StatusCode != 201 || g.resp.Header.Get("X-Id") != "7!" || res.Source != oncehttp.SourceServer || res.Sends != 2 || seen[g.resp] {
 				t.Errorf("%q %v %+v", g.body, g.resp.Header, res)
 			}
 			seen[g.resp] = true
@@ -188,7 +188,7 @@ func TestOtherBytesInFlight(t *testing.T) {
 		synctest.Wait()
 		start := time.Now()
 		_, err := c.DoKey(post(t, `{"other":1}`), "k")
-		wantRefused(t, err, persist.Pending, []error{oncehttp.ErrKeyReused, oncehttp.ErrOutcomeUnknown})
+		wantRefused(t, err, persist.StatePending, []error{oncehttp.ErrKeyReused, oncehttp.ErrOutcomeUnknown})
 		if time.Since(start) != 0 {
 			t.Errorf("it waited %v", time.Since(start))
 		}
@@ -262,7 +262,7 @@ func TestFlightContext(t *testing.T) {
 				synctest.Wait()
 			}
 			wg.Wait()
-			if rec := lookup(t, c, "k"); rec.State != persist.Pending || !rec.MaybeSent || rec.Sends != 1 || oncehttp.Flying(c) != 0 {
+			if rec := lookup(t, c, "k"); rec.State != persist.StatePending || !rec.MaybeSent || rec.Sends != 1 || oncehttp.Flying(c) != 0 {
 				t.Errorf("record %v, %d sends; want it recorded by the time the last one left", rec.State, rec.Sends)
 			}
 		})
@@ -315,7 +315,7 @@ func TestHugeAnswerTwice(t *testing.T) {
 			t.Errorf("%d sends under %v", w.count(), w.keys())
 		}
 		rec := lookup(t, c, "k")
-		if rec.State != persist.Confirmed || rec.Answer == nil || !rec.Answer.BodyDropped || len(rec.Answer.Body) != 0 {
+		if rec.State != persist.StateConfirmed || rec.Answer == nil || !rec.Answer.BodyDropped || len(rec.Answer.Body) != 0 {
 			t.Errorf("record %v, answer %+v", rec.State, rec.Answer)
 		}
 		time.Sleep(25 * time.Hour)

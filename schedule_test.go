@@ -164,8 +164,8 @@ func TestWindow(t *testing.T) {
 				if r.sent != (err == nil) || w.count() != map[bool]int{true: 2, false: 1}[r.sent] {
 					t.Fatalf("%v after %d sends; want it sent: %v", err, w.count(), r.sent)
 				}
-				if rec := lookup(t, c, "k"); !r.sent && (!errors.Is(err, oncehttp.ErrKeyExpired) || rec.Why != persist.WhyExpired) {
-					t.Errorf("%v, record %v %q; want expired and held", err, rec.State, rec.Why)
+				if rec := lookup(t, c, "k"); !r.sent && (!errors.Is(err, oncehttp.ErrKeyExpired) || rec.HoldReason != persist.HoldExpired) {
+					t.Errorf("%v, record %v %q; want expired and held", err, rec.State, rec.HoldReason)
 				}
 			})
 		})
@@ -247,7 +247,7 @@ func TestClockSetBack(t *testing.T) {
 			if w.count() != 0 || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrKeyExpired) != r.held {
 				t.Errorf("first sent %v ahead: %v after %d sends, want none, and held: %v", r.ahead, err, w.count(), r.held)
 			}
-			if got := lookup(t, c, "k"); (got.State == persist.Held) != r.held {
+			if got := lookup(t, c, "k"); (got.State == persist.StateHeld) != r.held {
 				t.Errorf("record %v", got.State)
 			}
 			if r.held {

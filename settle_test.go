@@ -20,7 +20,7 @@ import (
 func enders() map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error {
 	return map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error{
 		"Settle": func(ctx context.Context, c *oncehttp.Client, key oncehttp.Key) error {
-			return c.Settle(ctx, key, oncehttp.Resolution{Effect: oncehttp.Absent})
+			return c.Settle(ctx, key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
 		},
 		"Abandon": func(ctx context.Context, c *oncehttp.Client, key oncehttp.Key) error { return c.Abandon(ctx, key) },
 	}
@@ -55,7 +55,7 @@ func TestEndWhileFlying(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				wg.Wait()
-				if rec := lookup(t, c, "k"); rec.State != persist.Confirmed {
+				if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed {
 					t.Errorf("record %v", rec.State)
 				}
 				err := end(t.Context(), c, "k")
@@ -139,20 +139,20 @@ func TestSettleOddly(t *testing.T) {
 		_, _ = c.DoKey(post(t, "{}"), "k")
 		before := lookup(t, c, "k")
 		if err := c.Settle(t.Context(), "k", oncehttp.Resolution{}); err != nil {
-			t.Errorf("StillUnknown: %v", err)
+			t.Errorf("EffectUnknown: %v", err)
 		}
 		if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: "perhaps"}); !errors.Is(err, oncehttp.ErrConfig) {
 			t.Errorf("nonsense: %v", err)
 		}
 		for name, err := range map[string]error{
-			"Settle": c.Settle(t.Context(), "none", oncehttp.Resolution{Effect: oncehttp.Happened}), "Abandon": c.Abandon(t.Context(), "none"),
-			"StillUnknown": c.Settle(t.Context(), "none", oncehttp.Resolution{}), "the empty key": c.Abandon(t.Context(), ""),
+			"Settle": c.Settle(t.Context(), "none", oncehttp.Resolution{Effect: oncehttp.EffectHappened}), "Abandon": c.Abandon(t.Context(), "none"),
+			"EffectUnknown": c.Settle(t.Context(), "none", oncehttp.Resolution{}), "the empty key": c.Abandon(t.Context(), ""),
 		} {
 			if !errors.Is(err, persist.ErrNotFound) {
 				t.Errorf("%s of no operation: %v", name, err)
 			}
 		}
-		if after := lookup(t, c, "k"); after.Revision != before.Revision || after.State != persist.Pending || oncehttp.Flying(c) != 0 {
+		if after := lookup(t, c, "k"); after.Revision != before.Revision || after.State != persist.StatePending || oncehttp.Flying(c) != 0 {
 			t.Errorf("it became %v", after.State)
 		}
 	})
@@ -221,7 +221,7 @@ func TestPending(t *testing.T) {
 		}
 		enqueue(t, c, 1)
 		var got []string
-		for rec, err := range c.Pending(t.Context()) {
+		for rec, err := range c.Unfinished(t.Context()) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +230,7 @@ func TestPending(t *testing.T) {
 		if len(got) != 3 || got[0] != "held" || got[1] != "lost" || got[2] != "k0" {
 			t.Errorf("%v", got)
 		}
-		if rec := lookup(t, c, "confirmed"); rec.State != persist.Confirmed || rec.Answer.Status != 201 {
+		if rec := lookup(t, c, "confirmed"); rec.State != persist.StateConfirmed || rec.Answer.Status != 201 {
 			t.Errorf("%+v", rec)
 		}
 	})

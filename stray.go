@@ -26,12 +26,12 @@ func (f *flight) refuseStray(ctx context.Context) error {
 		f.seeStray = f.seeStanding
 	}
 	f.refusal = nil
-	f.c.journal.List(ctx, persist.Query{Account: rec.Account, Stray: rec.Fingerprint})(f.seeStray)
+	f.c.journal.List(ctx, persist.Query{Account: rec.Account, Unresolved: rec.Fingerprint})(f.seeStray)
 	if f.refusal != nil {
 		return f.refusal
 	}
 	if key := f.c.flights.untoldKey(rec); key != "" {
-		return &Error{Op: f.name, Key: key, State: persist.Confirmed, Cause: errUntold, is: []error{ErrOutcomeUnknown}}
+		return &Error{Op: f.name, Key: key, State: persist.StateConfirmed, Cause: errUntold, is: []error{ErrOutcomeUnknown}}
 	}
 	return nil
 }

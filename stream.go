@@ -164,7 +164,7 @@ func streamError(name string, safe, unsent bool, attempts int, err error) error 
 	e := &Error{Op: name, Attempts: attempts, Last: err, is: []error{ErrOutcomeUnknown}}
 	switch {
 	case unsent:
-		e.Outcome, e.is = NotSent, []error{ErrNoEffect, ErrNotSent}
+		e.Outcome, e.is = OutcomeNotSent, []error{ErrNoEffect, ErrNotSent}
 	case safe:
 		e.is = []error{ErrNoEffect}
 	}

@@ -180,7 +180,7 @@ func TestLargeBodyFlows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rec := lookup(t, c, "k"); rec.State != persist.Confirmed || !rec.Answer.BodyDropped {
+		if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || !rec.Answer.BodyDropped {
 			t.Errorf("record %v, want confirmed without its body", rec.State)
 		}
 		if got := read(t, resp); got != strings.Repeat("k", 2000)+strings.Repeat("more", 100) {

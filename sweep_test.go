@@ -59,7 +59,7 @@ func TestSweep(t *testing.T) {
 						t.Errorf("%s: %v, answer %v, swept %v; want it there %v, its answer %v", key, err, rec.Answer, rec.Swept, want[0], want[1])
 					}
 				}
-				if lookup(t, c, "lost").State != persist.Pending || lookup(t, c, "held").State != persist.Held || len(lookup(t, c, "lost").Body) == 0 {
+				if lookup(t, c, "lost").State != persist.StatePending || lookup(t, c, "held").State != persist.StateHeld || len(lookup(t, c, "lost").Body) == 0 {
 					t.Error("what is unfinished was swept")
 				}
 				if n, err := c.Sweep(t.Context()); n != 0 || err != nil {
@@ -80,7 +80,7 @@ func TestTombstones(t *testing.T) {
 			_, _ = c.DoKey(post(t, "{}"), key)
 		}
 		err := errors.Join(c.Abandon(t.Context(), "abandoned"), c.Settle(t.Context(), "settled", oncehttp.Resolution{
-			Effect: oncehttp.Happened, Answer: &persist.Answer{Status: 200, Body: []byte("found")},
+			Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 200, Body: []byte("found")},
 		}))
 		time.Sleep(48 * time.Hour)
 		if n, sweepErr := c.Sweep(t.Context()); n != 4 || sweepErr != nil || err != nil {

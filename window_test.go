@@ -227,17 +227,17 @@ func TestExpiredIsHeld(t *testing.T) {
 		}
 		for range 2 {
 			_, err := c.DoKey(post(t, "{}"), "k")
-			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrHeld) || !strings.Contains(err.Error(), string(persist.WhyExpired)) {
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrHeld) || !strings.Contains(err.Error(), string(persist.HoldExpired)) {
 				t.Errorf("%v", err)
 			}
 			if got := resume(t, c); len(got) != 0 {
 				t.Errorf("resumed %v", got)
 			}
 		}
-		if rec := lookup(t, c, "k"); rec.State != persist.Held || rec.Why != persist.WhyExpired || w.count() != 1 {
-			t.Errorf("record %v %q after %d sends", rec.State, rec.Why, w.count())
+		if rec := lookup(t, c, "k"); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldExpired || w.count() != 1 {
+			t.Errorf("record %v %q after %d sends", rec.State, rec.HoldReason, w.count())
 		}
-		if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.Absent}); err != nil {
+		if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
 			t.Error(err)
 		}
 		if _, err := c.DoKey(post(t, "{}"), oncehttp.Key("k").Generation(2)); err != nil || w.count() != 2 {

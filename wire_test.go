@@ -233,7 +233,7 @@ func TestAnswerBeatsCancel(t *testing.T) {
 			if err != nil || resp.StatusCode != 201 || read(t, resp) != "paid" {
 				t.Fatalf("the answer was lost: %v", err)
 			}
-			if rec := lookup(t, c, "k"); rec.State != persist.Confirmed || rec.Answer.Status != 201 {
+			if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || rec.Answer.Status != 201 {
 				t.Errorf("record %v, want confirmed", rec.State)
 			}
 		})

@@ -108,7 +108,7 @@ func (b *book) begin(ctx context.Context, n int64, writers int, done func(persis
 
 // finish confirms a record, as Do does with an answer.
 func (b *book) finish(ctx context.Context, rec persist.Record) error {
-	rec.State, rec.Finished, rec.Attempts, rec.Sends = persist.Confirmed, rec.Created, 1, 1
+	rec.State, rec.Finished, rec.Attempts, rec.Sends = persist.StateConfirmed, rec.Created, 1, 1
 	rec.Answer = &persist.Answer{
 		Status: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(answerBody), At: rec.Created,
 	}

@@ -158,7 +158,7 @@ func scaleList(b *bench, book *book, million int64) error {
 	var most float64
 	var n int64
 	began := time.Now()
-	for _, err := range book.List(b, persist.Query{AllAccounts: true, States: []persist.State{persist.Pending, persist.Held}}) {
+	for _, err := range book.List(b, persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending, persist.StateHeld}}) {
 		if err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func beginUntil(ctx context.Context, book *book, done <-chan struct{}) ([]time.D
 // in the drained file and in a new one by turns.
 func scaleDrain(b *bench, book *book) error {
 	book.mode.Store(int64(syncNone)) // the way there is not measured
-	for rec, err := range book.List(b, persist.Query{AllAccounts: true, States: []persist.State{persist.Pending}}) {
+	for rec, err := range book.List(b, persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}) {
 		if err == nil {
 			err = book.finish(b, rec)
 		}

@@ -27,7 +27,7 @@ func digestOf(parts ...string) digest {
 // selects an account. Only its digest is kept.
 func principal(p *profile.Profile, h http.Header) []string {
 	parts := []string{h.Get("Authorization")}
-	for _, name := range p.Scoping {
+	for _, name := range p.AccountHeaders {
 		parts = append(parts, h.Get(name))
 	}
 	return parts

@@ -150,10 +150,10 @@ type Query struct {
 	States []State
 	// DueBy, if set, selects records with NextAttempt not after it.
 	DueBy time.Time
-	// Stray, if set, selects unfinished records with a generated key whose
+	// Unresolved, if set, selects unfinished records with a generated key whose
 	// Fingerprint it equals. Journals answer it from an index: it is asked
 	// before every operation that has no key of its own.
-	Stray []byte
+	Unresolved []byte
 	// After resumes a listing: only records with a greater Seq.
 	After uint64
 }

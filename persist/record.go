@@ -49,28 +49,28 @@ func escape(b *strings.Builder, s string) {
 type State uint8
 
 const (
-	// Pending: the operation is intended, and may have been sent. It goes on.
-	Pending State = iota
-	// Held: as Pending, but nothing is sent until somebody settles it; Why says
-	// why. One exception: Held for WhyCaller goes on when the same key is sent.
-	Held
-	// Confirmed: the server's answer is known. Final.
-	Confirmed
-	// Refused: the server said that the key belongs to another request, and
+	// StatePending: the operation is intended, and may have been sent. It goes on.
+	StatePending State = iota
+	// StateHeld: as Pending, but nothing is sent until somebody settles it; HoldReason says
+	// why. One exception: StateHeld for HoldCaller goes on when the same key is sent.
+	StateHeld
+	// StateConfirmed: the server's answer is known. Final.
+	StateConfirmed
+	// StateMismatched: the server said that the key belongs to another request, and
 	// nothing of this one was ever in doubt. Final.
-	Refused
-	// Settled: a person or a Reconcile function said what happened. Final.
-	Settled
-	// Abandoned: sending was given up; proves nothing of the effect. Final.
-	Abandoned
+	StateMismatched
+	// StateSettled: a person or a Reconcile function said what happened. Final.
+	StateSettled
+	// StateAbandoned: sending was given up; proves nothing of the effect. Final.
+	StateAbandoned
 
 	stateCount
 )
 
-var stateNames = [stateCount]string{"pending", "held", "confirmed", "refused", "settled", "abandoned"}
+var stateNames = [stateCount]string{"pending", "held", "confirmed", "mismatched", "settled", "abandoned"}
 
 // Final reports whether the state never changes again but by Sweep.
-func (s State) Final() bool { return s >= Confirmed }
+func (s State) Final() bool { return s >= StateConfirmed }
 
 // String is the state's name in lower case.
 func (s State) String() string {
@@ -83,16 +83,16 @@ func (s State) String() string {
 // MarshalText spells the state as String does.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Why tells why a record is held.
-type Why string
+// HoldReason tells why a record is held.
+type HoldReason string
 
 // The reasons for holding a record.
 const (
-	WhyExpired     Why = "expired"      // the server may have forgotten the key
-	WhyStoredError Why = "stored error" // the server keeps an error under the key
-	WhyRedirected  Why = "redirected"   // the answer was a redirect that is not followed
-	WhyConflict    Why = "conflict"     // the key belongs to another request, after an unknown outcome
-	WhyCaller      Why = "caller"       // a plain-HTTP caller was shown the answer and decides
+	HoldExpired     HoldReason = "expired"      // the server may have forgotten the key
+	HoldStoredError HoldReason = "stored error" // the server keeps an error under the key
+	HoldRedirected  HoldReason = "redirected"   // the answer was a redirect that is not followed
+	HoldMismatch    HoldReason = "mismatch"     // the key belongs to another request, after an unknown outcome
+	HoldCaller      HoldReason = "caller"       // a plain-HTTP caller was shown the answer and decides
 )
 
 // Effect is what is known of an operation's effect when it is settled.
@@ -133,8 +133,8 @@ type Record struct {
 	// Revision counts changes; the journal assigns it. Compare-and-set.
 	Revision uint64
 
-	State State
-	Why   Why // only of Held
+	State      State
+	HoldReason HoldReason // only of Held
 
 	// Generated: the key was made by oncehttp, not chosen by a caller, so that
 	// nobody can ask for it again once its answer is swept.
@@ -207,8 +207,8 @@ func (r *Record) Validate() error {
 		return fmt.Errorf("%w: empty key", ErrInvalid)
 	case r.State >= stateCount:
 		return fmt.Errorf("%w: %v", ErrInvalid, r.State)
-	case (r.State == Held) != (r.Why != ""):
-		return fmt.Errorf("%w: state %v with reason %q", ErrInvalid, r.State, r.Why)
+	case (r.State == StateHeld) != (r.HoldReason != ""):
+		return fmt.Errorf("%w: state %v with reason %q", ErrInvalid, r.State, r.HoldReason)
 	case len(r.Fingerprint) != 32:
 		return fmt.Errorf("%w: fingerprint of %d bytes, want 32", ErrInvalid, len(r.Fingerprint))
 	case r.Method == "" || r.Origin == "" || r.WireKey == "":
@@ -217,7 +217,7 @@ func (r *Record) Validate() error {
 		return fmt.Errorf("%w: maybe sent, but never first sent", ErrInvalid)
 	case r.State.Final() && r.Finished.IsZero():
 		return fmt.Errorf("%w: %v without a time", ErrInvalid, r.State)
-	case (r.State == Settled) != (r.Effect != EffectUnknown):
+	case (r.State == StateSettled) != (r.Effect != EffectUnknown):
 		return fmt.Errorf("%w: state %v with effect %q", ErrInvalid, r.State, r.Effect)
 	}
 	return nil
@@ -252,7 +252,7 @@ func (q *Query) Match(r *Record) bool {
 		return false
 	case !q.DueBy.IsZero() && r.NextAttempt.After(q.DueBy):
 		return false
-	case q.Stray != nil && (r.State.Final() || !r.Generated || !slices.Equal(r.Fingerprint, q.Stray)):
+	case q.Unresolved != nil && (r.State.Final() || !r.Generated || !slices.Equal(r.Fingerprint, q.Unresolved)):
 		return false
 	}
 	return true

@@ -37,19 +37,21 @@ func TestValidate(t *testing.T) {
 		"fingerprint too short":  {func(r *persist.Record) { r.Fingerprint = make([]byte, 31) }, false},
 		"fingerprint too long":   {func(r *persist.Record) { r.Fingerprint = make([]byte, 33) }, false},
 		"state out of range":     {func(r *persist.Record) { r.State = 6 }, false},
-		"held with a reason":     {func(r *persist.Record) { r.State, r.Why = persist.Held, persist.WhyCaller }, true},
-		"held without":           {func(r *persist.Record) { r.State = persist.Held }, false},
-		"pending with a reason":  {func(r *persist.Record) { r.Why = persist.WhyCaller }, false},
+		"held with a reason":     {func(r *persist.Record) { r.State, r.HoldReason = persist.StateHeld, persist.HoldCaller }, true},
+		"held without":           {func(r *persist.Record) { r.State = persist.StateHeld }, false},
+		"pending with a reason":  {func(r *persist.Record) { r.HoldReason = persist.HoldCaller }, false},
 		"maybe sent":             {func(r *persist.Record) { r.MaybeSent, r.FirstSent = true, now }, true},
 		"maybe sent, but never":  {func(r *persist.Record) { r.MaybeSent = true }, false},
-		"confirmed":              {func(r *persist.Record) { r.State, r.Finished = persist.Confirmed, now }, true},
-		"confirmed without time": {func(r *persist.Record) { r.State = persist.Confirmed }, false},
+		"confirmed":              {func(r *persist.Record) { r.State, r.Finished = persist.StateConfirmed, now }, true},
+		"confirmed without time": {func(r *persist.Record) { r.State = persist.StateConfirmed }, false},
 		"settled": {func(r *persist.Record) {
-			r.State, r.Finished, r.Effect = persist.Settled, now, persist.EffectAbsent
+			r.State, r.Finished, r.Effect = persist.StateSettled, now, persist.EffectAbsent
 		}, true},
-		"settled as nothing":   {func(r *persist.Record) { r.State, r.Finished = persist.Settled, now }, false},
-		"pending with effect":  {func(r *persist.Record) { r.Effect = persist.EffectHappened }, false},
-		"abandoned and effect": {func(r *persist.Record) { r.State, r.Finished, r.Effect = persist.Abandoned, now, persist.EffectAbsent }, false},
+		"settled as nothing":  {func(r *persist.Record) { r.State, r.Finished = persist.StateSettled, now }, false},
+		"pending with effect": {func(r *persist.Record) { r.Effect = persist.EffectHappened }, false},
+		"abandoned and effect": {func(r *persist.Record) {
+			r.State, r.Finished, r.Effect = persist.StateAbandoned, now, persist.EffectAbsent
+		}, false},
 	} {
 		r := valid()
 		c.change(&r)
@@ -170,12 +172,12 @@ func TestMatch(t *testing.T) {
 		"all":              {persist.Query{AllAccounts: true, Account: "b"}, true},
 		"key":              {persist.Query{AllAccounts: true, Key: "k"}, true},
 		"other key":        {persist.Query{AllAccounts: true, Key: "l"}, false},
-		"state":            {persist.Query{AllAccounts: true, States: []persist.State{persist.Held, persist.Pending}}, true},
-		"other state":      {persist.Query{AllAccounts: true, States: []persist.State{persist.Held}}, false},
+		"state":            {persist.Query{AllAccounts: true, States: []persist.State{persist.StateHeld, persist.StatePending}}, true},
+		"other state":      {persist.Query{AllAccounts: true, States: []persist.State{persist.StateHeld}}, false},
 		"due":              {persist.Query{AllAccounts: true, DueBy: time.Unix(100, 0)}, true},
 		"not due":          {persist.Query{AllAccounts: true, DueBy: time.Unix(100, -1)}, false},
-		"stray":            {persist.Query{AllAccounts: true, Stray: make([]byte, 32)}, true},
-		"other stray":      {persist.Query{AllAccounts: true, Stray: bytes.Repeat([]byte{1}, 32)}, false},
+		"stray":            {persist.Query{AllAccounts: true, Unresolved: make([]byte, 32)}, true},
+		"other stray":      {persist.Query{AllAccounts: true, Unresolved: bytes.Repeat([]byte{1}, 32)}, false},
 		"after":            {persist.Query{AllAccounts: true, After: 6}, true},
 		"not after":        {persist.Query{AllAccounts: true, After: 7}, false},
 	} {
@@ -183,9 +185,9 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
-	stray := persist.Query{AllAccounts: true, Stray: make([]byte, 32)}
+	stray := persist.Query{AllAccounts: true, Unresolved: make([]byte, 32)}
 	chosen, final := r, r
-	chosen.Generated, final.State = false, persist.Confirmed
+	chosen.Generated, final.State = false, persist.StateConfirmed
 	if stray.Match(&chosen) || stray.Match(&final) {
 		t.Error("a chosen key or a finished record is taken for a stray")
 	}
@@ -213,7 +215,7 @@ func TestSweepVerdict(t *testing.T) {
 		"keys not kept, answer yet": {persist.Limits{KeepKey: -1}, false, false, time.Hour - 1, false, false},
 	} {
 		r := valid()
-		r.State, r.Finished, r.Generated, r.Swept = persist.Confirmed, at, c.generated, c.swept
+		r.State, r.Finished, r.Generated, r.Swept = persist.StateConfirmed, at, c.generated, c.swept
 		if drop, strip := c.limits.Sweep(&r, at.Add(c.age)); drop != c.wantDrop || strip != c.wantStr {
 			t.Errorf("%s: drop %t, strip %t; want %t, %t", name, drop, strip, c.wantDrop, c.wantStr)
 		}
@@ -227,8 +229,8 @@ func TestSweepVerdict(t *testing.T) {
 func TestStates(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[persist.State]string{
-		persist.Pending: "pending false", persist.Held: "held false", persist.Confirmed: "confirmed true",
-		persist.Refused: "refused true", persist.Settled: "settled true", persist.Abandoned: "abandoned true", 9: "state(9) true",
+		persist.StatePending: "pending false", persist.StateHeld: "held false", persist.StateConfirmed: "confirmed true",
+		persist.StateMismatched: "mismatched true", persist.StateSettled: "settled true", persist.StateAbandoned: "abandoned true", 9: "state(9) true",
 	} {
 		if got := fmt.Sprintf("%v %t", s, s.Final()); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -28,9 +28,9 @@ type Profile struct {
 	Methods []string
 	Window  Window
 
-	// Scoping names the request headers that select whose keys these are, such
+	// AccountHeaders names the request headers that select whose keys these are, such
 	// as Stripe-Account. They join the account of an operation.
-	Scoping []string
+	AccountHeaders []string
 	// Fingerprint names the request headers that belong to what a key names,
 	// besides Content-Type, which always does.
 	Fingerprint []string

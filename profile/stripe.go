@@ -12,14 +12,14 @@ func StripeV1() *Profile {
 	sdk := Source{Ref: "github.com/stripe/stripe-go stripe.go (shouldRetry)", Date: "2026-11", Confidence: Primary}
 	traces := Source{Ref: "wire traces of the sandbox (mismatch is 400 with type idempotency_error)", Date: "2026-11", Confidence: Secondary}
 	return &Profile{
-		Name:     "stripe",
-		Version:  "v1",
-		Carrier:  Carrier{Place: Header, Name: "Idempotency-Key"},
-		Encoding: Raw,
-		Key:      KeyRule{MaxBytes: 255},
-		Methods:  []string{"POST"},
-		Window:   Window{Floor: 24 * time.Hour, Published: Yes},
-		Scoping:  []string{"Stripe-Account", "Stripe-Context"},
+		Name:           "stripe",
+		Version:        "v1",
+		Carrier:        Carrier{Place: Header, Name: "Idempotency-Key"},
+		Encoding:       Raw,
+		Key:            KeyRule{MaxBytes: 255},
+		Methods:        []string{"POST"},
+		Window:         Window{Floor: 24 * time.Hour, Published: Yes},
+		AccountHeaders: []string{"Stripe-Account", "Stripe-Context"},
 		// Parameters are compared as the API version reads them.
 		Fingerprint: []string{"Stripe-Version"},
 		Mismatch: []Matcher{
@@ -42,7 +42,7 @@ func StripeV1() *Profile {
 		Reconcile:   "Search by metadata that you set on the object, or wait for its webhook; a 500 tells nothing of the effect.",
 		Sources: map[string]Source{
 			"Carrier": docs, "Encoding": docs, "Key": docs, "Methods": docs, "Window": docs,
-			"Scoping": {Ref: "https://docs.stripe.com/connect/authentication", Date: "2026-11", Confidence: Assumed}, "Fingerprint": docs,
+			"AccountHeaders": {Ref: "https://docs.stripe.com/connect/authentication", Date: "2026-11", Confidence: Assumed}, "Fingerprint": docs,
 			"Mismatch": traces, "InProgress": sdk, "Replay": docs, "NotActed": errs,
 			"Stored": errs, "ShouldRetry": sdk, "RetryAfter": sdk, "Reconcile": errs,
 		},

@@ -169,7 +169,7 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 		return recorded(&rec, fmt.Sprintf("generation %d", g)), true
 	}
 	return line{
-		Key: string(b.plan.keyOf(r, last)), Outcome: oncehttp.NotSent.String(), exit: exitUnknown,
+		Key: string(b.plan.keyOf(r, last)), Outcome: oncehttp.OutcomeNotSent.String(), exit: exitUnknown,
 		Error: "generation 1 was never sent",
 	}, true
 }
@@ -177,10 +177,10 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 // finallyRefused: only what certainly had no effect may be tried under a new key.
 func finallyRefused(rec *persist.Record) bool {
 	switch rec.State {
-	case persist.Confirmed:
+	case persist.StateConfirmed:
 		a := rec.Answer
 		return a != nil && a.Status >= 400 && a.Status < 500 && !a.AlreadyDone
-	case persist.Settled:
+	case persist.StateSettled:
 		return rec.Effect == persist.EffectAbsent
 	}
 	return false
@@ -190,14 +190,14 @@ func finallyRefused(rec *persist.Record) bool {
 // it where it is not simply done.
 func recorded(rec *persist.Record, what string) line {
 	l := line{
-		Key: rec.Key, Outcome: oncehttp.Unknown.String(), Source: sourceName(oncehttp.FromJournal),
+		Key: rec.Key, Outcome: oncehttp.OutcomeUnknown.String(), Source: sourceName(oncehttp.SourceJournal),
 		Attempts: rec.Attempts, Sends: rec.Sends, State: rec.State.String(), exit: exitUnknown,
 		Error: what + " is " + rec.State.String() + ", so that nothing new may be tried",
 	}
-	if rec.State != persist.Confirmed {
+	if rec.State != persist.StateConfirmed {
 		return l
 	}
-	l.Outcome = oncehttp.Confirmed.String()
+	l.Outcome = oncehttp.OutcomeConfirmed.String()
 	if rec.Answer == nil {
 		l.Error = what + " is confirmed, but its answer is no longer kept"
 		return l

@@ -34,7 +34,7 @@ in doubt. A journal is one file that one process holds at a time; these commands
 never make one.
 
 A record is pending (it goes on), held (nothing is sent until somebody settles
-it), or final: confirmed, refused, settled, abandoned.`,
+it), or final: confirmed, mismatched, settled, abandoned.`,
 		Example: `  oncehttp journal list --journal orders.csv.oncehttp.db --state pending,held
   oncehttp journal settle idemp:order:u1:o7 --happened --journal orders.csv.oncehttp.db`,
 		Args: cobra.ArbitraryArgs,
@@ -99,14 +99,14 @@ Bodies and query strings are not shown.`,
 			})
 		},
 	}
-	cmd.Flags().StringSliceVar(&states, "state", nil, "only these: pending, held, confirmed, refused, settled, abandoned")
+	cmd.Flags().StringSliceVar(&states, "state", nil, "only these: pending, held, confirmed, mismatched, settled, abandoned")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON for each")
 	return cmd
 }
 
 func allStates() []persist.State {
 	return []persist.State{
-		persist.Pending, persist.Held, persist.Confirmed, persist.Refused, persist.Settled, persist.Abandoned,
+		persist.StatePending, persist.StateHeld, persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned,
 	}
 }
 
@@ -168,9 +168,9 @@ func listTable(ctx context.Context, ses *session, q persist.Query, out io.Writer
 
 func stateText(rec *persist.Record) string {
 	switch {
-	case rec.State == persist.Held:
-		return "held (" + string(rec.Why) + ")"
-	case rec.State == persist.Settled:
+	case rec.State == persist.StateHeld:
+		return "held (" + string(rec.HoldReason) + ")"
+	case rec.State == persist.StateSettled:
 		return "settled (" + string(rec.Effect) + ")"
 	}
 	return rec.State.String()

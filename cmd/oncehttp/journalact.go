@@ -30,9 +30,9 @@ anew with batch --generation.`,
 			if happened == absent {
 				return errors.New("say one of --happened and --absent")
 			}
-			r := oncehttp.Resolution{Effect: oncehttp.Happened}
+			r := oncehttp.Resolution{Effect: oncehttp.EffectHappened}
 			if absent {
-				r.Effect = oncehttp.Absent
+				r.Effect = oncehttp.EffectAbsent
 			}
 			return f.act(cmd.Context(), args[0], func(c *oncehttp.Client, key oncehttp.Key) error {
 				if err := c.Settle(cmd.Context(), key, r); err != nil {

@@ -144,7 +144,7 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session, account string
 	q := persist.Query{Account: persist.Account(account), States: unfinished()}
 	err := eachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error {
 		left[rec.State]++
-		if rec.State == persist.Pending && (due.IsZero() || rec.NextAttempt.Before(due)) {
+		if rec.State == persist.StatePending && (due.IsZero() || rec.NextAttempt.Before(due)) {
 			due = rec.NextAttempt
 		}
 		return nil
@@ -152,7 +152,7 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session, account string
 	if err != nil {
 		return err
 	}
-	say(stderr, "%s; left: %d pending, %d held", t.summary(f.path, 0), left[persist.Pending], left[persist.Held])
+	say(stderr, "%s; left: %d pending, %d held", t.summary(f.path, 0), left[persist.StatePending], left[persist.StateHeld])
 	if wait := time.Until(due); !due.IsZero() && wait > 0 {
 		say(stderr, "the next is due in %v", wait.Round(time.Millisecond))
 	}
@@ -162,7 +162,7 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session, account string
 	return exitWith(t.exit)
 }
 
-func unfinished() []persist.State { return []persist.State{persist.Pending, persist.Held} }
+func unfinished() []persist.State { return []persist.State{persist.StatePending, persist.StateHeld} }
 
 // whose is the account to resume: that of the flag, else the only one that has
 // anything pending.
@@ -170,7 +170,7 @@ func (f *resumeFlags) whose(ctx context.Context, ses *session) (string, error) {
 	if f.hasAccount {
 		return f.account, nil
 	}
-	q := persist.Query{AllAccounts: true, States: []persist.State{persist.Pending}}
+	q := persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}
 	found := map[string]bool{}
 	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		found[accountName(rec.Account)] = true
@@ -190,7 +190,7 @@ func (f *resumeFlags) whose(ctx context.Context, ses *session) (string, error) {
 // operations may lead to several servers, and one's credentials are not to be
 // shown to another.
 func (f *resumeFlags) whoseHeaders(ctx context.Context, ses *session, account string) (string, error) {
-	q := persist.Query{Account: persist.Account(account), States: []persist.State{persist.Pending}}
+	q := persist.Query{Account: persist.Account(account), States: []persist.State{persist.StatePending}}
 	found := map[string]bool{}
 	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		found[rec.Origin] = true

@@ -23,35 +23,35 @@ type recordParts struct {
 
 // recordView is a record as journal list, show and export spell it in JSON.
 type recordView struct {
-	Key            string          `json:"key"`
-	Account        string          `json:"account"`
-	State          string          `json:"state"`
-	Why            persist.Why     `json:"why,omitempty"`
-	Effect         persist.Effect  `json:"effect,omitempty"`
-	Generated      bool            `json:"generated,omitempty"`
-	PlainHTTP      bool            `json:"plain_http,omitempty"`
-	Method         string          `json:"method"`
-	Origin         string          `json:"origin"`
-	Target         string          `json:"target"`
-	Profile        string          `json:"profile"`
-	ProfileVersion string          `json:"profile_version"`
-	WindowSeconds  int64           `json:"window_seconds"`
-	Fingerprint    string          `json:"fingerprint"`
-	Created        time.Time       `json:"created"`
-	MaybeSent      bool            `json:"maybe_sent"`
-	FirstSent      time.Time       `json:"first_sent,omitzero"`
-	NextAttempt    time.Time       `json:"next_attempt,omitzero"`
-	SendBefore     time.Time       `json:"send_before,omitzero"`
-	Finished       time.Time       `json:"finished,omitzero"`
-	Attempts       int             `json:"attempts"`
-	Sends          int             `json:"sends"`
-	Swept          bool            `json:"swept,omitempty"`
-	Omitted        []string        `json:"omitted,omitempty"`
-	Header         http.Header     `json:"header,omitempty"`
-	BodyBytes      int             `json:"body_bytes"`
-	Body           json.RawMessage `json:"body,omitempty"`
-	BodyBase64     []byte          `json:"body_base64,omitempty"`
-	Answer         *answerView     `json:"answer,omitempty"`
+	Key            string             `json:"key"`
+	Account        string             `json:"account"`
+	State          string             `json:"state"`
+	Why            persist.HoldReason `json:"why,omitempty"`
+	Effect         persist.Effect     `json:"effect,omitempty"`
+	Generated      bool               `json:"generated,omitempty"`
+	PlainHTTP      bool               `json:"plain_http,omitempty"`
+	Method         string             `json:"method"`
+	Origin         string             `json:"origin"`
+	Target         string             `json:"target"`
+	Profile        string             `json:"profile"`
+	ProfileVersion string             `json:"profile_version"`
+	WindowSeconds  int64              `json:"window_seconds"`
+	Fingerprint    string             `json:"fingerprint"`
+	Created        time.Time          `json:"created"`
+	MaybeSent      bool               `json:"maybe_sent"`
+	FirstSent      time.Time          `json:"first_sent,omitzero"`
+	NextAttempt    time.Time          `json:"next_attempt,omitzero"`
+	SendBefore     time.Time          `json:"send_before,omitzero"`
+	Finished       time.Time          `json:"finished,omitzero"`
+	Attempts       int                `json:"attempts"`
+	Sends          int                `json:"sends"`
+	Swept          bool               `json:"swept,omitempty"`
+	Omitted        []string           `json:"omitted,omitempty"`
+	Header         http.Header        `json:"header,omitempty"`
+	BodyBytes      int                `json:"body_bytes"`
+	Body           json.RawMessage    `json:"body,omitempty"`
+	BodyBase64     []byte             `json:"body_base64,omitempty"`
+	Answer         *answerView        `json:"answer,omitempty"`
 }
 
 // answerView is the answer of a record.
@@ -69,7 +69,7 @@ type answerView struct {
 
 func viewOf(rec *persist.Record, parts recordParts) recordView {
 	v := recordView{
-		Key: rec.Key, Account: rec.Account, State: rec.State.String(), Why: rec.Why, Effect: rec.Effect,
+		Key: rec.Key, Account: rec.Account, State: rec.State.String(), Why: rec.HoldReason, Effect: rec.Effect,
 		Generated: rec.Generated, PlainHTTP: rec.PlainHTTP,
 		Method: rec.Method, Origin: rec.Origin, Target: pathOf(rec.Target),
 		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, WindowSeconds: int64(rec.Window / time.Second),

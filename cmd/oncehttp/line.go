@@ -76,7 +76,7 @@ func answered(resp *http.Response) line {
 	res := oncehttp.ResultOf(resp)
 	l := lineOf(res)
 	if res.Key == "" { // a safe request, which is no operation
-		l.Outcome, l.Source = oncehttp.Confirmed.String(), sourceName(oncehttp.FromServer)
+		l.Outcome, l.Source = oncehttp.OutcomeConfirmed.String(), sourceName(oncehttp.SourceServer)
 	}
 	l.Status, l.exit = resp.StatusCode, statusOfAnswer(resp.StatusCode)
 	// What is kept was read whole before the client returned. Only the rest of
@@ -109,7 +109,7 @@ func (l *line) setAnswer(a *persist.Answer) {
 
 // failed is the line of an operation that ended with an error.
 func failed(key oncehttp.Key, err error) line {
-	l := line{Key: string(key), Outcome: oncehttp.Unknown.String(), Error: oneLine(err), exit: statusOfError(err)}
+	l := line{Key: string(key), Outcome: oncehttp.OutcomeUnknown.String(), Error: oneLine(err), exit: statusOfError(err)}
 	var e *oncehttp.Error
 	if !errors.As(err, &e) {
 		return l
@@ -121,9 +121,9 @@ func failed(key oncehttp.Key, err error) line {
 	if standsInTheWay(err) {
 		l.State = e.State.String()
 	}
-	if e.State == persist.Settled && errors.Is(err, oncehttp.ErrSettled) && !errors.Is(err, oncehttp.ErrNoEffect) {
+	if e.State == persist.StateSettled && errors.Is(err, oncehttp.ErrSettled) && !errors.Is(err, oncehttp.ErrNoEffect) {
 		// A person said that it happened: that is known, and there is no more to do.
-		return line{Key: l.Key, Outcome: oncehttp.Confirmed.String(), Source: sourceName(oncehttp.FromJournal), State: l.State}
+		return line{Key: l.Key, Outcome: oncehttp.OutcomeConfirmed.String(), Source: sourceName(oncehttp.SourceJournal), State: l.State}
 	}
 	if e.Answer != nil {
 		l.Status = e.Answer.Status
@@ -147,11 +147,11 @@ func standsInTheWay(err error) bool {
 
 func sourceName(s oncehttp.Source) string {
 	switch s {
-	case oncehttp.FromServer:
+	case oncehttp.SourceServer:
 		return "wire"
-	case oncehttp.FromServerReplay:
+	case oncehttp.SourceReplay:
 		return "replay"
-	case oncehttp.FromJournal:
+	case oncehttp.SourceJournal:
 		return "journal"
 	}
 	return ""

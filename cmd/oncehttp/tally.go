@@ -23,7 +23,7 @@ type tally struct {
 func (t *tally) add(l *line) {
 	t.rows++
 	t.exit = worse(t.exit, l.exit)
-	if l.Source != sourceName(oncehttp.FromJournal) {
+	if l.Source != sourceName(oncehttp.SourceJournal) {
 		t.attempts += l.Attempts
 	}
 	switch {
@@ -31,10 +31,10 @@ func (t *tally) add(l *line) {
 		t.refused++
 	case l.exit == exitOK:
 		t.confirmed++
-		if l.Source == sourceName(oncehttp.FromJournal) {
+		if l.Source == sourceName(oncehttp.SourceJournal) {
 			t.journaled++
 		}
-	case l.Outcome == oncehttp.NotSent.String():
+	case l.Outcome == oncehttp.OutcomeNotSent.String():
 		t.notSent++
 	default:
 		t.unknown++

@@ -57,7 +57,7 @@ func TestServiceWithoutKey(t *testing.T) {
 	t.Parallel()
 	s := &service{name: "B", next: "http://127.0.0.1:1"}
 	w := httptest.NewRecorder()
-	oncehttp.Inherit(s, principal).ServeHTTP(w, httptest.NewRequest("POST", "/orders", strings.NewReader("{}")))
+	oncehttp.InheritKey(principal)(s).ServeHTTP(w, httptest.NewRequest("POST", "/orders", strings.NewReader("{}")))
 	if w.Code != http.StatusBadRequest {
 		t.Errorf("answered %d", w.Code)
 	}

@@ -48,7 +48,7 @@ type service struct {
 	falls func(r *http.Request) bool
 }
 
-// ServeHTTP is what a service between two others looks like. Inherit has put the
+// ServeHTTP is what a service between two others looks like. InheritKey has put the
 // key of the request into its context, bound to who sent it.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
@@ -56,7 +56,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the body is not whole", http.StatusBadRequest)
 		return
 	}
-	parent := oncehttp.Inherited(r.Context())
+	parent := oncehttp.InheritedKey(r.Context())
 	if parent == "" { // Derive would give "", which DoKey refuses
 		http.Error(w, "an Idempotency-Key is required", http.StatusBadRequest)
 		return
@@ -112,7 +112,7 @@ func run(out io.Writer, dir string, n int) error {
 			s.falls = once()
 		}
 		s.server = mockserver.New(mockserver.Config{
-			Handler: oncehttp.Inherit(s, principal), Mix: mix, Seed: uint64(i), RetryAfter: -1,
+			Handler: oncehttp.InheritKey(principal)(s), Mix: mix, Seed: uint64(i), RetryAfter: -1,
 		})
 		defer s.server.Close()
 		if err := s.server.Start(); err != nil {
@@ -150,7 +150,7 @@ func open(dir, name string) (*oncehttp.Client, error) {
 func once() func(*http.Request) bool {
 	var seen sync.Map
 	return func(r *http.Request) bool {
-		_, again := seen.LoadOrStore(oncehttp.Inherited(r.Context()), true)
+		_, again := seen.LoadOrStore(oncehttp.InheritedKey(r.Context()), true)
 		return !again
 	}
 }

@@ -65,7 +65,7 @@ func child(out io.Writer, url, journal, dieAt string) error {
 	}
 	sources, err := charge(client, url, orders)
 	fmt.Fprintf(out, "  finished: %d answers from the server, %d repeated by the server, %d from the journal\n",
-		sources[oncehttp.FromServer], sources[oncehttp.FromServerReplay], sources[oncehttp.FromJournal])
+		sources[oncehttp.SourceServer], sources[oncehttp.SourceReplay], sources[oncehttp.SourceJournal])
 	return errors.Join(err, client.Close())
 }
 

@@ -159,7 +159,7 @@ func testObjects(t *testing.T, url string) {
 		t.Fatalf("%d records for %d POSTs, the first under %q", len(records), len(keys), keys[0])
 	}
 	for i, rec := range records {
-		if rec.Key != keys[i] || rec.State != persist.Confirmed || rec.Method != http.MethodPost || rec.Sends != 1 || rec.Answer == nil || rec.Answer.Status != 200 {
+		if rec.Key != keys[i] || rec.State != persist.StateConfirmed || rec.Method != http.MethodPost || rec.Sends != 1 || rec.Answer == nil || rec.Answer.Status != 200 {
 			t.Errorf("record %d: %+v; want the key %q, confirmed by 200 after one send", i, rec, keys[i])
 		}
 	}
@@ -186,7 +186,7 @@ func testErrors(t *testing.T, url string) {
 		if !errors.As(err, &whole) || whole.HTTPStatusCode != c.status || whole.Msg == "" || !errors.As(err, &typed) {
 			t.Errorf("%s: %T %v; want the SDK's own, status %d", name, err, err, c.status)
 		}
-		for rec := range b.once.Pending(t.Context()) {
+		for rec := range b.once.Unfinished(t.Context()) {
 			t.Errorf("%s: %+v is left", name, rec)
 		}
 	}
@@ -223,7 +223,7 @@ func testCut(t *testing.T, url string) {
 		}
 	}
 	rec, err := b.once.Lookup(t.Context(), oncehttp.Key(intent.LastResponse.IdempotencyKey))
-	if err != nil || rec.State != persist.Confirmed || rec.Sends != 2 {
+	if err != nil || rec.State != persist.StateConfirmed || rec.Sends != 2 {
 		t.Errorf("%+v, %v; want confirmed after 2 sends", rec, err)
 	}
 }
@@ -322,7 +322,7 @@ func testDied(t *testing.T, url string) {
 	})
 	resumed := 0
 	for res, err := range b.once.Resume(t.Context()) {
-		if err != nil || res.Key != key || res.Outcome != oncehttp.Confirmed {
+		if err != nil || res.Key != key || res.Outcome != oncehttp.OutcomeConfirmed {
 			t.Errorf("%+v, %v", res, err)
 		}
 		resumed++

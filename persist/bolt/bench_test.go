@@ -146,7 +146,7 @@ func benchJournal(b *testing.B, writers int, sync func(*os.File) error, finish b
 		if !finish {
 			return
 		}
-		r.State, r.Finished, r.Answer = persist.Confirmed, r.Created, answer
+		r.State, r.Finished, r.Answer = persist.StateConfirmed, r.Created, answer
 		if err := j.Finish(ctx, r); err != nil {
 			b.Error(err)
 		}

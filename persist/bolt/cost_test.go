@@ -36,7 +36,7 @@ func cycles(t testing.TB, j *bolt.Journal, writers, n int) bolt.Stats {
 					t.Errorf("Begin: created %t, error %v", created, err)
 					return
 				}
-				r.State, r.Finished, r.Answer = persist.Confirmed, r.Created, answer
+				r.State, r.Finished, r.Answer = persist.StateConfirmed, r.Created, answer
 				if err := j.Finish(context.Background(), r); err != nil {
 					t.Errorf("Finish: %v", err)
 				}
@@ -132,7 +132,7 @@ func TestFinishIsFlushed(t *testing.T) {
 			r := begin(t, j, record(fmt.Sprint(i)))
 			before := j.Stats()
 			finish(t, j, r)
-			if got, err := j.Get(context.Background(), r.ID); err != nil || got.State != persist.Confirmed {
+			if got, err := j.Get(context.Background(), r.ID); err != nil || got.State != persist.StateConfirmed {
 				t.Errorf("a Finish is not visible at once: %v, %v", got.State, err)
 			}
 			if n := j.Stats().Commits - before.Commits; n != 0 {
@@ -146,7 +146,7 @@ func TestFinishIsFlushed(t *testing.T) {
 			// What a crash would leave now.
 			writeFile(t, copied, readFile(t, path))
 			k := open(t, copied)
-			if got, err := k.Get(context.Background(), r.ID); err != nil || got.State != persist.Confirmed {
+			if got, err := k.Get(context.Background(), r.ID); err != nil || got.State != persist.StateConfirmed {
 				t.Errorf("9 ms after a Finish a crash leaves %v, %v", got.State, err)
 			}
 			closeIt(t, k)

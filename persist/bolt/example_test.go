@@ -38,12 +38,12 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer j.Close()
-	for rec, err := range j.List(ctx, persist.Query{Account: "shop", States: []persist.State{persist.Pending}}) {
+	for rec, err := range j.List(ctx, persist.Query{Account: "shop", States: []persist.State{persist.StatePending}}) {
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println("pending:", rec.Key)
-		rec.State, rec.Finished = persist.Confirmed, time.Now()
+		rec.State, rec.Finished = persist.StateConfirmed, time.Now()
 		rec.Answer = &persist.Answer{Status: 201, Body: []byte(`{"id":"ch_1"}`), At: rec.Finished}
 		if err := j.Finish(ctx, rec); err != nil {
 			log.Fatal(err)

@@ -102,7 +102,7 @@ func TestWriteFails(t *testing.T) {
 	if err := j.Flush(ctx); err == nil {
 		t.Error("Flush of what cannot be written succeeded")
 	}
-	if got, err := j.Get(ctx, kept.ID); err != nil || got.State != persist.Confirmed {
+	if got, err := j.Get(ctx, kept.ID); err != nil || got.State != persist.StateConfirmed {
 		t.Errorf("a Finish that was not written yet is not visible any more: %v, %v", got.State, err)
 	}
 	if err := j.Close(); err == nil {

@@ -69,7 +69,7 @@ func full(path string) error {
 			return err
 		}
 		got = append(got, r.Key)
-		if r.Key == last.Key && r.State != persist.Confirmed {
+		if r.Key == last.Key && r.State != persist.StateConfirmed {
 			fmt.Println("the Finish on a full disk was lost")
 		}
 	}

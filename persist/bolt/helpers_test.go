@@ -34,7 +34,7 @@ func sized(key string, body int) persist.Record {
 
 // confirmed is r with an answer.
 func confirmed(r persist.Record) persist.Record {
-	r.State, r.Finished = persist.Confirmed, r.Created.Add(time.Minute)
+	r.State, r.Finished = persist.StateConfirmed, r.Created.Add(time.Minute)
 	r.Answer = &persist.Answer{Status: 201, Header: map[string][]string{"Content-Type": {"application/json"}}, Body: []byte(`{"id":"ch_1"}`), At: r.Finished}
 	return r
 }

@@ -29,7 +29,7 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	j.mu.Lock()
 	last := j.seq
 	// Asked before every operation without a key, and nearly always in vain.
-	none := len(q.Stray) > 0 && !j.strays.has(j.hash.fingerprint(q.Stray)) && j.usable() == nil && ctx.Err() == nil
+	none := len(q.Unresolved) > 0 && !j.strays.has(j.hash.fingerprint(q.Unresolved)) && j.usable() == nil && ctx.Err() == nil
 	j.mu.Unlock()
 	if none {
 		return nothing
@@ -145,8 +145,8 @@ func (l *listing) read(v *view) error {
 func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64) []uint64 {
 	var list []uint64
 	switch {
-	case q.Stray != nil:
-		list = j.strays.all(j.hash.fingerprint(q.Stray))
+	case q.Unresolved != nil:
+		list = j.strays.all(j.hash.fingerprint(q.Unresolved))
 	case q.Key != "" && !j.accounts.many:
 		list = j.withKey(q)
 	default:

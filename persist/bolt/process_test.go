@@ -193,7 +193,7 @@ func TestKill(t *testing.T) {
 			}
 		}
 		for key := range finished {
-			if seen[key] != persist.Confirmed {
+			if seen[key] != persist.StateConfirmed {
 				t.Errorf("after kill %d, %q, which was finished and flushed, is %v", round, key, seen[key])
 			}
 		}

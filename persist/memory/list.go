@@ -19,7 +19,7 @@ const step = 256
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	j.mu.Lock()
 	last := j.seq
-	none := len(q.Stray) == 32 && j.stray[[32]byte(q.Stray)] == nil && !j.closed && ctx.Err() == nil
+	none := len(q.Unresolved) == 32 && j.stray[[32]byte(q.Unresolved)] == nil && !j.closed && ctx.Err() == nil
 	j.mu.Unlock()
 	if none {
 		return func(func(persist.Record, error) bool) {}
@@ -82,9 +82,9 @@ func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64
 func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	bySeq := func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) }
 	entries := j.order
-	if len(q.Stray) == 32 {
+	if len(q.Unresolved) == 32 {
 		entries = nil
-		for e := j.stray[[32]byte(q.Stray)]; e != nil; e = e.next {
+		for e := j.stray[[32]byte(q.Unresolved)]; e != nil; e = e.next {
 			entries = append(entries, e)
 		}
 		slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
@@ -186,7 +186,7 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, now,
 		if len(claimed) >= n {
 			break
 		}
-		if e.dropped || e.state != persist.Pending || !e.match(&q) {
+		if e.dropped || e.state != persist.StatePending || !e.match(&q) {
 			continue
 		}
 		rec, err := e.record()

@@ -33,7 +33,7 @@ func TestAllocations(t *testing.T) {
 		if err != nil || !created {
 			t.Fatal(err)
 		}
-		rec.State, rec.Finished = persist.Confirmed, rec.Created
+		rec.State, rec.Finished = persist.StateConfirmed, rec.Created
 		rec.Answer = answer
 		if err := j.Finish(ctx, rec); err != nil {
 			t.Fatal(err)

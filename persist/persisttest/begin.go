@@ -120,7 +120,7 @@ func beginInvalid(k *check) {
 		"short fingerprint":    func(r *persist.Record) { r.Fingerprint = r.Fingerprint[:31] },
 		"no wire key":          func(r *persist.Record) { r.WireKey = "" },
 		"no method":            func(r *persist.Record) { r.Method = "" },
-		"held for no reason":   func(r *persist.Record) { r.State = persist.Held },
+		"held for no reason":   func(r *persist.Record) { r.State = persist.StateHeld },
 		"sent, but never":      func(r *persist.Record) { r.MaybeSent = true },
 		"state out of range":   func(r *persist.Record) { r.State = 200 },
 		"begun final":          func(r *persist.Record) { *r = finished(*r) },

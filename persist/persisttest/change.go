@@ -143,13 +143,13 @@ func updateUnfinishedOnly(k *check) {
 
 func finishVisible(k *check) {
 	ctx, j := context.Background(), k.journal()
-	for i, state := range []persist.State{persist.Confirmed, persist.Refused, persist.Settled, persist.Abandoned} {
+	for i, state := range []persist.State{persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned} {
 		r := finished(k.begin(j, record("a", state.String())))
 		r.State = state
-		if state == persist.Settled {
+		if state == persist.StateSettled {
 			r.Effect = persist.EffectHappened
 		}
-		if state == persist.Abandoned {
+		if state == persist.StateAbandoned {
 			r.Answer = nil
 		}
 		if err := j.Finish(ctx, r); err != nil {
@@ -161,7 +161,7 @@ func finishVisible(k *check) {
 		if err != nil || created || diff(standing, r) != "" {
 			k.errorf("Begin after Finish: created %t, error %v, %s", created, err, diff(standing, r))
 		}
-		if open := k.list(j, persist.Query{Account: "a", States: []persist.State{persist.Pending, persist.Held}}); len(open) != 0 {
+		if open := k.list(j, persist.Query{Account: "a", States: []persist.State{persist.StatePending, persist.StateHeld}}); len(open) != 0 {
 			k.errorf("after Finish the record is still listed as %v", open[0].State)
 		}
 		if n := len(k.list(j, persist.Query{Account: "a"})); n != i+1 {
@@ -176,7 +176,7 @@ func finishFinal(k *check) {
 	want := k.finish(j, r)
 	for _, revision := range []uint64{r.Revision, want.Revision} {
 		again := finished(want)
-		again.Revision, again.State, again.Answer = revision, persist.Abandoned, nil
+		again.Revision, again.State, again.Answer = revision, persist.StateAbandoned, nil
 		k.want(j.Finish(ctx, again), persist.ErrStale, "Finish of a finished record at revision %d", revision)
 		k.want(j.Forget(ctx, again), persist.ErrStale, "Forget of a finished record at revision %d", revision)
 		k.stands(j, want, "a second Finish")

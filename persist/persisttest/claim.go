@@ -44,7 +44,7 @@ func claimTakes(k *check) {
 	}
 	var want []persist.Record
 	for _, r := range all {
-		if r.State == persist.Pending && q.Match(&r) && len(want) < 10 {
+		if r.State == persist.StatePending && q.Match(&r) && len(want) < 10 {
 			r.LeaseOwner, r.LeaseUntil = "w", until
 			r.Revision++
 			want = append(want, r)

@@ -29,7 +29,7 @@ func forgetRemoves(k *check) {
 	k.gone(j, r.ID, "Forget")
 	k.lists(j, persist.Query{Account: "a"}, []persist.Record{other}, "what is left after Forget")
 	k.lists(j, persist.Query{Account: "a", Key: "k"}, nil, "the key that was forgotten")
-	k.lists(j, persist.Query{AllAccounts: true, Stray: r.Fingerprint}, nil, "the fingerprint that was forgotten")
+	k.lists(j, persist.Query{AllAccounts: true, Unresolved: r.Fingerprint}, nil, "the fingerprint that was forgotten")
 	k.want(j.Forget(ctx, r), persist.ErrNotFound, "second Forget")
 	again := k.begin(j, r)
 	if again.Revision != 1 {

@@ -233,7 +233,7 @@ func mixed(k *check, j persist.Journal) []persist.Record {
 			r = k.finish(j, r)
 		case 3:
 			f := finished(r)
-			f.State, f.Effect = persist.Settled, persist.EffectAbsent
+			f.State, f.Effect = persist.StateSettled, persist.EffectAbsent
 			if err := j.Finish(context.Background(), f); err != nil {
 				k.fatalf("Finish: %v", err)
 			}
@@ -267,12 +267,12 @@ func queryStates(k *check) {
 	j := k.journal()
 	all := mixed(k, j)
 	k.queries(j, all,
-		persist.Query{Account: "a", States: []persist.State{persist.Pending}},
-		persist.Query{Account: "a", States: []persist.State{persist.Held}},
-		persist.Query{Account: "a", States: []persist.State{persist.Pending, persist.Held}},
-		persist.Query{Account: "a", States: []persist.State{persist.Confirmed}},
-		persist.Query{Account: "a", States: []persist.State{persist.Settled, persist.Held}},
-		persist.Query{Account: "a", States: []persist.State{persist.Abandoned}},
+		persist.Query{Account: "a", States: []persist.State{persist.StatePending}},
+		persist.Query{Account: "a", States: []persist.State{persist.StateHeld}},
+		persist.Query{Account: "a", States: []persist.State{persist.StatePending, persist.StateHeld}},
+		persist.Query{Account: "a", States: []persist.State{persist.StateConfirmed}},
+		persist.Query{Account: "a", States: []persist.State{persist.StateSettled, persist.StateHeld}},
+		persist.Query{Account: "a", States: []persist.State{persist.StateAbandoned}},
 	)
 }
 
@@ -315,11 +315,11 @@ func queryStray(k *check) {
 	scoped := begin("a|S=1", "3", true, print1)
 	foreign := begin("b", "4", true, print1)
 	strays := func(want []persist.Record, when string) {
-		k.lists(j, persist.Query{Account: "a", Stray: print1}, want, "strays "+when)
+		k.lists(j, persist.Query{Account: "a", Unresolved: print1}, want, "strays "+when)
 	}
 	strays([]persist.Record{one, two, scoped}, "after Begin")
-	k.lists(j, persist.Query{AllAccounts: true, Stray: print1}, []persist.Record{one, two, scoped, foreign}, "strays of all accounts")
-	k.lists(j, persist.Query{Account: "a", Stray: bytes.Repeat([]byte{3}, 32)}, nil, "strays of another fingerprint")
+	k.lists(j, persist.Query{AllAccounts: true, Unresolved: print1}, []persist.Record{one, two, scoped, foreign}, "strays of all accounts")
+	k.lists(j, persist.Query{Account: "a", Unresolved: bytes.Repeat([]byte{3}, 32)}, nil, "strays of another fingerprint")
 	one = k.update(j, changed(one))
 	strays([]persist.Record{one, two, scoped}, "after Update")
 	k.finish(j, two)
@@ -335,14 +335,14 @@ func queryStray(k *check) {
 func queryTogether(k *check) {
 	j := k.journal()
 	all := mixed(k, j)
-	pending := []persist.State{persist.Pending}
+	pending := []persist.State{persist.StatePending}
 	k.queries(j, all,
 		persist.Query{Account: "a", States: pending, DueBy: epoch().Add(2 * time.Minute), After: all[40].Seq},
 		persist.Query{Account: "a|S=1", States: pending, DueBy: epoch().Add(2 * time.Minute)},
 		persist.Query{Account: "a", Key: all[4].Key, States: pending},
-		persist.Query{Account: "a", Key: all[4].Key, States: []persist.State{persist.Refused}},
-		persist.Query{AllAccounts: true, Stray: slices.Clone(all[4].Fingerprint), DueBy: epoch()},
-		persist.Query{AllAccounts: true, Stray: all[4].Fingerprint, After: all[4].Seq},
-		persist.Query{AllAccounts: true, Stray: all[4].Fingerprint, States: pending, Key: all[4].Key},
+		persist.Query{Account: "a", Key: all[4].Key, States: []persist.State{persist.StateMismatched}},
+		persist.Query{AllAccounts: true, Unresolved: slices.Clone(all[4].Fingerprint), DueBy: epoch()},
+		persist.Query{AllAccounts: true, Unresolved: all[4].Fingerprint, After: all[4].Seq},
+		persist.Query{AllAccounts: true, Unresolved: all[4].Fingerprint, States: pending, Key: all[4].Key},
 	)
 }

@@ -25,8 +25,8 @@ func mutantBeginStanding() mutant {
 	return mutant{
 		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
 			r, created, err := s.Begin(ctx, r)
-			if r.State == persist.Held && !created {
-				r.State, r.Why = persist.Pending, ""
+			if r.State == persist.StateHeld && !created {
+				r.State, r.HoldReason = persist.StatePending, ""
 			}
 			return r, created, err
 		},

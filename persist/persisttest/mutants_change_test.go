@@ -80,8 +80,8 @@ func mutantFinishVisible() mutant {
 	return mutant{
 		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
 			r, created, err := s.Begin(ctx, r)
-			if r.State == persist.Settled {
-				r.State, r.Effect = persist.Pending, ""
+			if r.State == persist.StateSettled {
+				r.State, r.Effect = persist.StatePending, ""
 			}
 			return r, created, err
 		},
@@ -145,7 +145,7 @@ func mutantChangeNotFound() mutant {
 func mutantForgetRemoves() mutant {
 	return mutant{
 		forget: func(s *store, ctx context.Context, r persist.Record) error {
-			if r.State == persist.Held && r.Sends > 3 && s.count("held") == 1 {
+			if r.State == persist.StateHeld && r.Sends > 3 && s.count("held") == 1 {
 				return nil
 			}
 			return s.Forget(ctx, r)

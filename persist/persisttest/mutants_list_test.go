@@ -59,7 +59,7 @@ func mutantListOrder() mutant {
 func mutantListResumes() mutant {
 	return mutant{
 		list: func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
-			if q.After > 0 && q.Key == "" && q.Stray == nil && q.States == nil {
+			if q.After > 0 && q.Key == "" && q.Unresolved == nil && q.States == nil {
 				q.After--
 			}
 			return s.List(ctx, q)
@@ -137,7 +137,7 @@ func mutantListChanging() mutant {
 func mutantQueryAccounts() mutant {
 	return mutant{
 		list: func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
-			if q.AllAccounts || q.Stray != nil || q.Account == "" {
+			if q.AllAccounts || q.Unresolved != nil || q.Account == "" {
 				return s.List(ctx, q)
 			}
 			account := q.Account
@@ -177,7 +177,7 @@ func mutantQueryKey() mutant {
 func mutantQueryDue() mutant {
 	return mutant{
 		list: func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
-			if !q.DueBy.IsZero() && q.States == nil && q.Stray == nil {
+			if !q.DueBy.IsZero() && q.States == nil && q.Unresolved == nil {
 				q.DueBy = q.DueBy.Add(-1)
 			}
 			return s.List(ctx, q)
@@ -189,11 +189,11 @@ func mutantQueryDue() mutant {
 func mutantQueryStray() mutant {
 	return mutant{
 		list: func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
-			if q.Stray == nil {
+			if q.Unresolved == nil {
 				return s.List(ctx, q)
 			}
-			stray := q.Stray
-			q.Stray = nil
+			stray := q.Unresolved
+			q.Unresolved = nil
 			return filtered(s, ctx, q, func(r *persist.Record) bool {
 				return slices.Equal(r.Fingerprint, stray) && !r.State.Final()
 			})

@@ -87,8 +87,8 @@ func mutantReopenFinish() mutant {
 			r, err := s.Get(ctx, id)
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.opened > 1 && id == s.finished && r.State == persist.Confirmed && strings.HasPrefix(id.Key, "idemp") {
-				r.State = persist.Pending
+			if s.opened > 1 && id == s.finished && r.State == persist.StateConfirmed && strings.HasPrefix(id.Key, "idemp") {
+				r.State = persist.StatePending
 			}
 			return r, err
 		},

@@ -44,7 +44,7 @@ func mutantSweepGenerated() mutant {
 	return mutant{
 		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
 			generated := r.Generated
-			if generated && r.Key == "k" && r.Account == "a" && r.Carrier == "header" && r.State == persist.Pending {
+			if generated && r.Key == "k" && r.Account == "a" && r.Carrier == "header" && r.State == persist.StatePending {
 				r.Generated = false
 			}
 			got, created, err := s.Begin(ctx, r)
@@ -173,7 +173,7 @@ func mutantClaimLeased() mutant {
 func mutantClaimDisjoint() mutant {
 	return mutant{
 		claim: func(s *store, ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
-			q.States = []persist.State{persist.Pending}
+			q.States = []persist.State{persist.StatePending}
 			var got []persist.Record
 			for r := range s.List(ctx, q) {
 				if len(got) < n && !r.Leased(owner, now) {

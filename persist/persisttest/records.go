@@ -49,7 +49,7 @@ func fullest(account, key string) persist.Record {
 
 // changed sets every field that an Update may change.
 func changed(r persist.Record) persist.Record {
-	r.State, r.Why = persist.Held, persist.WhyStoredError
+	r.State, r.HoldReason = persist.StateHeld, persist.HoldStoredError
 	r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)
 	r.NextAttempt, r.SendBefore = epoch().Add(time.Minute), epoch().Add(time.Hour)
 	r.Attempts, r.Sends = 3, 4
@@ -61,7 +61,7 @@ func changed(r persist.Record) persist.Record {
 
 // finished confirms a record.
 func finished(r persist.Record) persist.Record {
-	r.State, r.Why = persist.Confirmed, ""
+	r.State, r.HoldReason = persist.StateConfirmed, ""
 	r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)
 	r.Attempts++
 	r.Sends++

@@ -46,8 +46,8 @@ func reopenKeeps(k *check) {
 		}
 	}
 	k.queries(j, all,
-		persist.Query{Account: "a", States: []persist.State{persist.Pending}, DueBy: epoch().Add(time.Minute)},
-		persist.Query{Account: "a", Stray: all[4].Fingerprint},
+		persist.Query{Account: "a", States: []persist.State{persist.StatePending}, DueBy: epoch().Add(time.Minute)},
+		persist.Query{Account: "a", Unresolved: all[4].Fingerprint},
 		persist.Query{AllAccounts: true, Key: "full"},
 	)
 }

@@ -87,7 +87,7 @@ func sweepTombstones(k *check) {
 	k.sweep(j, l, 1)
 	k.sweep(j, l, 0)
 	k.swept(j, r, "a Sweep fifty years later")
-	list := k.list(j, persist.Query{Account: "a", States: []persist.State{persist.Confirmed}})
+	list := k.list(j, persist.Query{Account: "a", States: []persist.State{persist.StateConfirmed}})
 	if len(list) != 1 || !list[0].Swept {
 		k.errorf("List gave %d tombstones, want 1", len(list))
 	}

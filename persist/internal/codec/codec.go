@@ -98,7 +98,7 @@ func IntentSize(r *persist.Record, limit int) int {
 
 // FateSize bounds the size of r's fate likewise.
 func FateSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.Why) + len(r.Effect) + len(r.LeaseOwner)
+	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner)
 	if a := r.Answer; a != nil {
 		n += headerSize(a.Header)
 		if len(a.Body) <= limit {
@@ -180,7 +180,7 @@ func AppendFate(b []byte, r *persist.Record, limit int) []byte {
 	b = append(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	b = appendTimes(b, r, limit)
-	b = appendString(b, string(r.Why))
+	b = appendString(b, string(r.HoldReason))
 	b = appendString(b, string(r.Effect))
 	b = binary.AppendVarint(b, int64(r.Attempts))
 	b = binary.AppendVarint(b, int64(r.Sends))

@@ -88,7 +88,7 @@ func DecodeFate(b []byte, r *persist.Record) (Outside, error) {
 	r.SendBefore = d.timeIf(times, timeSendBefore)
 	r.LeaseUntil = d.timeIf(times, timeLeaseUntil)
 	at := d.timeIf(times, timeAnswer)
-	r.Why = persist.Why(d.string())
+	r.HoldReason = persist.HoldReason(d.string())
 	r.Effect = persist.Effect(d.string())
 	r.Attempts = int(d.varint())
 	r.Sends = int(d.varint())
