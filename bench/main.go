@@ -3,6 +3,7 @@
 //	cd bench && go run .                          # everything, under 10 minutes
 //	cd bench && go run . -only layer,journal      # some sections
 //	cd bench && go run . -charts ../docs/performance -doc ../docs/performance.md
+//	cd bench && go run . -against DIR             # this checkout beside another, end to end
 //
 // It is a module of its own so that the peers stay out of oncehttp's. Every
 // figure is the median of alternating rounds, with its range; ratios are taken
@@ -38,6 +39,7 @@ type options struct {
 	dir     string
 	profile string
 	dsn     string
+	against string
 }
 
 // section is one group of measurements that can be run by itself.
@@ -58,6 +60,17 @@ func sections() []section {
 		{"bodies", "a 10 MiB request", runBodies},
 		{"conformance", "how long a check of a local server takes", runConformance},
 	}
+}
+
+// chosen are the sections of this run: with -against the comparison only.
+func (o *options) chosen() []section {
+	if o.against != "" {
+		return []section{{"against", "this checkout beside " + o.against + ", which also runs twice: that is the noise", runAgainst}}
+	}
+	all := sections()
+	return slices.DeleteFunc(all, func(s section) bool {
+		return o.only != "" && !slices.Contains(strings.Split(o.only, ","), s.name)
+	})
 }
 
 // bench is what every section gets.
@@ -125,6 +138,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.profile, "profile", "", "write cpu, allocation and mutex profiles of Do under load into this folder")
 	f.StringVar(&o.dsn, "postgres", "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable&connect_timeout=2",
 		"where River may create a database of its own and drop it afterwards")
+	f.StringVar(&o.against, "against", "", "compare with the checkout in this folder, end to end, in alternating processes, and measure nothing else")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -138,6 +152,9 @@ func parse(args []string) (options, error) {
 		if o.only != "" && !slices.Contains(names, name) {
 			return o, fmt.Errorf("-only: no section %q; there are %s", name, strings.Join(names, ", "))
 		}
+	}
+	if o.against != "" && (o.only != "" || o.doc != "" || o.charts != "" || o.profile != "") {
+		return o, fmt.Errorf("-against goes with -rounds, -tiny, -json and -dir only")
 	}
 	if o.tiny {
 		o.rounds = 1
@@ -181,10 +198,7 @@ func (b *bench) measure() error {
 	defer runtime.KeepAlive(ballast)
 	fmt.Fprintln(b.out, b.report.headline())
 	var failed []error
-	for _, s := range sections() {
-		if b.only != "" && !slices.Contains(strings.Split(b.only, ","), s.name) {
-			continue
-		}
+	for _, s := range b.chosen() {
 		began := time.Now()
 		b.report.begin(s)
 		err := s.run(b)

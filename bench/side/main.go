@@ -1,0 +1,136 @@
+// Command side is one checkout of oncehttp under load, for the -against flag of
+// bench. It uses only what every version has: Open, DoKey, NewScope and Close. It
+// reads one line for each burst (workers, duration, URL) from standard input, and
+// answers each with one line of JSON. It ends with its input.
+//
+//	side JOURNAL
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// burst is what came of one burst.
+type burst struct {
+	Rate   float64 // operations per second
+	P50    float64 // of one operation, in microseconds
+	Allocs float64 // per operation, net/http included
+	Error  string
+}
+
+func main() {
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, "side:", err)
+		os.Exit(1)
+	}
+}
+
+func serve() error {
+	if len(os.Args) != 2 {
+		return errors.New("usage: side JOURNAL")
+	}
+	pool := http.DefaultTransport.(*http.Transport).Clone()
+	pool.Proxy, pool.MaxIdleConns, pool.MaxIdleConnsPerHost = nil, 0, 256
+	client, err := oncehttp.Open(os.Args[1], oncehttp.Config{Transport: pool})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ballast := make([]byte, 64<<20) // live heap, as a program of some size has
+	defer runtime.KeepAlive(ballast)
+	operations := 0
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) != 3 {
+			return fmt.Errorf("want workers, duration and URL, got %q", lines.Text())
+		}
+		workers, err := strconv.Atoi(words[0])
+		if err != nil {
+			return err
+		}
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			return err
+		}
+		b := load(client, operations, workers, d, words[2])
+		operations += 1 << 24
+		if err := json.NewEncoder(os.Stdout).Encode(b); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// load has workers do operations one after another for as long as told. The keys
+// are numbered from first on.
+func load(client *oncehttp.Client, first, workers int, d time.Duration, url string) burst {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	times, errs := make([][]time.Duration, workers), make([]error, workers)
+	var wg sync.WaitGroup
+	began := time.Now()
+	for w := range workers {
+		wg.Go(func() {
+			for last := began; last.Sub(began) < d; {
+				if errs[w] = pay(client, url, first+len(times[w])*workers+w); errs[w] != nil {
+					return
+				}
+				now := time.Now()
+				times[w] = append(times[w], now.Sub(last))
+				last = now
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(began)
+	runtime.ReadMemStats(&after)
+	all := slices.Concat(times...)
+	if err := errors.Join(errs...); err != nil || len(all) == 0 {
+		return burst{Error: fmt.Sprintf("%d operations, then %v", len(all), err)}
+	}
+	slices.Sort(all)
+	return burst{
+		Rate: float64(len(all)) / took.Seconds(), P50: float64(all[len(all)/2].Nanoseconds()) / 1e3,
+		Allocs: float64(after.Mallocs-before.Mallocs) / float64(len(all)),
+	}
+}
+
+// pay is one operation, its answer read to the end.
+func pay(client *oncehttp.Client, url string, n int) error {
+	body := fmt.Sprintf(`{"amount":4200,"currency":"eur","order":"%d","note":"as agreed"}`, n)
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	// The low bits come first, so that keys are in no order of time.
+	key := oncehttp.NewScope("order").Key(strconv.Itoa(n%1021), strconv.Itoa(n))
+	resp, err := client.DoKey(req, key)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusCreated {
+		return fmt.Errorf("answered %s", resp.Status)
+	}
+	return nil
+}
