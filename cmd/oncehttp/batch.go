@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,12 +12,6 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 )
-
-// streams are where a command reads and writes. Tests put their own in.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-}
 
 // batchFlags are the flags of batch, as given.
 type batchFlags struct {
@@ -188,61 +181,4 @@ func (f *batchFlags) checkOut(file string) error {
 		}
 	}
 	return checkFolder(f.out)
-}
-
-func errSameFile(out, other string) error {
-	return fmt.Errorf("--out %s is the same file as %s", out, other)
-}
-
-// samePath reports whether two names lead to one file, also one that is not
-// there yet.
-func samePath(a, b string) bool {
-	ia, errA := os.Stat(a)
-	ib, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(ia, ib)
-	}
-	absA, errA := filepath.Abs(a)
-	absB, errB := filepath.Abs(b)
-	return errA == nil && errB == nil && absA == absB
-}
-
-// openOut is the file called name, or stdout where name is empty.
-func openOut(name string, stdout io.Writer) (w io.Writer, closeOut func() error, err error) {
-	if name == "" {
-		return stdout, func() error { return nil }, nil
-	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--out %s: %w", name, pathless(err))
-	}
-	return f, func() error {
-		if err := f.Close(); err != nil {
-			return fmt.Errorf("--out %s: %w", name, pathless(err))
-		}
-		return nil
-	}, nil
-}
-
-// say prints one line for the person at the terminal. Nothing can be done where
-// even that fails.
-func say(w io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(w, format+"\n", args...)
-}
-
-// joinExit adds the error of closing to the outcome of the work: what could not
-// be closed is not known to be on disk.
-func joinExit(err, closing error) error {
-	if closing == nil {
-		return err
-	}
-	return &exitError{status: exitUnknown, err: errors.Join(unsaid(err), closing)}
-}
-
-// unsaid is err, or nil where everything has been said.
-func unsaid(err error) error {
-	if err == nil || err.Error() == "" {
-		return nil
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"strings"
 
 	"github.com/oncehttp/oncehttp"
@@ -88,14 +87,4 @@ func statusOfAnswer(status int) int {
 		return exitRefused
 	}
 	return exitOK
-}
-
-// pathless takes the operation and the path off a file error, for a message that
-// names the file itself.
-func pathless(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

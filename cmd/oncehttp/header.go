@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 )
 
@@ -65,25 +64,4 @@ func addHeader(h http.Header, line string) error {
 	}
 	h.Add(name, value)
 	return nil
-}
-
-// isToken: RFC 9110 section 5.6.2.
-func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	})
-}
-
-// readBounded reads a file that must not be larger than limit.
-func readBounded(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, pathless(err))
-	}
-	defer f.Close()
-	b, err := readAtMost(f, limit)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, pathless(err))
-	}
-	return b, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -72,24 +71,6 @@ func (f *reportFlags) check(all []string) error {
 func said(what string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "report: ")
 	return &saidError{text: what + ": " + strings.TrimPrefix(text, "known failures: "), err: err}
-}
-
-// checkFolder finds out early that a file could not be written.
-func checkFolder(name string) error {
-	if name == "" {
-		return nil
-	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return fmt.Errorf("--out %s: is a directory", name)
-	}
-	info, err := os.Stat(filepath.Dir(name))
-	switch {
-	case err != nil:
-		return fmt.Errorf("--out %s: %w", name, pathless(err))
-	case !info.IsDir():
-		return fmt.Errorf("--out %s: its folder is no folder", name)
-	}
-	return nil
 }
 
 // write writes reports where the flags say.

@@ -86,18 +86,18 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s streams) e
 		return err
 	}
 	f.setType(header, body)
-	p := &plan{method: method, target: u, header: header}
+	request := func() *http.Request { return newRequest(ctx, method, u, header, body) }
 	safe := f.key == "" && slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 	if !safe {
 		cfg.Methods = []string{method} // a DELETE without a key gets one here too
 	}
-	ses, err := f.open(cfg, p.request(ctx, body), safe, s.err)
+	ses, err := f.open(cfg, request(), safe, s.err)
 	if err != nil {
 		return err
 	}
 	stopClosing := context.AfterFunc(ctx, func() { _ = ses.client.Close() }) // said again by ses.close
 	defer stopClosing()
-	return joinExit(f.send(ctx, ses, p.request(ctx, body), s), ses.close())
+	return joinExit(f.send(ctx, ses, request(), s), ses.close())
 }
 
 // body reads the data. It is bounded as the client bounds a request.
@@ -169,17 +169,6 @@ func (f *sendFlags) check(cfg oncehttp.Config, req *http.Request) error {
 	}
 	_, err = probe.client.Prepare(req, key)
 	return plain(err)
-}
-
-// openUnjournaled is a session for what needs no journal.
-func openUnjournaled(cfg oncehttp.Config) (*session, error) {
-	cfg.Journal = noJournal{}
-	cfg.Authorize = func(*http.Request) error { return nil }
-	c, err := oncehttp.New(cfg)
-	if err != nil {
-		return nil, plain(err)
-	}
-	return &session{client: c, journal: noJournal{}}, nil
 }
 
 // sendJournal is the default journal of send, in a folder that it makes.

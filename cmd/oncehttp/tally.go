@@ -63,10 +63,3 @@ func (t *tally) summary(name string, duplicates int) string {
 	fmt.Fprintf(&b, "; %s", count(t.attempts, "attempt"))
 	return b.String()
 }
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -162,46 +161,28 @@ func (s *session) close() error {
 	return nil
 }
 
-// parseTarget checks the URL of an operation. Its errors repeat nothing of it,
-// because a password or a token may stand in it.
-func parseTarget(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	var ue *url.Error
-	switch {
-	case errors.As(err, &ue):
-		return nil, fmt.Errorf("the URL is not one: %w", ue.Err)
-	case err != nil:
-		return nil, err
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("the URL must start with http:// or https://")
-	case u.Hostname() == "":
-		return nil, errors.New("the URL names no host")
-	case u.Fragment != "":
-		return nil, errors.New("the URL has a #fragment, which is never sent")
+// noJournal stands where a client needs a journal that it never asks.
+type noJournal struct{ persist.Journal }
+
+// Close has nothing to close.
+func (noJournal) Close() error { return nil }
+
+// openUnjournaled is a session for what needs no journal.
+func openUnjournaled(cfg oncehttp.Config) (*session, error) {
+	cfg.Journal = noJournal{}
+	cfg.Authorize = func(*http.Request) error { return nil }
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		return nil, plain(err)
 	}
-	return u, nil
+	return &session{client: c, journal: noJournal{}}, nil
 }
 
-// checkMethod refuses what is no method, or one in another case than meant.
-func checkMethod(method string) error {
-	switch {
-	case !isToken(method):
-		return fmt.Errorf("%q is not an HTTP method", clip(method))
-	case method != strings.ToUpper(method):
-		return fmt.Errorf("method %q: methods are case-sensitive; %s is meant?", method, strings.ToUpper(method))
-	case method == http.MethodConnect:
-		return errors.New("CONNECT cannot be journaled")
+// accountName is the name out of which persist.Account made a record's account.
+func accountName(account string) string {
+	name, _, _ := strings.Cut(account, "|")
+	if plain, err := url.PathUnescape(name); err == nil {
+		return plain
 	}
-	return nil
-}
-
-var errTooLong = errors.New("is too long")
-
-// readAtMost reads r whole, unless it is longer than limit.
-func readAtMost(r io.Reader, limit int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(b)) > limit {
-		err = fmt.Errorf("%w: more than %d bytes", errTooLong, limit)
-	}
-	return b, err
+	return name
 }

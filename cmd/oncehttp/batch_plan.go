@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"net/url"
 
 	"github.com/oncehttp/oncehttp"
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // plan makes a request out of each row.
@@ -30,18 +28,9 @@ func (p *plan) keyOf(r *row, generation int) oncehttp.Key {
 	return p.key.key(r.fields).Generation(generation)
 }
 
-// request does not end with ctx: an attempt that is on the wire is never cut
-// because the user has had enough.
+// request is the row's request. The caller's header map is shared and not changed.
 func (p *plan) request(ctx context.Context, body []byte) *http.Request {
-	req := (&http.Request{
-		Method: p.method, URL: p.target, Host: p.target.Host, Header: p.header,
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(context.WithoutCancel(ctx))
-	if host := p.header.Get("Host"); host != "" {
-		req.Host = host
-	}
-	return req
+	return newRequest(ctx, p.method, p.target, p.header, body)
 }
 
 // survey is what the first reading of the input found: that every row is sound,
@@ -125,9 +114,3 @@ func short(b []byte) [16]byte {
 	sum := sha256.Sum256(b)
 	return [16]byte(sum[:16])
 }
-
-// noJournal stands where a client needs a journal that it never asks.
-type noJournal struct{ persist.Journal }
-
-// Close has nothing to close.
-func (noJournal) Close() error { return nil }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func journalSettleCommand(f *journalFlags, s streams) *cobra.Command {
+	var happened, absent bool
+	cmd := &cobra.Command{
+		Use:   "settle KEY (--happened | --absent)",
+		Short: "Say what became of an operation in doubt",
+		Long: `Say what became of an operation that is pending or held, after you have looked:
+--happened, it took effect; --absent, it did not and never will. It is final,
+and nothing is ever sent under this key again. Absent operations may be tried
+anew with batch --generation.`,
+		Example: `  oncehttp journal settle idemp:order:u1:o7 --happened --journal payments.db
+  oncehttp journal settle idemp:order:u1:o8 --absent --journal payments.db`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if happened == absent {
+				return errors.New("say one of --happened and --absent")
+			}
+			r := oncehttp.Resolution{Effect: oncehttp.EffectHappened}
+			if absent {
+				r.Effect = oncehttp.EffectAbsent
+			}
+			return f.act(cmd.Context(), args[0], func(c *oncehttp.Client, key oncehttp.Key) error {
+				if err := c.Settle(cmd.Context(), key, r); err != nil {
+					return err
+				}
+				say(s.out, "settled as %s: %s", r.Effect, key)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&happened, "happened", false, "it took effect")
+	cmd.Flags().BoolVar(&absent, "absent", false, "it did not take effect and never will")
+	return cmd
+}
+
+// act changes one operation. Its account is found by its key, where only one
+// account has the key and --account does not say.
+func (f *journalFlags) act(ctx context.Context, key string, change func(*oncehttp.Client, oncehttp.Key) error) error {
+	return f.withJournal(func(ses *session) error {
+		q := f.query()
+		q.Key = key
+		var accounts []string
+		err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+			accounts = append(accounts, rec.Account)
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case len(accounts) == 0:
+			return f.notFound(key)
+		case len(accounts) > 1 && !f.hasAccount:
+			return fmt.Errorf("journal %s: %d accounts have the key %q (%s); say --account", f.path, len(accounts), clip(key), strings.Join(quoted(accounts), ", "))
+		}
+		c, err := oncehttp.New(oncehttp.Config{Journal: ses.journal, Account: accountName(accounts[0])})
+		if err != nil {
+			return err
+		}
+		if err := change(c, oncehttp.Key(key)); err != nil {
+			return journalError(f.path, err)
+		}
+		return c.Close()
+	})
+}
