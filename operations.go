@@ -33,7 +33,7 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	case err != nil:
 		return c.turnedAway(name, req.Context(), &operation{rec: rec}, err)
 	case !created && !(&operation{rec: rec}).sameRequest(&standing):
-		return (&drive{c: c, rec: standing}).refuse(name, nil, doubt(&standing), ErrKeyReused).err
+		return (&drive{c: c, rec: standing}).refuseFinal(context.WithoutCancel(req.Context()), name, doubt(&standing), ErrKeyReused).err
 	case created:
 		c.wake()
 	}
@@ -163,10 +163,7 @@ func (c *Client) finishNow(ctx context.Context, rec persist.Record) error {
 	if err := c.journal.Finish(ctx, rec); err != nil {
 		return err
 	}
-	if j, ok := c.journal.(persist.Flusher); ok {
-		return j.Flush(ctx)
-	}
-	return nil
+	return c.flush(ctx)
 }
 
 // close ends an unfinished operation that nobody drives. It holds the operation's

@@ -49,13 +49,13 @@ func (d *drive) takeOver(name string, op *operation) (land landing, over bool) {
 func (d *drive) standing(name string, op *operation) (landing, bool) {
 	rec := &d.rec
 	if !op.sameRequest(rec) {
-		return d.refuse(name, nil, doubt(rec), ErrKeyReused), true
+		return d.refuseFinal(d.f.values, name, doubt(rec), ErrKeyReused), true
 	}
 	switch rec.State {
 	case persist.StateConfirmed:
 		return d.confirmed(name)
 	case persist.StateMismatched:
-		return d.refuse(name, nil, ErrNoEffect, ErrKeyReused), true
+		return d.refuseFinal(d.f.values, name, ErrNoEffect, ErrKeyReused), true
 	case persist.StateAbandoned:
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAbandoned), true
 	case persist.StateSettled:
@@ -91,6 +91,27 @@ func (d *drive) refuse(name string, cause error, is ...error) landing {
 	return landing{err: e}
 }
 
+// refuseFinal is refuse where the verdict may be "no effect", because of a state
+// that is final. Such a state may be seen before it is durable, and then it is
+// not proved yet: what a crash leaves would be sent by a later Resume.
+func (d *drive) refuseFinal(ctx context.Context, name string, is ...error) landing {
+	if is[0] == ErrNoEffect {
+		if err := d.c.flush(ctx); err != nil {
+			is[0] = ErrOutcomeUnknown
+			return d.refuse(name, err, is...)
+		}
+	}
+	return d.refuse(name, nil, is...)
+}
+
+// flush waits until every Finish that returned before is durable.
+func (c *Client) flush(ctx context.Context) error {
+	if j, ok := c.journal.(persist.Flusher); ok {
+		return j.Flush(ctx)
+	}
+	return nil
+}
+
 // confirmed answers from the journal. Where the answer was too large to keep,
 // the server is asked again while it still knows the key.
 func (d *drive) confirmed(name string) (landing, bool) {
@@ -112,8 +133,8 @@ func (d *drive) confirmed(name string) (landing, bool) {
 func (d *drive) settled(name string) landing {
 	switch {
 	case d.rec.Effect == persist.EffectAbsent:
-		return d.refuse(name, nil, ErrNoEffect, ErrSettled)
-	case d.rec.Answer != nil && d.rec.Answer.Status != 0:
+		return d.refuseFinal(d.f.values, name, ErrNoEffect, ErrSettled)
+	case d.rec.Answer != nil && d.rec.Answer.Status != 0 && !d.rec.Answer.BodyDropped:
 		return d.fromJournal(OutcomeConfirmed)
 	}
 	return d.refuse(name, nil, ErrOutcomeUnknown, ErrSettled, ErrAnswerGone)
@@ -121,6 +142,12 @@ func (d *drive) settled(name string) landing {
 
 func (d *drive) fromJournal(o Outcome) landing {
 	a := d.rec.Answer
+	if a.Status >= 400 && a.Status < 500 && !a.Replayed && !a.AlreadyDone {
+		// It may be visible and not durable yet, and not be the server's to give again.
+		if err := d.c.flush(d.f.values); err != nil {
+			d.c.log(d.f.values, slog.LevelError, "the outcome could not be made durable", d.rec.Key, err)
+		}
+	}
 	result := d.result(o, SourceJournal)
 	result.AlreadyDone = a.AlreadyDone
 	return landing{answer: &landed{status: a.Status, header: a.Header, body: a.Body, result: result}}
@@ -261,29 +288,44 @@ func (d *drive) counted() persist.Record {
 // the record stays pending, and the same key finds the answer again.
 func (d *drive) confirm() landing {
 	d.untell()
-	d.finish(persist.StateConfirmed)
+	_ = d.finish(persist.StateConfirmed)
 	return landing{answer: d.landed()}
 }
 
 // conflict: the server keeps another request under this key, and nothing of this
 // one was ever in doubt.
 func (d *drive) conflict(name string) landing {
-	d.finish(persist.StateMismatched)
+	if err := d.finish(persist.StateMismatched); err != nil {
+		d.stop = err
+		return d.fail(name, ErrOutcomeUnknown, ErrKeyReused)
+	}
 	return d.fail(name, ErrNoEffect, ErrKeyReused)
 }
 
-func (d *drive) finish(state persist.State) {
+// mustFlush reports whether an end may not wait for the next commit: one that
+// proves that nothing happened, a 4xx that the server does not store and might not
+// give again, and what could not be asked for again, because the key's window is
+// nearly over or the clock cannot be trusted.
+func (d *drive) mustFlush(rec *persist.Record) bool {
+	age := rec.Finished.Sub(rec.FirstSent)
+	if rec.State != persist.StateConfirmed || age < 0 || age > rec.Window-rec.Window/10 {
+		return true
+	}
+	a := d.last.answer
+	return a.status >= 400 && a.status < 500 && !d.reading.done && !d.reading.replayed && a.matchAny(d.prof.Stored.Client) != hit
+}
+
+// finish records how the operation ended. An error was logged; the record then
+// stands as it stood, or the end may be lost in a crash.
+func (d *drive) finish(state persist.State) error {
 	rec := d.counted()
 	rec.State, rec.HoldReason = state, ""
 	rec.Finished = d.c.now().Round(0)
 	rec.Answer = d.kept(rec.Finished)
 	ctx := d.f.values
 	err := d.c.journal.Finish(ctx, rec)
-	if err == nil && rec.Finished.Sub(rec.FirstSent) > rec.Window-rec.Window/10 {
-		// Lost in a crash, this answer could not be asked for again.
-		if j, ok := d.c.journal.(persist.Flusher); ok {
-			err = j.Flush(ctx)
-		}
+	if err == nil && d.mustFlush(&rec) {
+		err = d.c.flush(ctx)
 	}
 	if err != nil {
 		if errors.Is(err, persist.ErrStale) {
@@ -293,6 +335,7 @@ func (d *drive) finish(state persist.State) {
 		}
 		d.c.log(ctx, slog.LevelError, "the outcome could not be recorded", rec.Key, err)
 	}
+	return err
 }
 
 // withdraw takes back an operation that provably had no effect: one that this

@@ -1,0 +1,193 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// lazy is a journal whose Finish is durable only once Flush returned nil: what a
+// kill before that leaves is the record as it stood.
+type lazy struct {
+	persist.Journal
+	mu     sync.Mutex
+	before map[persist.ID]persist.Record // as each stood before a Finish that is not durable
+	flush  func() error
+}
+
+func newLazy() *lazy {
+	return &lazy{Journal: memory.New(), before: map[persist.ID]persist.Record{}}
+}
+
+func (j *lazy) Finish(ctx context.Context, rec persist.Record) error {
+	stood, err := j.Get(ctx, rec.ID)
+	if err == nil {
+		err = j.Journal.Finish(ctx, rec)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err == nil {
+		j.before[rec.ID] = stood
+	}
+	return err
+}
+
+func (j *lazy) Flush(context.Context) error {
+	if err := run(j.flush); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	clear(j.before)
+	return nil
+}
+
+// killed is a journal with what a process that is killed now leaves.
+func (j *lazy) killed(t *testing.T) persist.Journal {
+	t.Helper()
+	return copied(t, durable{j})
+}
+
+// durable lists what is durable of a lazy journal.
+type durable struct{ *lazy }
+
+func (d durable) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		for rec, err := range d.lazy.List(ctx, q) {
+			d.mu.Lock()
+			if stood, ok := d.before[rec.ID]; ok {
+				rec = stood
+			}
+			d.mu.Unlock()
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// mismatch is how Draft07 says that a key belongs to another request.
+var mismatch = reply{status: 422, header: "Content-Type: application/problem+json"}
+
+// TestNoEffectIsDurable: an error that says "no effect" is true for whoever
+// resumes after a kill, too.
+func TestNoEffectIsDurable(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		before func(t *testing.T, j *lazy) // what stands, and is not durable
+		reply  reply
+	}{
+		"another request's key": {func(*testing.T, *lazy) {}, mismatch},
+		"another caller saw it": {func(t *testing.T, j *lazy) {
+			j.flush = fails(errDisk)
+			c, _ := newClient(t, &wire{replies: []reply{mismatch}}, on(j))
+			_, err := c.DoKey(post(t, "{}"), "k")
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) || !errors.Is(err, oncehttp.ErrKeyReused) {
+				t.Errorf("a mismatch that is not durable: %v, want ErrOutcomeUnknown", err)
+			}
+			j.flush = nil
+		}, reply{status: 201}},
+		"settled as absent": {func(t *testing.T, j *lazy) {
+			c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+			_, _ = c.DoKey(post(t, "{}"), "k")
+			j.flush = fails(errDisk)
+			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); !errors.Is(err, errDisk) {
+				t.Errorf("Settle: %v", err)
+			}
+			j.flush = nil
+		}, reply{status: 201}},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				j := newLazy()
+				r.before(t, j)
+				w := &wire{replies: []reply{r.reply}}
+				c, _ := newClient(t, w, on(j))
+				j.flush = fails(errDisk)
+				_, err := c.DoKey(post(t, "{}"), "k")
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) {
+					t.Errorf("while no flush succeeds: %v, want ErrOutcomeUnknown and the journal's error", err)
+				}
+				j.flush = nil
+				_, err = c.DoKey(post(t, "{}"), "k")
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrNoEffect) {
+					t.Errorf("%v, want ErrNoEffect", err)
+				}
+				sends := w.count()
+				next, _ := newClient(t, w, on(j.killed(t)))
+				if got := resume(t, next); len(got) != 0 || w.count() != sends {
+					t.Errorf("the next process resumed %v, %d more sends", got, w.count()-sends)
+				}
+			})
+		})
+	}
+}
+
+// TestFinal4xxIsDurable: a final 4xx that the server does not store would become
+// another answer if the operation were asked again after a kill.
+func TestFinal4xxIsDurable(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct {
+		status int
+		header string
+		flush  bool
+	}{
+		{405, "", true}, {413, "", true}, {418, "", true}, {422, "", true}, {451, "", true},
+		{400, "", true}, {402, "Content-Type: application/problem+json", false}, {201, "", false}, {418, "Idempotent-Replayed: true", false},
+	} {
+		t.Run(fmt.Sprint(r.status, r.header), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				j := newLazy()
+				w := &wire{replies: []reply{{status: r.status, header: r.header}, {status: 201}}}
+				c, _ := newClient(t, w, on(j))
+				resp, err := c.DoKey(post(t, "{}"), "k")
+				if err != nil || resp.StatusCode != r.status {
+					t.Fatalf("%v", err)
+				}
+				j.mu.Lock()
+				lost := len(j.before)
+				j.mu.Unlock()
+				if (lost == 0) != r.flush {
+					t.Errorf("%d finishes would be lost; flushed: want %v", lost, r.flush)
+				}
+				next, _ := newClient(t, w, on(j.killed(t)))
+				if resp, err = next.DoKey(post(t, "{}"), "k"); r.flush && (err != nil || resp.StatusCode != r.status || w.count() != 1) {
+					t.Errorf("the next process: %v after %d sends, want the same %d", err, w.count(), r.status)
+				}
+			})
+		})
+	}
+}
+
+// TestFinal4xxSeenByAnother: nor is it handed out from the journal before it is
+// durable.
+func TestFinal4xxSeenByAnother(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := newLazy()
+		j.flush = fails(errDisk)
+		w := &wire{replies: []reply{{status: 418}, {status: 201}}}
+		c, _ := newClient(t, w, on(j))
+		if resp, err := c.DoKey(post(t, "{}"), "k"); err != nil || resp.StatusCode != http.StatusTeapot {
+			t.Fatalf("%v", err)
+		}
+		j.flush = nil
+		if resp, err := c.DoKey(post(t, "{}"), "k"); err != nil || resp.StatusCode != http.StatusTeapot {
+			t.Fatalf("%v", err)
+		}
+		if len(j.before) != 0 {
+			t.Error("it was handed out again and would be lost")
+		}
+	})
+}
