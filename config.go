@@ -87,33 +87,6 @@ type Config struct {
 	ClockSkew time.Duration
 }
 
-// Policy bounds one drive: one Do, or one operation in one Resume. A duration of
-// more than 366 days is taken for one of 366.
-type Policy struct {
-	_ struct{}
-
-	// MaxAttempts bounds the attempts. Zero: 6. One means no second attempt.
-	MaxAttempts int
-	// MaxInFlight bounds how many of the attempts may be answered "still being
-	// processed" before the drive stops. Zero, or more: MaxAttempts.
-	MaxInFlight int
-	// MaxElapsed bounds the time from the first attempt to the start of the
-	// last. Zero: 2 min.
-	MaxElapsed time.Duration
-	// AttemptTimeout bounds the wait for an answer's headers, and then each wait
-	// for more of its body, so that it never cuts a good answer that flows.
-	// Zero: 30 s.
-	AttemptTimeout time.Duration
-	// MinDelay and MaxDelay shape the waits between attempts: uniformly random
-	// from zero to MinDelay at first, the bound growing by half with each attempt
-	// up to MaxDelay (full jitter). Zero: 500 ms and 30 s, or the other where that
-	// is set and leaves no room.
-	MinDelay, MaxDelay time.Duration
-	// MaxRetryAfter bounds the Retry-After that is waited for. A longer one ends
-	// the drive, and Resume goes on when its time has come. Zero: 1 min.
-	MaxRetryAfter time.Duration
-}
-
 // The defaults and the fixed bounds.
 const (
 	defaultMaxAttempts      = 6
@@ -143,26 +116,6 @@ func positive[T int | int64 | time.Duration](errp *error, name string, v *T, def
 	case *v < 0 && *errp == nil:
 		*errp = fmt.Errorf("%s is %v; want zero for the default of %v, or more", name, *v, def)
 	}
-}
-
-func (p *Policy) fill() (err error) {
-	positive(&err, "Retry.MaxAttempts", &p.MaxAttempts, defaultMaxAttempts)
-	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)
-	positive(&err, "Retry.MaxElapsed", &p.MaxElapsed, defaultMaxElapsed)
-	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, defaultAttemptTimeout)
-	if p.MinDelay == 0 && p.MaxDelay > 0 {
-		p.MinDelay = min(defaultMinDelay, p.MaxDelay)
-	}
-	positive(&err, "Retry.MinDelay", &p.MinDelay, defaultMinDelay)
-	positive(&err, "Retry.MaxDelay", &p.MaxDelay, max(defaultMaxDelay, p.MinDelay))
-	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
-	if err == nil && p.MaxDelay < p.MinDelay {
-		err = fmt.Errorf("a Retry.MaxDelay of %v is below the Retry.MinDelay of %v", p.MaxDelay, p.MinDelay)
-	}
-	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter} {
-		*d = min(*d, hintMax) // so that no sum of them runs out of the calendar
-	}
-	return err
 }
 
 // fill puts in the defaults and says what is wrong. c is the client's own copy.
@@ -229,14 +182,6 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 			p.Name, p.Window.Floor, c.margin(p.Window.Floor))
 	}
 	return nil
-}
-
-// skew is how far the clock may be off against this window.
-func (c *Config) skew(window time.Duration) time.Duration { return min(c.ClockSkew, window/10) }
-
-// margin is how long before the window's end nothing is sent any more.
-func (c *Config) margin(window time.Duration) time.Duration {
-	return c.Retry.AttemptTimeout + c.skew(window)
 }
 
 // profileFor is the profile of a request's host.

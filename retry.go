@@ -2,6 +2,7 @@ package oncehttp
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -12,6 +13,54 @@ import (
 
 	"github.com/oncehttp/oncehttp/profile"
 )
+
+// Policy bounds one drive: one Do, or one operation in one Resume. A duration of
+// more than 366 days is taken for one of 366.
+type Policy struct {
+	_ struct{}
+
+	// MaxAttempts bounds the attempts. Zero: 6. One means no second attempt.
+	MaxAttempts int
+	// MaxInFlight bounds how many of the attempts may be answered "still being
+	// processed" before the drive stops. Zero, or more: MaxAttempts.
+	MaxInFlight int
+	// MaxElapsed bounds the time from the first attempt to the start of the
+	// last. Zero: 2 min.
+	MaxElapsed time.Duration
+	// AttemptTimeout bounds the wait for an answer's headers, and then each wait
+	// for more of its body, so that it never cuts a good answer that flows.
+	// Zero: 30 s.
+	AttemptTimeout time.Duration
+	// MinDelay and MaxDelay shape the waits between attempts: uniformly random
+	// from zero to MinDelay at first, the bound growing by half with each attempt
+	// up to MaxDelay (full jitter). Zero: 500 ms and 30 s, or the other where that
+	// is set and leaves no room.
+	MinDelay, MaxDelay time.Duration
+	// MaxRetryAfter bounds the Retry-After that is waited for. A longer one ends
+	// the drive, and Resume goes on when its time has come. Zero: 1 min.
+	MaxRetryAfter time.Duration
+}
+
+// fill sets the default of each field that is zero. Errors name the field.
+func (p *Policy) fill() (err error) {
+	positive(&err, "Retry.MaxAttempts", &p.MaxAttempts, defaultMaxAttempts)
+	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)
+	positive(&err, "Retry.MaxElapsed", &p.MaxElapsed, defaultMaxElapsed)
+	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, defaultAttemptTimeout)
+	if p.MinDelay == 0 && p.MaxDelay > 0 {
+		p.MinDelay = min(defaultMinDelay, p.MaxDelay)
+	}
+	positive(&err, "Retry.MinDelay", &p.MinDelay, defaultMinDelay)
+	positive(&err, "Retry.MaxDelay", &p.MaxDelay, max(defaultMaxDelay, p.MinDelay))
+	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
+	if err == nil && p.MaxDelay < p.MinDelay {
+		err = fmt.Errorf("a Retry.MaxDelay of %v is below the Retry.MinDelay of %v", p.MaxDelay, p.MinDelay)
+	}
+	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter} {
+		*d = min(*d, hintMax) // so that no sum of them runs out of the calendar
+	}
+	return err
+}
 
 // schedule is the exponential backoff of one drive, with full jitter: each wait
 // is uniform between zero and a bound that grows from MinDelay to MaxDelay.
@@ -123,27 +172,4 @@ func untilDate(s string, now time.Time) time.Duration {
 		return 0
 	}
 	return max(t.Sub(now), 0)
-}
-
-// windowState is where a moment lies in a key's retention window.
-type windowState uint8
-
-const (
-	windowOpen   windowState = iota
-	windowBefore             // the clock was set back a little: wait until first
-	windowOver               // too late, or the clock cannot be trusted
-)
-
-// window says whether a key first sent at first may be sent at now, by the wall
-// clock: whoever sends next may be another process, or this one after a suspend.
-// So first must carry no monotonic reading.
-func (c *Config) window(first, now time.Time, window time.Duration) windowState {
-	age := now.Round(0).Sub(first)
-	switch {
-	case age < -c.skew(window), age >= window-c.margin(window):
-		return windowOver
-	case age < 0:
-		return windowBefore
-	}
-	return windowOpen
 }
