@@ -27,7 +27,10 @@ func importRules() []rule {
 		{".", false, []string{
 			"github.com/hashicorp/go-retryablehttp", "github.com/cenkalti/backoff/v4", "github.com/google/uuid",
 			module + "/profile", module + "/persist", module + "/persist/bolt",
+			module + "/internal/jsonpointer", module + "/internal/sanitize",
 		}},
+		{"internal/jsonpointer", true, nil},
+		{"internal/sanitize", true, nil},
 		{"profile", true, nil},
 		{"persist", false, nil},
 		{"persist/internal", true, []string{module + "/persist"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -178,8 +179,7 @@ func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key Key, wi
 }
 
 func bodyKey(body []byte, pointer string) (key string, n int) {
-	a := answer{body: body}
-	if text, found := textAt(a.document(), pointer); found {
+	if text, found := jsonpointer.Text(jsonpointer.Decode(body), pointer); found {
 		return text, 1
 	}
 	return "", 0

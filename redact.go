@@ -2,9 +2,10 @@ package oncehttp
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 )
 
 // userinfo stands for the credentials of a URL among a record's Omitted.
@@ -95,92 +96,8 @@ func (c *Config) keptHeader(h http.Header) http.Header {
 	return keep
 }
 
-// foreign is an error of somebody else's code: the network's, a transport's, a
-// function of the Config's. Such a text may spell out a URL with its query, or
-// bytes of an answer; what it says is kept without those, and what it is is found
-// by errors.Is and errors.As as before.
-func foreign(err error) error {
-	if ue, ok := err.(*url.Error); ok { // which spells out the URL and adds nothing
-		err = ue.Err
-	}
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	if clean := cleanText(text); clean != text {
-		return &cleanError{text: clean, err: err}
-	}
-	return err
-}
-
-type cleanError struct {
-	text string
-	err  error
-}
-
-func (e *cleanError) Error() string { return e.text }
-func (e *cleanError) Unwrap() error { return e.err }
-
-const errorBytesMax = 300
-
-// cleanText leaves out what stands in double quotes, and of URLs all but scheme
-// and host. It is one line.
-func cleanText(s string) string {
-	if !strings.ContainsAny(s, "\"?\r\n") && !strings.Contains(s, "://") && len(s) <= errorBytesMax {
-		return s
-	}
-	var b strings.Builder
-	for i, piece := range splitQuoted(s) {
-		if i%2 == 1 {
-			b.WriteString(`"…"`)
-			continue
-		}
-		for j, word := range strings.Split(piece, " ") {
-			if j > 0 {
-				b.WriteByte(' ')
-			}
-			b.WriteString(cleanWord(word))
-		}
-	}
-	clean := strings.Join(strings.Fields(b.String()), " ")
-	if len(clean) > errorBytesMax {
-		clean = strings.ToValidUTF8(clean[:errorBytesMax], "") + "…"
-	}
-	return clean
-}
-
-// splitQuoted parts a text at its double quotes; every second piece stood between
-// two. A quote behind a backslash does not count, and one that is never closed
-// runs to the end.
-func splitQuoted(s string) []string {
-	pieces, start := []string(nil), 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			if len(pieces)%2 == 1 {
-				i++
-			}
-		case '"':
-			pieces = append(pieces, s[start:i])
-			start = i + 1
-		}
-	}
-	return append(pieces, s[start:])
-}
-
-func cleanWord(word string) string {
-	scheme, rest, isURL := strings.Cut(word, "://")
-	if !isURL {
-		word, _, cut := strings.Cut(word, "?")
-		if cut {
-			word += "…"
-		}
-		return word
-	}
-	host, _, _ := strings.Cut(rest, "/")
-	host, _, _ = strings.Cut(host, "?")
-	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/…"
-}
+// foreign is sanitize.Error.
+func foreign(err error) error { return sanitize.Error(err) }
 
 // pathOf is a target without its query string.
 func pathOf(target string) string {

@@ -1,0 +1,55 @@
+// Package jsonpointer reads JSON values by pointer (RFC 6901).
+package jsonpointer
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Decode returns the JSON value that b begins with, or nil if there is none. Numbers keep their spelling.
+func Decode(b []byte) (document any) {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.UseNumber()
+	if decoder.Decode(&document) != nil {
+		return nil
+	}
+	return document
+}
+
+// Text follows pointer into document, a value of Decode. found says whether it leads to something; text is
+// that of a string, number or boolean, and empty for anything else. The empty pointer, which means the whole
+// document, finds nothing.
+func Text(document any, pointer string) (text string, found bool) {
+	if document == nil || !strings.HasPrefix(pointer, "/") {
+		return "", false
+	}
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for _, token := range strings.Split(pointer[1:], "/") {
+		switch node := document.(type) {
+		case map[string]any:
+			document, found = node[unescape.Replace(token)]
+			if !found {
+				return "", false
+			}
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(node) || strconv.Itoa(i) != token {
+				return "", false
+			}
+			document = node[i]
+		default:
+			return "", false
+		}
+	}
+	switch value := document.(type) {
+	case string:
+		return value, true
+	case json.Number:
+		return value.String(), true
+	case bool:
+		return strconv.FormatBool(value), true
+	}
+	return "", true
+}

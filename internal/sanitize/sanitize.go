@@ -1,0 +1,96 @@
+// Package sanitize makes errors of other people's code fit to be logged and returned: the network's, a
+// transport's, a body reader's, those of functions in a Config.
+package sanitize
+
+import (
+	"net/url"
+	"strings"
+)
+
+// textMax is how many bytes of a text are kept.
+const textMax = 300
+
+// Error returns err with a text that holds no URL beyond scheme and host, no query string and nothing that
+// stood in double quotes. Such a text may spell out a credential, or bytes of an answer. errors.Is and
+// errors.As find what they found before. A nil err stays nil.
+func Error(err error) error {
+	if ue, ok := err.(*url.Error); ok { // which spells out the URL and adds nothing
+		err = ue.Err
+	}
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if clean := Text(text); clean != text {
+		return &sanitized{text: clean, err: err}
+	}
+	return err
+}
+
+// sanitized is an error whose text was replaced.
+type sanitized struct {
+	text string
+	err  error
+}
+
+func (e *sanitized) Error() string { return e.text }
+func (e *sanitized) Unwrap() error { return e.err }
+
+// Text returns s as one line of at most about 300 bytes, without what stands in double quotes, and of URLs
+// only scheme and host. A text that holds nothing of the kind is returned as it is.
+func Text(s string) string {
+	if !strings.ContainsAny(s, "\"?\r\n") && !strings.Contains(s, "://") && len(s) <= textMax {
+		return s
+	}
+	var b strings.Builder
+	for i, piece := range splitQuoted(s) {
+		if i%2 == 1 {
+			b.WriteString(`"…"`)
+			continue
+		}
+		for j, word := range strings.Split(piece, " ") {
+			if j > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(cleanWord(word))
+		}
+	}
+	clean := strings.Join(strings.Fields(b.String()), " ")
+	if len(clean) > textMax {
+		clean = strings.ToValidUTF8(clean[:textMax], "") + "…"
+	}
+	return clean
+}
+
+// splitQuoted splits a text at its double quotes; every second piece stood between two. A quote behind a
+// backslash does not count, and one that is never closed runs to the end.
+func splitQuoted(s string) []string {
+	pieces, start := []string(nil), 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			if len(pieces)%2 == 1 {
+				i++
+			}
+		case '"':
+			pieces = append(pieces, s[start:i])
+			start = i + 1
+		}
+	}
+	return append(pieces, s[start:])
+}
+
+// cleanWord cuts a word at its query string, and a URL behind its host.
+func cleanWord(word string) string {
+	scheme, rest, isURL := strings.Cut(word, "://")
+	if !isURL {
+		word, _, cut := strings.Cut(word, "?")
+		if cut {
+			word += "…"
+		}
+		return word
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	host, _, _ = strings.Cut(host, "?")
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/…"
+}
