@@ -39,7 +39,8 @@ func (p *plan) request(ctx context.Context, body []byte) *http.Request {
 type survey struct {
 	rows       int
 	duplicates int
-	account    string // of every record, the scoping headers in it
+	account    string           // of every record, the scoping headers in it
+	client     *oncehttp.Client // prepares requests and sends none
 	keys       map[[16]byte]named
 }
 
@@ -62,7 +63,7 @@ func surveyRows(ctx context.Context, in *input, p *plan, cfg oncehttp.Config) (*
 	if err != nil {
 		return nil, plain(err)
 	}
-	s := &survey{keys: make(map[[16]byte]named)}
+	s := &survey{keys: make(map[[16]byte]named), client: client}
 	for {
 		r, err := rows.next()
 		if errors.Is(err, io.EOF) {

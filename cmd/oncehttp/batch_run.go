@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -166,12 +167,37 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 		case g == last, g == last-1 && finallyRefused(&rec):
 			return line{}, false
 		}
+		if other, err := b.otherContent(ctx, r, g, &rec); err != nil {
+			return failed(key, err), true
+		} else if other {
+			return collided(&rec, fmt.Sprintf("generation %d", g)), true
+		}
 		return recorded(&rec, fmt.Sprintf("generation %d", g)), true
 	}
 	return line{
 		Key: string(b.plan.keyOf(r, last)), Outcome: oncehttp.OutcomeNotSent.String(), exit: exitUnknown,
 		Error: "generation 1 was never sent",
 	}, true
+}
+
+// otherContent reports whether the record of a generation is of another request
+// than the row: another body, URL or header that the key names. A record of an
+// older recipe cannot be compared, and counts as other.
+func (b *batch) otherContent(ctx context.Context, r *row, generation int, rec *persist.Record) (bool, error) {
+	prepared, err := b.survey.client.Prepare(b.plan.request(ctx, r.body), b.plan.keyOf(r, generation))
+	if err != nil {
+		return false, err
+	}
+	return prepared.Recipe != rec.Recipe || !bytes.Equal(prepared.Fingerprint, rec.Fingerprint), nil
+}
+
+// collided is the line of a row whose key stands with other content. Nothing was
+// sent, and the recorded answer is not this row's.
+func collided(rec *persist.Record, what string) line {
+	return line{
+		Key: rec.Key, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), exit: exitRefused,
+		Error: what + " is " + rec.State.String() + " with other content than this row, so that nothing was sent",
+	}
 }
 
 // finallyRefused: only what certainly had no effect may be tried under a new key.

@@ -290,7 +290,7 @@ func TestBatchGeneration(t *testing.T) {
 	if l := lines[3]; l.Outcome != "not sent" || l.Error != "generation 1 was never sent" {
 		t.Errorf("row 4: %+v", l)
 	}
-	run(t, "journal", "settle", "idemp:o:3", "--absent", "--journal", dir+"/in.csv.oncehttp.db").want(t, exitOK)
+	run(t, "journal", "settle", "idemp:o:3", "--absent", "--yes", "--journal", dir+"/in.csv.oncehttp.db").want(t, exitOK)
 	run(t, args("1,good\n2,mended\n3,found\n", "--generation", "2")...).want(t, exitOK)
 	run(t, args("1,good\n2,mended\n3,found\n", "--generation", "3")...).want(t, exitOK)
 	want := map[string]int{"idemp:o:1": 1, "idemp:o:2": 1, "idemp:o:2:gen=2": 1, "idemp:o:3": 1, "idemp:o:3:gen=2": 1}
@@ -349,3 +349,32 @@ func TestBatchOutFails(t *testing.T) {
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+// A row of another generation whose operation stands with other content is not
+// reported as done: the changed amount was never sent.
+func TestBatchGenerationComparesContent(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	dir := t.TempDir()
+	args := func(content, url string) []string {
+		file := writeFile(t, dir+"/in.csv", "id,amount\n"+content)
+		return []string{"batch", file, "--url", url, "--key", "o:{id}", "--generation", "2"}
+	}
+	url := m.URL() + "/payments"
+	file := writeFile(t, dir+"/in.csv", "id,amount\n1,100\n")
+	run(t, "batch", file, "--url", url, "--key", "o:{id}").want(t, exitOK)
+	for name, call := range map[string][]string{"amount": args("1,999\n", url), "URL": args("1,100\n", m.URL()+"/refunds")} {
+		if name == "URL" {
+			writeFile(t, dir+"/in.csv", "id,amount\n1,100\n")
+		} else {
+			writeFile(t, dir+"/in.csv", "id,amount\n1,999\n")
+		}
+		l := run(t, call...).want(t, exitRefused).only(t)
+		if l.Outcome == "confirmed" || l.State != "confirmed" || l.Body != nil || !strings.Contains(l.Error, "other content") {
+			t.Errorf("changed %s: %+v", name, l)
+		}
+	}
+	if n := m.Ledger().Snapshot().Sends; n != 1 {
+		t.Errorf("%d sends, want 1", n)
+	}
+}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -161,4 +162,21 @@ func quoted(list []string) []string {
 		q[i] = fmt.Sprintf("%q", s)
 	}
 	return q
+}
+
+// confirm asks before something that cannot be taken back. yes is the answer
+// given by a flag. Where nobody can be asked it is an error that names the flag.
+func (s streams) confirm(yes bool, warning string) error {
+	switch {
+	case yes:
+		return nil
+	case !isTerminal(s.in) || !isTerminal(s.err):
+		return fmt.Errorf("%s; to go ahead all the same: --yes", warning)
+	}
+	_, _ = fmt.Fprintf(s.err, "%s. Go ahead? [y/N] ", warning)
+	answer, _ := bufio.NewReader(s.in).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+		return nil
+	}
+	return errors.New("not confirmed; nothing was changed")
 }

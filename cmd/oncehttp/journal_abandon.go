@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/spf13/cobra"
 )
 
@@ -14,11 +15,11 @@ effect, and the key stays spent; where you know what happened, settle it.`,
 		Example: `  oncehttp journal abandon idemp:order:u1:o7 --journal payments.db`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.act(cmd.Context(), args[0], func(c *oncehttp.Client, key oncehttp.Key) error {
-				if err := c.Abandon(cmd.Context(), key); err != nil {
-					return err
+			return f.act(cmd.Context(), args[0], func(c *oncehttp.Client, rec *persist.Record) error {
+				if err := c.Abandon(cmd.Context(), oncehttp.Key(rec.Key)); err != nil {
+					return journalError(f.path, err)
 				}
-				say(s.out, "abandoned: %s", key)
+				say(s.out, "abandoned: %s", rec.Key)
 				return nil
 			})
 		},

@@ -64,11 +64,11 @@ func parseStates(names []string) ([]persist.State, error) {
 func listTable(ctx context.Context, ses *session, q persist.Query, out io.Writer) error {
 	const pageRows = 500
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "KEY\tACCOUNT\tSTATE\tSTATUS\tATTEMPTS\tCREATED\tREQUEST") // Flush gives the error
+	_, _ = fmt.Fprintln(w, "KEY\tACCOUNT\tSTATE\tSTATUS\tSENT\tATTEMPTS\tCREATED\tREQUEST") // Flush gives the error
 	rows := 0
 	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s %s%s\n", rec.Key, orDash(rec.Account), stateText(rec), statusText(rec.Answer),
-			rec.Attempts, rec.Created.UTC().Format(time.DateTime), rec.Method, rec.Origin, pathOf(rec.Target))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s %s%s\n", rec.Key, orDash(rec.Account), stateText(rec), statusText(rec.Answer),
+			sentText(rec), attemptsText(rec), rec.Created.UTC().Format(time.DateTime), rec.Method, rec.Origin, pathOf(rec.Target))
 		if rows++; rows%pageRows == 0 {
 			return w.Flush()
 		}
@@ -95,4 +95,25 @@ func statusText(a *persist.Answer) string {
 		return "-"
 	}
 	return fmt.Sprint(a.Status)
+}
+
+// sentText says whether anything was handed to the network. An operation of a
+// process that died is "maybe": its sends were never counted.
+func sentText(rec *persist.Record) string {
+	switch {
+	case rec.Sends > 0:
+		return "yes"
+	case rec.MaybeSent:
+		return "maybe"
+	}
+	return "no"
+}
+
+// attemptsText is the number of recorded attempts, with a plus where a process
+// that died may have made more.
+func attemptsText(rec *persist.Record) string {
+	if rec.MaybeSent && !rec.State.Final() {
+		return fmt.Sprintf("%d+", rec.Attempts)
+	}
+	return fmt.Sprint(rec.Attempts)
 }

@@ -1,22 +1,26 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/spf13/cobra"
 )
 
 func journalPruneCommand(f *journalFlags, s streams) *cobra.Command {
 	var keepAnswer, keepKey time.Duration
+	var yes bool
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Drop the answers of operations that were finished long ago",
 		Long: `Drop requests and answers of final operations of all accounts: once the server
 no longer knows their keys either, unless --keep-answer says otherwise. That a
 key of yours was used is remembered for ever, so that it is never sent again,
-unless --keep-key says otherwise. What is pending or held is never touched.`,
+unless --keep-key says otherwise: what it forgets can be sent again, so that it
+asks first, or wants --yes. What is pending or held is never touched.`,
 		Example: `  oncehttp journal prune --journal payments.db
   oncehttp journal prune --journal payments.db --keep-answer 720h`,
 		Args: cobra.NoArgs,
@@ -28,6 +32,10 @@ unless --keep-key says otherwise. What is pending or held is never touched.`,
 			if err != nil {
 				return err
 			}
+			limits := persist.Limits{KeepAnswer: keepAnswer, KeepKey: keepKey}
+			if err := askForgotten(cmd.Context(), ses, &limits, s, yes); err != nil {
+				return joinExit(err, ses.close())
+			}
 			n, err := ses.client.Sweep(cmd.Context())
 			if err != nil {
 				return joinExit(journalError(f.path, err), ses.close())
@@ -38,5 +46,24 @@ unless --keep-key says otherwise. What is pending or held is never touched.`,
 	}
 	cmd.Flags().DurationVar(&keepAnswer, "keep-answer", 0, "keep answers so long after the end (0: while the server knows the key; negative: not at all)")
 	cmd.Flags().DurationVar(&keepKey, "keep-key", 0, "remember used keys so long after the end (0: for ever; negative: no longer than the answer)")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
+}
+
+// askForgotten asks before keys of the caller's are forgotten.
+func askForgotten(ctx context.Context, ses *session, limits *persist.Limits, s streams, yes bool) error {
+	forgotten, now := 0, time.Now()
+	if limits.KeepKey == 0 || yes {
+		return nil
+	}
+	err := eachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
+		if drop, _ := limits.Sweep(rec, now); drop && !rec.Generated {
+			forgotten++
+		}
+		return nil
+	})
+	if err != nil || forgotten == 0 {
+		return err
+	}
+	return s.confirm(yes, "it would forget the use of "+count(forgotten, "key")+", so that the same keys could be sent again")
 }

@@ -198,7 +198,7 @@ func TestJournalAccounts(t *testing.T) {
 	if got := run(t, fast("journal", "resume", "--journal", j)...).want(t, exitUsage); !strings.Contains(got.err, `"one", "two|half"`) {
 		t.Errorf("stderr %q", got.err)
 	}
-	run(t, "journal", "settle", "k", "--absent", "--journal", j, "--account", "two|half").want(t, exitOK)
+	run(t, "journal", "settle", "k", "--absent", "--journal", j, "--account", "two|half", "--yes").want(t, exitOK)
 	run(t, fast("journal", "resume", "--journal", j)...).want(t, exitOK)
 	if n := m.Ledger().Effects("k"); n != 1 {
 		t.Errorf("%d effects, want 1", n)
@@ -292,5 +292,39 @@ func TestHeldThenSettled(t *testing.T) {
 	}
 	if n := s.sends.Load(); n != 1 {
 		t.Errorf("%d sends, want 1", n)
+	}
+}
+
+// What may have been sent shows so, whatever the number of recorded attempts, and
+// is not settled as absent without a word.
+func TestJournalMaybeSent(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	j := pendingJournal(t, m)
+	rows := strings.Split(run(t, "journal", "list", "--journal", j).want(t, exitOK).out, "\n")
+	if !strings.Contains(rows[0], "SENT") || !strings.Contains(rows[1], "yes") || !strings.Contains(rows[2], "maybe") && !strings.Contains(rows[2], "yes") {
+		t.Errorf("table\n%s", strings.Join(rows, "\n"))
+	}
+	absent := []string{"journal", "settle", "idemp:o:a", "--absent", "--journal", j}
+	got := run(t, absent...).want(t, exitUsage)
+	if !strings.Contains(got.err, "may have been sent") || !strings.Contains(got.err, "--yes") {
+		t.Errorf("stderr %q", got.err)
+	}
+	run(t, append(absent, "--yes")...).want(t, exitOK)
+}
+
+// Used keys are not forgotten without a word: they could be sent again.
+func TestJournalPruneOfKeysAsks(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	file := writeFile(t, "in.csv", "id\na\nb\n")
+	run(t, "batch", file, "--url", m.URL()+"/payments", "--key", "o:{id}").want(t, exitOK)
+	prune := []string{"journal", "prune", "--journal", file + ".oncehttp.db", "--keep-answer", "-1s", "--keep-key", "-1s"}
+	got := run(t, prune...).want(t, exitUsage)
+	if !strings.Contains(got.err, "sent again") || !strings.Contains(got.err, "--yes") {
+		t.Errorf("stderr %q", got.err)
+	}
+	if got := run(t, append(prune, "--yes")...).want(t, exitOK); got.out != "pruned: 2 records\n" {
+		t.Errorf("stdout %q", got.out)
 	}
 }

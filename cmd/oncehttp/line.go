@@ -125,7 +125,7 @@ func failed(key oncehttp.Key, err error) line {
 		// A person said that it happened: that is known, and there is no more to do.
 		return line{Key: l.Key, Outcome: oncehttp.OutcomeConfirmed.String(), Source: sourceName(oncehttp.SourceJournal), State: l.State}
 	}
-	if e.Answer != nil {
+	if e.Answer != nil && !errors.Is(err, oncehttp.ErrKeyReused) { // which would show another request's
 		l.Status = e.Answer.Status
 		l.setBody(e.Answer.Body, e.Answer.BodyDropped)
 	}

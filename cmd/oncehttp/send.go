@@ -44,6 +44,8 @@ anything is sent; after a crash or an unknown outcome, send the same again with
 configuration folder; its path is printed on stderr. GET, HEAD and OPTIONS have
 no effect that could happen twice: they are sent once, and not journaled.
 
+Nothing is printed on stdout but this request's own final answer.
+
 Exit status: 0 the server did it; 1 it finally refused; 2 the call is wrong and
 nothing was sent; 3 the outcome is unknown, or nothing was sent: the same
 command again, with the same key, goes on.`,
@@ -228,25 +230,18 @@ func (f *sendFlags) print(w io.Writer, resp *http.Response) error {
 	return err
 }
 
-// failed shows the last answer, where there was one, as it would any other.
+// failed prints nothing on stdout, where only this request's own final answer
+// belongs. With --json it prints the line that says why.
 func (f *sendFlags) failed(err error, s streams) error {
 	status := statusOfError(err)
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 && errors.Is(err, oncehttp.ErrConfig) {
 		status = exitUsage
 	}
-	var out bytes.Buffer
-	var e *oncehttp.Error
 	if f.json {
 		l := failed("", err)
-		out.Write(l.marshal())
-	} else if errors.As(err, &e) && e.Answer != nil && e.Answer.Status != 0 {
-		_ = f.print(&out, &http.Response{ // into memory: nothing can fail
-			Proto: "HTTP/1.1", Status: strings.TrimSpace(fmt.Sprintf("%d %s", e.Answer.Status, http.StatusText(e.Answer.Status))),
-			Header: e.Answer.Header, Body: io.NopCloser(bytes.NewReader(e.Answer.Body)),
-		})
-	}
-	if _, werr := s.out.Write(out.Bytes()); werr != nil {
-		err = errors.Join(err, werr)
+		if _, werr := s.out.Write(l.marshal()); werr != nil {
+			err = errors.Join(err, werr)
+		}
 	}
 	return &exitError{status: status, err: err}
 }

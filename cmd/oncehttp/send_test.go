@@ -94,8 +94,8 @@ func TestSendRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{"/final", "/door"} {
 		got := run(t, "send", "POST", s.url+path, "-d", "{}", "--journal", dir+"/j.db").want(t, exitRefused)
-		if got.out != "no" {
-			t.Errorf("%s: stdout %q", path, got.out)
+		if want := map[string]string{"/final": "no", "/door": ""}[path]; got.out != want { // a refusal at the door is no answer
+			t.Errorf("%s: stdout %q, want %q", path, got.out, want)
 		}
 	}
 }
@@ -162,3 +162,26 @@ func TestSendDefaultJournal(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Another request's answer is never shown as this one's.
+func TestSendOtherBodyUnderOneKey(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	send := func(data string, more ...string) []string {
+		return append([]string{"send", "POST", m.URL() + "/payments", "-d", data, "--key", "k", "--journal", journalIn(t)}, more...)
+	}
+	first := send(`{"amount":100}`)
+	if got := run(t, first...).want(t, exitOK); got.out == "" {
+		t.Error("the first one's answer is not printed")
+	}
+	other := append(slices.Clone(first), "-d", `{"amount":999}`)
+	if got := run(t, other...).want(t, exitRefused); got.out != "" || !strings.Contains(got.err, "belongs to another request") {
+		t.Errorf("stdout %q, stderr %q", got.out, got.err)
+	}
+	l := run(t, append(other, "--json")...).want(t, exitRefused).only(t)
+	if l.Body != nil || l.Status != 0 || l.State != "confirmed" {
+		t.Errorf("%+v", l)
+	}
+}
+
+func journalIn(t *testing.T) string { return t.TempDir() + "/j.db" }
