@@ -91,7 +91,7 @@ func TestBrowserEvidence(t *testing.T) {
 	c.want(failed+`.querySelectorAll('.timeline .lane').length`, "2")
 	c.want(`(() => { const r = `+failed+`.querySelector('.bar rect').getBoundingClientRect(); return r.width > 20 && r.height > 8; })()`, "true")
 	c.want(failed+`.querySelectorAll('.exchanges tbody').length`, "3")
-	c.want(failed+`.querySelector('.curl code').textContent.startsWith('curl ')`, "true")
+	c.want(failed+`.querySelector('.curl code').textContent.split('\\n').filter((l) => l.startsWith('curl ')).length`, "2")
 	c.eval(`document.getElementById('expand').click()`)
 	c.want(`document.querySelectorAll('details.case[open]').length`, "10")
 	c.eval(`document.getElementById('expand').click()`)

@@ -3,8 +3,10 @@ package report
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // CurlLine is the command that sends the same request with curl from a POSIX
@@ -12,31 +14,60 @@ import (
 // curl would add by itself and the request did not have is taken out. A body
 // with control characters is spelled with $'…', which bash, zsh and ksh know.
 func CurlLine(method, url string, header map[string][]string, body string) string {
+	c := curl{method: method, url: url, header: header, word: shellWord}
+	if body != "" {
+		c.data = " --data-raw " + shellWord(body)
+	}
+	return c.line()
+}
+
+// curl is one command line in the making.
+type curl struct {
+	method, url string
+	header      map[string][]string
+	word        func(string) string             // quotes one word of the shell
+	secret      func(name, value string) string // the word of a header with a credential; nil: as any other
+	options     string                          // further options, each with a space before it
+	data        string                          // the option that gives the body, with a space before it; "" for none
+}
+
+func (c *curl) line() string {
 	var b strings.Builder
-	b.WriteString("curl -sSig -X " + shellWord(method) + " " + shellWord(url))
+	b.WriteString("curl -sSig" + c.options + c.verb() + " " + c.word(c.url))
 	typed := false
-	for _, name := range slices.Sorted(maps.Keys(header)) {
+	for _, name := range slices.Sorted(maps.Keys(c.header)) {
 		switch strings.ToLower(name) {
 		case "content-length", "host":
 			continue
 		case "content-type":
 			typed = true
 		}
-		for _, value := range header[name] {
-			if value == "" {
-				b.WriteString(" -H " + shellWord(name+";")) // curl's spelling of an empty header
-				continue
-			}
-			b.WriteString(" -H " + shellWord(name+": "+value))
+		for _, value := range c.header[name] {
+			b.WriteString(" -H " + c.field(name, value))
 		}
 	}
-	if body != "" {
-		if !typed {
-			b.WriteString(" -H 'Content-Type:'")
-		}
-		b.WriteString(" --data-raw " + shellWord(body))
+	if c.data != "" && !typed {
+		b.WriteString(" -H 'Content-Type:'")
 	}
-	return b.String()
+	return b.String() + c.data
+}
+
+// verb is the option for the method. With -X HEAD, curl would wait for a body.
+func (c *curl) verb() string {
+	if c.method == http.MethodHead {
+		return " --head"
+	}
+	return " -X " + c.word(c.method)
+}
+
+func (c *curl) field(name, value string) string {
+	switch {
+	case strings.TrimSpace(value) == "":
+		return c.word(name + ";") // curl's spelling of an empty header
+	case c.secret != nil && SecretName(name):
+		return c.secret(name, value)
+	}
+	return c.word(name + ": " + value)
 }
 
 // shellWord quotes s as one word of a shell command without line breaks.
@@ -44,7 +75,7 @@ func shellWord(s string) string {
 	switch {
 	case s == "":
 		return "''"
-	case strings.ContainsFunc(s, acts):
+	case strings.ContainsFunc(s, acts), !utf8.ValidString(s):
 		return dollarWord(s)
 	case strings.ContainsFunc(s, needsQuotes):
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -59,12 +90,14 @@ func needsQuotes(r rune) bool {
 func dollarWord(s string) string {
 	var b strings.Builder
 	b.WriteString("$'")
-	for _, r := range s {
+	for i, r := range s {
 		switch {
 		case r == '\'' || r == '\\':
 			b.WriteString(`\` + string(r))
 		case r == '\n':
 			b.WriteString(`\n`)
+		case r == utf8.RuneError && s[i] != '\xef': // a byte that is not UTF-8
+			fmt.Fprintf(&b, `\%03o`, s[i])
 		case acts(r):
 			for _, octet := range []byte(string(r)) {
 				fmt.Fprintf(&b, `\%03o`, octet)

@@ -21,6 +21,9 @@ type Change struct {
 type Delta struct {
 	// Broken fail now and did not before, new cases included.
 	Broken []Change
+	// Lost are safety cases that passed and are not decided now: skipped, or
+	// inconclusive. Nothing shows any more that they hold.
+	Lost []Change
 	// Fixed failed before and hold now (pass, warn or seen).
 	Fixed []Change
 	// Changed are all other verdicts that differ. A failure that is merely
@@ -80,6 +83,8 @@ func (d *Delta) add(before, c *Case) {
 		d.Same++
 	case change.New == Fail:
 		d.Broken = append(d.Broken, change)
+	case c.Level == Safety && change.Old == Pass && (change.New == Skip || change.New == Inconclusive):
+		d.Lost = append(d.Lost, change)
 	case before == nil:
 		d.Added = append(d.Added, change)
 	case change.Old == Fail && (change.New == Pass || change.New == Warn || change.New == Seen):
@@ -89,7 +94,8 @@ func (d *Delta) add(before, c *Case) {
 	}
 }
 
-// ExitCode is the status of a comparison: ExitFailed if anything broke,
+// ExitCode is the status of a comparison: ExitFailed if anything broke or a
+// safety case that passed is not decided any more,
 // ExitError if a case that was judged before could not be run now, else ExitOK.
 func (d Delta) ExitCode() int {
 	for _, c := range append(d.Changed[:len(d.Changed):len(d.Changed)], d.Added...) {
@@ -97,7 +103,7 @@ func (d Delta) ExitCode() int {
 			return ExitError
 		}
 	}
-	if len(d.Broken) > 0 {
+	if len(d.Broken) > 0 || len(d.Lost) > 0 {
 		return ExitFailed
 	}
 	return ExitOK
@@ -115,9 +121,10 @@ func WriteDiff(w io.Writer, old, now *Report, o Options) error {
 	t.changes("New cases", d.Added)
 	t.changes("Changed", d.Changed)
 	t.changes("Fixed", d.Fixed)
+	t.changes("Safety not decided any more", d.Lost)
 	t.changes("New failures", d.Broken)
 	t.line("%s", strings.Join([]string{
-		plural(len(d.Broken), "new failure"), fmt.Sprintf("%d fixed", len(d.Fixed)),
+		plural(len(d.Broken), "new failure"), fmt.Sprintf("%d lost", len(d.Lost)), fmt.Sprintf("%d fixed", len(d.Fixed)),
 		fmt.Sprintf("%d changed", len(d.Changed)), plural(len(d.Added), "new case"),
 		fmt.Sprintf("%d gone", len(d.Gone)), fmt.Sprintf("%d the same", d.Same),
 	}, " · "))
@@ -136,9 +143,12 @@ func (t *texter) changes(heading string, list []Change) {
 			shown = c.Old
 		}
 		t.line("  %s  %s  %s", t.paint(color(shown), pad(verdicts, 20)), c.ID, t.paint(dim, string(c.Level)))
-		if c.New == Fail {
-			t.prose("", c.Rule)
-			t.prose("actual    ", c.Actual)
+		switch c.New {
+		case Fail:
+			t.prose("rule", c.Rule)
+			t.prose("actual", c.Actual)
+		case Skip, Inconclusive:
+			t.prose("reason", c.Actual)
 		}
 	}
 	t.line("")

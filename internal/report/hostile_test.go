@@ -16,14 +16,15 @@ func hostile(text string) *report.Report {
 	r.Config = map[string]string{"a" + text: text}
 	for i := range r.Cases {
 		c := &r.Cases[i]
-		for _, field := range []*string{&c.Rule, &c.Impact, &c.Expected, &c.Actual, &c.Reason, &c.Odds, &c.Effects, &c.Curl} {
+		for _, field := range []*string{&c.Rule, &c.Impact, &c.Expected, &c.Actual, &c.Reason, &c.Odds, &c.Effects, &c.Fix} {
 			*field = text
 		}
+		c.Try = []string{text, text}
 		c.Spec = []report.Ref{{Name: text, URL: "javascript:window.pwned=1//" + text, Quote: text}, {Name: text, URL: "https://example.com/" + text}}
 		c.Findings = []report.Finding{{Verdict: report.Fail, Text: text}}
 		for j := range c.Exchanges {
 			x := &c.Exchanges[j]
-			for _, field := range []*string{&x.Lane, &x.Method, &x.URL, &x.Key, &x.Error, &x.Note, &x.Effects} {
+			for _, field := range []*string{&x.Lane, &x.Method, &x.URL, &x.Key, &x.Error, &x.Note, &x.Effects, &x.Caller, &x.Ref} {
 				*field = text
 			}
 			x.Request = report.NewMessage(map[string][]string{"X-" + text: {text}}, []byte(text), 1<<10)

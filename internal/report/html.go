@@ -92,6 +92,8 @@ type (
 		Href     string
 		Search   string
 		Known    bool
+		Wrong    bool   // a failure or a warning
+		Observed string // what was seen, for one that is not judged
 		Why      string
 		Refs     []refView
 		Timeline *timeline
@@ -108,6 +110,7 @@ type (
 		Answer   string
 		Class    string
 		SameKey  bool
+		From     string // which caller, unless the first
 		Request  *messageView
 		Response *messageView
 	}
@@ -207,11 +210,7 @@ func newReportView(r *Report, id string, o Options) reportView {
 	}
 	judgement := o.Known.Apply(r, nil)
 	v.Headline, v.Stale = headline(r, judgement), judgement.Stale
-	for _, g := range Grades(r.Cases) {
-		if g.Judged() > 0 {
-			v.Grades = append(v.Grades, g)
-		}
-	}
+	v.Grades = Grades(r.Cases)
 	v.Segments = segments(r.Summary)
 	for _, name := range slices.Sorted(maps.Keys(r.Config)) {
 		v.Config = append(v.Config, [2]string{name, r.Config[name]})
@@ -230,24 +229,48 @@ func newReportView(r *Report, id string, o Options) reportView {
 	return v
 }
 
-// headline is the verdict on the whole, and claims no more than was seen.
+// headline is the verdict on the whole, and claims no more than was seen. What
+// the suite itself has to say about the run goes before all else.
 func headline(r *Report, j Judgement) string {
+	text := verdictText(r, j)
+	if r.Headline != "" {
+		text = strings.TrimRight(r.Headline, ".") + ". " + text
+	} else if r.Cut {
+		text = "The run was cut short. " + text
+	}
+	return text
+}
+
+func verdictText(r *Report, j Judgement) string {
 	s := r.Summary
 	known := ""
 	if len(j.Accepted) > 0 {
 		known = fmt.Sprintf(", %d of them known", len(j.Accepted))
 	}
+	open := len(Undecided(r.Cases))
 	switch {
 	case s.Fail > 0:
 		return fmt.Sprintf("%s of %d failed%s", plural(s.Fail, "case"), len(r.Cases), known)
 	case s.Error > 0:
 		return fmt.Sprintf("%s could not be run", plural(s.Error, "case"))
-	case s.Judged() == 0:
+	case s.Judged()+s.Inconclusive == 0:
 		return "Nothing was judged"
+	case open > 0:
+		return fmt.Sprintf("No failure, but %s not decided", pluralBe(open, "safety case"))
 	case s.Warn > 0:
 		return fmt.Sprintf("No failure, %s", plural(s.Warn, "warning"))
+	case s.Inconclusive > 0:
+		return fmt.Sprintf("No failure, but %s not decided", pluralBe(s.Inconclusive, "case"))
 	}
 	return "No violation was seen"
+}
+
+// pluralBe is "1 case was", "2 cases were".
+func pluralBe(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " was"
+	}
+	return plural(n, noun) + " were"
 }
 
 // segments lay the verdicts out as a bar of width 1000, the bad ones first.
@@ -272,7 +295,13 @@ func newCaseView(c *Case, report string, o Options) caseView {
 		Case: c, Anchor: report + "/" + c.ID, Href: "#" + report + "/" + c.ID,
 		Known: c.Verdict == Fail && o.Known.Has(c.ID), Why: o.Known.Why(c.ID),
 	}
-	c.Curl = oneLine(c.Curl) // the one text that people paste into a shell
+	for i := range c.Try { // the one text that people paste into a shell
+		c.Try[i] = oneLine(c.Try[i])
+	}
+	v.Wrong = c.Verdict == Fail || c.Verdict == Warn
+	if c.Verdict == Seen {
+		v.Observed = printable(clip(c.Actual, 200))
+	}
 	v.Search = searchable(c.ID, c.Rule, c.Actual, c.Reason, refs(c.Spec))
 	for _, ref := range c.Spec {
 		link := strings.HasPrefix(ref.URL, "https://") || strings.HasPrefix(ref.URL, "http://")
@@ -282,7 +311,7 @@ func newCaseView(c *Case, report string, o Options) caseView {
 	for i := range c.Exchanges {
 		x := &c.Exchanges[i]
 		v.Rows = append(v.Rows, exchangeView{
-			Exchange: x, Anchor: fmt.Sprintf("%s:x%d", v.Anchor, i+1), Number: i + 1, Answer: answer(x), Class: barClass(x),
+			Exchange: x, Anchor: fmt.Sprintf("%s:x%d", v.Anchor, i+1), Number: i + 1, Answer: answer(x), Class: barClass(x), From: callerNote(x),
 			SameKey: i > 0 && x.Key != "" && c.Exchanges[i-1].Key == x.Key,
 			Request: newMessageView(x.Request), Response: newMessageView(x.Response),
 		})

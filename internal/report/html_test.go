@@ -146,7 +146,7 @@ func TestHTMLMatrix(t *testing.T) {
 // no format may change its structure.
 func FuzzHostile(f *testing.F) {
 	benign := hostile("xtextx")
-	o := report.Options{ShowSecrets: true, Verbose: true}
+	o := report.Options{Width: 1 << 20, ShowSecrets: true, Verbose: true}
 	pages := map[report.Format]string{}
 	for _, format := range report.Formats() {
 		pages[format] = write(f, format, o, benign)

@@ -126,6 +126,9 @@ const (
 	ExitFailed = 1 // a failure that is not known, or a known one that passes
 	ExitUsage  = 2 // nothing was judged, or the list names unknown cases
 	ExitError  = 3 // the suite itself failed, or the target cannot be reached
+	// ExitUndecided: nothing failed, but a safety case was not decided, or the
+	// run ended before every case was judged.
+	ExitUndecided = 4
 )
 
 // ExitCode is the status with which a command ends after this report. all is as
@@ -141,6 +144,8 @@ func ExitCode(r *Report, known *Known, all []string) int {
 		return ExitError
 	case len(j.New) > 0, len(j.Stale) > 0:
 		return ExitFailed
+	case r.Cut, len(Undecided(r.Cases)) > 0:
+		return ExitUndecided
 	}
 	return ExitOK
 }

@@ -26,6 +26,15 @@ func verdicts(list ...report.Verdict) *report.Report {
 	return r
 }
 
+// weighed is verdicts with cases of that level.
+func weighed(level report.Level, list ...report.Verdict) *report.Report {
+	r := verdicts(list...)
+	for i := range r.Cases {
+		r.Cases[i].Level = level
+	}
+	return r
+}
+
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -36,6 +45,11 @@ func TestExitCode(t *testing.T) {
 		want  int
 	}{
 		{"all pass", verdicts(report.Pass, report.Warn, report.Seen, report.Skip, report.Inconclusive), "", nil, 0},
+		{"a safety case is not decided", weighed(report.Safety, report.Pass, report.Inconclusive), "", nil, 4},
+		{"a safety case is skipped", weighed(report.Safety, report.Pass, report.Skip), "", nil, 0},
+		{"a failure outranks what is not decided", weighed(report.Safety, report.Fail, report.Inconclusive), "", nil, 1},
+		{"a known failure beside what is not decided", weighed(report.Safety, report.Fail, report.Inconclusive), "a/0", nil, 4},
+		{"the run was cut short", &report.Report{Cut: true, Cases: verdicts(report.Pass).Cases}, "", nil, 4},
 		{"a failure", verdicts(report.Pass, report.Fail), "", nil, 1},
 		{"a known failure", verdicts(report.Pass, report.Fail), "a/1", nil, 0},
 		{"a known and a new failure", verdicts(report.Fail, report.Fail), "a/1", nil, 1},

@@ -18,6 +18,7 @@ func WriteMarkdown(w io.Writer, r *Report, o Options) error {
 	fmt.Fprintf(&b, "## %s %s\n\n", glyph(overall(r, o)), markdown(r.Title()))
 	fmt.Fprintf(&b, "%s\n\n", markdown(strings.Join(append(facts(r), plural(len(r.Cases), "case"),
 		duration(r.MS), plural(r.Requests, "request")), " · ")))
+	fmt.Fprintf(&b, "**%s**\n\n", markdown(headline(r, o.Known.Apply(r, nil))))
 	markdownGrades(&b, r)
 	shown := 0
 	for i := range r.Cases {
@@ -107,22 +108,23 @@ func markdownCase(b *strings.Builder, c *Case, o Options) {
 	b.WriteString("\n\n")
 	for _, f := range [][2]string{
 		{"expected", c.Expected}, {"actual", c.Actual}, {"effects", c.Effects}, {"reason", c.Reason},
-		{"odds", c.Odds}, {"impact", c.Impact}, {"known", o.Known.Why(c.ID)},
+		{"odds", c.Odds}, {"impact", c.Impact}, {"fix", c.Fix}, {"known", o.Known.Why(c.ID)},
 	} {
 		if f[1] != "" {
 			fmt.Fprintf(b, "- %s: %s\n", f[0], markdown(clip(f[1], textLineMax)))
 		}
 	}
-	for i := range c.Exchanges[:min(len(c.Exchanges), textExchangesMax)] {
-		var before *Exchange
-		if i > 0 {
-			before = &c.Exchanges[i-1]
-		}
-		fmt.Fprintf(b, "- %s\n", code(clip(exchangeLine(&c.Exchanges[i], before), textLineMax)))
+	lines := exchangeLines(c.Exchanges)
+	for _, line := range lines[:min(len(lines), textExchangesMax)] {
+		fmt.Fprintf(b, "- %s\n", code(clip(line, textLineMax)))
 	}
-	if c.Curl != "" {
-		fence := strings.Repeat("`", max(3, longestRun(c.Curl, '`')+1))
-		fmt.Fprintf(b, "\n%ssh\n%s\n%s\n", fence, oneLine(c.Curl), fence)
+	if len(c.Try) > 0 {
+		fence := strings.Repeat("`", max(3, longestRun(strings.Join(c.Try, "\n"), '`')+1))
+		fmt.Fprintf(b, "\n%ssh\n", fence)
+		for _, line := range c.Try {
+			fmt.Fprintf(b, "%s\n", oneLine(line))
+		}
+		fmt.Fprintf(b, "%s\n", fence)
 	}
 	b.WriteString("\n")
 }

@@ -38,15 +38,20 @@ func SecretName(name string) bool {
 // redactor takes secrets out of the texts of one report.
 type redactor struct {
 	known                          *strings.Replacer // values seen in their own place
+	labels                         map[string]string // what stands for a header's value, by name and value
 	userinfo, header, member, pair *regexp.Regexp
+	option                         *regexp.Regexp
 }
 
 func newRedactor(r *Report) *redactor {
 	return &redactor{
 		known:    knownSecrets(r),
+		labels:   labelsOf(r),
 		userinfo: regexp.MustCompile(`://[^\s/@'"?#]+@`),
 		// A header in prose or in a curl line; '\'' is a quote inside a shell word.
 		header: regexp.MustCompile(`([A-Za-z0-9_-]+)(\s*:\s*)([^'\r\n]+(?:'\\''[^'\r\n]*)*)`),
+		// A header in a shell line that is not a variable.
+		option: regexp.MustCompile(`([A-Za-z0-9_-]+)(\s*:\s*)([^\s$?'][^'\r\n]*(?:'\\''[^'\r\n]*)*)`),
 		// A JSON member; the string may have been cut off.
 		member: regexp.MustCompile(`"((?:[^"\\]|\\.)*)"(\s*:\s*)("(?:[^"\\]|\\.)*"?|-?[0-9][^\s,}\]]*)`),
 		// A query parameter or form field.
@@ -74,8 +79,13 @@ func withoutSecrets(r *Report) *Report {
 }
 
 func (red *redactor) redactCase(c *Case) {
-	for _, text := range []*string{&c.Expected, &c.Actual, &c.Reason, &c.Effects, &c.Curl} {
+	for _, text := range []*string{&c.Expected, &c.Actual, &c.Reason, &c.Effects, &c.Odds} {
 		*text = red.text(*text)
+	}
+	c.Try = slices.Clone(c.Try)
+	for i, line := range c.Try {
+		line = replaceNamed(red.member, line, `"`, `"`+redacted+`"`)
+		c.Try[i] = replaceNamed(red.option, red.url(line), "", redacted)
 	}
 	c.Findings = slices.Clone(c.Findings)
 	for i := range c.Findings {
@@ -99,7 +109,7 @@ func (red *redactor) message(m *Message) *Message {
 		values = slices.Clone(values)
 		for i := range values {
 			if SecretName(name) {
-				values[i] = redacted
+				values[i] = red.label(name, values[i])
 			} else {
 				values[i] = red.url(values[i])
 			}
@@ -107,6 +117,45 @@ func (red *redactor) message(m *Message) *Message {
 		cp.Header[name] = values
 	}
 	return cp
+}
+
+// labelsOf gives the values of a header different labels where the requests of
+// the report have different ones: a reader has to see that two requests differ
+// in a credential, though not what it is.
+func labelsOf(r *Report) map[string]string {
+	seen := map[string][]string{} // values by lower-case name, in order
+	for i := range r.Cases {
+		for j := range r.Cases[i].Exchanges {
+			for name, values := range headerOf(&r.Cases[i].Exchanges[j]) {
+				name = strings.ToLower(name)
+				for _, value := range values {
+					if SecretName(name) && !slices.Contains(seen[name], value) {
+						seen[name] = append(seen[name], value)
+					}
+				}
+			}
+		}
+	}
+	labels := map[string]string{}
+	for name, values := range seen {
+		for i, value := range values[:min(len(values), 26)] {
+			if len(values) > 1 && value != redacted {
+				labels[name+"\x00"+value] = "[redacted " + string(rune('A'+i)) + "]"
+			}
+		}
+	}
+	return labels
+}
+
+// label is what stands in place of a header's value.
+func (red *redactor) label(name, value string) string {
+	if label, several := red.labels[strings.ToLower(name)+"\x00"+value]; several {
+		return label
+	}
+	if strings.HasPrefix(value, "[redacted ") && len(value) == len("[redacted A]") {
+		return value // by an earlier writer
+	}
+	return redacted
 }
 
 // text takes secrets out of a text of any kind. JSON members go before headers,

@@ -24,7 +24,8 @@ func TestSecretsStayOut(t *testing.T) {
 		"Authorization": {"Basic " + basic}, "X-Api-Key": {"headersecret"}, "Cookie": {"a=cookiesecret; b=secondcookie"}, "X-Auth": {"authsecret"},
 		"Location": {"http://u:locationpw@h/"},
 	}, []byte(`{"password":"bodysecr`), 100)
-	c.Curl += ` -H 'Proxy-Authorization: Basic quote'\''dsecret' --data-raw '{"token":"curlsecret"}'`
+	c.Try = []string{`curl`}
+	c.Try[0] += ` -H 'Proxy-Authorization: Basic quote'\''dsecret' --data-raw '{"token":"curlsecret"}'`
 	secrets := []string{
 		secret, basic, "userinfopw", "querysecret", "configsecret", "otherprincipal", "hunter2hunter", "cookiesecret", "secondcookie", "verysecretcookie",
 		"membersecret", "4711471147", "querysignature", "formsecret", "headersecret", "authsecret", "locationpw", "bodysecr", "dsecret", "curlsecret",

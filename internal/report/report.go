@@ -43,6 +43,13 @@ type Report struct {
 	MS float64 `json:"ms"`
 	// Requests counts the requests on the wire, of all cases.
 	Requests int `json:"requests"`
+	// Witness says how effects were counted in this run, at best. Empty: not said.
+	Witness Witness `json:"witness,omitempty"`
+	// Headline is what a reader has to know before any verdict, in one
+	// sentence. Empty: nothing.
+	Headline string `json:"headline,omitempty"`
+	// Cut reports that the run ended before every case was judged.
+	Cut bool `json:"cut,omitempty"`
 	// Config is how the run was set up, name to value; it has to be enough to
 	// understand the verdicts, since the same target wired otherwise may get
 	// others. Credentials in it are redacted on writing.
@@ -68,6 +75,8 @@ type Case struct {
 	Rule string `json:"rule"`
 	// Impact says what goes wrong for a customer when the rule is broken.
 	Impact string `json:"impact,omitempty"`
+	// Fix says what usually causes the failure, and what to change.
+	Fix string `json:"fix,omitempty"`
 	// Spec is where the rule comes from.
 	Spec []Ref `json:"spec"`
 	// Expected and Actual state the difference, one line each as a rule.
@@ -80,8 +89,13 @@ type Case struct {
 	Odds string `json:"odds,omitempty"`
 	// Effects is what the witness saw at the end: "payments 1, refunds 0".
 	Effects string `json:"effects,omitempty"`
-	// Curl reproduces the decisive request (see CurlLine).
+	// Curl is one shell line that stands in for Try where Exchanges do not say
+	// enough to make that.
 	Curl string `json:"curl,omitempty"`
+	// Try are shell lines that show the finding again: a line for each variable
+	// first, then one curl line for each request, in order. Writers make them of
+	// Exchanges and Config where there are none; see tryLines.
+	Try []string `json:"try,omitempty"`
 	// MS is how long the case took, in milliseconds.
 	MS float64 `json:"ms"`
 	// Findings are the single checks of a case that has several; the verdict
@@ -122,8 +136,20 @@ type Exchange struct {
 	// Method and URL as sent; the URL may be path and query alone.
 	Method string `json:"method"`
 	URL    string `json:"url"`
-	// Key is the idempotency key as sent, "" for none.
+	// Key is the idempotency key as sent, without the spaces around it. It may be
+	// empty though one was sent: see KeySent.
 	Key string `json:"key,omitempty"`
+	// KeySent reports that the request carried a key, perhaps an empty one. A Key
+	// that is not empty was sent in any case.
+	KeySent bool `json:"key_sent,omitempty"`
+	// Caller tells the senders apart: "" is the first, "second" and "none" (a
+	// request without credentials) are others.
+	Caller string `json:"caller,omitempty"`
+	// Ref is what names the operation in its body; exchanges of one operation
+	// have the same. Empty: not said.
+	Ref string `json:"ref,omitempty"`
+	// Shows marks the exchanges that show the finding.
+	Shows bool `json:"shows,omitempty"`
 	// Status of the answer, 0 for none.
 	Status int `json:"status,omitempty"`
 	// Error says why there is no (whole) answer.
@@ -145,6 +171,15 @@ type Message struct {
 	Body string `json:"body,omitempty"`
 	// BodyBytes is the length of the whole body, in bytes.
 	BodyBytes int64 `json:"body_bytes"`
+	// Run is a long run of one byte that was left out of Body. Nil: there is none.
+	Run *Run `json:"run,omitempty"`
+}
+
+// Run is Count times the character Of, left out of a body at the byte At.
+type Run struct {
+	At    int    `json:"at"`
+	Of    string `json:"of"`
+	Count int    `json:"count"`
 }
 
 // New returns an empty report of that kind in the current schema.

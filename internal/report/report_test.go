@@ -11,7 +11,7 @@ import (
 
 func TestWorst(t *testing.T) {
 	t.Parallel()
-	order := []report.Verdict{report.Skip, report.Pass, report.Seen, report.Warn, report.Inconclusive, report.Error, report.Fail}
+	order := []report.Verdict{report.Skip, report.Pass, report.Seen, report.Inconclusive, report.Warn, report.Error, report.Fail}
 	for i, worse := range order {
 		for _, better := range order[:i] {
 			if got := report.Worst(better, worse, better); got != worse {

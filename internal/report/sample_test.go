@@ -40,7 +40,7 @@ func scopeCase() report.Case {
 		Impact:   "A refund is answered with the payment and never happens.",
 		Spec:     []report.Ref{{Name: "draft-07 §2.2", URL: "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07#section-2.2", Quote: "An idempotency key is a unique value."}, {Name: "field practice"}},
 		Expected: "201 with an id of its own from /refunds", Actual: "201 {\"id\":\"payments_1\"}: the payment's answer", Odds: "failed 3/3", Effects: "payments 1, refunds 0",
-		Curl:     report.CurlLine("POST", "http://127.0.0.1:8080/refunds", header, string(body)),
+		Fix:      "Make the operation a part of what the key is looked up by.",
 		Findings: []report.Finding{{Verdict: report.Fail, Text: "the refund was not executed"}, {Verdict: report.Pass, Text: "the payment was executed once"}},
 		Exchanges: []report.Exchange{
 			exchange(0.4, "/payments", "payments 1, refunds 0", ""),

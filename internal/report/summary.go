@@ -1,5 +1,10 @@
 package report
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Summary counts cases by verdict. All seven are always written.
 type Summary struct {
 	Pass         int `json:"pass"`
@@ -50,10 +55,46 @@ func (s *Summary) counter(v Verdict) *int {
 	return &s.Error
 }
 
+// Decidable is the number of cases that were tried to a verdict on the target:
+// those that were judged, and those that came to no end.
+func (s Summary) Decidable() int { return s.Judged() + s.Inconclusive + s.Error }
+
 // Grade is one level's share of a summary.
 type Grade struct {
 	Level Level
 	Summary
+}
+
+// String is "8 of 13, 5 inconclusive; 2 skipped": how many passed of those that
+// were tried, and what became of the others.
+func (g Grade) String() string {
+	var parts []string
+	if g.Decidable() > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d", g.Pass, g.Decidable()))
+	}
+	for _, other := range []struct {
+		n    int
+		word string
+	}{
+		{g.Fail, "failed"}, {g.Warn, "warned about"}, {g.Inconclusive, "inconclusive"}, {g.Error, "in error"}, {g.Seen, "seen"}, {g.Skip, "skipped"},
+	} {
+		if other.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", other.n, other.word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Undecided lists the safety cases that were tried and not decided. Those that
+// were skipped are not among them: what they need was not declared.
+func Undecided(cases []Case) []string {
+	var ids []string
+	for i := range cases {
+		if c := &cases[i]; c.Level == Safety && c.Verdict == Inconclusive {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }
 
 // Grades counts the cases per level, heaviest first; levels without a case are

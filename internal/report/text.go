@@ -18,16 +18,20 @@ const (
 )
 
 // WriteText writes the report for a terminal: the cases grouped by the prefix
-// of their id, then the failures with their evidence, then the totals by level.
-// Nothing that a server sent can act on the terminal.
+// of their id, then what failed with its evidence, then the totals by level, and
+// at the end, where the eye is, the failures in a list. Nothing that a server
+// sent can act on the terminal. Lines are broken between words.
 func WriteText(w io.Writer, r *Report, o Options) error {
 	t := &texter{o: o}
 	r = prepare(r, o)
 	t.head(r)
+	t.heading("Cases")
 	t.groups(r)
 	t.evidence(r)
+	t.heading("Totals")
 	t.known(r)
 	t.totals(r)
+	t.failures(r)
 	return t.flush(w)
 }
 
@@ -52,10 +56,58 @@ func (t *texter) line(format string, args ...any) {
 	t.b.WriteString(strings.TrimRight(text, " ") + "\n")
 }
 
+func (t *texter) heading(text string) {
+	t.line("%s", t.paint(bold, strings.ToUpper(text)))
+	t.line("")
+}
+
 func (t *texter) head(r *Report) {
+	if r.Headline != "" {
+		t.block("", r.Headline)
+	}
 	t.line("%s", t.paint(bold, oneLine(r.Title())))
 	t.line("%s", t.paint(dim, oneLine(strings.Join(facts(r), " · "))))
 	t.line("")
+}
+
+// widthDefault is where lines are broken, in columns.
+const widthDefault = 100
+
+// block writes a text as lines of whole words behind an indent. A word that is
+// longer than a line stands on one of its own, whole.
+func (t *texter) block(indent, text string) {
+	for _, line := range wrap(oneLine(text), t.width()-utf8.RuneCountInString(indent)) {
+		t.line("%s%s", indent, line)
+	}
+}
+
+func (t *texter) width() int {
+	if t.o.Width > 0 {
+		return t.o.Width
+	}
+	return widthDefault
+}
+
+// wrap breaks text between words, and never in one. Spaces inside a line stay.
+func wrap(text string, width int) []string {
+	var lines []string
+	for utf8.RuneCountInString(text) > width {
+		cut, runes := -1, 0
+		for i, r := range text {
+			if r == ' ' && i > 0 && (runes <= width || cut < 0) {
+				cut = i
+			}
+			if runes++; runes > width && cut > 0 {
+				break
+			}
+		}
+		if cut < 0 {
+			break
+		}
+		lines = append(lines, strings.TrimRight(text[:cut], " "))
+		text = strings.TrimLeft(text[cut:], " ")
+	}
+	return append(lines, text)
 }
 
 // facts are the short facts about a run that every format shows.
@@ -89,8 +141,11 @@ func (t *texter) groups(r *Report) {
 		t.line("%s  %s", t.paint(bold, oneLine(g.Name)), t.paint(dim, counts(g.Summary, false)))
 		for i := range g.Cases {
 			c := &g.Cases[i]
-			t.line("  %s  %s  %s  %s", t.verdict(c.Verdict, 12), pad(c.ID, width),
-				t.paint(dim, pad(string(c.Level), 8)+"  "+pad(duration(c.MS), 7)+"  "+string(c.Witness)), oneLine(aside(c)))
+			t.line("  %s  %s  %s", t.verdict(c.Verdict, 12), pad(c.ID, width),
+				t.paint(dim, pad(string(c.Level), 8)+"  "+pad(duration(c.MS), 7)+"  "+string(c.Witness)))
+			if text := aside(c); text != "" {
+				t.block(strings.Repeat(" ", 16), text)
+			}
 		}
 		t.line("")
 	}
@@ -109,16 +164,22 @@ func aside(c *Case) string {
 	return ""
 }
 
-// evidence shows what failed, the worst last, where the eye is.
+// evidence shows what failed, the worst last.
 func (t *texter) evidence(r *Report) {
+	shown := false
 	for _, v := range []Verdict{Pass, Skip, Seen, Inconclusive, Warn, Error, Fail} {
 		if v != Fail && v != Error && !t.o.Verbose {
 			continue
 		}
 		for i := range r.Cases {
-			if r.Cases[i].Verdict == v {
-				t.details(&r.Cases[i])
+			if r.Cases[i].Verdict != v {
+				continue
 			}
+			if !shown {
+				t.heading("Evidence")
+			}
+			t.details(&r.Cases[i])
+			shown = true
 		}
 	}
 }
@@ -130,41 +191,76 @@ func (t *texter) details(c *Case) {
 	}
 	t.line("%s  %s  %s", t.paint(color(c.Verdict), label), t.paint(bold, c.ID),
 		t.paint(dim, strings.Join(nonEmpty(string(c.Level), duration(c.MS), string(c.Witness), oneLine(c.Odds)), " · ")))
-	t.prose("", c.Rule)
-	t.prose("source    ", refs(c.Spec))
-	for i := range c.Exchanges[:min(len(c.Exchanges), textExchangesMax)] {
-		var before *Exchange
-		if i > 0 {
-			before = &c.Exchanges[i-1]
-		}
-		t.prose("", exchangeLine(&c.Exchanges[i], before))
+	t.prose("rule", c.Rule)
+	t.prose("source", refs(c.Spec))
+	lines := exchangeLines(c.Exchanges)
+	for _, line := range lines[:min(len(lines), textExchangesMax)] {
+		t.prose("sent", line)
 	}
-	if more := len(c.Exchanges) - textExchangesMax; more > 0 {
-		t.prose("", "… "+plural(more, "more exchange")+" in the JSON report")
+	if more := len(lines) - textExchangesMax; more > 0 {
+		t.prose("", "… "+plural(more, "more line")+" of exchanges in the JSON report")
 	}
-	for _, f := range c.Findings {
-		t.prose(pad(string(f.Verdict), 10), f.Text)
+	for _, line := range findingLines(c.Findings) {
+		t.prose(line[0], line[1])
 	}
-	t.prose("expected  ", c.Expected)
-	t.prose("actual    ", c.Actual)
-	t.prose("effects   ", c.Effects)
-	t.prose("reason    ", c.Reason)
-	t.prose("impact    ", c.Impact)
-	t.prose("known     ", t.o.Known.Why(c.ID))
-	t.prose("try       ", c.Curl)
+	t.prose("expected", c.Expected)
+	t.prose("actual", c.Actual)
+	t.prose("effects", c.Effects)
+	t.prose("reason", c.Reason)
+	t.prose("impact", c.Impact)
+	if c.Verdict == Fail || c.Verdict == Warn {
+		t.prose("fix", c.Fix)
+	}
+	t.prose("known", t.o.Known.Why(c.ID))
+	for i, line := range c.Try {
+		t.command(i == 0, line)
+	}
 	t.line("")
 }
 
-// prose writes one indented line, and none for an empty text. A curl line is
-// never cut: half a command is worse than a long one.
+// findingLines are the findings as verdict and text; the same one several times
+// in a row is one line.
+func findingLines(list []Finding) [][2]string {
+	var lines [][2]string
+	for i := 0; i < len(list); {
+		n := 1
+		for i+n < len(list) && list[i+n] == list[i] {
+			n++
+		}
+		text := list[i].Text
+		if n > 1 {
+			text += fmt.Sprintf(" ×%d", n)
+		}
+		lines = append(lines, [2]string{string(list[i].Verdict), text})
+		i += n
+	}
+	return lines
+}
+
+// labelWidth is the column of labels in the evidence.
+const labelWidth = 14
+
+// prose writes one text behind its label, and nothing for an empty text.
 func (t *texter) prose(label, text string) {
 	if text == "" {
 		return
 	}
-	if text = oneLine(text); label != "try       " {
-		text = clip(text, textLineMax)
+	text = clip(oneLine(text), textLineMax)
+	for i, line := range wrap(text, t.width()-6-labelWidth) {
+		if i > 0 {
+			label = ""
+		}
+		t.line("      %s%s", t.paint(dim, pad(label, labelWidth)), line)
 	}
-	t.line("      %s%s", t.paint(dim, label), text)
+}
+
+// command writes one line of shell. It is neither cut nor broken: half a command
+// is worse than a long line.
+func (t *texter) command(first bool, line string) {
+	if first {
+		t.line("      %s", t.paint(dim, "try"))
+	}
+	t.line("        %s", oneLine(line))
 }
 
 func nonEmpty(list ...string) []string {
@@ -185,14 +281,50 @@ func refs(list []Ref) string {
 	return strings.Join(names, ", ")
 }
 
-// exchangeLine is one exchange in one line: what was sent, what came, what the
-// witness saw, and what to look at.
-func exchangeLine(x, before *Exchange) string {
-	parts := nonEmpty(x.Lane, x.Method+" "+x.URL, keyNote(x, before))
+// exchangeLines are the exchanges of a case, one line each. Requests that look
+// alike and follow each other, and were answered alike, are one line.
+func exchangeLines(list []Exchange) []string {
+	var lines []string
+	for i := 0; i < len(list); {
+		var before *Exchange
+		if i > 0 {
+			before = &list[i-1]
+		}
+		n := 1
+		for i+n < len(list) && alike(&list[i], &list[i+n]) {
+			n++
+		}
+		lines = append(lines, exchangeLine(&list[i], before, n))
+		i += n
+	}
+	return lines
+}
+
+// alike reports whether two exchanges differ in time alone, or in the lane.
+func alike(a, b *Exchange) bool {
+	body := func(m *Message) string {
+		if m == nil {
+			return ""
+		}
+		return m.Body
+	}
+	return a.Method == b.Method && a.URL == b.URL && a.Key == b.Key && a.KeySent == b.KeySent && a.Caller == b.Caller &&
+		answer(a) == answer(b) && a.Note == b.Note && a.Effects == b.Effects &&
+		body(a.Request) == body(b.Request) && body(a.Response) == body(b.Response)
+}
+
+// exchangeLine is one exchange, or n that are alike, in one line: what was sent,
+// what came, what the witness saw, and what to look at.
+func exchangeLine(x, before *Exchange, n int) string {
+	parts := nonEmpty(x.Lane, x.Method+" "+x.URL, callerNote(x), keyNote(x, before))
 	if x.Request != nil && x.Request.Body != "" {
 		parts = append(parts, clip(x.Request.Body, textBodyMax))
 	}
-	parts = append(parts, "→ "+answer(x))
+	came := "→ " + answer(x)
+	if n > 1 {
+		came += fmt.Sprintf(" ×%d", n)
+	}
+	parts = append(parts, came)
 	if x.Response != nil && x.Response.Body != "" {
 		parts = append(parts, clip(x.Response.Body, textBodyMax))
 	}
@@ -205,10 +337,24 @@ func exchangeLine(x, before *Exchange) string {
 	return strings.Join(parts, "  ")
 }
 
+// callerNote names a sender other than the first caller: what tells them apart
+// is a credential, which is left out.
+func callerNote(x *Exchange) string {
+	switch x.Caller {
+	case "":
+		return ""
+	case "none":
+		return "(without credentials)"
+	}
+	return "(as the " + x.Caller + " caller)"
+}
+
 func keyNote(x, before *Exchange) string {
 	switch {
-	case x.Key == "":
+	case x.Key == "" && !x.KeySent:
 		return "no key"
+	case x.Key == "":
+		return "empty key"
 	case before != nil && before.Key == x.Key:
 		return "same key"
 	}
@@ -242,18 +388,28 @@ func (t *texter) known(r *Report) {
 }
 
 func (t *texter) totals(r *Report) {
-	t.line("%s", t.paint(bold, oneLine(strings.Join(nonEmpty(r.Title(), plural(len(r.Cases), "case"),
-		duration(r.MS), plural(r.Requests, "request")), " · "))))
-	var grades []string
+	t.line("%s", oneLine(strings.Join(nonEmpty(r.Title(), plural(len(r.Cases), "case"),
+		duration(r.MS), plural(r.Requests, "request")), " · ")))
 	for _, g := range Grades(r.Cases) {
-		if g.Judged() > 0 {
-			grades = append(grades, fmt.Sprintf("%s %d/%d", title(string(g.Level)), g.Pass, g.Judged()))
-		}
-	}
-	if len(grades) > 0 {
-		t.line("%s", strings.Join(grades, "   "))
+		t.line("%s  %s", pad(title(string(g.Level)), 8), g)
 	}
 	t.line("%s", counts(r.Summary, true))
+	t.line("")
+}
+
+// failures end the report: what failed, or that nothing did, which never hides
+// what was not decided.
+func (t *texter) failures(r *Report) {
+	judgement := t.o.Known.Apply(r, nil)
+	t.line("%s", t.paint(bold, oneLine(headline(r, judgement))))
+	for _, v := range []Verdict{Error, Fail} {
+		for i := range r.Cases {
+			if c := &r.Cases[i]; c.Verdict == v {
+				t.line("  %s  %s  %s", t.verdict(v, 5), c.ID, t.paint(dim, string(c.Level)))
+				t.block(strings.Repeat(" ", 9), clip(message(c), textLineMax))
+			}
+		}
+	}
 }
 
 // counts spells out a summary; all seven, or those that are not zero.

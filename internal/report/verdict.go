@@ -49,10 +49,10 @@ func Verdicts() []Verdict { return []Verdict{Pass, Fail, Warn, Seen, Skip, Incon
 func (v Verdict) Valid() bool { return slices.Contains(Verdicts(), v) }
 
 // Severity orders verdicts for "the worst child wins", from 0 for Skip to 6.
-// A failure outranks an error: what was seen to be broken stays broken though
-// the suite stumbled later. Anything that is not a verdict ranks as Error.
+// A failure outranks an error, and a warning outranks what was not decided: what
+// was seen to be wrong stays wrong though another part came to no end. Anything that is not a verdict ranks as Error.
 func (v Verdict) Severity() int {
-	order := []Verdict{Skip, Pass, Seen, Warn, Inconclusive, Error, Fail}
+	order := []Verdict{Skip, Pass, Seen, Inconclusive, Warn, Error, Fail}
 	if i := slices.Index(order, v); i >= 0 {
 		return i
 	}

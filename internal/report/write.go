@@ -17,6 +17,8 @@ type Options struct {
 	ShowSecrets bool
 	// Verbose shows the evidence of every case in text, not of failures only.
 	Verbose bool
+	// Width is where lines of text are broken, between words, in columns. Zero: 100.
+	Width int
 	// Known marks failures that are expected; nil is an empty list.
 	Known *Known
 }
@@ -94,8 +96,18 @@ func WriteJSON(w io.Writer, r *Report, o Options) error {
 // summary computed, its schema set, and lists that are never null in JSON.
 func prepare(r *Report, o Options) *Report {
 	cp := *r
+	cp.Cases = slices.Clone(r.Cases)
+	for i := range cp.Cases {
+		if c := &cp.Cases[i]; len(c.Try) == 0 {
+			c.Try = tryLines(r, c) // before the credentials go, which it spells as variables
+		}
+		if c := &cp.Cases[i]; len(c.Try) == 0 && c.Curl != "" {
+			c.Try = []string{c.Curl}
+		}
+		cp.Cases[i].Curl = ""
+	}
 	if !o.ShowSecrets {
-		cp = *withoutSecrets(r)
+		cp = *withoutSecrets(&cp)
 	}
 	cp.Schema, cp.Summary = Schema, Summarize(cp.Cases)
 	if cp.Kind == "" {

@@ -1,0 +1,274 @@
+package report
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// tryLines are the shell lines that show a finding again: first what has to be
+// set, then one curl line for each request that shows it, in order, and last the
+// witness. Keys and references end in $RUN, so that they are new each time, and
+// credentials are variables ($AUTH_A is the first caller's). Requests that
+// overlapped are sent in the background. Nil where the case found nothing wrong,
+// and for a referee, whose requests are a client's.
+func tryLines(r *Report, c *Case) []string {
+	steps := showing(c)
+	origin, err := url.Parse(r.Target)
+	if r.Kind == KindReferee || len(steps) == 0 || err != nil || origin.Host == "" {
+		return nil
+	}
+	s := &script{origin: origin.Scheme + "://" + origin.Host, uniques: uniquesOf(steps), variables: map[string]string{}}
+	var lines []string
+	for i := 0; i < len(steps); {
+		line, n := s.step(steps, i)
+		lines, i = append(lines, line), i+n
+	}
+	if c.Witness == Counted || c.Witness == Listed {
+		lines = append(lines, s.witness(r.Config["witness"], origin.Host, steps)...)
+	}
+	return append(s.head(), lines...)
+}
+
+// showing are the exchanges that show the finding, in the order of their start:
+// those that are marked, else all, unless there are too many.
+func showing(c *Case) []*Exchange {
+	if c.Verdict != Fail && c.Verdict != Warn {
+		return nil
+	}
+	var marked, all []*Exchange
+	for i := range c.Exchanges {
+		x := &c.Exchanges[i]
+		if all = append(all, x); x.Shows {
+			marked = append(marked, x)
+		}
+	}
+	if len(marked) == 0 && len(all) <= textExchangesMax {
+		marked = all
+	}
+	slices.SortStableFunc(marked, func(a, b *Exchange) int { return compare(a.At, b.At) })
+	return marked
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// runDigits is the length of $RUN, which stands in place of the end of a key.
+const runDigits = 10
+
+// uniquesOf matches the keys and references of these exchanges, in either case:
+// those that end in so many hexadecimal digits. Nil: there are none.
+func uniquesOf(steps []*Exchange) *regexp.Regexp {
+	unique := regexp.MustCompile(`^[0-9A-Za-z-]{6,}[0-9a-fA-F]{10}$`)
+	uuid := regexp.MustCompile(`(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	var list []string
+	for _, x := range steps {
+		for _, text := range append(uuid.FindAllString(x.Key, -1), x.Ref) {
+			if text = strings.ToLower(text); unique.MatchString(text) && !slices.Contains(list, text) {
+				list = append(list, text)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return regexp.MustCompile(`(?i)` + strings.Join(list, "|")) // letters, digits and - only
+}
+
+// script is the lines of one finding in the making.
+type script struct {
+	origin    string
+	uniques   *regexp.Regexp
+	run       bool              // $RUN is used
+	variables map[string]string // what each variable holds, by name
+	names     []string          // of the variables, in order
+}
+
+// head are the lines that set what the others use.
+func (s *script) head() []string {
+	var lines []string
+	if s.run {
+		lines = append(lines, "RUN=$(date +%s)")
+	}
+	for _, name := range s.names {
+		lines = append(lines, `: "${`+name+`:?`+s.variables[name]+`}"`)
+	}
+	return lines
+}
+
+// word quotes one word, with $RUN in it where something has to be new.
+func (s *script) word(text string) string {
+	var b strings.Builder
+	for s.uniques != nil {
+		at := s.uniques.FindStringIndex(text)
+		if at == nil {
+			break
+		}
+		b.WriteString(shellWord(text[:at[1]-runDigits]) + `"$RUN"`)
+		text, s.run = text[at[1]:], true
+	}
+	if text != "" || b.Len() == 0 {
+		b.WriteString(shellWord(text))
+	}
+	return b.String()
+}
+
+// secret is the word of a header with a credential: a variable in its place,
+// with A at the end for the first caller, and B for the second.
+func (s *script) secret(caller string) func(name, value string) string {
+	return func(name, _ string) string {
+		letter, flag := "A", "--header"
+		if caller == callerSecond {
+			letter, flag = "B", "--as"
+		}
+		variable := "AUTH"
+		if !strings.EqualFold(name, "Authorization") {
+			variable = strings.Map(upperWord, name)
+		}
+		variable += "_" + letter
+		if _, known := s.variables[variable]; !known {
+			s.names = append(s.names, variable)
+			s.variables[variable] = "the value of " + strings.Map(plainWord, name) + " that was given with " + flag
+		}
+		return `"` + strings.Map(plainWord, name) + ": $" + variable + `"`
+	}
+}
+
+const callerSecond = "second"
+
+func upperWord(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z':
+		return r - 'a' + 'A'
+	case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return r
+	}
+	return '_'
+}
+
+// plainWord keeps what needs no care between double quotes.
+func plainWord(r rune) rune {
+	if needsQuotes(r) {
+		return '_'
+	}
+	return r
+}
+
+// step is the line of the exchange at i, and of how many exchanges: the same
+// request again and again is one line.
+func (s *script) step(steps []*Exchange, i int) (line string, n int) {
+	line = s.request(steps[i])
+	behind := overlapping(steps, i)
+	n = 1
+	for i+n < len(steps) && overlapping(steps, i+n) == behind && s.request(steps[i+n]) == line {
+		n++
+	}
+	gap := ""
+	if i+1 < len(steps) {
+		gap = pauseOf(steps[i+1].At - steps[i].At)
+	}
+	switch {
+	case strings.HasPrefix(line, "#"):
+	case behind && n > 1:
+		line = fmt.Sprintf("for i in $(seq %d); do %s & done", n, line)
+	case behind && gap != "":
+		line += " & " + gap
+	case behind:
+		line += " &"
+	case n > 1 && gap != "":
+		line = fmt.Sprintf("for i in $(seq %d); do %s; %s; done", n, line, gap)
+	case n > 1:
+		line = fmt.Sprintf("for i in $(seq %d); do %s; done", n, line)
+	}
+	if !behind && i > 0 && overlapping(steps, i-1) {
+		line += "; wait"
+	}
+	return line, n
+}
+
+// overlapping reports whether a later exchange began before this one had ended.
+func overlapping(steps []*Exchange, i int) bool {
+	end := steps[i].At + steps[i].Took
+	return slices.ContainsFunc(steps[i+1:], func(x *Exchange) bool { return x.At < end })
+}
+
+// pauseOf is the command that waits so many milliseconds; "" for hardly any.
+func pauseOf(ms float64) string {
+	if ms < 10 {
+		return ""
+	}
+	return fmt.Sprintf("sleep %.2f", ms/1000)
+}
+
+// request is the curl line of one exchange, or a comment where its body was not
+// kept whole.
+func (s *script) request(x *Exchange) string {
+	m := x.Request
+	if m == nil {
+		m = &Message{}
+	}
+	c := curl{method: x.Method, url: s.origin + x.URL, header: m.Header, word: s.word, secret: s.secret(x.Caller)}
+	if strings.Contains(x.Error, "the client left") {
+		c.options = fmt.Sprintf(" -m %.2f", max(x.Took/1000, 0.05))
+	}
+	before := ""
+	switch missing := m.BodyBytes - int64(len(m.Body)); {
+	case m.Run != nil && m.Run.valid(len(m.Body)) && missing == int64(m.Run.Count*len(m.Run.Of)):
+		before = s.filled(m) + " | "
+		c.data = " --data-binary @-"
+	case missing != 0:
+		return oneLine(fmt.Sprintf("# not kept whole, a body of %d bytes: %s %s", m.BodyBytes, x.Method, x.URL))
+	case m.Body != "":
+		c.data = " --data-raw " + s.word(m.Body)
+	}
+	return before + c.line()
+}
+
+func (run *Run) valid(body int) bool {
+	return run.At >= 0 && run.At <= body && run.Count > 0 && len(run.Of) == 1 && !needsQuotes(rune(run.Of[0]))
+}
+
+// filled prints a body whose long run was left out.
+func (s *script) filled(m *Message) string {
+	fill := fmt.Sprintf("head -c %d /dev/zero | tr '\\0' %s", m.Run.Count, shellWord(m.Run.Of))
+	return "{ printf %s " + s.word(m.Body[:m.Run.At]) + "; " + fill + "; printf %s " + s.word(m.Body[m.Run.At:]) + "; }"
+}
+
+// witness are the lines that ask the witness for each reference.
+func (s *script) witness(template, host string, steps []*Exchange) []string {
+	address, _, _ := strings.Cut(template, "#")
+	at, err := url.Parse(address)
+	if address == "" || err != nil {
+		return nil
+	}
+	header := map[string][]string{}
+	for name, values := range headerOf(steps[0]) {
+		if at.Host == host && SecretName(name) {
+			header[name] = values
+		}
+	}
+	var lines []string
+	for _, x := range steps {
+		c := curl{method: "GET", url: strings.ReplaceAll(address, "{ref}", x.Ref), header: header, word: s.word, secret: s.secret("")}
+		if line := c.line(); x.Ref != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func headerOf(x *Exchange) map[string][]string {
+	if x.Request == nil {
+		return nil
+	}
+	return x.Request.Header
+}
