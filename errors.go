@@ -47,6 +47,11 @@ var (
 	// ErrSettled: somebody settled this key. With ErrNoEffect where it was
 	// settled as absent, else with ErrOutcomeUnknown.
 	ErrSettled = errors.New("key was settled")
+	// ErrFinal: Settle or Abandon came to an operation that is final already, as
+	// Error.State says. With ErrNoEffect where it was settled as absent or its key
+	// belongs to another request, with ErrOutcomeUnknown where it was abandoned;
+	// with neither where it took effect. Never of Do.
+	ErrFinal = errors.New("operation is final")
 	// ErrAbandoned: somebody abandoned this key. With ErrOutcomeUnknown.
 	ErrAbandoned = errors.New("key was abandoned")
 	// ErrAnswerGone: the operation is confirmed, but its answer is no longer
@@ -60,7 +65,10 @@ var (
 	ErrConfig = errors.New("invalid configuration or request")
 	// ErrBodyTooLarge: the body is over Config.MaxRequestBytes. With ErrNoEffect.
 	ErrBodyTooLarge = errors.New("request body too large")
-	// ErrClosed: the client was closed.
+	// ErrClosed: the client was closed, or is being closed. With ErrNoEffect where
+	// the call had not begun and nothing stands under its key; with
+	// ErrOutcomeUnknown where Close cut the waits of an operation, which Resume goes
+	// on with, or where one stood under the key before.
 	ErrClosed = errors.New("client is closed")
 )
 
@@ -100,21 +108,42 @@ func (e *Error) Error() string {
 	if e.Key != "" {
 		fmt.Fprintf(&b, " %q", string(e.Key))
 	}
-	for i, s := range e.is {
-		b.WriteString([]string{": ", ", "}[min(i, 1)])
-		b.WriteString(s.Error())
+	separator := ": "
+	for _, s := range e.is {
+		if s == ErrOutcomeUnknown && slices.Contains(e.is, ErrAnswerGone) {
+			continue // it took effect; only what was answered is unknown
+		}
+		b.WriteString(separator + s.Error())
+		separator = ", "
 	}
-	if e.Attempts > 0 {
+	switch {
+	case e.Attempts == 1:
+		b.WriteString(" after 1 attempt")
+	case e.Attempts > 1:
 		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
 	}
 	if e.Answer != nil {
 		fmt.Fprintf(&b, ", last answer %d", e.Answer.Status)
 	}
-	for _, err := range e.Unwrap() {
-		b.WriteString(": ")
-		b.WriteString(strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
+	if !e.NextAttempt.IsZero() {
+		b.WriteString(", not due before " + e.NextAttempt.UTC().Format(time.RFC3339))
+	}
+	if e.Cause != nil {
+		b.WriteString(": " + oneLine(apart(e.Cause)))
+	}
+	if e.hasLast() {
+		b.WriteString("; last attempt: " + oneLine(apart(e.Last)))
 	}
 	return b.String()
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// hasLast reports whether Last says something that Cause does not.
+func (e *Error) hasLast() bool {
+	return e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last))
 }
 
 // Is reports whether target is one of the sentinels that e stands for.
@@ -128,7 +157,7 @@ func (e *Error) Unwrap() []error {
 	if e.Cause != nil {
 		errs = append(errs, apart(e.Cause))
 	}
-	if e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last)) {
+	if e.hasLast() {
 		errs = append(errs, apart(e.Last))
 	}
 	return errs

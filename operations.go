@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -33,7 +34,7 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	case err != nil:
 		return c.turnedAway(name, req.Context(), &operation{rec: rec}, err)
 	case !created && !(&operation{rec: rec}).sameRequest(&standing):
-		return (&drive{c: c, rec: standing}).refuseFinal(context.WithoutCancel(req.Context()), name, doubt(&standing), ErrKeyReused).err
+		return (&drive{c: c, rec: standing}).refuseFinal(context.WithoutCancel(req.Context()), name, nil, doubt(&standing), ErrKeyReused).err
 	case created:
 		c.wake()
 	}
@@ -87,21 +88,39 @@ func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error
 	})
 }
 
+// LookupOption says which operation of a key Lookup, Settle and Abandon mean.
+type LookupOption func(*persist.ID)
+
+// OfAccount names the account of the operation, as persist.Account spells it and
+// as persist.Record.Account has it. It is needed where the headers that a profile
+// names in AccountHeaders (Stripe-Account) part one key into several operations.
+// An account of another client is never found.
+func OfAccount(account string) LookupOption {
+	return func(id *persist.ID) { id.Account = account }
+}
+
 // Lookup is what the journal knows of a key of this account. Errors:
-// persist.ErrNotFound; ErrConfig if a scoping header (Stripe-Account) has parted
-// the key into several operations: Pending yields each, and Config.Reconcile is
-// asked of each that is held.
-func (c *Client) Lookup(ctx context.Context, key Key) (persist.Record, error) {
-	var found []persist.Record
+// persist.ErrNotFound; ErrConfig if several scoped accounts have an operation of
+// this key and no OfAccount says which is meant: the error names them.
+func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (persist.Record, error) {
+	const unset = "\x00" // no account has this name, see persist.Account
+	id := persist.ID{Account: unset, Key: string(key)}
+	for _, option := range options {
+		option(&id)
+	}
 	query := persist.Query{Account: c.accountBase, Key: string(key)}
 	if key == "" { // which selects them all
 		return persist.Record{}, fmt.Errorf("oncehttp: the empty key: %w", persist.ErrNotFound)
 	}
+	var found []persist.Record
+	var accounts []string
 	for rec, err := range c.journal.List(ctx, query) {
 		if err != nil {
 			return persist.Record{}, err
 		}
-		found = append(found, rec)
+		if id.Account == unset || id.Account == rec.Account {
+			found, accounts = append(found, rec), append(accounts, strconv.Quote(rec.Account))
+		}
 	}
 	switch len(found) {
 	case 0:
@@ -110,7 +129,7 @@ func (c *Client) Lookup(ctx context.Context, key Key) (persist.Record, error) {
 		return found[0], nil
 	}
 	return persist.Record{}, &Error{
-		Op: "lookup", Key: key, Cause: fmt.Errorf("%d scoped accounts have an operation of this key", len(found)),
+		Op: "lookup", Key: key, Cause: fmt.Errorf("it stands in %d accounts; name one with OfAccount: %s", len(found), strings.Join(accounts, ", ")),
 		is: []error{ErrOutcomeUnknown, ErrConfig},
 	}
 }
@@ -119,23 +138,24 @@ func (c *Client) Lookup(ctx context.Context, key Key) (persist.Record, error) {
 // is an error that matches ErrNoEffect, and the business goes on with
 // Key.Generation. EffectUnknown changes nothing.
 //
-// Errors: persist.ErrNotFound; ErrInFlight while it is being driven, here or by
-// another process; ErrSettled and the like where it is final already.
-func (c *Client) Settle(ctx context.Context, key Key, r Resolution) error {
+// Errors: those of Lookup; ErrInFlight while another call, here or in another
+// process, is running it; ErrFinal where it is final already, with what is known
+// of it.
+func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...LookupOption) error {
 	if r.Effect == EffectUnknown {
-		_, err := c.Lookup(ctx, key)
+		_, err := c.Lookup(ctx, key, options...)
 		return err
 	}
 	if r.Effect != EffectHappened && r.Effect != EffectAbsent {
 		return startError("settle", key, ErrConfig, "unknown effect %q", r.Effect)
 	}
-	return c.close(ctx, "settle", key, func(rec persist.Record) error { return c.resolve(ctx, rec, r) })
+	return c.close(ctx, "settle", key, options, func(rec persist.Record) error { return c.resolve(ctx, rec, r) })
 }
 
 // Abandon stops sending an operation, and proves nothing of its effect: the key
 // stays spent. Errors: as Settle.
-func (c *Client) Abandon(ctx context.Context, key Key) error {
-	return c.close(ctx, "abandon", key, func(rec persist.Record) error {
+func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) error {
+	return c.close(ctx, "abandon", key, options, func(rec persist.Record) error {
 		rec.State, rec.HoldReason, rec.Finished = persist.StateAbandoned, "", c.now().Round(0)
 		return c.finishNow(ctx, rec)
 	})
@@ -168,8 +188,8 @@ func (c *Client) finishNow(ctx context.Context, rec persist.Record) error {
 
 // close ends an unfinished operation that nobody drives. It holds the operation's
 // place in the flight table meanwhile.
-func (c *Client) close(ctx context.Context, name string, key Key, end func(persist.Record) error) error {
-	rec, err := c.Lookup(ctx, key)
+func (c *Client) close(ctx context.Context, name string, key Key, options []LookupOption, end func(persist.Record) error) error {
+	rec, err := c.Lookup(ctx, key, options...)
 	if err != nil {
 		return err
 	}
@@ -189,17 +209,16 @@ func (c *Client) close(ctx context.Context, name string, key Key, end func(persi
 		}
 		return landing{aside: true}
 	})
+	if f.panicked != nil {
+		panic(f.panicked)
+	}
 	return result
 }
 
 func (d *drive) end(name string, end func(persist.Record) error) error {
 	switch {
-	case d.rec.State == persist.StateSettled:
-		return d.refuse(name, nil, ErrOutcomeUnknown, ErrSettled).err
-	case d.rec.State == persist.StateAbandoned:
-		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAbandoned).err
 	case d.rec.State.Final():
-		return d.refuse(name, fmt.Errorf("it is %v", d.rec.State), ErrOutcomeUnknown).err
+		return d.refuseFinal(d.f.values, name, fmt.Errorf("it is %v", d.rec.State), finals(&d.rec)...).err
 	case d.c.foreign(&d.rec, d.c.now()):
 		return d.refuse(name, errors.New("another process has it"), ErrOutcomeUnknown, ErrInFlight).err
 	}
@@ -207,6 +226,23 @@ func (d *drive) end(name string, end func(persist.Record) error) error {
 		return &Error{Op: name, Key: Key(d.rec.Key), State: d.rec.State, Cause: err, is: []error{ErrOutcomeUnknown}}
 	}
 	return nil
+}
+
+// finals are the sentinels of an operation that is final already, for those who
+// would end it. One that is known to have taken effect is neither ErrNoEffect nor
+// ErrOutcomeUnknown.
+func finals(rec *persist.Record) []error {
+	switch {
+	case rec.State == persist.StateMismatched:
+		return []error{ErrNoEffect, ErrFinal, ErrKeyReused}
+	case rec.State == persist.StateAbandoned:
+		return []error{ErrOutcomeUnknown, ErrFinal, ErrAbandoned}
+	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent:
+		return []error{ErrNoEffect, ErrFinal, ErrSettled}
+	case rec.State == persist.StateSettled:
+		return []error{ErrFinal, ErrSettled}
+	}
+	return []error{ErrFinal}
 }
 
 // Sweep drops answers past Config.KeepAnswer and keys past Config.KeepKey, of

@@ -49,13 +49,13 @@ func (d *drive) takeOver(name string, op *operation) (land landing, over bool) {
 func (d *drive) standing(name string, op *operation) (landing, bool) {
 	rec := &d.rec
 	if !op.sameRequest(rec) {
-		return d.refuseFinal(d.f.values, name, doubt(rec), ErrKeyReused), true
+		return d.refuseFinal(d.f.values, name, nil, doubt(rec), ErrKeyReused), true
 	}
 	switch rec.State {
 	case persist.StateConfirmed:
 		return d.confirmed(name)
 	case persist.StateMismatched:
-		return d.refuseFinal(d.f.values, name, ErrNoEffect, ErrKeyReused), true
+		return d.refuseFinal(d.f.values, name, nil, ErrNoEffect, ErrKeyReused), true
 	case persist.StateAbandoned:
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAbandoned), true
 	case persist.StateSettled:
@@ -87,6 +87,8 @@ func (d *drive) refuse(name string, cause error, is ...error) landing {
 		e.Outcome = OutcomeMismatch
 	case is[0] == ErrNoEffect:
 		e.Outcome = OutcomeNotSent
+	case is[0] == ErrFinal:
+		e.Outcome = OutcomeConfirmed
 	}
 	return landing{err: e}
 }
@@ -94,14 +96,14 @@ func (d *drive) refuse(name string, cause error, is ...error) landing {
 // refuseFinal is refuse where the verdict may be "no effect", because of a state
 // that is final. Such a state may be seen before it is durable, and then it is
 // not proved yet: what a crash leaves would be sent by a later Resume.
-func (d *drive) refuseFinal(ctx context.Context, name string, is ...error) landing {
+func (d *drive) refuseFinal(ctx context.Context, name string, cause error, is ...error) landing {
 	if is[0] == ErrNoEffect {
 		if err := d.c.flush(ctx); err != nil {
 			is[0] = ErrOutcomeUnknown
 			return d.refuse(name, err, is...)
 		}
 	}
-	return d.refuse(name, nil, is...)
+	return d.refuse(name, cause, is...)
 }
 
 // flush waits until every Finish that returned before is durable.
@@ -133,7 +135,7 @@ func (d *drive) confirmed(name string) (landing, bool) {
 func (d *drive) settled(name string) landing {
 	switch {
 	case d.rec.Effect == persist.EffectAbsent:
-		return d.refuseFinal(d.f.values, name, ErrNoEffect, ErrSettled)
+		return d.refuseFinal(d.f.values, name, nil, ErrNoEffect, ErrSettled)
 	case d.rec.Answer != nil && d.rec.Answer.Status != 0 && !d.rec.Answer.BodyDropped:
 		return d.fromJournal(OutcomeConfirmed)
 	}

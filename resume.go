@@ -20,6 +20,10 @@ var errPassEnded = errors.New("the resume was broken off")
 // it started, ResumeWorkers at a time, and yields each with what came of it. An
 // operation that another call drives meanwhile is left to that call.
 //
+// An operation whose next attempt is not due yet is not yielded: right after a Do
+// that failed there is nothing to resume. Error.NextAttempt and the NextAttempt of
+// a record of Unfinished say when there is.
+//
 // A *Error is one operation's, and the pass goes on; any other error ends it.
 // After a break nothing more is started; Resume waits, for the attempt timeout
 // at most, for the attempts on the wire and records what they learn. When ctx

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // enders are the two that end an operation by hand.
@@ -59,7 +62,7 @@ func TestEndWhileFlying(t *testing.T) {
 					t.Errorf("record %v", rec.State)
 				}
 				err := end(t.Context(), c, "k")
-				if exactlyOne(t, err); errors.Is(err, oncehttp.ErrInFlight) {
+				if !errors.Is(err, oncehttp.ErrFinal) || errors.Is(err, oncehttp.ErrInFlight) {
 					t.Errorf("once confirmed: %v", err)
 				}
 			})
@@ -114,7 +117,7 @@ func TestSettleIsFinal(t *testing.T) {
 				before := lookup(t, c, "k")
 				for second, end := range enders() {
 					err := end(t.Context(), c, "k")
-					if exactlyOne(t, err); !errors.Is(err, is) {
+					if !errors.Is(err, oncehttp.ErrFinal) || !errors.Is(err, is) {
 						t.Errorf("%s then: %v, want %v", second, err, is)
 					}
 				}
@@ -232,6 +235,179 @@ func TestPending(t *testing.T) {
 		}
 		if rec := lookup(t, c, "confirmed"); rec.State != persist.StateConfirmed || rec.Answer.Status != 201 {
 			t.Errorf("%+v", rec)
+		}
+	})
+}
+
+// TestSettledAnswerWithoutBody: an answer whose body was not kept is not replayed as
+// a whole one.
+func TestSettledAnswerWithoutBody(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{err: errLost}}}
+		c, _ := newClient(t, w, on(j, oneAttempt))
+		_, _ = c.DoKey(post(t, "{}"), "k")
+		err := c.Settle(t.Context(), "k", oncehttp.Resolution{
+			Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 201, BodyDropped: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.DoKey(post(t, "{}"), "k")
+		if err == nil {
+			t.Fatalf("a response %d with the body %q, which nobody knows", resp.StatusCode, read(t, resp))
+		}
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrAnswerGone) || !errors.Is(err, oncehttp.ErrSettled) || w.count() != 1 {
+			t.Errorf("%v after %d sends, want ErrAnswerGone", err, w.count())
+		}
+	})
+}
+
+// TestEndOfWhatIsFinal: Settle and Abandon say how an operation ended that is final
+// already, and "outcome unknown" only where it is.
+func TestEndOfWhatIsFinal(t *testing.T) {
+	t.Parallel()
+	settle := func(e persist.Effect) func(*testing.T, *oncehttp.Client) error {
+		return func(t *testing.T, c *oncehttp.Client) error {
+			return c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: e})
+		}
+	}
+	rows := map[string]struct {
+		reply reply
+		end   func(*testing.T, *oncehttp.Client) error
+		state persist.State
+		is    []error
+	}{
+		"confirmed":   {reply{status: 201}, nil, persist.StateConfirmed, nil},
+		"mismatched":  {mismatch, nil, persist.StateMismatched, []error{oncehttp.ErrNoEffect, oncehttp.ErrKeyReused}},
+		"it happened": {reply{err: errLost}, settle(oncehttp.EffectHappened), persist.StateSettled, []error{oncehttp.ErrSettled}},
+		"it did not":  {reply{err: errLost}, settle(oncehttp.EffectAbsent), persist.StateSettled, []error{oncehttp.ErrNoEffect, oncehttp.ErrSettled}},
+		"given up": {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) error { return c.Abandon(t.Context(), "k") },
+			persist.StateAbandoned, []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAbandoned}},
+	}
+	all := []error{oncehttp.ErrNoEffect, oncehttp.ErrOutcomeUnknown, oncehttp.ErrSettled, oncehttp.ErrAbandoned, oncehttp.ErrKeyReused}
+	for name, r := range rows {
+		for end, f := range enders() {
+			t.Run(name+" "+end, func(t *testing.T) {
+				t.Parallel()
+				eachJournal(t, func(t *testing.T, j persist.Journal) {
+					c, _ := newClient(t, &wire{replies: []reply{r.reply}}, on(j, oneAttempt))
+					_, _ = c.DoKey(post(t, "{}"), "k")
+					if r.end != nil {
+						if err := r.end(t, c); err != nil {
+							t.Fatal(err)
+						}
+					}
+					err := f(t.Context(), c, "k")
+					var e *oncehttp.Error
+					if !errors.As(err, &e) || e.State != r.state || e.Key != "k" || !errors.Is(err, oncehttp.ErrFinal) {
+						t.Errorf("%v, want ErrFinal and the state %v", err, r.state)
+					}
+					for _, sentinel := range all {
+						if errors.Is(err, sentinel) != slices.Contains(r.is, sentinel) {
+							t.Errorf("%v matches %v: %v", err, sentinel, errors.Is(err, sentinel))
+						}
+					}
+					if !strings.Contains(err.Error(), r.state.String()) || strings.Contains(err.Error(), "unknown") && r.state != persist.StateAbandoned {
+						t.Errorf("it says %q", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestEndPanics: a journal that panics is not taken for one that did it.
+func TestEndPanics(t *testing.T) {
+	t.Parallel()
+	for name, end := range enders() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				j := &faulty{Journal: memory.New()}
+				c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+				_, _ = c.DoKey(post(t, "{}"), "k")
+				j.finish = func() error { panic("boom") }
+				var err error
+				caught := func() (v any) {
+					defer func() { v = recover() }()
+					err = end(t.Context(), c, "k")
+					return nil
+				}()
+				if caught != "boom" || oncehttp.Flying(c) != 0 {
+					t.Errorf("caught %v, error %v, %d in flight", caught, err, oncehttp.Flying(c))
+				}
+				j.finish = nil
+				if err := end(t.Context(), c, "k"); err != nil {
+					t.Errorf("again: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestOneOfScopedAccounts: where headers part one key into several operations, each can
+// be looked up, settled and abandoned by its account.
+func TestOneOfScopedAccounts(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt, func(cfg *oncehttp.Config) {
+			cfg.Profile, cfg.Account = profile.StripeV1(), "shop"
+		}))
+		for _, account := range []string{"", "acct_1", "acct_2"} {
+			req := post(t, "{}")
+			if account != "" {
+				req.Header.Set("Stripe-Account", account)
+			}
+			_, _ = c.DoKey(req, "k")
+		}
+		of := func(account string) oncehttp.LookupOption {
+			if account == "" {
+				return oncehttp.OfAccount(persist.Account("shop"))
+			}
+			return oncehttp.OfAccount(persist.Account("shop", [2]string{"Stripe-Account", account}))
+		}
+		_, err := c.Lookup(t.Context(), "k")
+		for _, err := range []error{err, c.Abandon(t.Context(), "k"), c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent})} {
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), "shop|Stripe-Account=acct_2") {
+				t.Errorf("without an account: %v, want ErrConfig with their names", err)
+			}
+		}
+		if err := c.Abandon(t.Context(), "k", of("acct_1")); err != nil {
+			t.Error(err)
+		}
+		if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, of("acct_2")); err != nil {
+			t.Error(err)
+		}
+		for account, state := range map[string]persist.State{"": persist.StatePending, "acct_1": persist.StateAbandoned, "acct_2": persist.StateSettled} {
+			if rec, err := c.Lookup(t.Context(), "k", of(account)); err != nil || rec.State != state {
+				t.Errorf("%q: %v, %v; want it %v", account, rec.State, err, state)
+			}
+		}
+		for _, other := range []oncehttp.LookupOption{of("acct_3"), oncehttp.OfAccount("shop2"), oncehttp.OfAccount("")} {
+			if _, err := c.Lookup(t.Context(), "k", other); !errors.Is(err, persist.ErrNotFound) {
+				t.Errorf("another account: %v, want ErrNotFound", err)
+			}
+			if err := c.Abandon(t.Context(), "k", other); !errors.Is(err, persist.ErrNotFound) {
+				t.Errorf("Abandon in another account: %v, want ErrNotFound", err)
+			}
+		}
+	})
+}
+
+// TestOtherAccountsAreNotSeen, even by their full names.
+func TestOtherAccountsAreNotSeen(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{err: errLost}}}
+		theirs, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.Account = "theirs" }))
+		_, _ = theirs.DoKey(post(t, "{}"), "k")
+		mine, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.Account = "mine" }))
+		if _, err := mine.Lookup(t.Context(), "k", oncehttp.OfAccount("theirs")); !errors.Is(err, persist.ErrNotFound) {
+			t.Errorf("Lookup: %v", err)
+		}
+		if err := mine.Abandon(t.Context(), "k", oncehttp.OfAccount("theirs")); !errors.Is(err, persist.ErrNotFound) {
+			t.Errorf("Abandon: %v", err)
 		}
 	})
 }

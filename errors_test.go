@@ -1,0 +1,71 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// TestErrorText: what an error says, to whoever reads it in a log.
+func TestErrorText(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		reply    reply
+		attempts int
+		closes   bool
+		says     []string
+	}{
+		"one attempt":  {reply{err: errLost}, 1, false, []string{" after 1 attempt, not due before 2000-01-01T00:00:", "; last attempt: " + errLost.Error()}},
+		"two attempts": {reply{err: errLost}, 2, false, []string{" after 2 attempts, "}},
+		"closed":       {reply{status: 503, header: "Retry-After: 9"}, 6, true, []string{"last answer 503", ": client is closed"}},
+		"lost, closed": {reply{err: errLost}, 6, true, []string{": client is closed; last attempt: " + errLost.Error()}},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				c, _ := newClient(t, &wire{replies: []reply{r.reply}}, func(cfg *oncehttp.Config) {
+					cfg.Retry.MaxAttempts = r.attempts
+					if r.closes {
+						cfg.Retry.MinDelay = time.Second
+					}
+				})
+				if r.closes {
+					go func() { time.Sleep(time.Nanosecond); c.Close() }()
+				}
+				_, err := c.DoKey(post(t, "{}"), "k")
+				exactlyOne(t, err)
+				for _, says := range r.says {
+					if !strings.Contains(err.Error(), says) {
+						t.Errorf("%q does not say %q", err, says)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestResumeBeforeItIsDue: a Resume right after a failed Do does nothing, and the
+// error has said until when.
+func TestResumeBeforeItIsDue(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+		c, _ := newClient(t, w, oneAttempt)
+		_, err := c.DoKey(post(t, "{}"), "k")
+		var e *oncehttp.Error
+		if !errors.As(err, &e) || !e.NextAttempt.After(time.Now()) || !strings.Contains(err.Error(), "not due before") {
+			t.Fatalf("%v, want it to say when it is due", err)
+		}
+		if got := resume(t, c); len(got) != 0 || w.count() != 1 {
+			t.Errorf("before it is due: %v", got)
+		}
+		time.Sleep(time.Until(e.NextAttempt))
+		if got := resume(t, c)["k"]; got.err != nil || w.count() != 2 {
+			t.Errorf("when it is due: %+v", got)
+		}
+	})
+}
