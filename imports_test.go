@@ -37,7 +37,11 @@ func importRules() []rule {
 		{"persist/memory", true, []string{module + "/persist", module + "/persist/internal"}},
 		{"persist/bolt", true, []string{module + "/persist", module + "/persist/internal", "go.etcd.io/bbolt", "golang.org/x/sys"}},
 		{"persist/persisttest", true, []string{module + "/persist"}},
-		{"mockserver", true, []string{module + "/profile", module + "/internal/report"}},
+		{"mockserver", false, []string{module + "/profile", module + "/mockserver/bugs", module + "/mockserver/internal/keylayer"}},
+		{"mockserver/bugs", true, []string{module + "/mockserver/internal/keylayer"}},
+		{"mockserver/referee", true, []string{module + "/mockserver"}},
+		{"mockserver/internal/keylayer", true, []string{module + "/profile"}},
+		{"mockserver/internal/mocktest", true, []string{module + "/mockserver"}},
 		{"conformance", true, []string{module + "/profile", module + "/internal/report", module + "/conformance", "github.com/anishathalye/porcupine"}},
 		{"internal/report", true, nil},
 	}
@@ -104,7 +108,10 @@ func allowed(path string, may []string) bool {
 	if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
 		return true // the standard library
 	}
-	return slices.ContainsFunc(may, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") && m != module+"/persist" })
+	return slices.ContainsFunc(may, func(m string) bool {
+		alone := m == module+"/persist" || m == module+"/mockserver" // not with what is below
+		return path == m || strings.HasPrefix(path, m+"/") && !alone
+	})
 }
 
 // TestWhatAConsumerVendors: a module that imports the root package alone vendors

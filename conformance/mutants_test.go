@@ -9,6 +9,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/conformance"
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/mockserver/bugs"
 )
 
 // mutants names, for each broken server, exactly the cases that must fail (or,
@@ -101,10 +102,10 @@ func parseVerdicts(list string) map[string]conformance.Verdict {
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	want := mutants()
-	bugs := mockserver.Bugs()
-	reports := make([]*conformance.Report, len(bugs))
-	beside(bugs, func(i int, bug mockserver.Bug) { reports[i] = runMutant(t, bug.Name) })
-	for i, bug := range bugs {
+	catalogue := bugs.All()
+	reports := make([]*conformance.Report, len(catalogue))
+	beside(catalogue, func(i int, bug bugs.Bug) { reports[i] = runMutant(t, bug.Name) })
+	for i, bug := range catalogue {
 		cases, named := want[bug.Name]
 		delete(want, bug.Name)
 		if !named {
@@ -129,7 +130,7 @@ func runMutant(t *testing.T, bug string) *conformance.Report {
 	return runSure(t, o)
 }
 
-func checkMutant(t *testing.T, bug mockserver.Bug, cases string, rep *conformance.Report) {
+func checkMutant(t *testing.T, bug bugs.Bug, cases string, rep *conformance.Report) {
 	got, want := wrong(rep), parseVerdicts(cases)
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v\n%s", got, want, text(rep))

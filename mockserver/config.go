@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/mockserver/bugs"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -57,10 +58,12 @@ type Config struct {
 	// caught. Empty: a key is taken for the operation. The count of
 	// GET /_effects goes by it too (empty: /reference).
 	OperationPointer string
-	// Referee plays a hard server to the client and judges it by Rules: its
-	// scenarios take the place of Scenarios. Nil: no referee.
-	Referee *Referee
-	// Bug names one of Bugs(), which the server then has. Empty: none.
+	// Referee plays a hard server to the client and is told what the client
+	// does: see package referee. Its Script takes the place of Scenarios.
+	// Nil: no referee.
+	Referee Referee
+	// Bug names an entry of the catalogue in package bugs, which the server
+	// then has. Empty: none.
 	Bug string
 }
 
@@ -72,12 +75,8 @@ const (
 
 // Validate says what is wrong with the configuration, in one line, or nil.
 func (c Config) Validate() error {
-	for _, script := range c.scripts() {
-		for i, fault := range script {
-			if err := fault.Validate(); err != nil {
-				return fmt.Errorf("%w (entry %d of its script)", err, i+1)
-			}
-		}
+	if err := validateScripts(c.scripts()); err != nil {
+		return err
 	}
 	if err := c.Mix.Validate(); err != nil {
 		return err
@@ -94,12 +93,28 @@ func (c Config) Validate() error {
 		return fmt.Errorf("mockserver: profile %q names no carrier", c.Profile.Name)
 	}
 	if c.Referee != nil {
-		if err := c.Referee.Validate(); err != nil {
+		script, err := c.Referee.Script()
+		if err == nil {
+			err = validateScripts(script.Scenarios)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	if _, err := findBug(c.Bug); err != nil {
-		return err
+	if c.Bug == "" {
+		return nil
+	}
+	_, err := bugs.Find(c.Bug)
+	return err
+}
+
+func validateScripts(scripts [][]Fault) error {
+	for _, script := range scripts {
+		for i, fault := range script {
+			if err := fault.Validate(); err != nil {
+				return fmt.Errorf("%w (entry %d of its script)", err, i+1)
+			}
+		}
 	}
 	return nil
 }
@@ -130,14 +145,10 @@ func (c Config) withDefaults() Config {
 		c.MaxRequestBytes = requestBytesMax
 	}
 	if c.Referee != nil {
-		referee := c.Referee.withDefaults()
-		c.Referee = &referee
-		c.Scenarios = nil
-		for _, scenario := range referee.Scenarios {
-			c.Scenarios = append(c.Scenarios, scenario.Faults)
-		}
-		if referee.OperationPointer != "" {
-			c.OperationPointer = referee.OperationPointer
+		script, _ := c.Referee.Script() // Validate has asked for its error
+		c.Scenarios = script.Scenarios
+		if script.OperationPointer != "" {
+			c.OperationPointer = script.OperationPointer
 		}
 	}
 	return c

@@ -1,11 +1,9 @@
 package mockserver
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 
-	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
 // control answers the paths that are for the person who tests. They are no
@@ -38,7 +36,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 		say(w, http.StatusMethodNotAllowed, "this path takes "+want)
 		return true
 	}
-	reply(w, http.StatusOK, jsonType, act())
+	reply(w, http.StatusOK, keylayer.JSONType, act())
 	return true
 }
 
@@ -47,10 +45,5 @@ func (s *Server) finish() any {
 	if s.cfg.Referee == nil {
 		return map[string]any{"finished": false, "detail": "no referee is at work"}
 	}
-	s.watch.end()
-	var text bytes.Buffer
-	if err := report.WriteJSON(&text, s.Report(), report.Options{}); err != nil {
-		return map[string]any{"finished": true, "detail": err.Error()}
-	}
-	return json.RawMessage(text.Bytes())
+	return s.cfg.Referee.Finish()
 }

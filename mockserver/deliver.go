@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
 // What faults do on the wire.
@@ -22,7 +24,7 @@ const (
 func (s *Server) refuse(x *exchange) {
 	f := x.fault
 	if f.Kind != Hang {
-		pause(f.Delay, x.r.Context().Done(), s.life.Done())
+		keylayer.Pause(f.Delay, x.Request.Context().Done(), s.life.Done())
 	}
 	switch f.Kind {
 	case DropBefore:
@@ -32,9 +34,9 @@ func (s *Server) refuse(x *exchange) {
 	case Hang:
 		s.hang(x)
 	case Redirect:
-		a := &answer{status: f.status(), header: http.Header{"Location": {f.Location}}}
+		a := &keylayer.Answer{Status: f.status(), Header: http.Header{"Location": {f.Location}}}
 		if f.Location == "" {
-			a.header.Set("Location", movedPrefix+x.r.URL.RequestURI())
+			a.Header.Set("Location", movedPrefix+x.Request.URL.RequestURI())
 		}
 		s.send(x, a)
 	case HugeError:
@@ -45,7 +47,7 @@ func (s *Server) refuse(x *exchange) {
 }
 
 // deliver hands out the answer to a request that was handled.
-func (s *Server) deliver(x *exchange, a *answer) {
+func (s *Server) deliver(x *exchange, a *keylayer.Answer) {
 	switch x.fault.Kind {
 	case DropAfter:
 		s.cut(x, false)
@@ -67,27 +69,27 @@ func (s *Server) deliver(x *exchange, a *answer) {
 }
 
 // send gives the whole answer.
-func (s *Server) send(x *exchange, a *answer) {
-	s.watch.answered(x.seen, a, a.write(x.w))
+func (s *Server) send(x *exchange, a *keylayer.Answer) {
+	s.watch.answered(x.seen, a, a.Write(x.w))
 }
 
 // scripted is what Answer and AnswerAfter say.
-func (s *Server) scripted(f Fault) *answer {
+func (s *Server) scripted(f Fault) *keylayer.Answer {
 	status := f.status()
-	a := jsonAnswer(status, jsonType, map[string]any{
+	a := keylayer.JSONAnswer(status, keylayer.JSONType, map[string]any{
 		"error": map[string]any{"status": status, "message": "this answer was asked for"},
 	})
 	if status == http.StatusConflict && f.Body == "" {
-		a = s.inProgressStatus(status)
+		a = s.keys.InProgressStatus(status)
 	}
 	if f.Body != "" {
-		a.body = []byte(f.Body)
+		a.Body = []byte(f.Body)
 	}
 	for name, values := range f.Header {
-		a.header[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
+		a.Header[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
 	}
 	if f.RetryAfter != "" {
-		a.header.Set("Retry-After", f.RetryAfter)
+		a.Header.Set("Retry-After", f.RetryAfter)
 	}
 	return a
 }
@@ -97,30 +99,30 @@ func (s *Server) hang(x *exchange) {
 	d := x.fault.Delay
 	if d == 0 {
 		select {
-		case <-x.r.Context().Done():
+		case <-x.Request.Context().Done():
 		case <-s.life.Done():
 		}
 	} else {
-		pause(d, x.r.Context().Done(), s.life.Done())
+		keylayer.Pause(d, x.Request.Context().Done(), s.life.Done())
 	}
 	s.cut(x, false)
 }
 
 // slow lets the body trickle.
-func (s *Server) slow(x *exchange, a *answer) {
+func (s *Server) slow(x *exchange, a *keylayer.Answer) {
 	total := x.fault.Delay
 	if total == 0 {
 		total = slowBodyDelay
 	}
-	a.head(x.w)
-	whole := flush(x.w)
-	size := max(len(a.body)/slowBodyPieces, 1)
-	for rest := a.body; whole && len(rest) > 0; {
+	a.Head(x.w)
+	whole := keylayer.Flush(x.w)
+	size := max(len(a.Body)/slowBodyPieces, 1)
+	for rest := a.Body; whole && len(rest) > 0; {
 		n := min(size, len(rest))
-		whole = pause(total/slowBodyPieces, x.r.Context().Done(), s.life.Done())
+		whole = keylayer.Pause(total/slowBodyPieces, x.Request.Context().Done(), s.life.Done())
 		if whole {
 			_, err := x.w.Write(rest[:n])
-			whole = err == nil && flush(x.w)
+			whole = err == nil && keylayer.Flush(x.w)
 		}
 		rest = rest[n:]
 	}
@@ -131,17 +133,17 @@ func (s *Server) slow(x *exchange, a *answer) {
 }
 
 // cutBody declares the whole length, and sends less.
-func (s *Server) cutBody(x *exchange, a *answer) {
+func (s *Server) cutBody(x *exchange, a *keylayer.Answer) {
 	n := x.fault.Bytes
 	if n == 0 {
-		n = len(a.body) / 2
+		n = len(a.Body) / 2
 	}
-	n = min(n, max(len(a.body)-1, 0))
-	a.head(x.w)
-	_, _ = x.w.Write(a.body[:n]) // it is cut off either way
-	flush(x.w)
+	n = min(n, max(len(a.Body)-1, 0))
+	a.Head(x.w)
+	_, _ = x.w.Write(a.Body[:n]) // it is cut off either way
+	keylayer.Flush(x.w)
 	s.watch.answered(x.seen, a, false)
-	x.seen.cut = true
+	x.seen.Cut = true
 	panic(http.ErrAbortHandler)
 }
 
@@ -151,14 +153,14 @@ func (s *Server) huge(x *exchange) {
 	if n == 0 {
 		n = hugeErrorBytes
 	}
-	a := &answer{status: x.fault.status(), header: http.Header{"Content-Type": {"text/html"}}}
+	a := &keylayer.Answer{Status: x.fault.status(), Header: http.Header{"Content-Type": {"text/html"}}}
 	if x.fault.RetryAfter != "" {
-		a.header.Set("Retry-After", x.fault.RetryAfter)
+		a.Header.Set("Retry-After", x.fault.RetryAfter)
 		x.w.Header().Set("Retry-After", x.fault.RetryAfter)
 	}
 	x.w.Header().Set("Content-Type", "text/html")
 	x.w.Header().Set("Content-Length", strconv.Itoa(n))
-	x.w.WriteHeader(a.status)
+	x.w.WriteHeader(a.Status)
 	piece := bytes.Repeat([]byte("<p>error</p>\n"), 1000)
 	var err error
 	for rest := n; rest > 0 && err == nil && s.life.Err() == nil; rest -= min(rest, len(piece)) {
@@ -183,7 +185,7 @@ func (s *Server) cut(x *exchange, reset bool) {
 // again. The next request on it is read, counted as a send, and the connection
 // closed: what a server does that is restarted, or that closes idle connections
 // at the wrong moment.
-func (s *Server) killIdle(x *exchange, a *answer) {
+func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 	conn, buffer, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
 		s.send(x, a)
@@ -194,8 +196,8 @@ func (s *Server) killIdle(x *exchange, a *answer) {
 	}
 	defer s.untrack(conn)
 	response := &http.Response{
-		StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Request: x.r, Header: a.header,
-		Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
+		StatusCode: a.Status, ProtoMajor: 1, ProtoMinor: 1, Request: x.Request, Header: a.Header,
+		Body: io.NopCloser(bytes.NewReader(a.Body)), ContentLength: int64(len(a.Body)),
 	}
 	err = response.Write(buffer)
 	if err == nil {
@@ -218,7 +220,7 @@ func (s *Server) lastRequest(conn net.Conn, from *bufio.Reader) {
 	if err != nil || !changes(r.Method) {
 		return
 	}
-	v := s.watch.begin(r, readKey(s.cfg.Profile, r, body), body)
+	v := s.watch.begin(r, keylayer.ReadKey(s.cfg.Profile, r, body), body)
 	_ = conn.Close() // the answer is that there is none
 	s.watch.finish(v)
 }

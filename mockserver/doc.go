@@ -36,12 +36,17 @@
 // have passed) and POST /_finish (the referee's verdict) are for the person who
 // tests; they are no sends, and no fault touches them.
 //
-// # The referee
+// # Clients and their mistakes
 //
-// With [Config.Referee] the server plays through situations in which clients go
-// wrong, one for each operation, and [Server.Report] judges the client by
-// [Rules]. Without it, the rules that can be judged as requests arrive are
-// still watched, and [Server.Err] joins what was seen.
+// The rules for clients that can be judged as requests arrive are watched, and
+// [Server.Err] joins what was seen. A [Referee] goes further: it plays through
+// situations in which clients go wrong, one for each operation, and judges the
+// client by all rules at the end. Package referee has one, for Config.Referee.
+//
+// # Broken servers
+//
+// [Config.Bug] makes the server a broken one, with one bug of the catalogue in
+// package bugs: something for a suite of server tests to catch.
 //
 // # Limits
 //

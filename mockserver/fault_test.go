@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/mockserver/internal/mocktest"
 )
 
 // Each fault, then the same request again: what the client sees, how many
@@ -34,8 +35,8 @@ func TestFaults(t *testing.T) {
 		{"hang after, bounded", mockserver.Fault{Kind: mockserver.HangAfter, Delay: time.Minute}, 0, 1, nil},
 		{"slow body", mockserver.Fault{Kind: mockserver.SlowBody, Delay: time.Minute}, 201, 1, nil},
 		{"cut body", mockserver.Fault{Kind: mockserver.CutBody, Bytes: 5}, 0, 1, func(t *testing.T, r reply) {
-			if !errors.Is(r.err, io.ErrUnexpectedEOF) || r.status != 201 || len(r.body) != 5 {
-				t.Errorf("got %d bytes of %d, %v, want 5 bytes of a 201 and an unexpected end", len(r.body), r.status, r.err)
+			if !errors.Is(r.Err, io.ErrUnexpectedEOF) || r.Status != 201 || len(r.Body) != 5 {
+				t.Errorf("got %d bytes of %d, %v, want 5 bytes of a 201 and an unexpected end", len(r.Body), r.Status, r.Err)
 			}
 		}},
 		{"409", mockserver.Fault{Kind: mockserver.Answer, Status: 409}, 409, 0, wantRetryAfter("")},
@@ -47,55 +48,55 @@ func TestFaults(t *testing.T) {
 		{"301", mockserver.Fault{Kind: mockserver.Redirect, Status: 301}, 301, 0, wantLocation("/moved/payments")},
 		{"307 across", mockserver.Fault{Kind: mockserver.Redirect, Location: "http://other.test/p"}, 307, 0, wantLocation("http://other.test/p")},
 		{"huge", mockserver.Fault{Kind: mockserver.HugeError, Bytes: 3 << 20}, 500, 0, func(t *testing.T, r reply) {
-			if len(r.body) != 3<<20 {
-				t.Errorf("got %d bytes, want %d", len(r.body), 3<<20)
+			if len(r.Body) != 3<<20 {
+				t.Errorf("got %d bytes, want %d", len(r.Body), 3<<20)
 			}
 		}},
 		{"kill idle", mockserver.Fault{Kind: mockserver.KillIdle}, 201, 1, func(t *testing.T, r reply) {
-			if r.header.Get("Connection") != "" {
+			if r.Header.Get("Connection") != "" {
 				t.Error("the answer announces the end of the connection")
 			}
 		}},
 		{"own words", mockserver.Fault{Kind: mockserver.Answer, Status: 402, Body: `{"x":1}`, Header: http.Header{"X-Own": {"1"}}}, 402, 0, func(t *testing.T, r reply) {
-			if r.body != `{"x":1}` || r.header.Get("X-Own") != "1" {
-				t.Errorf("got %q, %v", r.body, r.header)
+			if r.Body != `{"x":1}` || r.Header.Get("X-Own") != "1" {
+				t.Errorf("got %q, %v", r.Body, r.Header)
 			}
 		}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, mockserver.Config{Script: []mockserver.Fault{c.fault}}, func(s *mockserver.Server, cl *client) {
-				got := cl.post("k1")
+			mocktest.Bubble(t, mockserver.Config{Script: []mockserver.Fault{c.fault}}, func(s *mockserver.Server, cl *client) {
+				got := cl.Post("k1")
 				if c.status != 0 {
-					got.want(t, c.status)
-				} else if got.err == nil {
-					t.Fatalf("got status %d, want no whole answer", got.status)
+					got.Want(t, c.status)
+				} else if got.Err == nil {
+					t.Fatalf("got status %d, want no whole answer", got.Status)
 				}
 				if c.check != nil {
 					c.check(t, got)
 				}
-				wantCounts(t, s, "k1", 1, c.effects)
-				cl.http.CloseIdleConnections() // kill idle has its own test
-				again := cl.post("k1").want(t, 201)
-				if again.replayed() != (c.effects == 1) {
-					t.Errorf("replayed: got %v, want %v", again.replayed(), c.effects == 1)
+				mocktest.WantCounts(t, s, "k1", 1, c.effects)
+				cl.HTTP.CloseIdleConnections() // kill idle has its own test
+				again := cl.Post("k1").Want(t, 201)
+				if again.Replayed() != (c.effects == 1) {
+					t.Errorf("replayed: got %v, want %v", again.Replayed(), c.effects == 1)
 				}
-				wantCounts(t, s, "k1", 2, 1)
+				mocktest.WantCounts(t, s, "k1", 2, 1)
 			})
 		})
 	}
 }
 
 func wantReset(t *testing.T, r reply) {
-	if !errors.Is(r.err, syscall.ECONNRESET) {
-		t.Errorf("got %v, want a connection reset", r.err)
+	if !errors.Is(r.Err, syscall.ECONNRESET) {
+		t.Errorf("got %v, want a connection reset", r.Err)
 	}
 }
 
 func wantRetryAfter(text string) func(*testing.T, reply) {
 	return func(t *testing.T, r reply) {
-		if got := r.header.Get("Retry-After"); got != text {
+		if got := r.Header.Get("Retry-After"); got != text {
 			t.Errorf("Retry-After: got %q, want %q", got, text)
 		}
 	}
@@ -103,7 +104,7 @@ func wantRetryAfter(text string) func(*testing.T, reply) {
 
 func wantLocation(text string) func(*testing.T, reply) {
 	return func(t *testing.T, r reply) {
-		if got := r.header.Get("Location"); got != text {
+		if got := r.Header.Get("Location"); got != text {
 			t.Errorf("Location: got %q, want %q", got, text)
 		}
 	}
@@ -114,15 +115,15 @@ func TestHangEndsWhenTheClientLeaves(t *testing.T) {
 	for _, kind := range []mockserver.Kind{mockserver.Hang, mockserver.HangAfter} {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: kind}}}, func(s *mockserver.Server, cl *client) {
-				ctx, cancel := in(30 * time.Second)
+			mocktest.Bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: kind}}}, func(s *mockserver.Server, cl *client) {
+				ctx, cancel := mocktest.In(30 * time.Second)
 				defer cancel()
 				start := time.Now()
-				cl.do(request{key: "k", ctx: ctx}).wantLost(t)
+				cl.Do(request{Key: "k", Ctx: ctx}).WantLost(t)
 				if took := time.Since(start); took != 30*time.Second {
 					t.Errorf("took %v, want the client's 30s", took)
 				}
-				cl.post("k").want(t, 201)
+				cl.Post("k").Want(t, 201)
 				if err := s.Err(); err != nil {
 					t.Errorf("a send after giving up is no violation: %v", err)
 				}
@@ -141,9 +142,9 @@ func TestCloseEndsEveryWait(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := mockserver.New(mockserver.Config{Script: []mockserver.Fault{fault}})
 			pipe := server.Pipe()
-			cl := newClient(t, pipe.Transport(), pipe.URL)
+			cl := mocktest.NewClient(t, pipe.Transport(), pipe.URL)
 			answered := make(chan reply, 1)
-			go func() { answered <- cl.post("k") }()
+			go func() { answered <- cl.Post("k") }()
 			synctest.Wait()
 			start := time.Now()
 			if err := server.Close(); err != nil {
@@ -169,9 +170,9 @@ func TestKillIdleMakesNetHTTPSendAgain(t *testing.T) {
 	}{{"with GetBody", true, 2, false}, {"without", false, 1, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.KillIdle}}}, func(s *mockserver.Server, cl *client) {
-				cl.post("first").want(t, 201)
-				req, err := http.NewRequest(http.MethodPost, cl.url+"/payments", strings.NewReader(`{"reference":"r2"}`))
+			mocktest.Bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.KillIdle}}}, func(s *mockserver.Server, cl *client) {
+				cl.Post("first").Want(t, 201)
+				req, err := http.NewRequest(http.MethodPost, cl.URL+"/payments", strings.NewReader(`{"reference":"r2"}`))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -179,7 +180,7 @@ func TestKillIdleMakesNetHTTPSendAgain(t *testing.T) {
 					req.GetBody = nil
 				}
 				req.Header.Set("Idempotency-Key", "second")
-				response, err := cl.http.Do(req)
+				response, err := cl.HTTP.Do(req)
 				if c.lost != (err != nil) {
 					t.Fatalf("got error %v, want one: %v", err, c.lost)
 				}
@@ -191,7 +192,7 @@ func TestKillIdleMakesNetHTTPSendAgain(t *testing.T) {
 				if c.lost {
 					effects = 0
 				}
-				wantCounts(t, s, "second", c.sends, effects)
+				mocktest.WantCounts(t, s, "second", c.sends, effects)
 			})
 		})
 	}
@@ -200,10 +201,10 @@ func TestKillIdleMakesNetHTTPSendAgain(t *testing.T) {
 // Expire makes the server execute again: what a client that waits too long meets.
 func TestExpireForgetsTheKey(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{Script: []mockserver.Fault{{}, {Kind: mockserver.Expire}}}, func(s *mockserver.Server, cl *client) {
-		cl.post("k").want(t, 201)
-		cl.post("k").want(t, 201)
-		wantCounts(t, s, "k", 2, 2)
+	mocktest.Bubble(t, mockserver.Config{Script: []mockserver.Fault{{}, {Kind: mockserver.Expire}}}, func(s *mockserver.Server, cl *client) {
+		cl.Post("k").Want(t, 201)
+		cl.Post("k").Want(t, 201)
+		mocktest.WantCounts(t, s, "k", 2, 2)
 	})
 }
 
@@ -216,9 +217,9 @@ func TestScripts(t *testing.T) {
 		Script:           []mockserver.Fault{is(504)},
 		OperationPointer: "/reference",
 	}
-	bubble(t, cfg, func(s *mockserver.Server, cl *client) {
+	mocktest.Bubble(t, cfg, func(s *mockserver.Server, cl *client) {
 		send := func(key, reference string) int {
-			return cl.do(request{key: key, body: `{"reference":"` + reference + `"}`}).status
+			return cl.Do(request{Key: key, Body: `{"reference":"` + reference + `"}`}).Status
 		}
 		for i, step := range []struct {
 			key, reference string
@@ -248,10 +249,10 @@ func TestMixIsDeterministicBySeed(t *testing.T) {
 	}
 	run := func(seed uint64, keys []string) (statuses string) {
 		seen := map[string]string{}
-		bubble(t, mockserver.Config{Mix: mix, Seed: seed}, func(_ *mockserver.Server, cl *client) {
+		mocktest.Bubble(t, mockserver.Config{Mix: mix, Seed: seed}, func(_ *mockserver.Server, cl *client) {
 			for range 4 {
 				for _, key := range keys {
-					seen[key] += " " + http.StatusText(cl.post(key).status)
+					seen[key] += " " + http.StatusText(cl.Post(key).Status)
 				}
 			}
 		})
@@ -272,18 +273,18 @@ func TestMixIsDeterministicBySeed(t *testing.T) {
 
 func TestClientThatLeavesDoesNotStopTheEffect(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
+	mocktest.Bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		slow := request{key: "k", path: "/payments?sleep=5000", ctx: ctx}
-		cl.do(slow).wantLost(t)
-		slow.ctx = nil
-		cl.do(slow).want(t, 409)
+		slow := request{Key: "k", Path: "/payments?sleep=5000", Ctx: ctx}
+		cl.Do(slow).WantLost(t)
+		slow.Ctx = nil
+		cl.Do(slow).Want(t, 409)
 		time.Sleep(5 * time.Second)
-		if !cl.do(slow).want(t, 201).replayed() {
+		if !cl.Do(slow).Want(t, 201).Replayed() {
 			t.Error("the answer that nobody waited for was not stored")
 		}
-		wantCounts(t, s, "k", 3, 1)
+		mocktest.WantCounts(t, s, "k", 3, 1)
 	})
 }
 
@@ -292,9 +293,9 @@ func TestSlowBodyTakesItsTime(t *testing.T) {
 	t.Parallel()
 	for delay, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Minute: time.Minute} {
 		fault := mockserver.Fault{Kind: mockserver.SlowBody, Delay: delay}
-		bubble(t, mockserver.Config{Script: []mockserver.Fault{fault}}, func(_ *mockserver.Server, cl *client) {
+		mocktest.Bubble(t, mockserver.Config{Script: []mockserver.Fault{fault}}, func(_ *mockserver.Server, cl *client) {
 			start := time.Now()
-			cl.post("k").want(t, 201)
+			cl.Post("k").Want(t, 201)
 			if took := time.Since(start); took < want || took > want*11/10 {
 				t.Errorf("took %v, want %v", took, want)
 			}
@@ -306,14 +307,14 @@ func TestSlowBodyTakesItsTime(t *testing.T) {
 // that a client that follows a 307 is still one operation.
 func TestRedirectLeadsToTheSamePlace(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.Redirect}}}, func(s *mockserver.Server, cl *client) {
-		path := cl.do(request{key: "k", path: "/a%2Fb?x=1"}).want(t, 307).header.Get("Location")
-		moved := cl.do(request{key: "k", path: path}).want(t, 201)
-		if again := cl.do(request{key: "k", path: "/a%2Fb?x=1"}).want(t, 201); again.body != moved.body {
-			t.Errorf("got %s, want %s", again.body, moved.body)
+	mocktest.Bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.Redirect}}}, func(s *mockserver.Server, cl *client) {
+		path := cl.Do(request{Key: "k", Path: "/a%2Fb?x=1"}).Want(t, 307).Header.Get("Location")
+		moved := cl.Do(request{Key: "k", Path: path}).Want(t, 201)
+		if again := cl.Do(request{Key: "k", Path: "/a%2Fb?x=1"}).Want(t, 201); again.Body != moved.Body {
+			t.Errorf("got %s, want %s", again.Body, moved.Body)
 		}
-		wantCounts(t, s, "k", 3, 1)
-		if got := rules(s); len(got) != 1 || got[0] != "answer/final-not-retried" {
+		mocktest.WantCounts(t, s, "k", 3, 1)
+		if got := mocktest.Rules(s); len(got) != 1 || got[0] != "answer/final-not-retried" {
 			t.Errorf("violations: got %q", got)
 		}
 	})
@@ -322,11 +323,11 @@ func TestRedirectLeadsToTheSamePlace(t *testing.T) {
 // A connection that waits to be killed is no request that is being handled.
 func TestKilledConnectionIsAnswered(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.KillIdle}}}, func(s *mockserver.Server, cl *client) {
-		cl.post("k").want(t, 201)
-		other := newClient(t, s.Pipe().Transport(), cl.url)
-		other.post("k").want(t, 201)
-		if got := rules(s); len(got) != 1 || got[0] != "answer/final-not-retried" {
+	mocktest.Bubble(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.KillIdle}}}, func(s *mockserver.Server, cl *client) {
+		cl.Post("k").Want(t, 201)
+		other := mocktest.NewClient(t, s.Pipe().Transport(), cl.URL)
+		other.Post("k").Want(t, 201)
+		if got := mocktest.Rules(s); len(got) != 1 || got[0] != "answer/final-not-retried" {
 			t.Errorf("violations: got %q, want one for a final answer", got)
 		}
 	})

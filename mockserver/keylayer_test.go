@@ -11,59 +11,60 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/mockserver/internal/mocktest"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
 // A repeat gets the whole first answer, marked, without its cookies.
 func TestReplayIsTheFirstAnswer(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
-		first := cl.post("k").want(t, 201)
-		if first.replayed() || first.header.Get("Set-Cookie") == "" || first.header.Get("Location") == "" {
-			t.Errorf("first answer: %v", first.header)
+	mocktest.Bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
+		first := cl.Post("k").Want(t, 201)
+		if first.Replayed() || first.Header.Get("Set-Cookie") == "" || first.Header.Get("Location") == "" {
+			t.Errorf("first answer: %v", first.Header)
 		}
-		second := cl.post("k").want(t, 201)
-		if second.body != first.body || !second.replayed() || second.header.Get("Set-Cookie") != "" {
-			t.Errorf("got %q, %v, want %q, marked and without a cookie", second.body, second.header, first.body)
+		second := cl.Post("k").Want(t, 201)
+		if second.Body != first.Body || !second.Replayed() || second.Header.Get("Set-Cookie") != "" {
+			t.Errorf("got %q, %v, want %q, marked and without a cookie", second.Body, second.Header, first.Body)
 		}
 		for _, name := range []string{"Location", "Content-Type", "Content-Length"} {
-			if got, want := second.header.Get(name), first.header.Get(name); got != want || got == "" {
+			if got, want := second.Header.Get(name), first.Header.Get(name); got != want || got == "" {
 				t.Errorf("%s: got %q, want %q", name, got, want)
 			}
 		}
-		wantCounts(t, s, "k", 2, 1)
+		mocktest.WantCounts(t, s, "k", 2, 1)
 	})
 }
 
 // Everything that a key names differs once; nothing of it is executed.
 func TestMismatchIsRefused(t *testing.T) {
 	t.Parallel()
-	first := request{key: "k", body: `{"reference":"r1","secret":"s3cret"}`, header: http.Header{"Content-Type": {"application/json"}}}
+	first := request{Key: "k", Body: `{"reference":"r1","secret":"s3cret"}`, Header: http.Header{"Content-Type": {"application/json"}}}
 	for name, other := range map[string]request{
-		"body":         {key: "k", body: `{"reference":"r1","secret":"x"}`, header: first.header},
-		"path":         {key: "k", body: first.body, path: "/refunds", header: first.header},
-		"query":        {key: "k", body: first.body, path: "/payments?a=1", header: first.header},
-		"method":       {key: "k", body: first.body, method: http.MethodPatch, header: first.header},
-		"content type": {key: "k", body: first.body, header: http.Header{"Content-Type": {"application/vnd.x+json"}}},
+		"body":         {Key: "k", Body: `{"reference":"r1","secret":"x"}`, Header: first.Header},
+		"path":         {Key: "k", Body: first.Body, Path: "/refunds", Header: first.Header},
+		"query":        {Key: "k", Body: first.Body, Path: "/payments?a=1", Header: first.Header},
+		"method":       {Key: "k", Body: first.Body, Method: http.MethodPatch, Header: first.Header},
+		"content type": {Key: "k", Body: first.Body, Header: http.Header{"Content-Type": {"application/vnd.x+json"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
-				cl.do(first).want(t, 201)
-				got := cl.do(other).want(t, 422)
-				if kind := got.header.Get("Content-Type"); kind != "application/problem+json" {
+			mocktest.Bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
+				cl.Do(first).Want(t, 201)
+				got := cl.Do(other).Want(t, 422)
+				if kind := got.Header.Get("Content-Type"); kind != "application/problem+json" {
 					t.Errorf("Content-Type: got %q", kind)
 				}
-				if link := got.header.Get("Link"); !strings.Contains(link, `rel="describedby"`) {
+				if link := got.Header.Get("Link"); !strings.Contains(link, `rel="describedby"`) {
 					t.Errorf("Link: got %q", link)
 				}
-				if strings.Contains(got.body, "s3cret") || strings.Contains(got.body, "r1") {
-					t.Errorf("the refusal tells what the first request held: %s", got.body)
+				if strings.Contains(got.Body, "s3cret") || strings.Contains(got.Body, "r1") {
+					t.Errorf("the refusal tells what the first request held: %s", got.Body)
 				}
-				if !cl.do(first).want(t, 201).replayed() {
+				if !cl.Do(first).Want(t, 201).Replayed() {
 					t.Error("the first answer did not survive")
 				}
-				wantCounts(t, s, "k", 3, 1)
+				mocktest.WantCounts(t, s, "k", 3, 1)
 			})
 		})
 	}
@@ -73,20 +74,20 @@ func TestMismatchIsRefused(t *testing.T) {
 // one that it is another.
 func TestInFlight(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{RetryAfter: 1500 * time.Millisecond}, func(s *mockserver.Server, cl *client) {
-		slow := request{key: "k", path: "/payments?sleep=5000"}
+	mocktest.Bubble(t, mockserver.Config{RetryAfter: 1500 * time.Millisecond}, func(s *mockserver.Server, cl *client) {
+		slow := request{Key: "k", Path: "/payments?sleep=5000"}
 		done := make(chan reply, 1)
-		go func() { done <- cl.do(slow) }()
+		go func() { done <- cl.Do(slow) }()
 		synctest.Wait()
-		if got := cl.do(slow).want(t, 409).header.Get("Retry-After"); got != "2" {
+		if got := cl.Do(slow).Want(t, 409).Header.Get("Retry-After"); got != "2" {
 			t.Errorf("Retry-After: got %q, want whole seconds, rounded up", got)
 		}
-		cl.do(request{key: "k", path: "/payments?sleep=5000", body: `{"other":1}`}).want(t, 422)
-		first := (<-done).want(t, 201)
-		if got := cl.do(slow).want(t, 201); got.body != first.body || !got.replayed() {
-			t.Errorf("after the first: got %q, want %q, marked", got.body, first.body)
+		cl.Do(request{Key: "k", Path: "/payments?sleep=5000", Body: `{"other":1}`}).Want(t, 422)
+		first := (<-done).Want(t, 201)
+		if got := cl.Do(slow).Want(t, 201); got.Body != first.Body || !got.Replayed() {
+			t.Errorf("after the first: got %q, want %q, marked", got.Body, first.Body)
 		}
-		wantCounts(t, s, "k", 4, 1)
+		mocktest.WantCounts(t, s, "k", 4, 1)
 	})
 }
 
@@ -98,8 +99,8 @@ func TestBurstHasOneEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	cl := newClient(t, &http.Transport{MaxIdleConnsPerHost: 64}, server.URL())
-	defer cl.http.CloseIdleConnections()
+	cl := mocktest.NewClient(t, &http.Transport{MaxIdleConnsPerHost: 64}, server.URL())
+	defer cl.HTTP.CloseIdleConnections()
 	for round := range 20 {
 		key := fmt.Sprintf("burst-%d", round)
 		var all sync.WaitGroup
@@ -107,14 +108,14 @@ func TestBurstHasOneEffect(t *testing.T) {
 		for range 16 {
 			all.Go(func() {
 				<-gate
-				if got := cl.post(key); got.err != nil || got.status != 201 && got.status != 409 {
-					t.Errorf("got %d, %v", got.status, got.err)
+				if got := cl.Post(key); got.Err != nil || got.Status != 201 && got.Status != 409 {
+					t.Errorf("got %d, %v", got.Status, got.Err)
 				}
 			})
 		}
 		close(gate)
 		all.Wait()
-		wantCounts(t, server, key, 16, 1)
+		mocktest.WantCounts(t, server, key, 16, 1)
 	}
 }
 
@@ -124,28 +125,28 @@ func TestPrincipalsDoNotShareKeys(t *testing.T) {
 		profile *profile.Profile
 		header  string
 	}{{nil, "Authorization"}, {profile.StripeV1(), "Stripe-Account"}} {
-		bubble(t, mockserver.Config{Profile: c.profile}, func(s *mockserver.Server, cl *client) {
-			a := cl.do(request{key: "k", header: http.Header{c.header: {"a"}}}).want(t, 201)
-			b := cl.do(request{key: "k", header: http.Header{c.header: {"b"}}}).want(t, 201)
-			if a.body == b.body || b.replayed() {
-				t.Errorf("%s: a stranger's answer was given: %s", c.header, b.body)
+		mocktest.Bubble(t, mockserver.Config{Profile: c.profile}, func(s *mockserver.Server, cl *client) {
+			a := cl.Do(request{Key: "k", Header: http.Header{c.header: {"a"}}}).Want(t, 201)
+			b := cl.Do(request{Key: "k", Header: http.Header{c.header: {"b"}}}).Want(t, 201)
+			if a.Body == b.Body || b.Replayed() {
+				t.Errorf("%s: a stranger's answer was given: %s", c.header, b.Body)
 			}
-			wantCounts(t, s, "k", 2, 2)
+			mocktest.WantCounts(t, s, "k", 2, 2)
 		})
 	}
 }
 
 func TestKeyless(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
-		a, b := cl.post("").want(t, 201), cl.post("").want(t, 201)
-		if a.body == b.body || s.Ledger().Snapshot().Effects != 2 {
+	mocktest.Bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
+		a, b := cl.Post("").Want(t, 201), cl.Post("").Want(t, 201)
+		if a.Body == b.Body || s.Ledger().Snapshot().Effects != 2 {
 			t.Error("two requests without a key were merged")
 		}
 	})
-	bubble(t, mockserver.Config{RequireKey: true}, func(s *mockserver.Server, cl *client) {
-		got := cl.post("").want(t, 400)
-		if title := member(t, got.body, "title"); title != "Idempotency-Key is missing" {
+	mocktest.Bubble(t, mockserver.Config{RequireKey: true}, func(s *mockserver.Server, cl *client) {
+		got := cl.Post("").Want(t, 400)
+		if title := mocktest.Member(t, got.Body, "title"); title != "Idempotency-Key is missing" {
 			t.Errorf("title: got %v", title)
 		}
 		if effects := s.Ledger().Snapshot().Effects; effects != 0 {
@@ -157,16 +158,16 @@ func TestKeyless(t *testing.T) {
 // Methods that the profile does not list ignore the key.
 func TestOtherMethodsIgnoreTheKey(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{Profile: profile.StripeV1()}, func(s *mockserver.Server, cl *client) {
-		made := cl.post("k").want(t, 201)
-		path := made.header.Get("Location")
-		cl.do(request{method: http.MethodPatch, path: path, key: "k", body: `{"amount":7}`}).want(t, 200)
-		got := cl.do(request{method: http.MethodGet, path: path, key: "k"}).want(t, 200)
-		if amount := member(t, got.body, "amount"); amount != 7.0 {
+	mocktest.Bubble(t, mockserver.Config{Profile: profile.StripeV1()}, func(s *mockserver.Server, cl *client) {
+		made := cl.Post("k").Want(t, 201)
+		path := made.Header.Get("Location")
+		cl.Do(request{Method: http.MethodPatch, Path: path, Key: "k", Body: `{"amount":7}`}).Want(t, 200)
+		got := cl.Do(request{Method: http.MethodGet, Path: path, Key: "k"}).Want(t, 200)
+		if amount := mocktest.Member(t, got.Body, "amount"); amount != 7.0 {
 			t.Errorf("amount: got %v, want 7", amount)
 		}
-		cl.do(request{method: http.MethodDelete, path: path, key: "k"}).want(t, 204)
-		cl.do(request{method: http.MethodGet, path: path}).want(t, 404)
+		cl.Do(request{Method: http.MethodDelete, Path: path, Key: "k"}).Want(t, 204)
+		cl.Do(request{Method: http.MethodGet, Path: path}).Want(t, 404)
 	})
 }
 
@@ -196,14 +197,14 @@ func TestOutcomesByProfile(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, mockserver.Config{Profile: c.profile}, func(s *mockserver.Server, cl *client) {
-				failing := request{key: "k", path: "/payments?" + c.query}
-				first := cl.do(failing).want(t, c.status)
-				second := cl.do(failing).want(t, c.status)
-				if second.replayed() != c.stored || c.query != "crash=1" && (second.body == first.body) != c.stored {
-					t.Errorf("got %q after %q, replayed %v, want it stored: %v", second.body, first.body, second.replayed(), c.stored)
+			mocktest.Bubble(t, mockserver.Config{Profile: c.profile}, func(s *mockserver.Server, cl *client) {
+				failing := request{Key: "k", Path: "/payments?" + c.query}
+				first := cl.Do(failing).Want(t, c.status)
+				second := cl.Do(failing).Want(t, c.status)
+				if second.Replayed() != c.stored || c.query != "crash=1" && (second.Body == first.Body) != c.stored {
+					t.Errorf("got %q after %q, replayed %v, want it stored: %v", second.Body, first.Body, second.Replayed(), c.stored)
 				}
-				if advice := second.header.Get("Stripe-Should-Retry"); (advice == "false") != (c.stored && c.status == 500) {
+				if advice := second.Header.Get("Stripe-Should-Retry"); (advice == "false") != (c.stored && c.status == 500) {
 					t.Errorf("Stripe-Should-Retry: got %q", advice)
 				}
 				if effects := s.Ledger().Effects("k"); effects != 0 {
@@ -225,37 +226,37 @@ func TestHandlerThatFailsReleasesTheKey(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusAccepted)
 		})
-		bubble(t, mockserver.Config{Handler: handler}, func(s *mockserver.Server, cl *client) {
-			if got := cl.post("k"); got.status == 202 {
-				t.Errorf("%v: got %d", crash, got.status)
+		mocktest.Bubble(t, mockserver.Config{Handler: handler}, func(s *mockserver.Server, cl *client) {
+			if got := cl.Post("k"); got.Status == 202 {
+				t.Errorf("%v: got %d", crash, got.Status)
 			}
-			cl.post("k").want(t, 202)
-			wantCounts(t, s, "k", 2, 1)
+			cl.Post("k").Want(t, 202)
+			mocktest.WantCounts(t, s, "k", 2, 1)
 		})
 	}
 }
 
 func TestWindow(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{Window: time.Hour}, func(s *mockserver.Server, cl *client) {
-		cl.post("k").want(t, 201)
+	mocktest.Bubble(t, mockserver.Config{Window: time.Hour}, func(s *mockserver.Server, cl *client) {
+		cl.Post("k").Want(t, 201)
 		time.Sleep(time.Hour - time.Nanosecond)
-		if !cl.post("k").replayed() {
+		if !cl.Post("k").Replayed() {
 			t.Error("inside the window the key was forgotten")
 		}
 		time.Sleep(time.Nanosecond)
-		if cl.post("k").replayed() {
+		if cl.Post("k").Replayed() {
 			t.Error("the key outlived its window")
 		}
-		wantCounts(t, s, "k", 3, 2)
+		mocktest.WantCounts(t, s, "k", 3, 2)
 		s.Expire()
-		cl.post("k").want(t, 201)
-		wantCounts(t, s, "k", 4, 3)
+		cl.Post("k").Want(t, 201)
+		mocktest.WantCounts(t, s, "k", 4, 3)
 	})
-	bubble(t, mockserver.Config{}, func(_ *mockserver.Server, cl *client) {
-		cl.post("k").want(t, 201)
+	mocktest.Bubble(t, mockserver.Config{}, func(_ *mockserver.Server, cl *client) {
+		cl.Post("k").Want(t, 201)
 		time.Sleep(24*time.Hour - 1)
-		if !cl.post("k").replayed() {
+		if !cl.Post("k").Replayed() {
 			t.Error("the profile's window was cut short")
 		}
 	})
@@ -263,20 +264,20 @@ func TestWindow(t *testing.T) {
 
 func TestDialects(t *testing.T) {
 	t.Parallel()
-	slow := request{key: "k", path: "/payments?sleep=1000"}
-	other := request{key: "k", path: "/payments?sleep=1000", body: `{"x":1}`}
+	slow := request{Key: "k", Path: "/payments?sleep=1000"}
+	other := request{Key: "k", Path: "/payments?sleep=1000", Body: `{"x":1}`}
 	t.Run("Stripe", func(t *testing.T) {
 		t.Parallel()
-		bubble(t, mockserver.Config{Profile: profile.StripeV1()}, func(_ *mockserver.Server, cl *client) {
-			go cl.do(slow)
+		mocktest.Bubble(t, mockserver.Config{Profile: profile.StripeV1()}, func(_ *mockserver.Server, cl *client) {
+			go cl.Do(slow)
 			synctest.Wait()
-			got := cl.do(slow).want(t, 409)
-			if code := member(t, got.body, "error", "code"); code != "idempotency_key_in_use" {
-				t.Errorf("in progress: got %s", got.body)
+			got := cl.Do(slow).Want(t, 409)
+			if code := mocktest.Member(t, got.Body, "error", "code"); code != "idempotency_key_in_use" {
+				t.Errorf("in progress: got %s", got.Body)
 			}
-			got = cl.do(other).want(t, 400)
-			if kind := member(t, got.body, "error", "type"); kind != "idempotency_error" {
-				t.Errorf("mismatch: got %s", got.body)
+			got = cl.Do(other).Want(t, 400)
+			if kind := mocktest.Member(t, got.Body, "error", "type"); kind != "idempotency_error" {
+				t.Errorf("mismatch: got %s", got.Body)
 			}
 			time.Sleep(time.Second)
 			synctest.Wait()
@@ -284,22 +285,22 @@ func TestDialects(t *testing.T) {
 	})
 	t.Run("GoCardless", func(t *testing.T) {
 		t.Parallel()
-		bubble(t, mockserver.Config{Profile: profile.GoCardless()}, func(s *mockserver.Server, cl *client) {
-			go cl.do(slow)
+		mocktest.Bubble(t, mockserver.Config{Profile: profile.GoCardless()}, func(s *mockserver.Server, cl *client) {
+			go cl.Do(slow)
 			synctest.Wait()
-			got := cl.do(slow).want(t, 409)
-			if strings.Contains(got.body, "idempotent_creation_conflict") {
-				t.Errorf("in progress is not done: got %s", got.body)
+			got := cl.Do(slow).Want(t, 409)
+			if strings.Contains(got.Body, "idempotent_creation_conflict") {
+				t.Errorf("in progress is not done: got %s", got.Body)
 			}
 			time.Sleep(time.Second)
 			synctest.Wait()
-			got = cl.do(slow).want(t, 409)
-			if reason := member(t, got.body, "error", "errors", "0", "reason"); reason != "idempotent_creation_conflict" {
-				t.Errorf("already done: got %s", got.body)
+			got = cl.Do(slow).Want(t, 409)
+			if reason := mocktest.Member(t, got.Body, "error", "errors", "0", "reason"); reason != "idempotent_creation_conflict" {
+				t.Errorf("already done: got %s", got.Body)
 			}
-			id, _ := member(t, got.body, "error", "errors", "0", "links", "conflicting_resource_id").(string)
-			cl.do(request{method: http.MethodGet, path: "/payments/" + id}).want(t, 200)
-			wantCounts(t, s, "k", 3, 1)
+			id, _ := mocktest.Member(t, got.Body, "error", "errors", "0", "links", "conflicting_resource_id").(string)
+			cl.Do(request{Method: http.MethodGet, Path: "/payments/" + id}).Want(t, 200)
+			mocktest.WantCounts(t, s, "k", 3, 1)
 		})
 	})
 }
@@ -307,55 +308,39 @@ func TestDialects(t *testing.T) {
 // An upload that ends too soon claims no key, counts as no send, has no effect.
 func TestTruncatedUploadClaimsNothing(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
+	mocktest.Bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
 		ctx, cancel := context.WithCancel(context.Background())
-		body := &stopReader{text: `{"reference":`, stop: cancel}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, cl.url+"/payments", body)
+		body := &mocktest.StopReader{Text: `{"reference":`, Stop: cancel}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, cl.URL+"/payments", body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.ContentLength = 40
 		req.Header.Set("Idempotency-Key", "k")
-		if response, err := cl.http.Do(req); err == nil {
+		if response, err := cl.HTTP.Do(req); err == nil {
 			response.Body.Close()
 			t.Fatal("got an answer to half a request")
 		}
 		synctest.Wait()
-		wantCounts(t, s, "k", 0, 0)
-		if cl.post("k").want(t, 201).replayed() {
+		mocktest.WantCounts(t, s, "k", 0, 0)
+		if cl.Post("k").Want(t, 201).Replayed() {
 			t.Error("half a request claimed the key")
 		}
 	})
 }
 
-// stopReader gives its text, then ends the request and blocks no longer.
-type stopReader struct {
-	text string
-	stop func()
-}
-
-func (r *stopReader) Read(p []byte) (int, error) {
-	if r.text == "" {
-		r.stop()
-		return 0, context.Canceled
-	}
-	n := copy(p, r.text)
-	r.text = r.text[n:]
-	return n, nil
-}
-
 func TestRequestBytesBound(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{MaxRequestBytes: 20}, func(s *mockserver.Server, cl *client) {
-		cl.do(request{key: "a", body: `{"a":"` + strings.Repeat("x", 12) + `"}`}).want(t, 201)
-		cl.do(request{key: "b", body: `{"a":"` + strings.Repeat("x", 13) + `"}`}).want(t, 413)
-		wantCounts(t, s, "b", 0, 0)
+	mocktest.Bubble(t, mockserver.Config{MaxRequestBytes: 20}, func(s *mockserver.Server, cl *client) {
+		cl.Do(request{Key: "a", Body: `{"a":"` + strings.Repeat("x", 12) + `"}`}).Want(t, 201)
+		cl.Do(request{Key: "b", Body: `{"a":"` + strings.Repeat("x", 13) + `"}`}).Want(t, 413)
+		mocktest.WantCounts(t, s, "b", 0, 0)
 	})
 }
 
 func TestService(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
+	mocktest.Bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
 		for _, c := range []struct {
 			body, kind string
 			want       int
@@ -367,26 +352,26 @@ func TestService(t *testing.T) {
 			if c.kind != "" {
 				header.Set("Content-Type", c.kind)
 			}
-			cl.do(request{body: c.body, header: header}).want(t, c.want)
+			cl.Do(request{Body: c.body, Header: header}).Want(t, c.want)
 		}
-		path := cl.post("").want(t, 201).header.Get("Location")
-		req, err := http.NewRequest(http.MethodPost, cl.url+path+"/cancel", http.NoBody)
+		path := cl.Post("").Want(t, 201).Header.Get("Location")
+		req, err := http.NewRequest(http.MethodPost, cl.URL+path+"/cancel", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := cl.http.Do(req)
+		response, err := cl.HTTP.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		response.Body.Close()
-		got := cl.do(request{method: http.MethodGet, path: path}).want(t, 200)
-		if response.StatusCode != 200 || member(t, got.body, "status") != "cancel" {
-			t.Errorf("got %d and %s", response.StatusCode, got.body)
+		got := cl.Do(request{Method: http.MethodGet, Path: path}).Want(t, 200)
+		if response.StatusCode != 200 || mocktest.Member(t, got.Body, "status") != "cancel" {
+			t.Errorf("got %d and %s", response.StatusCode, got.Body)
 		}
 		for _, query := range []string{"sleep=x", "sleep=-1", "sleep=600001", "fail=200", "fail=x"} {
-			cl.do(request{path: "/payments?" + query}).want(t, 400)
+			cl.Do(request{Path: "/payments?" + query}).Want(t, 400)
 		}
-		cl.do(request{method: http.MethodOptions}).want(t, 204)
-		cl.do(request{method: http.MethodHead, path: path}).want(t, 200)
+		cl.Do(request{Method: http.MethodOptions}).Want(t, 204)
+		cl.Do(request{Method: http.MethodHead, Path: path}).Want(t, 200)
 	})
 }

@@ -15,10 +15,10 @@ type Count struct {
 	Effects int `json:"effects"`
 }
 
-// Violation is one breach of the rules for clients. It is an error, so that
+// Violation is one rule for clients that was broken. It is an error, so that
 // Err can join several.
 type Violation struct {
-	// Rule is the id of the rule, one of Rules().
+	// Rule is the id of the rule: one of the constants from RuleKeyValid on.
 	Rule string `json:"rule"`
 	// Key is the idempotency key; it is empty where a request carried none.
 	Key string `json:"key"`
@@ -127,8 +127,10 @@ func (l *Ledger) witness(reference string) (count, total int) {
 	return l.references[reference], l.effects
 }
 
-// byReference copies the effects of all references.
-func (l *Ledger) byReference() map[string]int {
+// EffectsByReference counts the effects of each operation that
+// Config.OperationPointer (empty: /reference) finds in a body. The caller owns
+// the map.
+func (l *Ledger) EffectsByReference() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.references)

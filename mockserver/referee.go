@@ -1,237 +1,154 @@
 package mockserver
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
+	"context"
 	"fmt"
-	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Referee is a hard server: what it does to each operation of a client, and
-// when the game is over. The zero value plays nothing; start from
-// [DefaultReferee] or [ParseReferee]. See Config.Referee.
-type Referee struct {
-	// Name is for the report.
-	Name string
-	// Expect is how many operations the client is going to send. Once so many
-	// have been seen and it has been quiet, Finished is closed. Zero: only
-	// POST /_finish or the program ends it.
-	Expect int
-	// OperationPointer identifies an operation, as Config's, over which it
-	// takes precedence. Empty: Config's.
+// Referee says what the operations of a client meet, and is told what the client
+// does. Package referee has one that judges clients by rules. A Referee serves
+// one server. The server never calls two of its methods at the same time, except
+// Finish; no method may call the server back, whose Ledger aside.
+type Referee interface {
+	// Script is what operations are to meet. [Config.Validate] and [New] ask
+	// for it. An error is one line, and makes the configuration invalid.
+	Script() (Script, error)
+	// Start begins a game: [New] calls it once, and [Server.Reset] again, to
+	// forget what was seen.
+	Start(Game)
+	// Arrived is told of each request that has arrived whole, before anything
+	// is done about it.
+	Arrived(*Send)
+	// Ended is told how a send of which Arrived was told has ended.
+	Ended(*Send, Reply)
+	// Finish ends the game. It gives the verdict as a value for encoding/json,
+	// which answers POST /_finish.
+	Finish() any
+}
+
+// Script is what operations meet.
+type Script struct {
+	// Scenarios take the place of Config.Scenarios.
+	Scenarios [][]Fault
+	// OperationPointer goes before Config.OperationPointer. Empty: Config's.
 	OperationPointer string
-	// AttemptsMax is how many sends of one operation are within reason.
-	// Zero: 20.
-	AttemptsMax int
-	// Quiet is how long nothing may arrive before the game is over. An
-	// operation without an answer holds it up fifteen times as long, since its
-	// client may be waiting. Zero: 2 s.
-	Quiet time.Duration
-	// Scenarios are what operations meet, in the order in which they first
-	// appear, and from the start again when there are more of them.
-	Scenarios []Scenario
 }
 
-// Scenario is what one operation meets: the n-th send the n-th fault, and every
-// later one a server that behaves.
-type Scenario struct {
-	Name   string
-	Faults []Fault
+// Game is what a referee knows of its server. Nothing of it may be changed.
+type Game struct {
+	// Profile is the server's, never nil.
+	Profile *profile.Profile
+	// Seed is Config.Seed.
+	Seed uint64
+	// OperationPointer is what the server tells operations apart by; empty: by
+	// their keys.
+	OperationPointer string
+	// Ledger is the server's count of sends and effects.
+	Ledger *Ledger
 }
 
-const (
-	attemptsMax   = 20
-	quietDelay    = 2 * time.Second
-	patience      = 15
-	scenariosMax  = 10_000
-	scriptSendMax = 10_000
-)
+// Send is one request as the server saw it when it had arrived whole. It does
+// not change afterwards.
+type Send struct {
+	// Key is the idempotency key; empty where there is none, or an invalid one.
+	Key string
+	// Keyed: there is a key, valid or not.
+	Keyed bool
+	// KeyError says why the key is invalid; empty: it is not. It never holds
+	// the key.
+	KeyError string
+	// Operation identifies the operation: what OperationPointer finds, which
+	// may be empty, or the key where no pointer is configured.
+	Operation string
+	// Method and Path are the request's.
+	Method, Path string
+	// Fingerprint is the SHA-256 of target, content type and body: equal
+	// requests have equal ones.
+	Fingerprint [32]byte
+	// Begun is when the request had arrived.
+	Begun time.Time
 
-// problemHeader makes an answer one that Draft07 reads as final.
-func problemHeader() http.Header { return http.Header{"Content-Type": {problemType}} }
-
-// DefaultReferee is the script that is played where none is given: one
-// operation per situation in which clients go wrong, 17 in all.
-func DefaultReferee() Referee {
-	status := func(code int, wait string) Fault { return Fault{Kind: Answer, Status: code, RetryAfter: wait} }
-	final := func(code int) Fault {
-		return Fault{Kind: Answer, Status: code, Header: problemHeader(), Body: `{"type":"about:blank","title":"refused"}`}
-	}
-	always := func(n int) (faults []Fault) {
-		for range n {
-			faults = append(faults, status(503, ""))
-		}
-		return faults
-	}
-	r := Referee{Name: "default", OperationPointer: "/reference", Scenarios: []Scenario{
-		{"nothing goes wrong", nil},
-		{"the answer is lost", []Fault{{Kind: DropAfter}}},
-		{"unavailable five times (first of three)", always(5)},
-		{"the request is lost", []Fault{{Kind: DropBefore}}},
-		{"in progress, wait 2 s", []Fault{status(409, "2")}},
-		{"unavailable five times (second of three)", always(5)},
-		{"too many requests, wait 1 s", []Fault{status(429, "1")}},
-		{"failed once", []Fault{status(500, "")}},
-		{"failed after the effect", []Fault{{Kind: AnswerAfter, Status: 500}}},
-		{"refused for good", []Fault{final(402)}},
-		{"the key belongs to another request", []Fault{final(422)}},
-		{"the answer's body is cut off", []Fault{{Kind: CutBody}}},
-		{"the connection is reset after the effect", []Fault{{Kind: ResetAfter}}},
-		{"unavailable five times (third of three)", always(5)},
-		{"slow", []Fault{{Delay: 3 * time.Second}}},
-		{"slow, then gone", []Fault{{Kind: HangAfter, Delay: 3 * time.Second}}},
-		{"unavailable for good", always(attemptsMax + 1)},
-	}}
-	r.Expect = len(r.Scenarios)
-	return r
+	context context.Context
 }
 
-// scriptJSON is the file that ParseReferee reads.
-type scriptJSON struct {
-	Name             string  `json:"name"`
-	Expect           *int    `json:"expect"`
-	OperationPointer *string `json:"operation_pointer"`
-	AttemptsMax      int     `json:"attempts_max"`
-	Quiet            string  `json:"quiet"`
-	Scenarios        []struct {
-		Name  string            `json:"name"`
-		Sends []json.RawMessage `json:"sends"`
-	} `json:"scenarios"`
+// Waiting reports whether the client is known to be still connected. It may be
+// called at any time.
+func (s *Send) Waiting() bool { return s.context.Err() == nil }
+
+// Reply is how a send ended.
+type Reply struct {
+	// Status is what was answered; 0: nothing.
+	Status int
+	// Whole: all of the answer was written to a client that was connected. It
+	// does not follow that the client has read it.
+	Whole bool
+	// Cut: the server cut the answer's body off.
+	Cut bool
+	// RetryAfter is the Retry-After header as it was sent; empty: none.
+	RetryAfter string
+	// Advised: the answer said, as the profile spells it, that trying again is
+	// of no use.
+	Advised bool
+	// Replay: the answer was given from the store, or is marked as a replay.
+	Replay bool
+	// Mismatch: the answer says that the key belongs to another request.
+	Mismatch bool
+	// InProgress: the answer says that the first request is being handled.
+	InProgress bool
+	// Ended is when the server was done with the send.
+	Ended time.Time
 }
 
-// ParseReferee reads a script, which is JSON:
-//
-//	{"name": "mine", "expect": 2, "operation_pointer": "/reference",
-//	 "attempts_max": 20, "quiet": "2s",
-//	 "scenarios": [
-//	  {"name": "the answer is lost", "sends": ["drop-after"]},
-//	  {"name": "refused", "sends": ["503:2", "none",
-//	    {"fault": "402", "header": {"Content-Type": "application/problem+json"},
-//	     "body": "{}", "location": "", "delay": "1s"}]}]}
-//
-// A send is a fault as [ParseFault] spells it, or "none", or an object that
-// says more. Only scenarios are needed: expect is their number then, the
-// pointer /reference. An error is one line that says where.
-func ParseReferee(text []byte) (Referee, error) {
-	var script scriptJSON
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&script); err != nil {
-		return Referee{}, fmt.Errorf("mockserver: script: %s", oneLine(err))
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Referee{}, errors.New("mockserver: script: there is more behind the JSON object")
-	}
-	r := Referee{Name: script.Name, AttemptsMax: script.AttemptsMax, OperationPointer: "/reference", Expect: len(script.Scenarios)}
-	if script.OperationPointer != nil {
-		r.OperationPointer = *script.OperationPointer
-	}
-	if script.Expect != nil {
-		r.Expect = *script.Expect
-	}
-	if script.Quiet != "" {
-		quiet, err := time.ParseDuration(script.Quiet)
-		if err != nil {
-			return Referee{}, fmt.Errorf("mockserver: script: quiet %q is not a duration such as 2s", script.Quiet)
-		}
-		r.Quiet = quiet
-	}
-	for i, scenario := range script.Scenarios {
-		played := Scenario{Name: scenario.Name}
-		for j, send := range scenario.Sends {
-			fault, err := parseSend(send)
-			if err != nil {
-				return Referee{}, fmt.Errorf("mockserver: script: scenario %d, send %d: %s", i+1, j+1, bareText(err))
-			}
-			played.Faults = append(played.Faults, fault)
-		}
-		r.Scenarios = append(r.Scenarios, played)
-	}
-	if err := r.Validate(); err != nil {
-		return Referee{}, err
-	}
-	return r, nil
-}
-
-// parseSend reads one entry of a scenario.
-func parseSend(text json.RawMessage) (Fault, error) {
-	var send struct {
-		Fault    string            `json:"fault"`
-		Header   map[string]string `json:"header"`
-		Body     string            `json:"body"`
-		Location string            `json:"location"`
-		Delay    string            `json:"delay"`
-	}
-	if err := json.Unmarshal(text, &send.Fault); err != nil {
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&send); err != nil {
-			return Fault{}, errors.New(oneLine(err))
-		}
-	}
-	var fault Fault
-	var err error
-	if send.Fault != None.String() {
-		if fault, err = ParseFault(send.Fault); err != nil {
-			return Fault{}, err
-		}
-	}
-	if send.Delay != "" {
-		if fault.Delay, err = time.ParseDuration(send.Delay); err != nil {
-			return Fault{}, fmt.Errorf("%q is not a duration such as 1s", send.Delay)
-		}
-	}
-	for name, value := range send.Header {
-		if fault.Header == nil {
-			fault.Header = http.Header{}
-		}
-		fault.Header.Set(name, value)
-	}
-	fault.Body, fault.Location = send.Body, send.Location
-	return fault, fault.Validate()
-}
-
-// Validate says what is wrong with the script, in one line, or nil.
-func (r Referee) Validate() error {
+// String is the reply in words, such as "a 503", "no answer".
+func (r Reply) String() string {
 	switch {
-	case len(r.Scenarios) == 0:
-		return errors.New("mockserver: script: no scenarios")
-	case len(r.Scenarios) > scenariosMax:
-		return fmt.Errorf("mockserver: script: %d scenarios, more than %d", len(r.Scenarios), scenariosMax)
-	case r.Expect < 0 || r.AttemptsMax < 0 || r.Quiet < 0:
-		return errors.New("mockserver: script: expect, attempts_max and quiet cannot be negative")
-	case r.OperationPointer != "" && !strings.HasPrefix(r.OperationPointer, "/"):
-		return fmt.Errorf("mockserver: script: %q is not a JSON pointer, which starts with a slash", r.OperationPointer)
+	case r.Status == 0:
+		return "no answer"
+	case !r.Whole:
+		return fmt.Sprintf("a %d that was cut off", r.Status)
+	default:
+		return fmt.Sprintf("a %d", r.Status)
 	}
-	for i, scenario := range r.Scenarios {
-		if len(scenario.Faults) > scriptSendMax {
-			return fmt.Errorf("mockserver: script: scenario %d has more than %d sends", i+1, scriptSendMax)
-		}
-		for j, fault := range scenario.Faults {
-			if err := fault.Validate(); err != nil {
-				return fmt.Errorf("mockserver: script: scenario %d, send %d: %s", i+1, j+1, bareText(err))
-			}
-		}
-	}
-	return nil
 }
 
-// withDefaults fills in the zero values.
-func (r Referee) withDefaults() Referee {
-	if r.AttemptsMax == 0 {
-		r.AttemptsMax = attemptsMax
+// Final reports whether the answer settles the operation, so that asking again
+// is waste. inDoubt: an answer before it was lost, after which a refusal
+// settles nothing.
+func (r Reply) Final(inDoubt bool) bool {
+	switch {
+	case r.Status >= 200 && r.Status < 300, r.Advised:
+		return true
+	case r.Status < 400 || r.Status >= 500 || inDoubt:
+		return false
 	}
-	if r.Quiet == 0 {
-		r.Quiet = quietDelay
-	}
-	return r
+	again := []int{401, 403, 407, 408, 409, 421, 423, 424, 425, 429}
+	return !slices.Contains(again, r.Status)
 }
 
-// bareText is the error without the package's name, to be put into another.
-func bareText(err error) string { return strings.TrimPrefix(oneLine(err), "mockserver: ") }
+// NotBefore is the earliest time for the next send that Retry-After allows, in
+// seconds or as any of the three dates of RFC 9110. False: there is no hint, or
+// one that cannot be read.
+func (r Reply) NotBefore() (time.Time, bool) {
+	text := strings.TrimSpace(r.RetryAfter)
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return r.Ended.Add(time.Duration(seconds) * time.Second), true
+	}
+	date, err := http.ParseTime(text)
+	return date, err == nil
+}
 
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// abandonSlack is how long after the client has left the server may notice.
+const abandonSlack = 250 * time.Millisecond
+
+// WaitedFor reports whether the client was waiting for this reply when a later
+// send arrived while its send was being handled.
+func (r Reply) WaitedFor(later *Send) bool {
+	return r.Whole || r.Ended.Sub(later.Begun) > abandonSlack
+}

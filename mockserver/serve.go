@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
 // closeDelayMax bounds how long Close waits for a Config.Handler that does not
@@ -77,7 +79,6 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	s.end()
-	s.watch.stop()
 	var all []error
 	for _, front := range fronts {
 		all = append(all, front.Close())
@@ -86,7 +87,7 @@ func (s *Server) Close() error {
 	idle, busy := s.idle, s.busy > 0
 	s.mu.Unlock()
 	if busy {
-		pause(closeDelayMax, idle, nil)
+		keylayer.Pause(closeDelayMax, idle, nil)
 	}
 	return errors.Join(all...)
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/mockserver/internal/mocktest"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -29,7 +30,7 @@ func loopback(t *testing.T, cfg mockserver.Config) (*mockserver.Server, *client)
 			t.Errorf("Close: %v", err)
 		}
 	})
-	return server, newClient(t, transport, server.URL())
+	return server, mocktest.NewClient(t, transport, server.URL())
 }
 
 // The wire faults on real TCP, where the pipe only imitates.
@@ -40,18 +41,18 @@ func TestFaultsOnLoopback(t *testing.T) {
 		{Kind: mockserver.CutBody, Bytes: 3}, {Kind: mockserver.HugeError},
 	}})
 	for i, check := range []func(reply) bool{
-		func(r reply) bool { return errors.Is(r.err, io.EOF) },
-		func(r reply) bool { return errors.Is(r.err, io.EOF) },
-		func(r reply) bool { return errors.Is(r.err, syscall.ECONNRESET) },
-		func(r reply) bool { return errors.Is(r.err, io.ErrUnexpectedEOF) && r.body == `{"b` },
-		func(r reply) bool { return r.err == nil && r.status == 500 && len(r.body) == 1<<20 },
-		func(r reply) bool { return r.err == nil && r.status == 201 && r.replayed() },
+		func(r reply) bool { return errors.Is(r.Err, io.EOF) },
+		func(r reply) bool { return errors.Is(r.Err, io.EOF) },
+		func(r reply) bool { return errors.Is(r.Err, syscall.ECONNRESET) },
+		func(r reply) bool { return errors.Is(r.Err, io.ErrUnexpectedEOF) && r.Body == `{"b` },
+		func(r reply) bool { return r.Err == nil && r.Status == 500 && len(r.Body) == 1<<20 },
+		func(r reply) bool { return r.Err == nil && r.Status == 201 && r.Replayed() },
 	} {
-		if got := cl.post("k"); !check(got) {
-			t.Errorf("send %d: got %d, %d bytes, %v", i+1, got.status, len(got.body), got.err)
+		if got := cl.Post("k"); !check(got) {
+			t.Errorf("send %d: got %d, %d bytes, %v", i+1, got.Status, len(got.Body), got.Err)
 		}
 	}
-	wantCounts(t, server, "k", 6, 1)
+	mocktest.WantCounts(t, server, "k", 6, 1)
 }
 
 // A raw client, since net/http would notice or hide: the answer announces
@@ -75,24 +76,24 @@ func TestKillIdleOnLoopback(t *testing.T) {
 	if got := strings.Count(string(all), "HTTP/1.1 "); got != 1 || strings.Contains(string(all), "Connection:") {
 		t.Errorf("got %d answers, want one that announces no end:\n%s", got, all)
 	}
-	wantCounts(t, server, "k", 2, 1)
+	mocktest.WantCounts(t, server, "k", 2, 1)
 }
 
 func TestControlPaths(t *testing.T) {
 	t.Parallel()
 	server, cl := loopback(t, mockserver.Config{})
-	get := func(path string) reply { return cl.do(request{method: http.MethodGet, path: path}) }
-	if got, want := get("/_ledger").want(t, 200).body, `{"sends":0,"effects":0,"keys":{},"violations":[]}`; got != want {
+	get := func(path string) reply { return cl.Do(request{Method: http.MethodGet, Path: path}) }
+	if got, want := get("/_ledger").Want(t, 200).Body, `{"sends":0,"effects":0,"keys":{},"violations":[]}`; got != want {
 		t.Errorf("empty ledger: got %s, want %s", got, want)
 	}
-	cl.post("k").want(t, 201)
-	cl.do(request{key: "k", body: `{"reference":"r2"}`}).want(t, 422)
+	cl.Post("k").Want(t, 201)
+	cl.Do(request{Key: "k", Body: `{"reference":"r2"}`}).Want(t, 422)
 	var ledger struct {
 		Sends, Effects int
 		Keys           map[string]struct{ Sends, Effects int }
 		Violations     []struct{ Rule, Key, Detail string }
 	}
-	if err := json.Unmarshal([]byte(get("/_ledger").body), &ledger); err != nil {
+	if err := json.Unmarshal([]byte(get("/_ledger").Body), &ledger); err != nil {
 		t.Fatal(err)
 	}
 	if ledger.Sends != 2 || ledger.Effects != 1 || ledger.Keys["k"].Sends != 2 || ledger.Keys["k"].Effects != 1 {
@@ -101,22 +102,22 @@ func TestControlPaths(t *testing.T) {
 	if len(ledger.Violations) == 0 || ledger.Violations[0].Rule != "request/same-bytes" || ledger.Violations[0].Key != "k" {
 		t.Errorf("violations: got %+v", ledger.Violations)
 	}
-	if got, want := get("/_effects?ref=r1").body, `{"count":1,"total":1}`; got != want {
+	if got, want := get("/_effects?ref=r1").Body, `{"count":1,"total":1}`; got != want {
 		t.Errorf("witness: got %s, want %s", got, want)
 	}
-	if got, want := get("/_effects?ref=none").body, `{"count":0,"total":1}`; got != want {
+	if got, want := get("/_effects?ref=none").Body, `{"count":0,"total":1}`; got != want {
 		t.Errorf("witness: got %s, want %s", got, want)
 	}
-	get("/_reset").want(t, 405)
-	cl.do(request{path: "/_expire"}).want(t, 200)
-	if cl.post("other").want(t, 201).replayed() {
+	get("/_reset").Want(t, 405)
+	cl.Do(request{Path: "/_expire"}).Want(t, 200)
+	if cl.Post("other").Want(t, 201).Replayed() {
 		t.Error("an unknown key was replayed")
 	}
-	cl.do(request{path: "/_reset"}).want(t, 200)
+	cl.Do(request{Path: "/_reset"}).Want(t, 200)
 	if got := server.Ledger().Snapshot(); got.Sends != 0 || got.Effects != 0 || len(got.Violations) != 0 {
 		t.Errorf("after a reset: %+v", got)
 	}
-	cl.post("k").want(t, 201)
+	cl.Post("k").Want(t, 201)
 }
 
 func TestListenTwice(t *testing.T) {
@@ -144,16 +145,16 @@ func TestPipeClose(t *testing.T) {
 		server := mockserver.New(mockserver.Config{})
 		defer server.Close()
 		one, two := server.Pipe(), server.Pipe()
-		cl := newClient(t, one.Transport(), one.URL)
-		cl.post("k").want(t, 201)
+		cl := mocktest.NewClient(t, one.Transport(), one.URL)
+		cl.Post("k").Want(t, 201)
 		if err := one.Close(); err != nil {
 			t.Fatal(err)
 		}
-		cl.http.CloseIdleConnections()
-		if got := cl.post("k"); !errors.Is(got.err, syscall.ECONNREFUSED) {
-			t.Errorf("got %d, %v, want a refused connection", got.status, got.err)
+		cl.HTTP.CloseIdleConnections()
+		if got := cl.Post("k"); !errors.Is(got.Err, syscall.ECONNREFUSED) {
+			t.Errorf("got %d, %v, want a refused connection", got.Status, got.Err)
 		}
-		if !newClient(t, two.Transport(), "http://other.test").post("k").want(t, 201).replayed() {
+		if !mocktest.NewClient(t, two.Transport(), "http://other.test").Post("k").Want(t, 201).Replayed() {
 			t.Error("the second pipe leads to another server")
 		}
 	})

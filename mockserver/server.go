@@ -10,15 +10,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver/bugs"
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
 // Server is the mock. It is an http.Handler, safe for concurrent use. Close
 // ends what it has started.
 type Server struct {
 	cfg     Config
-	bug     mutation
-	store   *store
+	keys    *keylayer.Layer
 	ledger  *Ledger
 	plan    *plan
 	watch   *watch
@@ -45,8 +46,6 @@ func New(cfg Config) *Server {
 		panic(err.Error())
 	}
 	s := &Server{cfg: cfg.withDefaults(), ledger: newLedger(), idle: make(chan struct{}), conns: map[net.Conn]struct{}{}}
-	s.bug, _ = findBug(cfg.Bug)
-	s.store = newStore(s.cfg.Window)
 	s.plan = newPlan(&s.cfg)
 	s.watch = newWatch(&s.cfg, s.ledger)
 	s.service = s.cfg.Handler
@@ -55,9 +54,11 @@ func New(cfg Config) *Server {
 		s.service = s.own
 	}
 	s.life, s.end = context.WithCancel(context.Background())
-	if s.bug.setup != nil {
-		s.bug.setup(s)
-	}
+	bug, _ := bugs.Find(cfg.Bug) // Validate has looked for it; "" is the zero bug
+	s.keys = keylayer.New(keylayer.Layer{
+		Profile: s.cfg.Profile, RequireKey: s.cfg.RequireKey, RetryAfter: s.cfg.RetryAfter,
+		Store: keylayer.NewStore(s.cfg.Window), Bug: bug.Mutation(), Done: s.life.Done(),
+	})
 	return s
 }
 
@@ -80,12 +81,12 @@ func (s *Server) Inject(faults ...Fault) {
 
 // Expire forgets every key that is not being handled, as if all windows had
 // passed. The resources and the ledger stay.
-func (s *Server) Expire() { s.store.expireAll() }
+func (s *Server) Expire() { s.keys.Store.ExpireAll() }
 
 // Reset forgets keys, resources and counts, and starts the scripts again.
 // Requests that are being handled go on, and may still have their effect.
 func (s *Server) Reset() {
-	s.store.reset()
+	s.keys.Store.Reset()
 	s.ledger.reset()
 	s.plan.reset()
 	s.watch.reset()
@@ -104,7 +105,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = unmoved(r)
-	x := &exchange{w: w, r: r, carrier: s.cfg.Profile.Carrier.Name}
+	x := &exchange{w: w, Exchange: keylayer.Exchange{Request: r}}
+	x.Execute = func() *keylayer.Answer { return s.run(x) }
 	switch {
 	case !changes(r.Method):
 		s.safe(x)
@@ -135,43 +137,34 @@ func changes(method string) bool {
 
 // exchange is one request on its way through the server.
 type exchange struct {
-	w       http.ResponseWriter
-	r       *http.Request
-	carrier string
-	body    []byte
-	key     reading
-	fault   Fault
-	seen    *sight
-	entry   *entry // as the store gave it
-	crashed bool   // the handler panicked
-
-	// What a bug holds back until the answer has been handed out.
-	held   *entry
-	answer *answer
+	keylayer.Exchange
+	w     http.ResponseWriter
+	fault Fault
+	seen  *observation
 }
 
 // receive reads the whole request and writes it into the ledger. A request
 // whose body does not arrive whole is no send: it claims no key.
 func (s *Server) receive(x *exchange) bool {
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, s.cfg.MaxRequestBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.Request.Body, s.cfg.MaxRequestBytes))
 	if err != nil {
-		if s.bug.broken != nil {
-			s.bug.broken(s, x)
+		if broken := s.keys.Bug.Broken; broken != nil {
+			broken(s.keys, &x.Exchange)
 		}
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			problem(s.cfg.Profile, http.StatusRequestEntityTooLarge, "the body is too large", "").write(x.w)
+			keylayer.Problem(s.cfg.Profile, http.StatusRequestEntityTooLarge, "the body is too large", "").Write(x.w)
 			return false
 		}
-		problem(s.cfg.Profile, http.StatusBadRequest, "the body did not arrive whole", "").write(x.w)
+		keylayer.Problem(s.cfg.Profile, http.StatusBadRequest, "the body did not arrive whole", "").Write(x.w)
 		return false
 	}
-	x.body = body
-	x.key = readKey(s.cfg.Profile, x.r, body)
-	x.seen = s.watch.begin(x.r, x.key, body)
-	x.fault = s.plan.next(x.seen.key, x.seen.operation)
-	if s.bug.read != nil {
-		x.key = s.bug.read(s, x)
+	x.Body = body
+	x.Key = keylayer.ReadKey(s.cfg.Profile, x.Request, body)
+	x.seen = s.watch.begin(x.Request, x.Key, body)
+	x.fault = s.plan.next(x.seen.Key, x.seen.Operation)
+	if read := s.keys.Bug.Read; read != nil {
+		x.Key = read(s.keys, &x.Exchange)
 	}
 	return true
 }
@@ -183,115 +176,51 @@ func (s *Server) play(x *exchange) {
 		return
 	}
 	if x.fault.Kind == Expire {
-		s.store.expire(s.scope(x))
+		s.keys.Store.Expire(s.keys.Scope(&x.Exchange))
 	}
-	if s.bug.late != nil {
-		defer s.bug.late(s, x)
+	if late := s.keys.Bug.Late; late != nil {
+		defer func() {
+			x.Delivered = x.seen.Whole
+			late(s.keys, &x.Exchange)
+		}()
 	}
-	a, said := s.handle(x)
-	if s.bug.shape != nil {
-		a = a.clone()
-		s.bug.shape(s, x, said, a)
+	a, said := s.keys.Handle(&x.Exchange)
+	if shape := s.keys.Bug.Shape; shape != nil {
+		a = a.Clone()
+		shape(s.keys, &x.Exchange, said, a)
 	}
 	s.deliver(x, a)
 }
 
-// handle is the server without its faults: what a request is answered, and
-// what the store said of it.
-func (s *Server) handle(x *exchange) (*answer, claim) {
-	p := s.cfg.Profile
-	honoured := slices.Contains(p.Methods, x.r.Method)
-	if s.bug.intercept != nil && honoured {
-		if a := s.bug.intercept(s, x); a != nil {
-			return a, unkeyed
-		}
-	}
-	switch {
-	case honoured && x.key.err != nil:
-		return problem(p, http.StatusBadRequest, "Idempotency-Key is invalid", x.key.err.Error()), unkeyed
-	case honoured && !x.key.present && s.cfg.RequireKey:
-		return problem(p, http.StatusBadRequest, titleMissing, ""), unkeyed
-	case !honoured || !x.key.present:
-		return s.run(x), unkeyed
-	}
-	e, said := s.begin(x)
-	x.entry = e
-	if s.bug.claimed != nil {
-		if a := s.bug.claimed(s, x, e, said); a != nil {
-			return a, said
-		}
-	}
-	switch said {
-	case mismatch:
-		return s.mismatchAnswer(e), said
-	case running:
-		return s.inProgressAnswer(), said
-	case replayed:
-		return s.replayAnswer(e.answer), said
-	default:
-		return s.first(x, e), said
-	}
-}
-
-// begin claims the key.
-func (s *Server) begin(x *exchange) (*entry, claim) {
-	id, print := s.scope(x), s.fingerprint(x.r, x.body)
-	if s.bug.begin != nil {
-		return s.bug.begin(s, id, print)
-	}
-	return s.store.begin(id, print, time.Now())
-}
-
-// first executes a request that holds its key. Whatever the handler does, the
-// key is finished or released afterwards.
-func (s *Server) first(x *exchange, e *entry) *answer {
-	settled := false
-	defer func() {
-		if !settled && !(x.crashed && s.bug.abortLeaks) {
-			s.store.release(e)
-		}
-	}()
-	a := s.run(x)
-	if s.bug.settle != nil {
-		if settled = s.bug.settle(s, x, e, a); settled {
-			return a
-		}
-	}
-	if settled = keeps(s.cfg.Profile, a); settled {
-		s.store.finish(e, a)
-	}
-	return a
-}
-
 // run has the effect. It goes on when the client leaves, as a server's work
 // does; a panic is a 500, except http.ErrAbortHandler, which aborts.
-func (s *Server) run(x *exchange) (a *answer) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(x.r.Context()))
+func (s *Server) run(x *exchange) (a *keylayer.Answer) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(x.Request.Context()))
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
 	if x.fault.Kind != SlowBody && x.fault.Kind != HangAfter {
-		pause(x.fault.Delay, s.life.Done(), nil)
+		keylayer.Pause(x.fault.Delay, s.life.Done(), nil)
 	}
-	request := x.r.Clone(ctx)
-	request.Body = io.NopCloser(bytes.NewReader(x.body))
-	recorder := newRecorder()
+	request := x.Request.Clone(ctx)
+	request.Body = io.NopCloser(bytes.NewReader(x.Body))
+	recorder := keylayer.NewRecorder()
 	defer func() {
 		crash := recover()
-		x.crashed = crash != nil
+		x.Crashed = crash != nil
 		switch crash {
 		case nil:
 		case http.ErrAbortHandler:
 			panic(crash)
 		default:
-			a = problem(s.cfg.Profile, http.StatusInternalServerError, "the handler failed", "")
+			a = keylayer.Problem(s.cfg.Profile, http.StatusInternalServerError, "the handler failed", "")
 		}
 	}()
 	s.service.ServeHTTP(recorder, request)
-	a = recorder.answer()
-	if a.status < 400 {
-		s.ledger.effect(x.seen.key, s.reference(x.body))
+	a = recorder.Answer()
+	if a.Status < 400 {
+		s.ledger.effect(x.seen.Key, s.reference(x.Body))
 	}
-	if x.fault.Kind == AnswerAfter && keeps(s.cfg.Profile, s.scripted(x.fault)) && x.fault.status() >= 500 {
+	if x.fault.Kind == AnswerAfter && keylayer.Keeps(s.cfg.Profile, s.scripted(x.fault)) && x.fault.status() >= 500 {
 		a = s.scripted(x.fault) // an API that stores its 500 has stored this one
 	}
 	return a
@@ -299,15 +228,15 @@ func (s *Server) run(x *exchange) (a *answer) {
 
 // safe serves a request that asks for no effect; keys mean nothing here.
 func (s *Server) safe(x *exchange) {
-	if s.bug.safe != nil {
-		if a := s.bug.safe(s, x); a != nil {
-			a.write(x.w)
+	if safe := s.keys.Bug.Safe; safe != nil {
+		if a := safe(s.keys, &x.Exchange); a != nil {
+			a.Write(x.w)
 			return
 		}
 	}
-	recorder := newRecorder()
-	s.service.ServeHTTP(recorder, x.r)
-	recorder.answer().write(x.w)
+	recorder := keylayer.NewRecorder()
+	s.service.ServeHTTP(recorder, x.Request)
+	recorder.Answer().Write(x.w)
 }
 
 // reference is what the witness counts by.
@@ -316,6 +245,6 @@ func (s *Server) reference(body []byte) string {
 	if pointer == "" {
 		pointer = "/reference"
 	}
-	text, _ := lookupText(body, pointer)
+	text, _ := keylayer.LookupText(body, pointer)
 	return text
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
 // sleepMax bounds the sleep parameter.
@@ -66,7 +68,7 @@ func (v *service) steer(w http.ResponseWriter, r *http.Request) bool {
 			say(w, http.StatusBadRequest, "sleep is not a number of milliseconds up to 600000")
 			return false
 		}
-		pause(time.Duration(ms)*time.Millisecond, r.Context().Done(), nil)
+		keylayer.Pause(time.Duration(ms)*time.Millisecond, r.Context().Done(), nil)
 	}
 	if query.Get("crash") != "" {
 		panic("mockserver: crash=1 was asked for")
@@ -96,7 +98,7 @@ func (v *service) fail(w http.ResponseWriter, status int) {
 		body["error"] = map[string]any{"type": "card_error"}
 	}
 	v.mu.Unlock()
-	reply(w, status, problemType, body)
+	reply(w, status, keylayer.ProblemType, body)
 }
 
 func (v *service) create(w http.ResponseWriter, path string, members map[string]any, size int) {
@@ -114,7 +116,7 @@ func (v *service) create(w http.ResponseWriter, path string, members map[string]
 	w.Header().Set("Location", path+"/"+id)
 	// A cookie that a replay must not give to somebody else.
 	w.Header().Set("Set-Cookie", "mock_visit="+id+"; Path=/; HttpOnly")
-	reply(w, http.StatusCreated, jsonType, text)
+	reply(w, http.StatusCreated, keylayer.JSONType, text)
 }
 
 func (v *service) has(path string) bool {
@@ -132,7 +134,7 @@ func (v *service) read(w http.ResponseWriter, path string) {
 		say(w, http.StatusNotFound, "no such resource")
 		return
 	}
-	reply(w, http.StatusOK, jsonType, text)
+	reply(w, http.StatusOK, keylayer.JSONType, text)
 }
 
 // change acts on a resource; the verb becomes its status.
@@ -153,7 +155,7 @@ func (v *service) change(w http.ResponseWriter, path, verb string, members map[s
 		say(w, http.StatusNotFound, "no such resource")
 		return
 	}
-	reply(w, http.StatusOK, jsonType, text)
+	reply(w, http.StatusOK, keylayer.JSONType, text)
 }
 
 func (v *service) remove(w http.ResponseWriter, path string) {
@@ -181,12 +183,12 @@ func (v *service) text(path string) (json.RawMessage, bool) {
 // parameters reads the body: a JSON object, a form, or bytes that mean nothing
 // here. Only what claims to be JSON can be wrong.
 func parameters(r *http.Request) (body []byte, members map[string]any, err error) {
-	body, err = readAll(r.Body)
+	body, err = keylayer.ReadAll(r.Body)
 	if err != nil || len(body) == 0 {
 		return body, nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind == jsonType || strings.HasSuffix(kind, "+json") || kind == "" {
+	if kind == keylayer.JSONType || strings.HasSuffix(kind, "+json") || kind == "" {
 		if json.Unmarshal(body, &members) != nil || members == nil {
 			return nil, nil, fmt.Errorf("the body is not a JSON object")
 		}
@@ -203,13 +205,13 @@ func splitPath(path string) (parent, last string) {
 
 // say answers with a problem.
 func say(w http.ResponseWriter, status int, detail string) {
-	reply(w, status, problemType, map[string]any{
+	reply(w, status, keylayer.ProblemType, map[string]any{
 		"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail,
 	})
 }
 
 func reply(w http.ResponseWriter, status int, contentType string, value any) {
-	a := jsonAnswer(status, contentType, value)
-	a.head(w)
-	_, _ = w.Write(a.body) // the client's absence changes nothing here
+	a := keylayer.JSONAnswer(status, contentType, value)
+	a.Head(w)
+	_, _ = w.Write(a.Body) // the client's absence changes nothing here
 }

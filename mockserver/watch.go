@@ -1,79 +1,61 @@
 package mockserver
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
+// The ids of the rules that are judged as the sends arrive, with or without a
+// referee; a [Violation] carries one. Package referee says what each means.
 const (
-	// earlySlack forgives a client whose timer is a little fast.
-	earlySlack = 20 * time.Millisecond
-	// abandonSlack is how long after the client has left the server may notice.
-	abandonSlack = 250 * time.Millisecond
+	RuleKeyValid   = "key/valid"
+	RuleOneKey     = "key/one-per-operation"
+	RuleSameBytes  = "request/same-bytes"
+	RuleNoOverlap  = "attempts/no-overlap"
+	RuleRetryAfter = "wait/retry-after"
+	RuleFinal      = "answer/final-not-retried"
 )
 
-// watch follows what clients do with their keys. It is safe for concurrent use.
+// earlySlack forgives a client whose timer is a little fast.
+const earlySlack = 20 * time.Millisecond
+
+// watch follows what clients do with their keys, and tells the referee. It is
+// safe for concurrent use.
 type watch struct {
-	cfg    *Config
-	ledger *Ledger
+	cfg     *Config
+	ledger  *Ledger
+	referee Referee // nil: none
 
 	mu         sync.Mutex
-	keys       map[string]*career
+	keys       map[string]*keyHistory
 	operations map[string]string // the key that an operation began with
-	trial      *trial            // nil where no referee is at work
-	whistle    *time.Timer       // ends the trial once it is quiet
-	finished   chan struct{}
-	over       bool
 }
 
-// career is one key as the clients have used it.
-type career struct {
-	print     digest
-	active    []*sight
+// keyHistory is one key as the clients have used it.
+type keyHistory struct {
+	print     [32]byte
+	active    []*observation
 	uncertain bool      // a send has had no whole answer
 	final     string    // the final answer that was given, "" for none
 	notBefore time.Time // as the last Retry-After asked
 }
 
-// seen is what the server knows of a send when it arrives.
-type seen struct {
-	key       string // "" for none or an invalid one
-	invalid   string // why the key is no good
-	keyed     bool   // there is a key, good or not
-	operation string
-	method    string
-	path      string
-	print     digest
-	context   context.Context
-	begun     time.Time
-}
-
-// sight is one send as the server saw it.
-type sight struct {
-	seen
-	overlaps []*sight // sends that came while this one was being handled
-
-	// Set once the server is done with it.
-	done       bool
-	ended      time.Time
-	status     int  // what was answered, 0 for nothing
-	whole      bool // all of the answer was written to a client that was there
-	cut        bool // it was cut off by the server
-	wait       string
-	advised    bool // the answer said not to try again
-	replay     bool // it was marked as a replay
-	mismatch   bool // it said that the key belongs to another request
-	inProgress bool // it said that the first request is being handled
+// observation is a send that the server is at, with what it learns on the way.
+type observation struct {
+	Send
+	Reply
+	overlaps []*Send // with the same key, that came while this one was being handled
+	done     bool
 }
 
 func newWatch(cfg *Config, ledger *Ledger) *watch {
-	w := &watch{cfg: cfg, ledger: ledger, finished: make(chan struct{})}
+	w := &watch{cfg: cfg, ledger: ledger, referee: cfg.Referee}
 	w.reset()
 	return w
 }
@@ -81,194 +63,131 @@ func newWatch(cfg *Config, ledger *Ledger) *watch {
 func (w *watch) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.keys, w.operations = map[string]*career{}, map[string]string{}
-	w.trial = newTrial(w.cfg.Referee)
+	w.keys, w.operations = map[string]*keyHistory{}, map[string]string{}
+	if w.referee != nil {
+		w.referee.Start(Game{Profile: w.cfg.Profile, Seed: w.cfg.Seed, OperationPointer: w.cfg.OperationPointer, Ledger: w.ledger})
+	}
 }
 
 // begin notes a send and says what it breaks.
-func (w *watch) begin(r *http.Request, k reading, body []byte) *sight {
-	v := &sight{seen: seen{
-		keyed: k.present, method: r.Method, path: r.URL.Path,
-		print: requestDigest(r, body), context: r.Context(), begun: time.Now(),
+func (w *watch) begin(r *http.Request, k keylayer.Reading, body []byte) *observation {
+	o := &observation{Send: Send{
+		Keyed: k.Present, Method: r.Method, Path: r.URL.Path,
+		Fingerprint: requestDigest(r, body), context: r.Context(), Begun: time.Now(),
 	}}
 	switch {
-	case k.err != nil:
-		v.invalid = k.err.Error()
-	case k.present:
-		v.key = k.key
+	case k.Err != nil:
+		o.KeyError = k.Err.Error()
+	case k.Present:
+		o.Key = k.Key
 	}
-	v.operation = v.key
+	o.Operation = o.Key
 	if w.cfg.OperationPointer != "" {
-		v.operation, _ = lookupText(body, w.cfg.OperationPointer)
+		o.Operation, _ = keylayer.LookupText(body, w.cfg.OperationPointer)
 	}
-	w.ledger.send(v.key)
+	w.ledger.send(o.Key)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if v.invalid != "" {
-		w.violated(ruleKeyValid, "", v.invalid)
+	if o.KeyError != "" {
+		w.violated(RuleKeyValid, "", o.KeyError)
 	}
-	w.identify(v)
-	if v.key != "" {
-		w.examine(v)
+	w.identify(o)
+	if o.Key != "" {
+		w.examine(o)
 	}
-	if w.trial != nil {
-		w.trial.note(v)
-		w.rearm()
+	if w.referee != nil {
+		w.referee.Arrived(&o.Send)
 	}
-	return v
+	return o
+}
+
+// requestDigest is what a client is held to: target and bytes. A content type
+// that changes is a change of the bytes' meaning.
+func requestDigest(r *http.Request, body []byte) [32]byte {
+	return keylayer.DigestOf(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type"), string(body))
 }
 
 // identify holds an operation to the key that it began with.
-func (w *watch) identify(v *sight) {
-	if w.cfg.OperationPointer == "" || v.operation == "" {
+func (w *watch) identify(o *observation) {
+	if w.cfg.OperationPointer == "" || o.Operation == "" {
 		return
 	}
-	first, known := w.operations[v.operation]
+	first, known := w.operations[o.Operation]
 	if !known {
-		w.operations[v.operation] = v.key
-	} else if first != v.key {
-		w.violated(ruleOneKey, v.key, fmt.Sprintf("operation %q began with key %q", v.operation, first))
+		w.operations[o.Operation] = o.Key
+	} else if first != o.Key {
+		w.violated(RuleOneKey, o.Key, fmt.Sprintf("operation %q began with key %q", o.Operation, first))
 	}
 }
 
 // examine holds a send to what its key has seen so far.
-func (w *watch) examine(v *sight) {
-	c := w.keys[v.key]
-	if c == nil {
-		c = &career{print: v.print}
-		w.keys[v.key] = c
+func (w *watch) examine(o *observation) {
+	history := w.keys[o.Key]
+	if history == nil {
+		history = &keyHistory{print: o.Fingerprint}
+		w.keys[o.Key] = history
 	}
-	if c.print != v.print {
-		w.violated(ruleSameBytes, v.key, "the request differs from the first one with this key")
+	if history.print != o.Fingerprint {
+		w.violated(RuleSameBytes, o.Key, "the request differs from the first one with this key")
 	}
-	if c.final != "" {
-		w.violated(ruleFinal, v.key, "sent again after "+c.final)
+	if history.final != "" {
+		w.violated(RuleFinal, o.Key, "sent again after "+history.final)
 	}
-	if early := c.notBefore.Sub(v.begun); early > earlySlack {
-		w.violated(ruleRetryAfter, v.key, fmt.Sprintf("sent %v before Retry-After allowed it", early.Round(time.Millisecond)))
+	if early := history.notBefore.Sub(o.Begun); early > earlySlack {
+		w.violated(RuleRetryAfter, o.Key, fmt.Sprintf("sent %v before Retry-After allowed it", early.Round(time.Millisecond)))
 	}
-	for _, other := range c.active {
-		if other.context.Err() == nil {
-			other.overlaps = append(other.overlaps, v)
+	for _, other := range history.active {
+		if other.Waiting() {
+			other.overlaps = append(other.overlaps, &o.Send)
 		}
 	}
-	c.active = append(c.active, v)
+	history.active = append(history.active, o)
 }
 
 // answered notes what a send was told, before finish is called.
-func (w *watch) answered(v *sight, a *answer, whole bool) {
+func (w *watch) answered(o *observation, a *keylayer.Answer, whole bool) {
 	p := w.cfg.Profile
-	v.status, v.wait = a.status, a.header.Get("Retry-After")
-	v.whole = whole && v.context.Err() == nil
-	v.advised = p.ShouldRetry.Header != "" && a.header.Get(p.ShouldRetry.Header) == p.ShouldRetry.No
-	v.replay = a.replay || matchesAny(p.Replay, a)
-	v.mismatch = matchesAny(p.Mismatch, a)
-	v.inProgress = matchesAny(p.InProgress, a)
+	o.Status, o.RetryAfter = a.Status, a.Header.Get("Retry-After")
+	o.Whole = whole && o.Waiting()
+	o.Advised = p.ShouldRetry.Header != "" && a.Header.Get(p.ShouldRetry.Header) == p.ShouldRetry.No
+	o.Replay = a.Replay || keylayer.MatchesAny(p.Replay, a)
+	o.Mismatch = keylayer.MatchesAny(p.Mismatch, a)
+	o.InProgress = keylayer.MatchesAny(p.InProgress, a)
 }
 
 // finish notes that the server is done with a send. Only then is it known
 // whether the client had left before it sent again.
-func (w *watch) finish(v *sight) {
+func (w *watch) finish(o *observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if v.done {
+	if o.done {
 		return
 	}
-	v.done, v.ended = true, time.Now()
-	if w.trial != nil {
-		w.rearm()
+	o.done, o.Ended = true, time.Now()
+	if w.referee != nil {
+		w.referee.Ended(&o.Send, o.Reply)
 	}
-	c := w.keys[v.key]
-	if c == nil {
+	history := w.keys[o.Key]
+	if history == nil {
 		return
 	}
-	c.active = slices.DeleteFunc(c.active, func(other *sight) bool { return other == v })
-	for range v.ignored() {
-		w.violated(ruleNoOverlap, v.key, "sent while an earlier send was being handled and its client was waiting")
-	}
-	if !v.whole {
-		c.uncertain = true
-		return
-	}
-	c.notBefore, _ = until(v.wait, v.ended)
-	if c.final == "" && v.isFinal(c.uncertain) {
-		c.final = "status " + strconv.Itoa(v.status)
-	}
-}
-
-// ignored lists the sends that did not wait for this one, though its client was
-// there.
-func (v *sight) ignored() []*sight {
-	var all []*sight
-	for _, later := range v.overlaps {
-		if v.whole || v.ended.Sub(later.begun) > abandonSlack {
-			all = append(all, later)
+	history.active = slices.DeleteFunc(history.active, func(other *observation) bool { return other == o })
+	for _, later := range o.overlaps {
+		if o.WaitedFor(later) {
+			w.violated(RuleNoOverlap, o.Key, "sent while an earlier send was being handled and its client was waiting")
 		}
 	}
-	return all
-}
-
-// isFinal reports whether the answer settles the operation, so that asking
-// again is waste. After a lost answer a refusal settles nothing.
-func (v *sight) isFinal(uncertain bool) bool {
-	switch {
-	case v.status >= 200 && v.status < 300, v.advised:
-		return true
-	case v.status < 400 || v.status >= 500 || uncertain:
-		return false
+	if !o.Whole {
+		history.uncertain = true
+		return
 	}
-	again := []int{401, 403, 407, 408, 409, 421, 423, 424, 425, 429}
-	return !slices.Contains(again, v.status)
+	history.notBefore, _ = o.NotBefore()
+	if history.final == "" && o.Final(history.uncertain) {
+		history.final = "status " + strconv.Itoa(o.Status)
+	}
 }
 
 // violated writes into the ledger; the lock is held.
 func (w *watch) violated(rule, key, detail string) {
 	w.ledger.violated(Violation{Rule: rule, Key: key, Detail: detail})
-}
-
-// rearm waits for quiet anew; the lock is held.
-func (w *watch) rearm() {
-	if w.whistle != nil {
-		w.whistle.Stop()
-		w.whistle = nil
-	}
-	settled, seen := w.trial.settled()
-	if !seen || w.over || w.trial.busy() {
-		return
-	}
-	quiet := w.trial.referee.Quiet
-	if !settled {
-		quiet *= patience
-	}
-	w.whistle = time.AfterFunc(quiet, w.end)
-}
-
-// end closes finished, once.
-func (w *watch) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.over {
-		w.over = true
-		close(w.finished)
-	}
-}
-
-// stop ends what runs by itself.
-func (w *watch) stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.over = true
-	if w.whistle != nil {
-		w.whistle.Stop()
-	}
-}
-
-// until reads a Retry-After: seconds, or any of the three dates of RFC 9110.
-func until(text string, from time.Time) (time.Time, bool) {
-	text = strings.TrimSpace(text)
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return from.Add(time.Duration(seconds) * time.Second), true
-	}
-	date, err := http.ParseTime(text)
-	return date, err == nil
 }

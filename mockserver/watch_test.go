@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/mockserver/internal/mocktest"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -22,10 +23,10 @@ func TestViolations(t *testing.T) {
 	for _, c := range violations() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, mockserver.Config{Script: c.script, OperationPointer: "/reference"}, func(s *mockserver.Server, cl *client) {
+			mocktest.Bubble(t, mockserver.Config{Script: c.script, OperationPointer: "/reference"}, func(s *mockserver.Server, cl *client) {
 				c.run(cl)
 				synctest.Wait()
-				got := rules(s)
+				got := mocktest.Rules(s)
 				slices.Sort(got)
 				if !slices.Equal(got, c.want) {
 					t.Errorf("got %q, want %q", got, c.want)
@@ -51,9 +52,9 @@ func violations() []conduct {
 		return mockserver.Fault{Kind: mockserver.Answer, Status: code, RetryAfter: wait}
 	}
 	twice := func(gap time.Duration) func(*client) {
-		return func(cl *client) { cl.post("k"); time.Sleep(gap); cl.post("k") }
+		return func(cl *client) { cl.Post("k"); time.Sleep(gap); cl.Post("k") }
 	}
-	slow := request{key: "k", path: "/payments?sleep=3000"}
+	slow := request{Key: "k", Path: "/payments?sleep=3000"}
 	return []conduct{
 		{"asked twice", nil, twice(0), []string{"answer/final-not-retried"}},
 		{"after silence", []mockserver.Fault{{Kind: mockserver.DropAfter}}, twice(0), nil},
@@ -62,7 +63,7 @@ func violations() []conduct {
 		{"after new credentials", []mockserver.Fault{status(401, "")}, twice(0), nil},
 		{"after silence, then a refusal", []mockserver.Fault{{Kind: mockserver.DropAfter}, status(404, "")}, func(cl *client) {
 			twice(0)(cl)
-			cl.post("k")
+			cl.Post("k")
 		}, nil},
 		{"too early", []mockserver.Fault{status(503, "2")}, twice(1900 * time.Millisecond), []string{"wait/retry-after"}},
 		{"in time", []mockserver.Fault{status(503, "2")}, twice(2 * time.Second), nil},
@@ -71,37 +72,37 @@ func violations() []conduct {
 		{"garbage is no hint", []mockserver.Fault{status(503, "soon")}, twice(0), nil},
 		{"an overflow is no hint", []mockserver.Fault{status(503, "99999999999999999999")}, twice(0), nil},
 		{"other bytes", nil, func(cl *client) {
-			cl.post("k")
-			cl.do(request{key: "k", body: `{"reference":"r1","amount":9}`})
+			cl.Post("k")
+			cl.Do(request{Key: "k", Body: `{"reference":"r1","amount":9}`})
 		}, []string{"answer/final-not-retried", "request/same-bytes"}},
-		{"another key", []mockserver.Fault{status(503, "")}, func(cl *client) { cl.post("k1"); cl.post("k2") }, []string{"key/one-per-operation"}},
-		{"a bad key", nil, func(cl *client) { cl.post("a b") }, []string{"key/valid"}},
+		{"another key", []mockserver.Fault{status(503, "")}, func(cl *client) { cl.Post("k1"); cl.Post("k2") }, []string{"key/one-per-operation"}},
+		{"a bad key", nil, func(cl *client) { cl.Post("a b") }, []string{"key/valid"}},
 		{"at the same time", nil, func(cl *client) {
-			go cl.do(slow)
+			go cl.Do(slow)
 			synctest.Wait()
-			cl.do(slow)
+			cl.Do(slow)
 			time.Sleep(4 * time.Second)
 		}, []string{"attempts/no-overlap"}},
 		{"shortly at the same time", nil, func(cl *client) {
-			brief := request{key: "k", path: "/payments?sleep=100"}
-			go cl.do(brief)
+			brief := request{Key: "k", Path: "/payments?sleep=100"}
+			go cl.Do(brief)
 			synctest.Wait()
-			cl.do(brief)
+			cl.Do(brief)
 			time.Sleep(time.Second)
 		}, []string{"attempts/no-overlap"}},
 		{"after hanging up", nil, func(cl *client) {
-			ctx, cancel := in(time.Second)
+			ctx, cancel := mocktest.In(time.Second)
 			defer cancel()
 			left := slow
-			left.ctx = ctx
-			cl.do(left)
-			cl.do(slow)
+			left.Ctx = ctx
+			cl.Do(left)
+			cl.Do(slow)
 			time.Sleep(4 * time.Second)
 		}, nil},
 		{"while one hangs", []mockserver.Fault{{Kind: mockserver.Hang, Delay: time.Minute}}, func(cl *client) {
-			go cl.post("k")
+			go cl.Post("k")
 			synctest.Wait()
-			cl.post("k")
+			cl.Post("k")
 			time.Sleep(time.Minute)
 		}, []string{"attempts/no-overlap"}},
 	}
@@ -111,14 +112,14 @@ func violations() []conduct {
 // use.
 func TestStoredErrorAskedAgain(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{Profile: profile.StripeV1()}, func(s *mockserver.Server, cl *client) {
-		failing := request{key: "k", path: "/payments?fail=500"}
-		cl.do(failing)
-		cl.do(failing)
+	mocktest.Bubble(t, mockserver.Config{Profile: profile.StripeV1()}, func(s *mockserver.Server, cl *client) {
+		failing := request{Key: "k", Path: "/payments?fail=500"}
+		cl.Do(failing)
+		cl.Do(failing)
 		if err := s.Err(); err != nil {
 			t.Errorf("the first bare 500 may be retried: %v", err)
 		}
-		cl.do(failing)
+		cl.Do(failing)
 		var v mockserver.Violation
 		if !errors.As(s.Err(), &v) || v.Rule != "answer/final-not-retried" || v.Key != "k" {
 			t.Errorf("got %v", s.Err())
@@ -144,7 +145,7 @@ func TestAnswerToNobodyIsNotFinal(t *testing.T) {
 		if (s.Err() == nil) != gone {
 			t.Errorf("gone %v: got %v", gone, s.Err())
 		}
-		wantCounts(t, s, "k", 2, 1)
+		mocktest.WantCounts(t, s, "k", 2, 1)
 	}
 }
 
@@ -165,11 +166,11 @@ func TestViolationsAreBounded(t *testing.T) {
 // No body and no credential reaches the ledger.
 func TestViolationsHoldNoSecrets(t *testing.T) {
 	t.Parallel()
-	bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
+	mocktest.Bubble(t, mockserver.Config{}, func(s *mockserver.Server, cl *client) {
 		secret := http.Header{"Authorization": {"Bearer s3cret"}}
-		cl.do(request{key: "k", header: secret, body: `{"card":"s3cret"}`})
-		cl.do(request{key: "k", header: http.Header{"Authorization": {"Bearer s3cret"}}, body: `{"card":"s3cret2"}`})
-		cl.do(request{key: "s3cret key"})
+		cl.Do(request{Key: "k", Header: secret, Body: `{"card":"s3cret"}`})
+		cl.Do(request{Key: "k", Header: http.Header{"Authorization": {"Bearer s3cret"}}, Body: `{"card":"s3cret2"}`})
+		cl.Do(request{Key: "s3cret key"})
 		if s.Err() == nil || strings.Contains(s.Err().Error(), "s3cret") {
 			t.Errorf("got %v", s.Err())
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/mockserver/bugs"
+	"github.com/oncehttp/oncehttp/mockserver/referee"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -87,69 +89,71 @@ call is wrong, it cannot listen, or nothing was judged.`,
 }
 
 // config checks the flags.
-func (f *mockFlags) config() (mockserver.Config, error) {
+func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err error) {
 	p, err := findProfile(f.profile)
 	if err != nil {
-		return mockserver.Config{}, err
+		return cfg, nil, err
 	}
 	mix, err := mockserver.ParseFaults(f.faults)
 	if err != nil {
-		return mockserver.Config{}, fmt.Errorf("--faults: %w", err)
+		return cfg, nil, fmt.Errorf("--faults: %w", err)
 	}
 	if f.window < 0 {
-		return mockserver.Config{}, errors.New("--window is negative")
+		return cfg, nil, errors.New("--window is negative")
 	}
 	if _, _, err := net.SplitHostPort(f.addr); err != nil {
-		return mockserver.Config{}, fmt.Errorf("--addr %s: want HOST:PORT", clip(f.addr))
+		return cfg, nil, fmt.Errorf("--addr %s: want HOST:PORT", clip(f.addr))
 	}
-	cfg := mockserver.Config{
+	cfg = mockserver.Config{
 		Profile: p, Mix: mix, Seed: f.seed, Window: f.window, Bug: f.bug, OperationPointer: f.pointer, RequireKey: f.require,
 	}
-	if err := f.setReferee(&cfg); err != nil {
-		return cfg, err
+	if judge, err = f.newReferee(); err != nil {
+		return cfg, nil, err
 	}
-	return cfg, cfg.Validate()
+	if judge != nil {
+		cfg.Referee = judge
+	}
+	return cfg, judge, cfg.Validate()
 }
 
-// setReferee reads the script, where there is to be a referee.
-func (f *mockFlags) setReferee(cfg *mockserver.Config) error {
+// newReferee reads the script, where there is to be a referee; nil: there is not.
+func (f *mockFlags) newReferee() (*referee.Referee, error) {
 	if !f.referee {
 		if f.script != "" || f.expect != 0 || f.attempts != 0 || f.report.set() {
-			return errors.New("--script, --expect, --attempts-max, --format, --out, --known-failing, --verbose and --show-secrets are the referee's; add --referee")
+			return nil, errors.New("--script, --expect, --attempts-max, --format, --out, --known-failing, --verbose and --show-secrets are the referee's; add --referee")
 		}
-		return nil
+		return nil, nil
 	}
-	r := mockserver.DefaultReferee()
+	script := referee.DefaultScript()
 	if f.script != "" {
 		text, err := readBounded(f.script, scriptBytesMax)
 		if err != nil {
-			return fmt.Errorf("--script %w", err)
+			return nil, fmt.Errorf("--script %w", err)
 		}
-		if r, err = mockserver.ParseReferee(text); err != nil {
-			return &saidError{text: "--script " + f.script + ": " + strings.TrimPrefix(err.Error(), "mockserver: script: "), err: err}
+		if script, err = referee.ParseScript(text); err != nil {
+			return nil, &saidError{text: "--script " + f.script + ": " + strings.TrimPrefix(err.Error(), "referee: script: "), err: err}
 		}
 	}
 	if f.expect < 0 || f.attempts < 0 {
-		return errors.New("--expect and --attempts-max cannot be negative")
+		return nil, errors.New("--expect and --attempts-max cannot be negative")
 	}
 	if f.expect > 0 {
-		r.Expect = f.expect
+		script.Expect = f.expect
 	}
 	if f.attempts > 0 {
-		r.AttemptsMax = f.attempts
+		script.AttemptsMax = f.attempts
 	}
 	if f.pointer != "" {
-		r.OperationPointer = f.pointer
+		script.OperationPointer = f.pointer
 	}
-	cfg.Referee = &r
-	return f.report.check(ruleIDs())
+	return referee.New(script), f.report.check(ruleIDs())
 }
 
 func (f *mockFlags) run(ctx context.Context, s streams) error {
 	if f.bug == "list" {
 		return listBugs(s.out)
 	}
-	cfg, err := f.config()
+	cfg, judge, err := f.config()
 	if err != nil {
 		return err
 	}
@@ -158,20 +162,24 @@ func (f *mockFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	say(s.out, "listening on %s", server.URL())
+	var finished <-chan struct{} // nil: only Ctrl-C ends it
+	if judge != nil {
+		finished = judge.Finished()
+	}
 	select {
 	case <-ctx.Done():
-	case <-server.Finished():
+	case <-finished:
 	}
-	err = f.conclude(server, s)
+	err = f.conclude(server, judge, s)
 	return joinExit(err, server.Close())
 }
 
 // conclude says what the server has seen.
-func (f *mockFlags) conclude(server *mockserver.Server, s streams) error {
+func (f *mockFlags) conclude(server *mockserver.Server, judge *referee.Referee, s streams) error {
 	l := server.Ledger().Snapshot()
 	say(s.err, "%s, %s, %s, %s", count(l.Sends, "send"), count(l.Effects, "effect"), count(len(l.Keys), "key"), count(len(l.Violations), "violation"))
-	if f.referee {
-		return f.report.conclude(server.Report(), ruleIDs(), s.out)
+	if judge != nil {
+		return f.report.conclude(refereeReport(judge.Report()), ruleIDs(), s.out)
 	}
 	for _, v := range l.Violations {
 		say(s.err, "%s", strings.Join(strings.Fields(v.Error()), " "))
@@ -182,7 +190,7 @@ func (f *mockFlags) conclude(server *mockserver.Server, s streams) error {
 // ruleIDs are what a list of known failures may name.
 func ruleIDs() []string {
 	var ids []string
-	for _, r := range mockserver.Rules() {
+	for _, r := range referee.Rules() {
 		ids = append(ids, r.ID)
 	}
 	return ids
@@ -191,7 +199,7 @@ func ruleIDs() []string {
 // listBugs names the broken servers.
 func listBugs(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	for _, b := range mockserver.Bugs() {
+	for _, b := range bugs.All() {
 		_, _ = fmt.Fprintf(w, "%s\t%s (%s)\n", b.Name, b.Description, strings.Join(b.Cases, ", ")) // Flush gives the error
 	}
 	return w.Flush()

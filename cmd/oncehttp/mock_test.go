@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/mockserver/bugs"
 )
 
 // mocked is a mock command that runs until stop.
@@ -100,9 +100,9 @@ func TestMockUsage(t *testing.T) {
 func TestMockBugs(t *testing.T) {
 	t.Parallel()
 	got := run(t, "mock", "--bug", "list").want(t, exitOK)
-	if n := strings.Count(got.out, "\n"); n != len(mockserver.Bugs()) || n == 0 {
+	if n := strings.Count(got.out, "\n"); n != len(bugs.All()) || n == 0 {
 		t.Errorf("%d lines:\n%s", n, got.out)
 	}
-	name := mockserver.Bugs()[0].Name
+	name := bugs.All()[0].Name
 	startCommand(t, "--bug", name).stop().want(t, exitOK)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/mockserver/referee"
 	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -63,8 +64,9 @@ func TestReferee(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				script := mockserver.DefaultReferee()
-				server := mockserver.New(mockserver.Config{Referee: &script, Profile: profile.StripeV1()})
+				script := referee.DefaultScript()
+				judge := referee.New(script)
+				server := mockserver.New(mockserver.Config{Referee: judge, Profile: profile.StripeV1()})
 				pipe := server.Pipe()
 				client := &http.Client{Transport: asJSON{pipe.Transport()}, Timeout: 80 * time.Second}
 				if c.ours {
@@ -86,13 +88,13 @@ func TestReferee(t *testing.T) {
 					_, _ = sc.V1PaymentIntents.Create(t.Context(), params) // what it makes of it, the referee sees
 				}
 				select {
-				case <-server.Finished():
+				case <-judge.Finished():
 				case <-time.After(time.Hour):
 					t.Error("the referee did not see the end")
 				}
 				var broken []string
-				for _, c := range server.Report().Cases {
-					if c.Verdict == "fail" || c.Verdict == "warn" {
+				for _, c := range judge.Report().Cases {
+					if c.Verdict == referee.Fail || c.Verdict == referee.Warn {
 						broken = append(broken, c.ID)
 						t.Logf("%s: %s", c.ID, c.Actual)
 					}

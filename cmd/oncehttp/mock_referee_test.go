@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/mockserver/referee"
+)
+
+const refereeScript = `{"quiet": "50ms", "operation_pointer": "/reference",
+ "scenarios": [{"name": "the answer is lost", "sends": ["drop-after"]}, {"name": "nothing goes wrong", "sends": []}]}`
+
+// The batch command is a client that the referee passes.
+func TestReferee(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir() + "/report.xml"
+	m := startCommand(t, "--referee", "--script", writeFile(t, "script.json", refereeScript), "--format", "junit", "--out", out)
+	file := writeFile(t, "in.csv", "reference\na\nb\n")
+	run(t, "batch", file, "--url", m.url+"/payments", "--key", "o:{reference}", "--min-delay", "10ms").want(t, exitOK)
+	got := m.wait().want(t, exitOK) // both operations were seen, and it has been quiet
+	if text, err := os.ReadFile(out); err != nil || !strings.Contains(string(text), "<testsuites") {
+		t.Errorf("report %s, %v", text, err)
+	}
+	if !strings.HasPrefix(got.err, "3 sends, 2 effects, 2 keys") {
+		t.Errorf("stderr %q", got.err)
+	}
+}
+
+// A client that makes a new key for each attempt pays twice, and fails.
+func TestRefereeCatches(t *testing.T) {
+	t.Parallel()
+	m := startCommand(t, "--referee", "--script", writeFile(t, "script.json", refereeScript), "--expect", "9")
+	for _, key := range []string{"k1", "k2"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.url+"/payments", strings.NewReader(`{"reference":"a"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Idempotency-Key", key)
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+	}
+	resp, err := http.Post(m.url+"/_finish", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	var public referee.Report
+	parsed, err := report.Parse(bytes.NewReader(verdict))
+	if err != nil || json.Unmarshal(verdict, &public) != nil {
+		t.Fatalf("POST /_finish: %v in %s", err, verdict)
+	}
+	// The converter loses nothing of what the server says itself.
+	if converted := refereeReport(&public); !reflect.DeepEqual(converted, parsed) {
+		t.Errorf("converted\n%+v\nwant\n%+v", converted, parsed)
+	}
+	got := m.wait().want(t, exitRefused)
+	if !strings.Contains(got.out, "key/one-per-operation") || !strings.Contains(got.out, "FAIL") {
+		t.Errorf("stdout %s", got.out)
+	}
+}
+
+func TestRefereeUsage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bad := writeFile(t, dir+"/bad.json", `{"scenarios":[{"sends":["sulk"]}]}`)
+	known := writeFile(t, dir+"/known", "key/present\nno such id\n")
+	strange := writeFile(t, dir+"/strange", "key/present\nno/such-rule\n")
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--expect", "3"}, "add --referee"},
+		{[]string{"--format", "json"}, "add --referee"},
+		{[]string{"--referee", "--format", "pdf"}, `--format: format "pdf" is not one of`},
+		{[]string{"--referee", "--script", dir + "/none"}, "--script " + dir + "/none: no such file or directory"},
+		{[]string{"--referee", "--script", bad}, "--script " + bad + ": scenario 1, send 1: "},
+		{[]string{"--referee", "--expect", "-1"}, "cannot be negative"},
+		{[]string{"--referee", "--out", dir}, "--out " + dir + ": is a directory"},
+		{[]string{"--referee", "--out", dir + "/no/x"}, "--out " + dir + "/no/x: no such file or directory"},
+		{[]string{"--referee", "--known-failing", dir + "/none"}, "--known-failing " + dir + "/none: no such file or directory"},
+		{[]string{"--referee", "--known-failing", known}, "--known-failing " + known + ": line 2: "},
+		{[]string{"--referee", "--known-failing", strange}, "--known-failing " + strange + ": no/such-rule is not there to fail"},
+	}
+	for _, tt := range tests {
+		got := run(t, append([]string{"mock"}, tt.args...)...).want(t, exitUsage)
+		if strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, tt.want) || got.out != "" {
+			t.Errorf("%q: stdout %q, stderr %q; want %q", tt.args, got.out, got.err, tt.want)
+		}
+	}
+}

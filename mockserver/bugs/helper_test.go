@@ -1,0 +1,9 @@
+package bugs_test
+
+import "github.com/oncehttp/oncehttp/mockserver/internal/mocktest"
+
+type (
+	client  = mocktest.Client
+	request = mocktest.Request
+	reply   = mocktest.Reply
+)

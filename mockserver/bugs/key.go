@@ -1,0 +1,185 @@
+package bugs
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
+)
+
+// keyBugs read the key wrongly.
+func keyBugs() []Bug { return slices.Concat(unreadBugs(), collidingBugs(), quotingBugs(), boundBugs()) }
+
+// unreadBugs do not see the key, or see one where there is none.
+func unreadBugs() []Bug {
+	return []Bug{
+		{
+			Name: "keys-ignored", Description: "The key has no effect: every request is executed.",
+			Cases:  []string{"replay/effects-once", "replay/answered"},
+			change: keylayer.Mutation{Read: func(*keylayer.Layer, *keylayer.Exchange) keylayer.Reading { return keylayer.Reading{} }},
+		}, {
+			Name: "other-header-name", Description: "The key is looked for under X-Idempotency-Key only.",
+			Cases: []string{"replay/effects-once", "replay/answered"},
+			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+				return keylayer.One(l.Profile, x.Request.Header.Values("X-Idempotency-Key"), bare)
+			}},
+		}, {
+			Name: "two-lines-first-wins", Description: "Of two key headers the first counts, and nothing is said.",
+			Cases: []string{"key/two-lines"},
+			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+				values := x.Request.Header.Values(l.Profile.Carrier.Name)
+				return keylayer.One(l.Profile, values[:min(len(values), 1)], bare)
+			}},
+		}, {
+			Name: "empty-key-shared", Description: "An empty key header is one key for everybody.",
+			Cases: []string{"key/empty-not-shared"},
+			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+				if x.Key.Present && x.Key.Key == "" && strings.Trim(rawKey(l, x), `" `) == "" {
+					return keylayer.Reading{Key: "(empty)", Present: true}
+				}
+				return x.Key
+			}, Scope: strangersToo("(empty)")},
+		}, {
+			Name: "keyless-merged", Description: "Requests without a key are merged when their bodies are equal, also those of strangers.",
+			Cases: []string{"key/missing-not-merged"},
+			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+				if !x.Key.Present {
+					return keylayer.Reading{Key: "(none)" + string(x.Body), Present: true}
+				}
+				return x.Key
+			}, Scope: strangersToo("(none)")},
+		},
+	}
+}
+
+// collidingBugs make one key of two.
+func collidingBugs() []Bug {
+	return []Bug{
+		{
+			Name: "key-truncated", Description: "Only the first 64 bytes of a key count, so that long keys collide.",
+			Cases:  []string{"key/255-accepted"},
+			change: remade(func(key string) string { return key[:min(len(key), 64)] }),
+		}, {
+			Name: "key-folded", Description: "Keys are compared without regard to case.",
+			Cases:  []string{"key/case-sensitive"},
+			change: remade(strings.ToLower),
+		}, {
+			Name: "key-trimmed", Description: "Punctuation at the ends of a key is trimmed away.",
+			Cases:  []string{"key/hostile-names"},
+			change: remade(func(key string) string { return strings.Trim(key, "-_.:/") }),
+		}, {
+			Name: "key-normalised", Description: "Everything but letters and digits is taken out of a key.",
+			Cases:  []string{"key/hostile-names"},
+			change: remade(lettersAndDigits),
+		},
+	}
+}
+
+// quotingBugs stumble over the draft's quoted spelling.
+func quotingBugs() []Bug {
+	return []Bug{
+		{
+			Name: "quoted-key-500", Description: "A key in quotes, which is the draft's own spelling, is answered 500.",
+			Cases: []string{"key/sf-string-accepted"},
+			change: keylayer.Mutation{Intercept: func(l *keylayer.Layer, x *keylayer.Exchange) *keylayer.Answer {
+				return failure(l, strings.HasPrefix(rawKey(l, x), `"`))
+			}},
+		}, {
+			Name: "malformed-quotes-accepted", Description: "A quoted key that does not end, or has garbage behind it, is taken as it is.",
+			Cases: []string{"key/malformed-sf-rejected"},
+			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+				if raw := rawKey(l, x); x.Key.Err != nil && strings.HasPrefix(raw, `"`) && len(raw) > 2 {
+					return keylayer.Reading{Key: raw, Present: true}
+				}
+				return x.Key
+			}},
+		}, {
+			Name: "parameters-in-key", Description: "The parameters behind a quoted key are part of the key.",
+			Cases: []string{"key/sf-parameters-ignored"},
+			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+				if raw := rawKey(l, x); x.Key.Err == nil && strings.HasPrefix(raw, `"`) {
+					return keylayer.Reading{Key: strings.ReplaceAll(raw, `"`, ""), Present: true}
+				}
+				return x.Key
+			}},
+		},
+	}
+}
+
+// boundBugs take what is no key.
+func boundBugs() []Bug {
+	return []Bug{
+		{
+			Name: "invalid-key-500", Description: "A key outside the bounds is answered 500.",
+			Cases: []string{"key/invalid-is-4xx"},
+			change: keylayer.Mutation{Intercept: func(l *keylayer.Layer, x *keylayer.Exchange) *keylayer.Answer {
+				return failure(l, x.Key.Err != nil)
+			}},
+		}, {
+			Name: "invalid-key-executed", Description: "A key outside the bounds is dropped, and the request executed without protection.",
+			Cases: []string{"key/invalid-not-executed"},
+			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+				if x.Key.Err != nil {
+					return keylayer.Reading{}
+				}
+				return x.Key
+			}},
+		}, {
+			Name: "long-key-accepted", Description: "A key of any length is accepted.",
+			Cases: []string{"key/5000-rejected-4xx"},
+			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+				if raw := rawKey(l, x); x.Key.Err != nil && len(raw) > 255 {
+					return keylayer.Reading{Key: raw, Present: true}
+				}
+				return x.Key
+			}},
+		},
+	}
+}
+
+// rawKey is the first key header as it stands, whatever its name in the profile.
+func rawKey(l *keylayer.Layer, x *keylayer.Exchange) string {
+	return strings.TrimSpace(x.Request.Header.Get(l.Profile.Carrier.Name))
+}
+
+// bare reads a raw or quoted key.
+func bare(text string) (string, error) { return keylayer.ParseKey(text, "") }
+
+// remade turns every valid key into another.
+func remade(change func(string) string) keylayer.Mutation {
+	return keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+		k := x.Key
+		if k.Err == nil {
+			k.Key = change(k.Key)
+		}
+		return k
+	}}
+}
+
+func lettersAndDigits(key string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, key)
+}
+
+// strangersToo drops the principal from keys that begin so.
+func strangersToo(prefix string) func(*keylayer.Exchange, []string) []string {
+	return func(x *keylayer.Exchange, parts []string) []string {
+		if strings.HasPrefix(x.Key.Key, prefix) {
+			return parts[len(parts)-1:]
+		}
+		return parts
+	}
+}
+
+// failure is a 500 if the condition holds.
+func failure(l *keylayer.Layer, holds bool) *keylayer.Answer {
+	if !holds {
+		return nil
+	}
+	return keylayer.Problem(l.Profile, http.StatusInternalServerError, "the server failed", "")
+}

@@ -1,0 +1,156 @@
+package keylayer
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// The answers of the key layer itself, spelled as the profile's matchers say.
+
+const (
+	// ProblemType is the media type of RFC 9457.
+	ProblemType = "application/problem+json"
+	JSONType    = "application/json"
+	// The draft's own titles (section 2.7).
+	TitleMissing    = "Idempotency-Key is missing"
+	TitleUsed       = "Idempotency-Key is already used"
+	TitleProcessing = "A request is outstanding for this Idempotency-Key"
+)
+
+// docsURL is where the answers point for the rules; the draft wants a link.
+func docsURL(p *profile.Profile) string {
+	if ref := p.Sources["Mismatch"].Ref; strings.HasPrefix(ref, "https://") {
+		return ref
+	}
+	return "https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/07/"
+}
+
+// spelled is an answer that the matcher recognises.
+func spelled(p *profile.Profile, m profile.Matcher, status int, title, detail string) *Answer {
+	if len(m.Status) > 0 {
+		status = m.Status[0]
+	}
+	var a *Answer
+	if m.Pointer == "" {
+		a = Problem(p, status, title, detail)
+	} else {
+		var body any = map[string]any{"error": map[string]any{"message": title}}
+		a = JSONAnswer(status, JSONType, plant(body, pointerTokens(m.Pointer), FirstOr(m.Equals, "true")))
+	}
+	if m.Header != "" && !headerHas(a.Header.Values(m.Header), m.Has) {
+		a.Header.Set(m.Header, FirstOr(m.Has, "true"))
+	}
+	return a
+}
+
+// Problem is an RFC 9457 problem with a link to the rules.
+func Problem(p *profile.Profile, status int, title, detail string) *Answer {
+	body := map[string]any{"type": docsURL(p), "title": title, "status": status}
+	if detail != "" {
+		body["detail"] = detail
+	}
+	a := JSONAnswer(status, ProblemType, body)
+	a.Header.Set("Link", "<"+docsURL(p)+`>; rel="describedby"; type="text/html"`)
+	return a
+}
+
+// MismatchAnswer says that the key belongs to another request, and nothing of it.
+func (l *Layer) MismatchAnswer(standing *Entry) *Answer {
+	p := l.Profile
+	switch {
+	case len(p.Mismatch) > 0:
+		return spelled(p, p.Mismatch[0], http.StatusUnprocessableEntity, TitleUsed, "")
+	case len(p.AlreadyDone) > 0 && standing.Answer != nil:
+		return l.alreadyDone(standing.Answer)
+	case len(p.AlreadyDone) > 0:
+		return l.InProgressAnswer()
+	default:
+		return Problem(p, http.StatusUnprocessableEntity, TitleUsed, "")
+	}
+}
+
+// InProgressAnswer says that the first request is still being handled.
+func (l *Layer) InProgressAnswer() *Answer {
+	a := l.InProgressStatus(http.StatusConflict)
+	if l.RetryAfter > 0 {
+		a.Header.Set("Retry-After", wholeSeconds(l.RetryAfter))
+	}
+	return a
+}
+
+// InProgressStatus is the profile's "in progress" with that status, or with the
+// one that it has.
+func (l *Layer) InProgressStatus(status int) *Answer {
+	p := l.Profile
+	for _, m := range p.InProgress {
+		if slices.Contains(m.Status, status) {
+			return spelled(p, m, status, TitleProcessing, "")
+		}
+	}
+	if len(p.InProgress) > 0 {
+		return spelled(p, p.InProgress[0], status, TitleProcessing, "")
+	}
+	return Problem(p, status, TitleProcessing, "")
+}
+
+// alreadyDone says that the operation took effect, and which resource it made.
+func (l *Layer) alreadyDone(stored *Answer) *Answer {
+	p := l.Profile
+	a := spelled(p, p.AlreadyDone[0], http.StatusConflict, "the resource exists already", "")
+	if id := stored.ID(); p.Lookup != nil && id != "" && p.Lookup.Pointer != "" {
+		document, _ := Lookup(a.Body, "")
+		a = JSONAnswer(a.Status, JSONType, plant(document, pointerTokens(p.Lookup.Pointer), id))
+	}
+	return a
+}
+
+// ReplayAnswer is a stored answer, given again: marked, and without the cookies
+// of the one who got it first.
+func (l *Layer) ReplayAnswer(stored *Answer) *Answer {
+	p := l.Profile
+	if len(p.AlreadyDone) > 0 && stored.Status < 300 {
+		return l.alreadyDone(stored)
+	}
+	a := stored.Clone()
+	a.Replay = true
+	a.Header.Del("Set-Cookie")
+	if len(p.Replay) > 0 && p.Replay[0].Header != "" {
+		a.Header.Set(p.Replay[0].Header, FirstOr(p.Replay[0].Has, "true"))
+	}
+	if a.Status >= 500 && p.ShouldRetry.Header != "" {
+		a.Header.Set(p.ShouldRetry.Header, p.ShouldRetry.No)
+	}
+	return a
+}
+
+// Keeps reports whether the API stores the answer under the key. What only says
+// "not now" (429, 502, 503, 504) is never stored, whatever the profile says.
+func Keeps(p *profile.Profile, a *Answer) bool {
+	switch {
+	case a.Status == http.StatusTooManyRequests, a.Status > 500:
+		return false
+	case a.Status == 500:
+		return p.Stored.ServerError == profile.Yes
+	case a.Status >= 400:
+		return MatchesAny(p.Stored.Client, a)
+	default:
+		return true
+	}
+}
+
+// FirstOr is the first of the list, or the fallback.
+func FirstOr(list []string, fallback string) string {
+	if len(list) > 0 {
+		return list[0]
+	}
+	return fallback
+}
+
+func wholeSeconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}

@@ -1,0 +1,180 @@
+package keylayer
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Reading is what a request says of its key. The zero value is: no key.
+type Reading struct {
+	Key     string // as the API knows it, without its encoding
+	Present bool
+	Err     error // why the key is no good; never holds the key
+}
+
+// ReadKey finds the key where the profile says that it travels.
+func ReadKey(p *profile.Profile, r *http.Request, body []byte) Reading {
+	switch p.Carrier.Place {
+	case profile.Body:
+		key, found := LookupText(body, p.Carrier.Name)
+		return checked(p, Reading{Key: key, Present: found})
+	case profile.Query:
+		values := r.URL.Query()[p.Carrier.Name]
+		return One(p, values, func(text string) (string, error) { return text, nil })
+	default:
+		return One(p, r.Header.Values(p.Carrier.Name), func(text string) (string, error) {
+			return ParseKey(text, p.Encoding)
+		})
+	}
+}
+
+// One reads the key out of a list of values, of which there may be one only.
+func One(p *profile.Profile, values []string, parse func(string) (string, error)) Reading {
+	switch len(values) {
+	case 0:
+		return Reading{}
+	case 1:
+		key, err := parse(values[0])
+		return checked(p, Reading{Key: key, Present: true, Err: err})
+	default:
+		return Reading{Present: true, Err: fmt.Errorf("%d keys in one request", len(values))}
+	}
+}
+
+func checked(p *profile.Profile, k Reading) Reading {
+	if k.Present && k.Err == nil {
+		k.Err = checkKey(k.Key, p.Key)
+	}
+	return k
+}
+
+// ParseKey reads a header value: a structured-field String (RFC 9651 section
+// 3.3.3), whose parameters say nothing here, or where the profile takes raw keys
+// also the text as it stands. Quoted and bare spell the same key.
+func ParseKey(text string, encoding profile.Encoding) (string, error) {
+	text = strings.Trim(text, " \t")
+	if strings.HasPrefix(text, `"`) {
+		return parseSFString(text)
+	}
+	if encoding == profile.SFString {
+		return "", errors.New("the key is not a quoted string")
+	}
+	return text, nil
+}
+
+// parseSFString reads an Item of type String, and passes over its parameters.
+func parseSFString(text string) (string, error) {
+	value, rest, err := quoted(text)
+	for err == nil && rest != "" {
+		rest, err = parameter(rest)
+	}
+	if err != nil {
+		return "", err
+	}
+	return value, nil
+}
+
+// quoted reads one String and gives back what follows it.
+func quoted(text string) (value, rest string, err error) {
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			return b.String(), text[i+1:], nil
+		case c == '\\':
+			i++
+			if i == len(text) || text[i] != '"' && text[i] != '\\' {
+				return "", "", errors.New("a backslash in the quoted key escapes neither quote nor backslash")
+			}
+			b.WriteByte(text[i])
+		case c < 0x20 || c > 0x7e:
+			return "", "", errors.New("the quoted key holds a character that is not printable ASCII")
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", "", errors.New("the quoted key does not end")
+}
+
+// parameter passes over one ";name" or ";name=value".
+func parameter(text string) (rest string, err error) {
+	bad := errors.New("what follows the quoted key is no parameter")
+	if text[0] != ';' {
+		return "", bad
+	}
+	text = strings.TrimLeft(text[1:], " ")
+	name := strings.TrimLeft(text, "abcdefghijklmnopqrstuvwxyz0123456789_-.*")
+	if len(name) == len(text) || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz*", rune(text[0])) {
+		return "", bad
+	}
+	if !strings.HasPrefix(name, "=") {
+		return name, nil
+	}
+	value := name[1:]
+	if strings.HasPrefix(value, `"`) {
+		_, rest, err = quoted(value)
+		return rest, err
+	}
+	end := strings.IndexAny(value, "; \",")
+	if end < 0 {
+		end = len(value)
+	}
+	if end == 0 {
+		return "", bad
+	}
+	return value[end:], nil
+}
+
+// checkKey holds a key against the profile's bounds.
+func checkKey(key string, rule profile.KeyRule) error {
+	low, high := max(rule.MinBytes, 1), rule.MaxBytes
+	if high == 0 {
+		high = 255
+	}
+	switch {
+	case key == "":
+		return errors.New("the key is empty")
+	case len(key) < low:
+		return fmt.Errorf("the key has %d bytes, fewer than %d", len(key), low)
+	case len(key) > high:
+		return fmt.Errorf("the key has %d bytes, more than %d", len(key), high)
+	}
+	for i := range len(key) {
+		c := key[i]
+		if rule.Alphabet == "" && (c < 0x21 || c > 0x7e) || rule.Alphabet != "" && strings.IndexByte(rule.Alphabet, c) < 0 {
+			return fmt.Errorf("byte %d of the key is not allowed in one", i+1)
+		}
+	}
+	if !formed(key, rule.Format) {
+		return fmt.Errorf("the key is no %s", rule.Format)
+	}
+	return nil
+}
+
+// formed reports whether the key has the shape that the profile asks for.
+func formed(key string, format profile.Format) bool {
+	if format == profile.AnyFormat {
+		return true
+	}
+	if len(key) != 36 {
+		return false
+	}
+	for i := range len(key) {
+		c := key[i] | 0x20
+		switch i {
+		case 8, 13, 18, 23:
+			if key[i] != '-' {
+				return false
+			}
+		default:
+			if (c < 'a' || c > 'f') && (key[i] < '0' || key[i] > '9') {
+				return false
+			}
+		}
+	}
+	return format != profile.UUIDv4 || key[14] == '4'
+}

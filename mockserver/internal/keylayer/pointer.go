@@ -1,0 +1,88 @@
+package keylayer
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// pointerTokens splits a JSON pointer (RFC 6901) into its unescaped tokens.
+func pointerTokens(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, token := range tokens {
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+	}
+	return tokens
+}
+
+// Lookup follows a JSON pointer into a JSON text.
+func Lookup(text []byte, pointer string) (any, bool) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var at any
+	if decoder.Decode(&at) != nil {
+		return nil, false
+	}
+	for _, token := range pointerTokens(pointer) {
+		switch node := at.(type) {
+		case map[string]any:
+			next, found := node[token]
+			if !found {
+				return nil, false
+			}
+			at = next
+		case []any:
+			index, err := strconv.Atoi(token)
+			if err != nil || index < 0 || index >= len(node) {
+				return nil, false
+			}
+			at = node[index]
+		default:
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// LookupText is Lookup for a string, a number or a boolean, as text.
+func LookupText(text []byte, pointer string) (string, bool) {
+	value, found := Lookup(text, pointer)
+	if !found {
+		return "", false
+	}
+	switch v := value.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	default:
+		return "", false
+	}
+}
+
+// plant puts a value where the pointer leads, making objects (and arrays, for
+// the token 0) on the way. It gives back the document, which may be new.
+func plant(document any, tokens []string, value any) any {
+	if len(tokens) == 0 {
+		return value
+	}
+	if list, ok := document.([]any); ok || tokens[0] == "0" && document == nil {
+		if len(list) == 0 {
+			list = []any{nil}
+		}
+		list[0] = plant(list[0], tokens[1:], value)
+		return list
+	}
+	object, ok := document.(map[string]any)
+	if !ok {
+		object = map[string]any{}
+	}
+	object[tokens[0]] = plant(object[tokens[0]], tokens[1:], value)
+	return object
+}

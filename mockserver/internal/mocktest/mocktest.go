@@ -1,0 +1,188 @@
+// Package mocktest is what the tests of the mock's packages share: a client over
+// an in-memory pipe, in virtual time.
+package mocktest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver"
+)
+
+// Reply is an answer as a test looks at it.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   string
+	Err    error // of the request, or of reading the body
+}
+
+// Client sends over one transport.
+type Client struct {
+	T    *testing.T
+	HTTP *http.Client
+	URL  string
+}
+
+// Bubble runs the test in virtual time with a server over a pipe.
+func Bubble(t *testing.T, cfg mockserver.Config, run func(*mockserver.Server, *Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := mockserver.New(cfg)
+		pipe := server.Pipe()
+		run(server, NewClient(t, pipe.Transport(), pipe.URL))
+		if err := server.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+// NewClient makes a client that follows no redirect.
+func NewClient(t *testing.T, transport http.RoundTripper, url string) *Client {
+	noFollow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{T: t, URL: url, HTTP: &http.Client{Transport: transport, CheckRedirect: noFollow}}
+}
+
+// Request is what a test sends; the zero value posts a JSON object to /payments.
+type Request struct {
+	Method, Path, Key, Body string
+	Header                  http.Header
+	Ctx                     context.Context
+	Chunked                 bool
+}
+
+// Do sends the request once.
+func (c *Client) Do(r Request) Reply {
+	if r.Method == "" {
+		r.Method = http.MethodPost
+	}
+	if r.Path == "" {
+		r.Path = "/payments"
+	}
+	if r.Body == "" && r.Method == http.MethodPost {
+		r.Body = `{"reference":"r1","amount":100}`
+	}
+	if r.Ctx == nil {
+		r.Ctx = context.Background()
+	}
+	// No GetBody, and an opaque reader: net/http must not send again by itself.
+	req, err := http.NewRequestWithContext(r.Ctx, r.Method, c.URL+r.Path, io.MultiReader(strings.NewReader(r.Body)))
+	if err != nil {
+		return Reply{Err: err}
+	}
+	req.ContentLength = int64(len(r.Body))
+	if r.Chunked {
+		req.ContentLength = -1
+	}
+	if r.Body == "" {
+		req.Body = nil
+	}
+	for name, values := range r.Header {
+		req.Header[name] = values
+	}
+	if r.Key != "" {
+		req.Header.Set("Idempotency-Key", r.Key)
+	}
+	response, err := c.HTTP.Do(req)
+	if err != nil {
+		return Reply{Err: err}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return Reply{Status: response.StatusCode, Header: response.Header, Body: string(body), Err: err}
+}
+
+// Post sends the same request each time, with the key.
+func (c *Client) Post(key string) Reply { return c.Do(Request{Key: key}) }
+
+// Want fails unless the answer came whole with that status.
+func (r Reply) Want(t *testing.T, status int) Reply {
+	t.Helper()
+	if r.Err != nil {
+		t.Fatalf("got error %v, want status %d", r.Err, status)
+	}
+	if r.Status != status {
+		t.Fatalf("got status %d (%s), want %d", r.Status, r.Body, status)
+	}
+	return r
+}
+
+// WantLost fails unless there was no answer at all.
+func (r Reply) WantLost(t *testing.T) {
+	t.Helper()
+	if r.Err == nil || r.Status != 0 {
+		t.Fatalf("got status %d, err %v, want no answer", r.Status, r.Err)
+	}
+}
+
+// Replayed reports whether the answer is marked as a replay.
+func (r Reply) Replayed() bool { return r.Header.Get("Idempotent-Replayed") == "true" }
+
+// WantCounts holds the ledger to sends and effects of one key.
+func WantCounts(t *testing.T, s *mockserver.Server, key string, sends, effects int) {
+	t.Helper()
+	if got := s.Ledger().Sends(key); got != sends {
+		t.Errorf("sends of %q: got %d, want %d", key, got, sends)
+	}
+	if got := s.Ledger().Effects(key); got != effects {
+		t.Errorf("effects of %q: got %d, want %d", key, got, effects)
+	}
+}
+
+// Member follows names into a JSON text, and the first element of each array.
+func Member(t *testing.T, body string, path ...string) any {
+	t.Helper()
+	var at any
+	if err := json.Unmarshal([]byte(body), &at); err != nil {
+		t.Fatalf("body %q: %v", body, err)
+	}
+	for _, name := range path {
+		switch node := at.(type) {
+		case map[string]any:
+			at = node[name]
+		case []any:
+			at = node[0]
+		default:
+			at = nil
+		}
+	}
+	return at
+}
+
+// Rules lists the rules that were broken.
+func Rules(s *mockserver.Server) []string {
+	var ids []string
+	for _, v := range s.Ledger().Snapshot().Violations {
+		ids = append(ids, v.Rule)
+	}
+	return ids
+}
+
+// In is a context that ends after d.
+func In(d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), d)
+}
+
+// StopReader gives its Text, then ends the request with Stop and blocks no
+// longer.
+type StopReader struct {
+	Text string
+	Stop func()
+}
+
+// Read is io.Reader.
+func (r *StopReader) Read(p []byte) (int, error) {
+	if r.Text == "" {
+		r.Stop()
+		return 0, context.Canceled
+	}
+	n := copy(p, r.Text)
+	r.Text = r.Text[n:]
+	return n, nil
+}

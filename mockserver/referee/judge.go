@@ -1,0 +1,328 @@
+package referee
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver"
+)
+
+// violation is one operation that broke a rule, and how.
+type violation struct {
+	at     *operation
+	detail string
+}
+
+// finding is what the history says about one rule.
+type finding struct {
+	violations []violation
+	skip       string // why the rule could not be judged; "" where it was
+}
+
+// evidence is what is judged: the history of all operations, and what is needed
+// to read it.
+type evidence struct {
+	game       mockserver.Game
+	script     Script
+	operations []operation
+	pairs      []pair
+	effects    map[string]int // by operation
+}
+
+// judges says for each rule how the history is read.
+func judges() map[string]func(*evidence) finding {
+	return map[string]func(*evidence) finding{
+		ruleKeyPresent:    judgePresent,
+		ruleKeyValid:      judgeValid,
+		ruleOneKey:        judgeOneKey,
+		ruleKeptConflict:  kept("no 409 or 422 was given", func(v *send) bool { return v.Whole && (v.Status == 409 || v.Status == 422 || v.Mismatch) }),
+		ruleKeptError:     kept("no 429 or 5xx was given", func(v *send) bool { return v.Whole && (v.Status == 429 || v.Status >= 500) }),
+		ruleKeptLost:      kept("no answer was lost", func(v *send) bool { return !v.Whole }),
+		ruleKeyUnique:     judgeUnique,
+		ruleKeyEntropy:    judgeEntropy,
+		ruleSameBytes:     judgeBytes,
+		ruleBounded:       judgeBounded,
+		ruleNoOverlap:     judgeOverlap,
+		ruleRetryAfter:    judgeRetryAfter,
+		ruleGrows:         judgeGrowth,
+		ruleJittered:      judgeJitter,
+		ruleMinimum:       judgeMinimum,
+		ruleFinal:         settledThenSent("no final answer was given", func(v *send) bool { return !v.Replay && !v.Mismatch && !v.Advised }),
+		ruleReplay:        settledThenSent("no replay was given", func(v *send) bool { return v.Replay && !v.Advised }),
+		ruleMismatch:      settledThenSent("no key was said to belong to another request", func(v *send) bool { return v.Mismatch }),
+		ruleStoredError:   settledThenSent("no error was stored", func(v *send) bool { return v.Advised }),
+		ruleLostAsked:     askedAgain("no answer was lost", func(v *send) bool { return v.Status == 0 || v.Cut }),
+		ruleProgressAsked: askedAgain("no operation was in progress", func(v *send) bool { return v.Whole && v.InProgress }),
+		ruleErrorAsked: askedAgain("no 429, 500 or 503 was given", func(v *send) bool {
+			return v.Whole && !v.Advised && !v.InProgress && slices.Contains([]int{429, 500, 503}, v.Status)
+		}),
+		ruleOneEffect: judgeEffects,
+	}
+}
+
+// each judges every operation by itself; an operation is no occasion where look
+// says so.
+func (e *evidence) each(skip string, look func(*operation) (occasion bool, detail string)) finding {
+	f := finding{skip: skip}
+	for i := range e.operations {
+		occasion, detail := look(&e.operations[i])
+		if occasion || detail != "" {
+			f.skip = ""
+		}
+		if detail != "" {
+			f.violations = append(f.violations, violation{&e.operations[i], detail})
+		}
+	}
+	return f
+}
+
+func judgePresent(e *evidence) finding {
+	return e.each("nothing was sent", func(at *operation) (bool, string) {
+		for i, v := range at.sends {
+			if !v.Keyed && slices.Contains(e.game.Profile.Methods, v.Method) {
+				return true, fmt.Sprintf("send %d carries no key", i+1)
+			}
+		}
+		return true, ""
+	})
+}
+
+func judgeValid(e *evidence) finding {
+	return e.each("no key was sent", func(at *operation) (bool, string) {
+		occasion := false
+		for i, v := range at.sends {
+			if v.KeyError != "" {
+				return true, fmt.Sprintf("send %d: %s", i+1, v.KeyError)
+			}
+			occasion = occasion || v.Keyed
+		}
+		return occasion, ""
+	})
+}
+
+func judgeOneKey(e *evidence) finding {
+	if e.game.OperationPointer == "" {
+		return finding{skip: "no operation pointer is configured"}
+	}
+	return e.each("no operation was sent twice", func(at *operation) (bool, string) {
+		keys := at.keys()
+		if len(keys) > 1 {
+			return true, fmt.Sprintf("%d keys in %d sends", len(keys), len(at.sends))
+		}
+		return len(at.sends) > 1 && len(keys) == 1, ""
+	})
+}
+
+// keys lists the distinct valid keys of an operation, in order.
+func (o *operation) keys() []string {
+	var keys []string
+	for _, v := range o.sends {
+		if v.Key != "" && !slices.Contains(keys, v.Key) {
+			keys = append(keys, v.Key)
+		}
+	}
+	return keys
+}
+
+// kept judges whether the key stays the same after such an answer.
+func kept(skip string, after func(*send) bool) func(*evidence) finding {
+	return func(e *evidence) finding {
+		f := finding{skip: skip}
+		for _, p := range e.pairs {
+			if p.before.Key == "" || p.after.Key == "" || !after(p.before) {
+				continue
+			}
+			f.skip = ""
+			if p.before.Key != p.after.Key {
+				f.violations = append(f.violations, violation{p.at, fmt.Sprintf("send %d has a new key after %s", p.nth+2, p.before.String())})
+			}
+		}
+		return f
+	}
+}
+
+func judgeUnique(e *evidence) finding {
+	if e.game.OperationPointer == "" {
+		return finding{skip: "no operation pointer is configured"}
+	}
+	owner := map[string]*operation{}
+	f := finding{skip: "fewer than two operations had a key"}
+	for i := range e.operations {
+		at := &e.operations[i]
+		for _, key := range at.keys() {
+			first, taken := owner[key]
+			if taken && first != at {
+				f.violations = append(f.violations, violation{at, fmt.Sprintf("its key was used for operation %q before", first.name)})
+			}
+			owner[key] = at
+		}
+	}
+	if len(owner) > 1 || len(f.violations) > 0 {
+		f.skip = ""
+	}
+	return f
+}
+
+// entropyBitsMin is how much of a key may not be guessable: that of 64 random
+// bits.
+const entropyBitsMin = 64
+
+// judgeEntropy estimates what differs between the keys. It is a rule of thumb:
+// it catches counters and clocks, and cannot tell a bad random source.
+func judgeEntropy(e *evidence) finding {
+	var keys []string
+	for i := range e.operations {
+		if own := e.operations[i].keys(); len(own) > 0 {
+			keys = append(keys, own[0])
+		}
+	}
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); len(keys) < 3 {
+		return finding{skip: "fewer than three keys were seen"}
+	}
+	prefix := commonPrefix(keys[0], keys[len(keys)-1])
+	return e.each("no key was seen", func(at *operation) (bool, string) {
+		own := at.keys()
+		if len(own) == 0 || len(at.name) > 2 && strings.Contains(own[0], at.name) {
+			return len(own) > 0, ""
+		}
+		if bits := bitsOf(own[0][min(prefix, len(own[0])):]); bits < entropyBitsMin {
+			return true, fmt.Sprintf("about %.0f bits of its key differ from the other keys, and it does not name the operation", bits)
+		}
+		return true, ""
+	})
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// bitsOf is the entropy of a random text of this length over the classes of
+// characters that it uses.
+func bitsOf(text string) float64 {
+	digits := strings.ContainsAny(text, "0123456789")
+	hex := strings.Trim(strings.ToLower(text), "0123456789abcdef-") == ""
+	size := 0.0
+	switch {
+	case strings.Trim(text, "0123456789-:.") == "":
+		size = 10
+	case hex:
+		size = 16
+	case digits:
+		size = 36
+	default:
+		size = 26
+	}
+	letters := len(text) - strings.Count(text, "-")
+	return float64(letters) * math.Log2(size)
+}
+
+func judgeBytes(e *evidence) finding {
+	return e.each("no key was sent twice", func(at *operation) (bool, string) {
+		first, occasion := map[string][32]byte{}, false
+		for i, v := range at.sends {
+			print, known := first[v.Key]
+			switch {
+			case v.Key == "":
+			case !known:
+				first[v.Key] = v.Fingerprint
+			case print != v.Fingerprint:
+				return true, fmt.Sprintf("send %d differs from the first one with its key", i+1)
+			default:
+				occasion = true
+			}
+		}
+		return occasion, ""
+	})
+}
+
+func judgeEffects(e *evidence) finding {
+	return e.each("nothing was sent", func(at *operation) (bool, string) {
+		if n := e.effects[at.name]; n > 1 && at.name != "" {
+			return true, fmt.Sprintf("it took effect %d times", n)
+		}
+		return true, ""
+	})
+}
+
+// settledThenSent judges whether anything follows such a final answer.
+func settledThenSent(skip string, which func(*send) bool) func(*evidence) finding {
+	return func(e *evidence) finding {
+		return e.each(skip, func(at *operation) (bool, string) {
+			uncertain, occasion := false, false
+			for i, v := range at.sends {
+				final := v.Whole && (v.Final(uncertain) || v.Mismatch)
+				if final && which(v) {
+					occasion = true
+					if later := at.after(v, i); later > 0 {
+						return true, fmt.Sprintf("sent %d times more after %s", later, v.String())
+					}
+				}
+				if final {
+					return occasion, ""
+				}
+				uncertain = uncertain || !v.Whole
+			}
+			return occasion, ""
+		})
+	}
+}
+
+// after counts the sends that followed an answer.
+func (o *operation) after(v *send, nth int) int {
+	n := 0
+	for _, later := range o.sends[nth+1:] {
+		if !later.Begun.Before(v.Ended) {
+			n++
+		}
+	}
+	return n
+}
+
+// askedAgain judges whether anything follows such an answer, where it was the
+// first one: later ones may be the client's last.
+func askedAgain(skip string, which func(*send) bool) func(*evidence) finding {
+	return func(e *evidence) finding {
+		return e.each(skip, func(at *operation) (bool, string) {
+			if len(at.sends) == 0 || !which(at.sends[0]) {
+				return false, ""
+			}
+			if len(at.sends) == 1 {
+				return true, "never sent again after " + at.sends[0].String()
+			}
+			return true, ""
+		})
+	}
+}
+
+func judgeBounded(e *evidence) finding {
+	most := e.script.AttemptsMax
+	return e.each("the client never gave up, nor had a reason to", func(at *operation) (bool, string) {
+		if len(at.sends) > most {
+			return true, fmt.Sprintf("%d sends, more than %d", len(at.sends), most)
+		}
+		last := at.sends[len(at.sends)-1]
+		gaveUp := len(at.sends) > 1 && !(last.Whole && (last.Final(false) || last.Mismatch))
+		return gaveUp, ""
+	})
+}
+
+func judgeOverlap(e *evidence) finding {
+	return e.each("no answer took longer than a second", func(at *operation) (bool, string) {
+		occasion := false
+		for i, v := range at.sends {
+			if n := v.ignored(); n > 0 {
+				return true, fmt.Sprintf("%d sends came while send %d was being handled", n, i+1)
+			}
+			occasion = occasion || v.Ended.Sub(v.Begun) >= time.Second
+		}
+		return occasion, ""
+	})
+}

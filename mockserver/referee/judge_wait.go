@@ -1,0 +1,122 @@
+package referee
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The rules about waiting. They judge what lies between the end of an answer
+// and the arrival of the next send, as the server saw it.
+
+const (
+	// earlySlack forgives a client whose timer is a little fast.
+	earlySlack = 20 * time.Millisecond
+	// jitterSlack is the spread below which waits count as equal.
+	jitterSlack = 2 * time.Millisecond
+	// shortWait is a wait too short to say anything about its shape.
+	shortWait = 5 * time.Millisecond
+	// waitsMin is how many waits a statement about their shape needs.
+	waitsMin = 3
+	// growthMin is by how much a wait has to exceed the first to have grown.
+	growthMin = 1.25
+)
+
+func judgeRetryAfter(e *evidence) finding {
+	f := finding{skip: "no Retry-After was given and followed by a send"}
+	for _, p := range e.pairs {
+		after, hinted := p.before.NotBefore()
+		if !hinted || !p.before.Whole {
+			continue
+		}
+		f.skip = ""
+		if early := after.Sub(p.after.Begun); early > earlySlack {
+			f.violations = append(f.violations, violation{p.at, fmt.Sprintf("send %d came %v too early", p.nth+2, early.Round(time.Millisecond))})
+		}
+	}
+	return f
+}
+
+func judgeMinimum(e *evidence) finding {
+	least := e.game.Profile.MinDelay
+	if least == 0 {
+		return finding{skip: "the profile asks for no least delay"}
+	}
+	f := finding{skip: "no operation was sent twice"}
+	for _, p := range e.pairs {
+		f.skip = ""
+		if wait := p.after.Begun.Sub(p.before.Ended); wait < least-earlySlack {
+			f.violations = append(f.violations, violation{p.at, fmt.Sprintf("send %d came after %v, sooner than %v", p.nth+2, wait.Round(time.Millisecond), least)})
+		}
+	}
+	return f
+}
+
+// run is the waits of one operation for which the server gave no hint.
+type run struct {
+	at    *operation
+	waits []time.Duration
+}
+
+// runs lists the waits after refusals, from each operation's first send on.
+func (e *evidence) runs() []run {
+	var all []run
+	for _, p := range e.pairs {
+		if _, hinted := p.before.NotBefore(); hinted || p.before.Status < 400 {
+			continue
+		}
+		if p.nth == 0 {
+			all = append(all, run{at: p.at})
+		}
+		if n := len(all); n > 0 && all[n-1].at == p.at && len(all[n-1].waits) == p.nth {
+			all[n-1].waits = append(all[n-1].waits, p.after.Begun.Sub(p.before.Ended))
+		}
+	}
+	return all
+}
+
+// judgeGrowth wants one operation in which a later wait is clearly longer than
+// the first: random waits may shrink here and there.
+func judgeGrowth(e *evidence) finding {
+	f := finding{skip: "no operation had three waits without a hint"}
+	for _, r := range e.runs() {
+		if len(r.waits) < waitsMin {
+			continue
+		}
+		f.skip = ""
+		first := r.waits[0]
+		if longest := slices.Max(r.waits[1:]); float64(longest) > growthMin*float64(first)+float64(jitterSlack) {
+			return finding{}
+		}
+		f.violations = append(f.violations, violation{r.at, fmt.Sprintf("%d waits, the first %v, none longer by a quarter", len(r.waits), first.Round(time.Millisecond))})
+	}
+	return f
+}
+
+// judgeJitter compares the first waits of several operations, the second ones,
+// and so on: equal ones are not random.
+func judgeJitter(e *evidence) finding {
+	f := finding{skip: "no three operations waited without a hint"}
+	runs := e.runs()
+	for nth := 0; ; nth++ {
+		var waits []time.Duration
+		var at *operation
+		for _, r := range runs {
+			if len(r.waits) > nth {
+				waits, at = append(waits, r.waits[nth]), r.at
+			}
+		}
+		if len(waits) < waitsMin {
+			return f
+		}
+		least, most := slices.Min(waits), slices.Max(waits)
+		if most < shortWait {
+			continue
+		}
+		f.skip = ""
+		if most-least > max(jitterSlack, most/50) {
+			return finding{}
+		}
+		f.violations = append(f.violations, violation{at, fmt.Sprintf("wait %d of %d operations lies between %v and %v", nth+1, len(waits), least.Round(time.Microsecond), most.Round(time.Microsecond))})
+	}
+}

@@ -1,0 +1,101 @@
+package referee
+
+import (
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver"
+)
+
+// patience is how many times Quiet an operation without an answer is waited for.
+const patience = 15
+
+// Referee plays a script to one client and judges it. It is a
+// [mockserver.Referee], for the Config of one server, and safe for concurrent
+// use.
+type Referee struct {
+	script   Script
+	finished chan struct{}
+
+	mu      sync.Mutex
+	game    mockserver.Game
+	history *history
+	over    bool
+	quiet   *time.Timer // ends the game once nothing has come for a while
+}
+
+// New makes a referee of the script. What is wrong with the script,
+// mockserver.New and its Config.Validate say.
+func New(script Script) *Referee {
+	return &Referee{script: script.withDefaults(), finished: make(chan struct{}), history: newHistory(nil)}
+}
+
+// Script is what the operations are to meet, or what is wrong with the script.
+func (r *Referee) Script() (mockserver.Script, error) {
+	played := mockserver.Script{OperationPointer: r.script.OperationPointer}
+	for _, scenario := range r.script.Scenarios {
+		played.Scenarios = append(played.Scenarios, scenario.Faults)
+	}
+	return played, r.script.Validate()
+}
+
+// Start begins the game anew. It is for the server.
+func (r *Referee) Start(game mockserver.Game) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.game, r.history = game, newHistory(r.script.Scenarios)
+}
+
+// Arrived notes a send. It is for the server.
+func (r *Referee) Arrived(s *mockserver.Send) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history.arrived(s)
+	r.rearm()
+}
+
+// Ended notes how a send ended. It is for the server.
+func (r *Referee) Ended(s *mockserver.Send, reply mockserver.Reply) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history.ended(s, reply)
+	r.rearm()
+}
+
+// Finish ends the game and gives its Report. It is for the server.
+func (r *Referee) Finish() any {
+	r.end()
+	return r.Report()
+}
+
+// Finished is closed when all operations that the script expects were seen and
+// nothing more has come for a while, or by POST /_finish.
+func (r *Referee) Finished() <-chan struct{} { return r.finished }
+
+// rearm waits for quiet anew; the lock is held.
+func (r *Referee) rearm() {
+	if r.quiet != nil {
+		r.quiet.Stop()
+		r.quiet = nil
+	}
+	settled, busy := r.history.state()
+	seen := r.script.Expect > 0 && len(r.history.operations) >= r.script.Expect
+	if !seen || r.over || busy {
+		return
+	}
+	quiet := r.script.Quiet
+	if !settled {
+		quiet *= patience
+	}
+	r.quiet = time.AfterFunc(quiet, r.end)
+}
+
+// end closes finished, once.
+func (r *Referee) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.over = true
+		close(r.finished)
+	}
+}
