@@ -68,16 +68,27 @@ type Journal interface {
 	// final state rec.State.
 	//
 	// Visible to every later call at once. Durable with one of the next commits,
-	// 10 ms later at most, and at Close; a [Flusher] waits for it. A crash before
-	// that leaves the record as it stood, which is safe: the operation is asked
-	// again with the same key.
+	// 10 ms later at most, and at Close; Flush waits for it. A crash before that
+	// leaves the record as it stood, which is safe: the operation is asked again
+	// with the same key. Record.Unreported is stored as it is given.
 	// Errors: ErrNotFound, ErrStale, and those of Begin.
 	Finish(ctx context.Context, rec Record) error
+
+	// MarkReported clears Record.Unreported: a caller was told how the operation
+	// with this ID ended. Calling it again changes nothing. It returns nil where
+	// no record has this ID and where the record is not marked.
+	//
+	// Visible to every later call at once. It may become durable later than
+	// Finish does, at the latest with the next Flush or Close. If a crash loses
+	// it, a caller without a key is refused once more, and is told again.
+	// Errors: ErrUncertain, ErrClosed, ErrCorrupt, or the journal's own.
+	MarkReported(ctx context.Context, id ID) error
 
 	// Forget removes an unfinished record that stands at rec.Revision, so that
 	// its ID is free again.
 	//
-	// Durable on return; not cancellable once queued.
+	// Durable on return; not cancellable once queued. Get and List do not miss
+	// the record before that.
 	// Errors: ErrNotFound, ErrStale, and those of Begin.
 	Forget(ctx context.Context, rec Record) error
 
@@ -97,27 +108,34 @@ type Journal interface {
 	// Sweep removes what is past its keeping time, at most l.Max records, and
 	// returns how many it changed. Only final records are touched. Where the
 	// answer's time is over, Answer, Header and Body are dropped and Swept is
-	// set; the tombstone of a caller-chosen key then stays until KeepKey, that
-	// of a generated key is removed with its answer.
+	// set. This tombstone of a caller-chosen key stays until KeepKey. A record
+	// with a generated key is removed with its answer; one that is Unreported
+	// stays, without its answer, until its Window has passed since Finished.
 	//
 	// Durable with the next commit. It works in small steps, between which
 	// other calls go on.
 	Sweep(ctx context.Context, l Limits) (int, error)
+
+	// Flush returns when every Finish and every MarkReported that returned
+	// before the call is durable. Not cancellable once queued.
+	// Errors: ErrUncertain, ErrClosed, or the journal's own where something
+	// could not be written.
+	Flush(ctx context.Context) error
+
+	// Attach returns the one value that all users of this journal in this
+	// process share. The first call creates it. oncehttp keeps its table of
+	// calls in flight there, so that two clients on one journal cannot send one
+	// operation side by side. Embed [Attachment] to implement it.
+	Attach(create func() any) any
 
 	// Close makes every Finish durable, waits for calls under way, and releases
 	// what the journal holds. Later calls give ErrClosed. A second Close is nil.
 	Close() error
 }
 
-// Flusher is a journal whose Finish may return before it is durable.
-type Flusher interface {
-	// Flush returns when every Finish that returned before the call is durable.
-	// Errors: ErrUncertain, ErrClosed. Not cancellable once queued.
-	Flush(ctx context.Context) error
-}
-
 // Claimer is a journal that several processes share. Leases save sends; it is
-// the idempotency key that makes a double send harmless.
+// the idempotency key that makes a double send harmless. It is optional: find it
+// with [As], which also looks into a journal that wraps another.
 type Claimer interface {
 	// Claim takes up to n records that match q, are Pending and have no lease
 	// that lasts beyond now (or owner's own), sets LeaseOwner and LeaseUntil on
@@ -126,13 +144,23 @@ type Claimer interface {
 	Claim(ctx context.Context, q Query, owner string, now, until time.Time, n int) ([]Record, error)
 }
 
-// Attacher is a journal that carries one value for all its users in this
-// process. oncehttp keeps its table of operations in flight there, so that two
-// clients on one journal cannot send one operation side by side. Embed
-// [Attachment] to implement it.
-type Attacher interface {
-	// Attach returns the attached value, which the first call creates.
-	Attach(create func() any) any
+// As finds what a journal can do beyond [Journal]: it returns j as a T, or the
+// first journal below j that is a T. A journal that wraps another shows it by a
+// method Unwrap() Journal. ok is false if none of them is a T.
+//
+//	claimer, ok := persist.As[persist.Claimer](j)
+func As[T any](j Journal) (t T, ok bool) {
+	for j != nil {
+		if t, ok = j.(T); ok {
+			return t, true
+		}
+		wrapper, wraps := j.(interface{ Unwrap() Journal })
+		if !wraps {
+			break
+		}
+		j = wrapper.Unwrap()
+	}
+	return t, false
 }
 
 // Query selects records. The zero value selects every record of every account.
@@ -150,10 +178,14 @@ type Query struct {
 	States []State
 	// DueBy, if set, selects records with NextAttempt not after it.
 	DueBy time.Time
-	// Unresolved, if set, selects unfinished records with a generated key whose
-	// Fingerprint it equals. Journals answer it from an index: it is asked
-	// before every operation that has no key of its own.
+	// Unresolved, if set, selects records with a generated key and this
+	// Fingerprint that are unfinished, or final and Unreported. Journals answer
+	// it from an index: it is asked before every operation that has no key of
+	// its own.
 	Unresolved []byte
+	// AnyUnresolved selects the same records whatever their Fingerprint.
+	// Journals answer it without reading the others.
+	AnyUnresolved bool
 	// After resumes a listing: only records with a greater Seq.
 	After uint64
 }

@@ -142,6 +142,17 @@ type Record struct {
 	// PlainHTTP: begun by a caller that sees plain HTTP (StandardClient).
 	PlainHTTP bool
 
+	// Enqueued: an Enqueue of this operation was acknowledged, so that it must be
+	// sent even if the call that sends it now gives it up. Begin or Update sets
+	// it. Journals store what they are given; it is the client that must neither
+	// clear it nor Forget the record while it is set.
+	Enqueued bool
+	// Unreported: a pass over the journal (Resume or Run) ended this operation,
+	// and no caller with its key was told how. Only of a final record with a
+	// generated key. Finish stores it, MarkReported clears it. Until then a
+	// caller without a key who repeats the request must not send it.
+	Unreported bool
+
 	// What the key names.
 	Origin string // scheme://host:port, lower case, port always present
 	Method string
@@ -219,6 +230,8 @@ func (r *Record) Validate() error {
 		return fmt.Errorf("%w: %v without a time", ErrInvalid, r.State)
 	case (r.State == StateSettled) != (r.Effect != EffectUnknown):
 		return fmt.Errorf("%w: state %v with effect %q", ErrInvalid, r.State, r.Effect)
+	case r.Unreported && !(r.Generated && r.State.Final()):
+		return fmt.Errorf("%w: state %v, generated key %t, but unreported", ErrInvalid, r.State, r.Generated)
 	}
 	return nil
 }
@@ -252,10 +265,18 @@ func (q *Query) Match(r *Record) bool {
 		return false
 	case !q.DueBy.IsZero() && r.NextAttempt.After(q.DueBy):
 		return false
-	case q.Unresolved != nil && (r.State.Final() || !r.Generated || !slices.Equal(r.Fingerprint, q.Unresolved)):
+	case (q.Unresolved != nil || q.AnyUnresolved) && !r.unresolved():
+		return false
+	case q.Unresolved != nil && !slices.Equal(r.Fingerprint, q.Unresolved):
 		return false
 	}
 	return true
+}
+
+// unresolved reports whether a caller without a key may still have to hear how r
+// ends, or ended.
+func (r *Record) unresolved() bool {
+	return r.Generated && (r.Unreported || !r.State.Final())
 }
 
 func (q *Query) matchAccount(account string) bool {
@@ -278,9 +299,12 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 	}
 	age := now.Sub(r.Finished)
 	answerOver := r.Swept || age >= keepAnswer
-	keyOver := r.Generated || (l.KeepKey != 0 && age >= l.KeepKey)
 	if !answerOver {
 		return false, false
+	}
+	keyOver := l.KeepKey != 0 && age >= l.KeepKey
+	if r.Generated {
+		keyOver = !r.Unreported || age >= r.Window
 	}
 	return keyOver, !keyOver && !r.Swept
 }
@@ -292,7 +316,8 @@ func (r *Record) Strip() {
 	r.Swept = true
 }
 
-// Attachment implements [Attacher]. The zero value is ready.
+// Attachment implements the method Attach of [Journal]. The zero value is ready.
+// It must not be copied after its first use.
 type Attachment struct {
 	once  sync.Once
 	value any

@@ -52,6 +52,13 @@ func TestValidate(t *testing.T) {
 		"abandoned and effect": {func(r *persist.Record) {
 			r.State, r.Finished, r.Effect = persist.StateAbandoned, now, persist.EffectAbsent
 		}, false},
+		"unreported": {func(r *persist.Record) {
+			r.State, r.Finished, r.Generated, r.Unreported = persist.StateConfirmed, now, true, true
+		}, true},
+		"unreported, chosen key": {func(r *persist.Record) {
+			r.State, r.Finished, r.Unreported = persist.StateConfirmed, now, true
+		}, false},
+		"unreported, unfinished": {func(r *persist.Record) { r.Generated, r.Unreported = true, true }, false},
 	} {
 		r := valid()
 		c.change(&r)
@@ -176,8 +183,10 @@ func TestMatch(t *testing.T) {
 		"other state":      {persist.Query{AllAccounts: true, States: []persist.State{persist.StateHeld}}, false},
 		"due":              {persist.Query{AllAccounts: true, DueBy: time.Unix(100, 0)}, true},
 		"not due":          {persist.Query{AllAccounts: true, DueBy: time.Unix(100, -1)}, false},
-		"stray":            {persist.Query{AllAccounts: true, Unresolved: make([]byte, 32)}, true},
-		"other stray":      {persist.Query{AllAccounts: true, Unresolved: bytes.Repeat([]byte{1}, 32)}, false},
+		"unresolved":       {persist.Query{AllAccounts: true, Unresolved: make([]byte, 32)}, true},
+		"other unresolved": {persist.Query{AllAccounts: true, Unresolved: bytes.Repeat([]byte{1}, 32)}, false},
+		"any unresolved":   {persist.Query{AllAccounts: true, AnyUnresolved: true}, true},
+		"both":             {persist.Query{AllAccounts: true, AnyUnresolved: true, Unresolved: bytes.Repeat([]byte{1}, 32)}, false},
 		"after":            {persist.Query{AllAccounts: true, After: 6}, true},
 		"not after":        {persist.Query{AllAccounts: true, After: 7}, false},
 	} {
@@ -185,11 +194,16 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
-	stray := persist.Query{AllAccounts: true, Unresolved: make([]byte, 32)}
-	chosen, final := r, r
+	chosen, final, unreported := r, r, r
 	chosen.Generated, final.State = false, persist.StateConfirmed
-	if stray.Match(&chosen) || stray.Match(&final) {
-		t.Error("a chosen key or a finished record is taken for a stray")
+	unreported.State, unreported.Unreported = persist.StateConfirmed, true
+	for _, q := range []persist.Query{{AllAccounts: true, Unresolved: make([]byte, 32)}, {AllAccounts: true, AnyUnresolved: true}} {
+		if q.Match(&chosen) || q.Match(&final) {
+			t.Errorf("%+v selects a chosen key or a finished record", q)
+		}
+		if !q.Match(&unreported) {
+			t.Errorf("%+v does not select a finished record that nobody was told of", q)
+		}
 	}
 }
 
@@ -216,6 +230,25 @@ func TestSweepVerdict(t *testing.T) {
 	} {
 		r := valid()
 		r.State, r.Finished, r.Generated, r.Swept = persist.StateConfirmed, at, c.generated, c.swept
+		if drop, strip := c.limits.Sweep(&r, at.Add(c.age)); drop != c.wantDrop || strip != c.wantStr {
+			t.Errorf("%s: drop %t, strip %t; want %t, %t", name, drop, strip, c.wantDrop, c.wantStr)
+		}
+	}
+	for name, c := range map[string]struct {
+		limits            persist.Limits
+		swept             bool
+		age               time.Duration
+		wantDrop, wantStr bool
+	}{
+		"unreported, answer not kept":  {persist.Limits{KeepAnswer: -1}, false, 0, false, true},
+		"unreported, without answer":   {persist.Limits{KeepAnswer: -1}, true, time.Hour - 1, false, false},
+		"unreported, past its window":  {persist.Limits{KeepAnswer: -1}, true, time.Hour, true, false},
+		"unreported, answer kept long": {persist.Limits{KeepAnswer: 2 * time.Hour}, false, time.Hour, false, false},
+		"unreported, both over":        {persist.Limits{KeepAnswer: 2 * time.Hour}, false, 2 * time.Hour, true, false},
+		"unreported, keys not kept":    {persist.Limits{KeepAnswer: -1, KeepKey: -1}, true, time.Hour - 1, false, false},
+	} {
+		r := valid()
+		r.State, r.Finished, r.Generated, r.Unreported, r.Swept = persist.StateConfirmed, at, true, true, c.swept
 		if drop, strip := c.limits.Sweep(&r, at.Add(c.age)); drop != c.wantDrop || strip != c.wantStr {
 			t.Errorf("%s: drop %t, strip %t; want %t, %t", name, drop, strip, c.wantDrop, c.wantStr)
 		}
@@ -268,5 +301,37 @@ func TestAttachment(t *testing.T) {
 	wg.Wait()
 	if created != 1 {
 		t.Errorf("%d values were created", created)
+	}
+}
+
+// wrapped is a journal that shows what it wraps; nothing calls its methods.
+type wrapped struct{ persist.Journal }
+
+func (w wrapped) Unwrap() persist.Journal { return w.Journal }
+
+// claiming is a journal with leases.
+type claiming struct {
+	persist.Journal
+	persist.Claimer
+}
+
+func TestAs(t *testing.T) {
+	t.Parallel()
+	inner := &claiming{}
+	for name, c := range map[string]struct {
+		j    persist.Journal
+		want bool
+	}{
+		"none":           {nil, false},
+		"itself":         {inner, true},
+		"wrapped":        {wrapped{inner}, true},
+		"wrapped twice":  {wrapped{wrapped{inner}}, true},
+		"not there":      {wrapped{struct{ persist.Journal }{}}, false},
+		"hidden":         {struct{ persist.Journal }{inner}, false},
+		"wraps no other": {wrapped{}, false},
+	} {
+		if got, ok := persist.As[persist.Claimer](c.j); ok != c.want || ok && got != persist.Claimer(inner) {
+			t.Errorf("%s: %v, %t; want %t", name, got, ok, c.want)
+		}
 	}
 }

@@ -68,7 +68,7 @@ type Journal struct {
 	seq        uint64
 	slots      *slots
 	ids        *index
-	strays     *index
+	unresolved *index // by fingerprint, see slot.unresolved
 	accounts   accounts
 	collecting *batch
 	flying     *batch // under commit

@@ -163,7 +163,8 @@ func (j *Journal) take(b *batch) {
 		j.lazyDigest, j.due, j.armed = 0, false, false
 	}
 	// What is still queued is in memory, but will not be in the file.
-	b.state = state{digest: j.slots.digest - j.lazyDigest, records: uint64(j.slots.count), lastSeq: j.seq}
+	// What b forgets is the other way round.
+	b.state = state{digest: j.slots.digest - j.lazyDigest - b.forgottenDigest, records: uint64(j.slots.count) - b.forgotten, lastSeq: j.seq}
 	next := j.spare
 	j.spare = nil
 	if next == nil {
@@ -192,12 +193,26 @@ func (j *Journal) settle(b *batch) {
 	case b.err == nil:
 		j.stats.Commits++
 		j.stats.Changes += int64(len(b.changes))
+		if b.forgotten > 0 {
+			j.removeForgotten(b)
+		}
 		b.reset()
 		j.spare = b.queue
 	case errors.Is(b.err, persist.ErrUncertain):
 		j.broken = b.err
 	default:
 		j.undo(b)
+	}
+}
+
+// removeForgotten takes out of memory what is gone from the file. The caller holds
+// mu.
+func (j *Journal) removeForgotten(b *batch) {
+	for i := range b.changes {
+		c := &b.changes[i]
+		if s, stands := j.slots.get(c.seq); c.drop && stands {
+			j.removeSlot(c.seq, s, c.keys)
+		}
 	}
 }
 
@@ -245,14 +260,12 @@ func (j *Journal) restore(c *change) {
 		}
 		return
 	}
-	if c.drop {
+	if c.drop && !stands { // what Forget was to remove stands
 		j.ids.add(c.keys.id, c.seq)
 	}
 	j.slots.set(c.seq, c.before)
-	wasOpen := stands && now.is(slotOpen)
-	if c.before.is(slotGenerated) && c.before.is(slotOpen) && !wasOpen {
-		j.strays.add(c.keys.stray, c.seq)
-	}
+	was := stands && now.unresolved()
+	j.index(c.keys, c.seq, was, c.before.unresolved())
 }
 
 // requeue queues a Finish again, if it still fits.
@@ -261,9 +274,7 @@ func (j *Journal) requeue(c change) {
 	if !found || s != c.before {
 		return
 	}
-	if s.is(slotGenerated) {
-		j.strays.remove(c.keys.stray, c.seq)
-	}
+	j.index(c.keys, c.seq, s.unresolved(), c.after.unresolved())
 	j.slots.set(c.seq, c.after)
 	j.putLazy(c, c.after)
 }

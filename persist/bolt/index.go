@@ -103,9 +103,9 @@ func newHasher(mask uint64) hasher {
 
 // recordKeys is what a record is found by in memory.
 type recordKeys struct {
-	id    uint64 // hash of account and key
-	stray uint64 // hash of the fingerprint
-	check uint32 // hash of all that can never change, in the place of slotIdentity
+	id          uint64 // hash of account and key
+	fingerprint uint64 // hash of the fingerprint
+	check       uint32 // hash of all that can never change, in the place of slotIdentity
 }
 
 func (h hasher) id(account, key string) uint64 {
@@ -126,5 +126,5 @@ func (h hasher) join(account, key, fingerprint uint64, created time.Time) record
 	id := mix(account ^ mix(key))
 	at := uint64(created.Unix())*1e9 + uint64(created.Nanosecond())
 	check := uint32(mix(id^mix(fingerprint^mix(at)))) & slotIdentity
-	return recordKeys{id: id & h.mask, stray: fingerprint & h.mask, check: check}
+	return recordKeys{id: id & h.mask, fingerprint: fingerprint & h.mask, check: check}
 }

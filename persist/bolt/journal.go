@@ -62,7 +62,7 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	s.mark(slotOutside, c.request != nil || c.answer != nil)
 	j.ids.add(c.keys.id, c.seq)
 	if rec.Generated {
-		j.strays.add(c.keys.stray, c.seq)
+		j.unresolved.add(c.keys.fingerprint, c.seq)
 	}
 	j.accounts.add(rec.Account)
 	j.slots.set(c.seq, s)
@@ -97,6 +97,12 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	if err != nil {
 		return err
 	}
+	return j.queueLazy(c, after)
+}
+
+// queueLazy queues a change that nobody waits for, and waits all the same where
+// too much is queued. The caller holds mu, which queueLazy gives up.
+func (j *Journal) queueLazy(c change, after slot) error {
 	j.putLazy(c, after)
 	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {
 		j.due = true
@@ -104,6 +110,69 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	}
 	j.mu.Unlock()
 	return nil
+}
+
+// MarkReported implements [persist.Journal]. It waits for a commit only where
+// Finish does.
+func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for {
+		if none, err := j.noneUnreported(id); none || err != nil {
+			return err
+		}
+		rec, err := j.lookup(id)
+		switch {
+		case errors.Is(err, persist.ErrNotFound):
+			return nil
+		case err != nil || !rec.Unreported:
+			return err
+		}
+		rec.Unreported = false
+		if done, err := j.replaceFinal(&rec); done || err != nil {
+			return err
+		}
+	}
+}
+
+// noneUnreported reports that memory alone shows that no record of this ID is
+// marked: most are not, and need not be read.
+func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
+	hash := j.hash.id(id.Account, id.Key)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.usable(); err != nil {
+		return false, err
+	}
+	seq := j.ids.find(hash, nil)
+	s, _ := j.slots.get(seq)
+	return seq == 0 || j.ids.only(hash, seq) && !s.is(slotUnreported), nil
+}
+
+// replaceFinal queues rec's fate for the final record that stands at rec's
+// revision. It gives false, and does nothing, if it does not stand there any more.
+func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
+	read := rec.Revision
+	rec.Revision++
+	c := change{seq: rec.Seq, fate: encodeFate(rec), lazy: true, keys: j.hash.keys(rec)}
+	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
+		c.answer = a.Body
+	}
+	j.mu.Lock()
+	s, found := j.slots.get(rec.Seq)
+	if err := j.usable(); err != nil || !found || uint64(s.rev) != read {
+		j.mu.Unlock()
+		return false, err
+	}
+	c.before = s
+	s.rev++
+	s.fateSum = sealSum(c.fate, kindFate, c.seq)
+	s.mark(slotFated, true)
+	s.mark(slotUnreported, rec.Unreported)
+	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
+	j.slots.set(c.seq, s)
+	return true, j.queueLazy(c, s)
 }
 
 // change gives the record that stands at rec's revision rec's fate, in memory.
@@ -126,11 +195,21 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	s.mark(slotFated, true)
 	s.mark(slotOpen, !final)
 	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
-	if final && s.is(slotGenerated) {
-		j.strays.remove(c.keys.stray, c.seq)
-	}
+	s.mark(slotUnreported, rec.Unreported)
+	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
 	j.slots.set(c.seq, s)
 	return c, s, nil
+}
+
+// index keeps the index of unresolved records, when a record that was in it or
+// not belongs there now or not. The caller holds mu.
+func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
+	switch {
+	case was && !is:
+		j.unresolved.remove(keys.fingerprint, seq)
+	case is && !was:
+		j.unresolved.add(keys.fingerprint, seq)
+	}
 }
 
 // Forget implements [persist.Journal].
@@ -143,17 +222,17 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if err != nil {
 		return err
 	}
-	j.removeSlot(rec.Seq, s, keys)
+	// The record stays in memory until it is gone from the file, see settle: a
+	// reader must not miss what a failed commit leaves standing.
 	j.collecting.put(change{seq: rec.Seq, drop: true, before: s, keys: keys})
+	j.collecting.forget(s.contribution(rec.Seq))
 	return j.await(j.collecting)
 }
 
 // removeSlot takes a record out of memory. The caller holds mu.
 func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
 	j.ids.remove(keys.id, seq)
-	if s.is(slotOpen) && s.is(slotGenerated) {
-		j.strays.remove(keys.stray, seq)
-	}
+	j.index(keys, seq, s.unresolved(), false)
 	j.slots.remove(seq)
 }
 
@@ -164,6 +243,10 @@ func (j *Journal) standing(rec *persist.Record, keys recordKeys) (slot, error) {
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
 	}
 	j.mu.Lock()
+	for b := j.unsettled(rec.Seq); b != nil && b.get(rec.Seq).drop; b = j.unsettled(rec.Seq) {
+		_ = j.await(b)
+		j.mu.Lock()
+	}
 	if err := j.usable(); err != nil {
 		j.mu.Unlock()
 		return slot{}, err
@@ -276,7 +359,7 @@ func stale(rec *persist.Record) error {
 	return fmt.Errorf("%w: %q stands %v at revision %d", persist.ErrStale, rec.Key, rec.State, rec.Revision)
 }
 
-// Flush implements [persist.Flusher].
+// Flush implements [persist.Journal].
 func (j *Journal) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

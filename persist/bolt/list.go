@@ -29,12 +29,21 @@ func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	j.mu.Lock()
 	last := j.seq
 	// Asked before every operation without a key, and nearly always in vain.
-	none := len(q.Unresolved) > 0 && !j.strays.has(j.hash.fingerprint(q.Unresolved)) && j.usable() == nil && ctx.Err() == nil
+	none := j.noneUnresolved(&q) && j.usable() == nil && ctx.Err() == nil
 	j.mu.Unlock()
 	if none {
 		return nothing
 	}
 	return j.listed(ctx, q, last)
+}
+
+// noneUnresolved reports that the index of unresolved records has none that q
+// selects. The caller holds mu.
+func (j *Journal) noneUnresolved(q *persist.Query) bool {
+	if len(q.Unresolved) > 0 {
+		return !j.unresolved.has(j.hash.fingerprint(q.Unresolved))
+	}
+	return q.AnyUnresolved && len(j.unresolved.first) == 0
 }
 
 func nothing(func(persist.Record, error) bool) {}
@@ -95,8 +104,7 @@ func (l *listing) next(after uint64) error {
 	}
 	for i, seq := range l.seqs {
 		l.overlays[i] = j.overlay(seq)
-		if b := j.unsettled(seq); b != nil && l.overlays[i].request {
-			// The request's body is the caller's own until the commit is over.
+		if b := j.unreadable(seq, &l.overlays[i]); b != nil {
 			// Read up to here, or wait.
 			if i > 0 {
 				l.seqs = l.seqs[:i]
@@ -146,7 +154,7 @@ func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64)
 	var list []uint64
 	switch {
 	case q.Unresolved != nil:
-		list = j.strays.all(j.hash.fingerprint(q.Unresolved))
+		list = j.unresolved.all(j.hash.fingerprint(q.Unresolved))
 	case q.Key != "" && !j.accounts.many:
 		list = j.withKey(q)
 	default:
@@ -172,13 +180,13 @@ func (j *Journal) withKey(q *persist.Query) []uint64 {
 
 // kinds says which slots may hold what q selects.
 func kinds(q *persist.Query) which {
+	w := which{unresolved: q.AnyUnresolved}
 	if len(q.States) == 0 {
-		return which{open: true, final: true, swept: true}
+		w.open, w.final, w.kept = true, true, true
 	}
-	var w which
 	for _, s := range q.States {
 		if s.Final() {
-			w.final, w.swept = true, true
+			w.final, w.kept = true, true
 		} else {
 			w.open = true
 		}

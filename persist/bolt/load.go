@@ -37,6 +37,7 @@ func (s *slot) loadFate(fate []byte) error {
 	s.rev = uint32(f.Revision)
 	s.mark(slotOpen, !f.State.Final())
 	s.mark(slotSwept, f.Swept)
+	s.mark(slotUnreported, f.Unreported)
 	s.mark(slotOutside, f.Outside)
 	return nil
 }
@@ -124,11 +125,12 @@ func (j *Journal) enterLoaded(l *loaded) {
 		s.mark(slotFated, true)
 		s.mark(slotOpen, later.is(slotOpen))
 		s.mark(slotSwept, later.is(slotSwept))
+		s.mark(slotUnreported, later.is(slotUnreported))
 		s.mark(slotOutside, outside)
 	}
 	j.ids.add(l.keys.id, l.seq)
-	if s.is(slotOpen) && s.is(slotGenerated) {
-		j.strays.add(l.keys.stray, l.seq)
+	if s.unresolved() {
+		j.unresolved.add(l.keys.fingerprint, l.seq)
 	}
 	j.slots.set(l.seq, s)
 }

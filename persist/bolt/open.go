@@ -129,7 +129,7 @@ func (j *Journal) forgetCommit(f *os.File, m meta) error {
 
 // reset empties the memory for another attempt at loading it.
 func (j *Journal) reset() {
-	j.slots, j.ids, j.strays, j.accounts = newSlots(), newIndex(), newIndex(), accounts{}
+	j.slots, j.ids, j.unresolved, j.accounts = newSlots(), newIndex(), newIndex(), accounts{}
 	j.seq, j.bodies = 0, 0
 }
 

@@ -1,7 +1,5 @@
 package bolt
 
-import "github.com/oncehttp/oncehttp/persist"
-
 // change is what one commit does to one record. What is nil stays as it is.
 type change struct {
 	seq     uint64
@@ -55,6 +53,16 @@ type batch struct {
 	err  error
 
 	state state // of the journal with these changes
+
+	// What Forget removes with this batch: how many records, and what they add to
+	// the digest. They stay in memory until the batch is durable.
+	forgotten       uint64
+	forgottenDigest uint64
+}
+
+func (b *batch) forget(digest uint64) {
+	b.forgotten++
+	b.forgottenDigest += digest
 }
 
 // put adds a change, or merges it into the one that the record already has.
@@ -124,9 +132,3 @@ func (o *overlay) add(c *change) {
 	o.answer = c.answer
 	o.request = o.request || c.request != nil
 }
-
-var (
-	_ persist.Journal  = (*Journal)(nil)
-	_ persist.Flusher  = (*Journal)(nil)
-	_ persist.Attacher = (*Journal)(nil)
-)

@@ -24,8 +24,7 @@ var errAgain = errors.New("persist/bolt: look again")
 // that the two fit: a record is read as it was at that moment.
 func (j *Journal) read(seq uint64) (persist.Record, error) {
 	o := j.overlay(seq)
-	if b := j.unsettled(seq); b != nil && o.request {
-		// The request's body is the caller's own until the commit is over.
+	if b := j.unreadable(seq, &o); b != nil {
 		_ = j.await(b)
 		return persist.Record{}, errAgain
 	}
@@ -37,6 +36,17 @@ func (j *Journal) read(seq uint64) (persist.Record, error) {
 	defer v.end()
 	rec, _, err := v.readMatch(seq, &o, nil)
 	return rec, j.wrap(err)
+}
+
+// unreadable returns the batch after which a record can be read, if that is not
+// now: the body of its request is the caller's own until the commit is over, or
+// Forget is removing it, and nobody knows yet whether that succeeds. The caller
+// holds mu.
+func (j *Journal) unreadable(seq uint64, o *overlay) *batch {
+	if b := j.unsettled(seq); b != nil && (o.request || b.get(seq).drop) {
+		return b
+	}
+	return nil
 }
 
 // view is a read transaction. It is quick at reading what lies side by side.
@@ -200,7 +210,7 @@ func match(intent, fate []byte, seq uint64, q *persist.Query) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	head := persist.Record{Seq: seq, State: f.State, NextAttempt: f.NextAttempt, Generated: i.Generated, Fingerprint: i.Fingerprint}
+	head := persist.Record{Seq: seq, State: f.State, Unreported: f.Unreported, NextAttempt: f.NextAttempt, Generated: i.Generated, Fingerprint: i.Fingerprint}
 	if !q.AllAccounts {
 		head.Account = string(i.Account)
 	}

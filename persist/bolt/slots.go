@@ -16,11 +16,12 @@ type slot struct {
 }
 
 const (
-	slotOpen      = 1 << iota // unfinished
-	slotGenerated             // its key was generated
-	slotSwept                 // a tombstone
-	slotFated                 // has an entry in the bucket of fates
-	slotOutside               // has bodies in the bucket of bodies
+	slotOpen       = 1 << iota // unfinished
+	slotGenerated              // its key was generated
+	slotSwept                  // a tombstone
+	slotFated                  // has an entry in the bucket of fates
+	slotOutside                // has bodies in the bucket of bodies
+	slotUnreported             // final, and no caller was told
 
 	// The upper bits hold a hash of what a record can never change, so that a
 	// caller's mistake is found without reading.
@@ -28,6 +29,9 @@ const (
 )
 
 func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
+
+// unresolved reports whether a query for unresolved records may select the record.
+func (s slot) unresolved() bool { return s.is(slotGenerated) && s.is(slotOpen|slotUnreported) }
 
 func (s *slot) mark(flag uint32, on bool) {
 	s.flags &^= flag
@@ -39,10 +43,11 @@ func (s *slot) mark(flag uint32, on bool) {
 // chunk holds 64 neighbouring slots. Neighbours were begun together, and mostly
 // end and are swept together too.
 type chunk struct {
-	used  uint64 // which slots hold a record
-	open  uint64 // which of those are unfinished
-	swept uint64 // which of those are tombstones
-	slots [64]slot
+	used       uint64 // which slots hold a record
+	open       uint64 // which of those are unfinished
+	kept       uint64 // which of those are tombstones of chosen keys
+	unresolved uint64 // which of those are unresolved
+	slots      [64]slot
 }
 
 // slots are all slots, by Seq, and the digest of what they stand for. Not safe
@@ -86,7 +91,8 @@ func (s *slots) set(seq uint64, v slot) {
 	*old = v
 	c.used |= bit
 	c.open = masked(c.open, bit, v.is(slotOpen))
-	c.swept = masked(c.swept, bit, v.is(slotSwept))
+	c.kept = masked(c.kept, bit, v.is(slotSwept) && !v.is(slotGenerated))
+	c.unresolved = masked(c.unresolved, bit, v.unresolved())
 }
 
 // enter adds a chunk's number to the order. While a journal is loaded they come
@@ -118,7 +124,7 @@ func (s *slots) remove(seq uint64) {
 	s.count--
 	bit := uint64(1) << (seq & 63)
 	c.slots[seq&63] = slot{}
-	c.used, c.open, c.swept = c.used&^bit, c.open&^bit, c.swept&^bit
+	c.used, c.open, c.kept, c.unresolved = c.used&^bit, c.open&^bit, c.kept&^bit, c.unresolved&^bit
 	if c.used != 0 {
 		return
 	}
@@ -129,7 +135,12 @@ func (s *slots) remove(seq uint64) {
 }
 
 // which says what kinds of records next looks for.
-type which struct{ open, final, swept bool }
+type which struct {
+	open       bool // unfinished
+	final      bool // finished, but for those of kept
+	kept       bool // tombstones of chosen keys
+	unresolved bool // of all these, the unresolved only
+}
 
 // next appends to dst the Seqs after a given one, up to last, of the records of
 // the wanted kinds, ascending, until dst is full.
@@ -163,10 +174,13 @@ func (c *chunk) mask(w which) uint64 {
 		m |= c.open
 	}
 	if w.final {
-		m |= c.used &^ c.open &^ c.swept
+		m |= c.used &^ c.open &^ c.kept
 	}
-	if w.swept {
-		m |= c.swept
+	if w.kept {
+		m |= c.kept
+	}
+	if w.unresolved {
+		m &= c.unresolved
 	}
 	return m
 }

@@ -33,7 +33,7 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	}
 	total := 0
 	// Tombstones that are kept for ever need not be looked at.
-	kinds := which{final: true, swept: l.KeepKey != 0}
+	kinds := which{final: true, kept: l.KeepKey != 0}
 	for after := uint64(0); total < left; {
 		if err := ctx.Err(); err != nil {
 			return total, err
@@ -123,7 +123,7 @@ func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limit
 	if err != nil {
 		return verdict{}, false, err
 	}
-	head := persist.Record{State: f.State, Finished: f.Finished, Swept: f.Swept, Generated: i.Generated, Window: i.Window}
+	head := persist.Record{State: f.State, Finished: f.Finished, Swept: f.Swept, Unreported: f.Unreported, Generated: i.Generated, Window: i.Window}
 	drop, strip := l.Sweep(&head, now)
 	c := change{seq: seq, before: before, keys: j.hash.intentKeys(&i)}
 	if !strip {

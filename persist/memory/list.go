@@ -19,12 +19,21 @@ const step = 256
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	j.mu.Lock()
 	last := j.seq
-	none := len(q.Unresolved) == 32 && j.stray[[32]byte(q.Unresolved)] == nil && !j.closed && ctx.Err() == nil
+	none := j.noneUnresolved(&q) && !j.closed && ctx.Err() == nil
 	j.mu.Unlock()
 	if none {
 		return func(func(persist.Record, error) bool) {}
 	}
 	return j.listed(ctx, q, last)
+}
+
+// noneUnresolved reports that the index of unresolved records has none that q
+// selects.
+func (j *Journal) noneUnresolved(q *persist.Query) bool {
+	if len(q.Unresolved) == 32 {
+		return j.unresolved[[32]byte(q.Unresolved)] == nil
+	}
+	return q.AnyUnresolved && len(j.unresolved) == 0
 }
 
 // listed is apart, and stays so, that nothing is allocated where there is nothing
@@ -84,7 +93,7 @@ func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	entries := j.order
 	if len(q.Unresolved) == 32 {
 		entries = nil
-		for e := j.stray[[32]byte(q.Unresolved)]; e != nil; e = e.next {
+		for e := j.unresolved[[32]byte(q.Unresolved)]; e != nil; e = e.next {
 			entries = append(entries, e)
 		}
 		slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.seq, b.seq) })
@@ -95,7 +104,7 @@ func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 
 // match asks q without decoding the record.
 func (e *entry) match(q *persist.Query) bool {
-	head := persist.Record{ID: e.id, Seq: e.seq, State: e.state, Generated: e.generated, NextAttempt: e.nextAttempt}
+	head := persist.Record{ID: e.id, Seq: e.seq, State: e.state, Generated: e.generated, Unreported: e.unreported, NextAttempt: e.nextAttempt}
 	head.Fingerprint = e.fingerprint[:]
 	return q.Match(&head)
 }

@@ -17,9 +17,8 @@ import (
 )
 
 var (
-	_ persist.Journal  = (*Journal)(nil)
-	_ persist.Claimer  = (*Journal)(nil)
-	_ persist.Attacher = (*Journal)(nil)
+	_ persist.Journal = (*Journal)(nil)
+	_ persist.Claimer = (*Journal)(nil)
 )
 
 // Journal keeps records in memory. [New] makes one. All methods are safe for
@@ -30,13 +29,13 @@ var (
 type Journal struct {
 	persist.Attachment
 
-	mu     sync.Mutex
-	closed bool
-	seq    uint64
-	byID   map[persist.ID]*entry
-	stray  map[[32]byte]*entry // unfinished and generated, a list through entry.next
-	order  []*entry            // by seq; dropped ones stay until compact
-	gone   int                 // how many of order are dropped
+	mu         sync.Mutex
+	closed     bool
+	seq        uint64
+	byID       map[persist.ID]*entry
+	unresolved map[[32]byte]*entry // by fingerprint, a list through entry.next, see entry.unresolved
+	order      []*entry            // by seq; dropped ones stay until half of them are dropped
+	gone       int                 // how many of order are dropped
 }
 
 // entry is one record: its two encoded parts, and what a query asks first.
@@ -45,6 +44,7 @@ type entry struct {
 	seq, rev    uint64
 	state       persist.State
 	generated   bool
+	unreported  bool
 	swept       bool
 	dropped     bool
 	nextAttempt time.Time
@@ -58,7 +58,7 @@ type entry struct {
 
 // New returns an empty journal.
 func New() *Journal {
-	return &Journal{byID: map[persist.ID]*entry{}, stray: map[[32]byte]*entry{}}
+	return &Journal{byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}}
 }
 
 // Begin implements [persist.Journal].
@@ -147,9 +147,53 @@ func (j *Journal) change(rec *persist.Record) error {
 		return fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
 	}
 	rec.Revision = next.Revision
-	e.set(&next, fate)
-	if e.state.Final() {
+	j.replace(e, &next, fate)
+	return nil
+}
+
+// replace gives the entry a fate, and keeps it in the index of unresolved records
+// for as long as it belongs there. The caller holds mu.
+func (j *Journal) replace(e *entry, rec *persist.Record, fate []byte) {
+	was := e.unresolved()
+	e.set(rec, fate)
+	if was && !e.unresolved() {
 		j.unlink(e)
+	}
+}
+
+// MarkReported implements [persist.Journal].
+func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return errClosed()
+	}
+	e := j.byID[id]
+	if e == nil || !e.unreported {
+		return nil
+	}
+	rec, err := e.record()
+	if err != nil {
+		return err
+	}
+	rec.Unreported = false
+	rec.Revision++
+	j.replace(e, &rec, codec.AppendFate(nil, &rec, codec.Inline))
+	return nil
+}
+
+// Flush implements [persist.Journal]. Nothing is ever queued here.
+func (j *Journal) Flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return errClosed()
 	}
 	return nil
 }
@@ -190,7 +234,7 @@ func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.closed = true
-	j.byID, j.stray, j.order = nil, nil, nil
+	j.byID, j.unresolved, j.order = nil, nil, nil
 	return nil
 }
 
@@ -211,7 +255,8 @@ func (j *Journal) standing(rec *persist.Record) (*entry, error) {
 
 // set gives the record a fate, of which it keeps a copy.
 func (e *entry) set(rec *persist.Record, fate []byte) {
-	e.rev, e.state, e.swept, e.nextAttempt = rec.Revision, rec.State, rec.Swept, rec.NextAttempt
+	e.rev, e.state, e.nextAttempt = rec.Revision, rec.State, rec.NextAttempt
+	e.swept, e.unreported = rec.Swept, rec.Unreported
 	e.fate = append(e.intent[len(e.intent):], fate...)
 }
 
@@ -222,22 +267,29 @@ func (e *entry) record() (persist.Record, error) {
 	return rec, errors.Join(err, err2)
 }
 
-// link enters an unfinished record with a generated key into the stray index.
+// unresolved reports whether a query for unresolved records may select the entry.
+func (e *entry) unresolved() bool {
+	return e.generated && (e.unreported || !e.state.Final())
+}
+
+// link enters a record into the index of unresolved ones, if it belongs there.
 func (j *Journal) link(e *entry) {
-	if e.generated && !e.state.Final() {
-		e.next = j.stray[e.fingerprint]
-		j.stray[e.fingerprint] = e
+	if e.unresolved() {
+		e.next = j.unresolved[e.fingerprint]
+		j.unresolved[e.fingerprint] = e
 	}
 }
 
+// unlink removes a record from that index. It changes nothing if the record is
+// not in it.
 func (j *Journal) unlink(e *entry) {
-	first := j.stray[e.fingerprint]
+	first := j.unresolved[e.fingerprint]
 	if first == e && e.next == nil {
-		delete(j.stray, e.fingerprint)
+		delete(j.unresolved, e.fingerprint)
 		return
 	}
 	if first == e {
-		j.stray[e.fingerprint] = e.next
+		j.unresolved[e.fingerprint] = e.next
 	}
 	for p := first; p != nil; p = p.next {
 		if p.next == e {

@@ -22,7 +22,7 @@ func claimCases() []testCase {
 
 // claim claims from a journal that can do that; others pass.
 func claim(k *check, j persist.Journal, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, bool) {
-	c, ok := j.(persist.Claimer)
+	c, ok := persist.As[persist.Claimer](j)
 	if !ok {
 		return nil, false
 	}
@@ -91,7 +91,7 @@ func claimLeased(k *check) {
 
 func claimDisjoint(k *check) {
 	j := k.journal()
-	if _, ok := j.(persist.Claimer); !ok {
+	if _, ok := persist.As[persist.Claimer](j); !ok {
 		return
 	}
 	const n = 200

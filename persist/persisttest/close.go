@@ -51,10 +51,9 @@ func closeClosed(k *check) {
 	if n != 1 {
 		k.errorf("List after Close gave %d elements, want one error", n)
 	}
-	if f, ok := j.(persist.Flusher); ok {
-		k.want(f.Flush(ctx), persist.ErrClosed, "Flush after Close")
-	}
-	if c, ok := j.(persist.Claimer); ok {
+	k.want(j.Flush(ctx), persist.ErrClosed, "Flush after Close")
+	k.want(j.MarkReported(ctx, r.ID), persist.ErrClosed, "MarkReported after Close")
+	if c, ok := persist.As[persist.Claimer](j); ok {
 		_, err := c.Claim(ctx, persist.Query{}, "w", epoch(), epoch(), 1)
 		k.want(err, persist.ErrClosed, "Claim after Close")
 	}
@@ -108,10 +107,6 @@ func closeUnderWay(k *check) {
 
 func closeFlush(k *check) {
 	ctx, j := context.Background(), k.journal()
-	f, ok := j.(persist.Flusher)
-	if !ok {
-		return
-	}
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
@@ -121,7 +116,7 @@ func closeFlush(k *check) {
 					err = j.Finish(ctx, finished(r))
 				}
 				if err == nil {
-					err = f.Flush(ctx)
+					err = j.Flush(ctx)
 				}
 				if err != nil {
 					k.errorf("Begin, Finish, Flush: %v", err)
@@ -131,7 +126,7 @@ func closeFlush(k *check) {
 	}
 	wg.Wait()
 	start := time.Now()
-	if err := f.Flush(ctx); err != nil {
+	if err := j.Flush(ctx); err != nil {
 		k.errorf("Flush of nothing: %v", err)
 	}
 	if d := time.Since(start); d > 10*time.Second {
@@ -141,17 +136,13 @@ func closeFlush(k *check) {
 
 func closeAttach(k *check) {
 	j := k.journal()
-	a, ok := j.(persist.Attacher)
-	if !ok {
-		return
-	}
 	var mu sync.Mutex
 	created := 0
 	values := make([]any, 8)
 	var wg sync.WaitGroup
 	for i := range values {
 		wg.Go(func() {
-			values[i] = a.Attach(func() any {
+			values[i] = j.Attach(func() any {
 				mu.Lock()
 				defer mu.Unlock()
 				created++

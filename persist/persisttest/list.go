@@ -2,6 +2,7 @@ package persisttest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -185,8 +186,10 @@ func querying() []testCase {
 			why: "an operator who asks for a key must see it in every scope"},
 		{name: "query/due", run: queryDue,
 			why: "what is sent before its time ignores the server's Retry-After"},
-		{name: "query/stray", run: queryStray,
+		{name: "query/unresolved", run: queryUnresolved,
 			why: "a loop around a call without a key must not pay twice"},
+		{name: "query/any-unresolved", run: queryAnyUnresolved,
+			why: "where the request cannot be read, anything unresolved may be what it repeats"},
 		{name: "query/together", run: queryTogether,
 			why: "conditions are joined by and"},
 	}
@@ -230,7 +233,13 @@ func mixed(k *check, j persist.Journal) []persist.Record {
 		case 1:
 			r = k.update(j, changed(r))
 		case 2:
-			r = k.finish(j, r)
+			f := finished(r)
+			f.Unreported = f.Generated && i%4 == 0
+			if err := j.Finish(context.Background(), f); err != nil {
+				k.fatalf("Finish: %v", err)
+			}
+			f.Revision++
+			r = f
 		case 3:
 			f := finished(r)
 			f.State, f.Effect = persist.StateSettled, persist.EffectAbsent
@@ -300,7 +309,14 @@ func queryDue(k *check) {
 	k.queries(j, all, persist.Query{Account: "a", DueBy: epoch().Add(time.Minute - 1)})
 }
 
-func queryStray(k *check) {
+// queryUnresolved asks for one fingerprint, queryAnyUnresolved for all.
+func queryUnresolved(k *check) {
+	unresolved(k, persist.Query{Unresolved: bytes.Repeat([]byte{1}, 32)})
+}
+
+func queryAnyUnresolved(k *check) { unresolved(k, persist.Query{AnyUnresolved: true}) }
+
+func unresolved(k *check, q persist.Query) {
 	ctx, j := context.Background(), k.journal()
 	print1, print2 := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
 	begin := func(account, key string, generated bool, fingerprint []byte) persist.Record {
@@ -311,25 +327,32 @@ func queryStray(k *check) {
 	one := begin("a", "1", true, print1)
 	two := begin("a", "2", true, print1)
 	begin("a", "chosen", false, print1)
-	begin("a", "another request", true, print2)
+	another := begin("a", "another request", true, print2)
 	scoped := begin("a|S=1", "3", true, print1)
 	foreign := begin("b", "4", true, print1)
-	strays := func(want []persist.Record, when string) {
-		k.lists(j, persist.Query{Account: "a", Unresolved: print1}, want, "strays "+when)
+	selects := func(want []persist.Record, when string) {
+		q.Account, q.AllAccounts = "a", false
+		if q.AnyUnresolved {
+			want = append([]persist.Record{another}, want...)
+			slices.SortFunc(want, func(a, b persist.Record) int { return cmp.Compare(a.Seq, b.Seq) })
+		}
+		k.lists(j, q, want, "what is unresolved "+when)
+		q.AllAccounts = true
+		k.lists(j, q, append(slices.Clone(want), foreign), "what is unresolved in all accounts "+when)
 	}
-	strays([]persist.Record{one, two, scoped}, "after Begin")
-	k.lists(j, persist.Query{AllAccounts: true, Unresolved: print1}, []persist.Record{one, two, scoped, foreign}, "strays of all accounts")
-	k.lists(j, persist.Query{Account: "a", Unresolved: bytes.Repeat([]byte{3}, 32)}, nil, "strays of another fingerprint")
+	selects([]persist.Record{one, two, scoped}, "after Begin")
 	one = k.update(j, changed(one))
-	strays([]persist.Record{one, two, scoped}, "after Update")
+	selects([]persist.Record{one, two, scoped}, "after Update")
 	k.finish(j, two)
-	strays([]persist.Record{one, scoped}, "after Finish")
+	selects([]persist.Record{one, scoped}, "after Finish")
 	if err := j.Forget(ctx, one); err != nil {
 		k.fatalf("Forget: %v", err)
 	}
-	strays([]persist.Record{scoped}, "after Forget")
-	one = begin("a", "1", true, print1)
-	strays([]persist.Record{scoped, one}, "after Begin anew")
+	selects([]persist.Record{scoped}, "after Forget")
+	k.lists(j, persist.Query{Account: "a", Unresolved: bytes.Repeat([]byte{3}, 32)}, nil, "what is unresolved of another fingerprint")
+	q.After = scoped.Seq
+	q.AllAccounts = true
+	k.lists(j, q, []persist.Record{foreign}, "what is unresolved and later")
 }
 
 func queryTogether(k *check) {
@@ -344,5 +367,8 @@ func queryTogether(k *check) {
 		persist.Query{AllAccounts: true, Unresolved: slices.Clone(all[4].Fingerprint), DueBy: epoch()},
 		persist.Query{AllAccounts: true, Unresolved: all[4].Fingerprint, After: all[4].Seq},
 		persist.Query{AllAccounts: true, Unresolved: all[4].Fingerprint, States: pending, Key: all[4].Key},
+		persist.Query{Account: "a", AnyUnresolved: true, DueBy: epoch().Add(time.Minute), After: all[6].Seq},
+		persist.Query{Account: "a", AnyUnresolved: true, States: pending, Unresolved: all[4].Fingerprint},
+		persist.Query{AllAccounts: true, AnyUnresolved: true, States: []persist.State{persist.StateConfirmed}},
 	)
 }

@@ -150,7 +150,7 @@ func mutantForgetRemoves() mutant {
 			}
 			return s.Forget(ctx, r)
 		},
-		fails: []string{"query/stray", "stress/model"},
+		fails: []string{"query/any-unresolved", "query/unresolved", "stress/model"},
 	}
 }
 

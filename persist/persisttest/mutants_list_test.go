@@ -59,7 +59,7 @@ func mutantListOrder() mutant {
 func mutantListResumes() mutant {
 	return mutant{
 		list: func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
-			if q.After > 0 && q.Key == "" && q.Unresolved == nil && q.States == nil {
+			if q.After > 0 && q.Key == "" && q.Unresolved == nil && !q.AnyUnresolved && q.States == nil {
 				q.After--
 			}
 			return s.List(ctx, q)
@@ -177,7 +177,7 @@ func mutantQueryKey() mutant {
 func mutantQueryDue() mutant {
 	return mutant{
 		list: func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
-			if !q.DueBy.IsZero() && q.States == nil && q.Unresolved == nil {
+			if !q.DueBy.IsZero() && q.States == nil && q.Unresolved == nil && !q.AnyUnresolved {
 				q.DueBy = q.DueBy.Add(-1)
 			}
 			return s.List(ctx, q)
@@ -185,18 +185,30 @@ func mutantQueryDue() mutant {
 	}
 }
 
-// mutantQueryStray: takes a chosen key for a stray.
-func mutantQueryStray() mutant {
+// mutantQueryUnresolved: takes a chosen key for an unresolved one.
+func mutantQueryUnresolved() mutant {
 	return mutant{
 		list: func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 			if q.Unresolved == nil {
 				return s.List(ctx, q)
 			}
-			stray := q.Unresolved
+			fingerprint := q.Unresolved
 			q.Unresolved = nil
 			return filtered(s, ctx, q, func(r *persist.Record) bool {
-				return slices.Equal(r.Fingerprint, stray) && !r.State.Final()
+				return slices.Equal(r.Fingerprint, fingerprint) && (r.Unreported || !r.State.Final())
 			})
+		},
+	}
+}
+
+// mutantQueryAnyUnresolved: forgets those of other accounts.
+func mutantQueryAnyUnresolved() mutant {
+	return mutant{
+		list: func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+			if !q.AnyUnresolved || !q.AllAccounts || q.States != nil {
+				return s.List(ctx, q)
+			}
+			return filtered(s, ctx, q, func(r *persist.Record) bool { return r.Account != "b" })
 		},
 	}
 }

@@ -178,6 +178,7 @@ func mutantCloseUnderWay() mutant {
 func mutantCloseFlush() mutant {
 	return mutant{
 		flush: func(*store) error { return errors.New("cannot flush") },
+		fails: []string{"report/keeps", "wrap/reaches"},
 	}
 }
 

@@ -29,6 +29,8 @@ type mutant struct {
 	claim  func(s *store, ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error)
 	flush  func(s *store) error
 	attach func(s *store, create func() any) any
+	report func(s *store, ctx context.Context, id persist.ID) error
+	unwrap func(s *store) persist.Journal
 	closed func(s *store, method string) bool // it goes on although it is closed
 }
 
@@ -74,120 +76,135 @@ func (s *store) current(ctx context.Context, r persist.Record) persist.Record {
 	return r
 }
 
-// door is one opening of a store.
-type door struct {
+// opening is one opening of a store.
+type opening struct {
 	s    *store
 	shut atomic.Bool
 }
 
-func (d *door) closed(method string) error {
-	if d.shut.Load() && (d.s.m.closed == nil || !d.s.m.closed(d.s, method)) {
+func (o *opening) closed(method string) error {
+	if o.shut.Load() && (o.s.m.closed == nil || !o.s.m.closed(o.s, method)) {
 		return persist.ErrClosed
 	}
 	return nil
 }
 
-func (d *door) Begin(ctx context.Context, r persist.Record) (persist.Record, bool, error) {
-	if err := d.closed("Begin"); err != nil {
+func (o *opening) Begin(ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+	if err := o.closed("Begin"); err != nil {
 		return persist.Record{}, false, err
 	}
-	if d.s.m.begin != nil {
-		return d.s.m.begin(d.s, ctx, r)
+	if o.s.m.begin != nil {
+		return o.s.m.begin(o.s, ctx, r)
 	}
-	return d.s.Begin(ctx, r)
+	return o.s.Begin(ctx, r)
 }
 
-func (d *door) Update(ctx context.Context, r persist.Record) (persist.Record, error) {
-	if err := d.closed("Update"); err != nil {
+func (o *opening) Update(ctx context.Context, r persist.Record) (persist.Record, error) {
+	if err := o.closed("Update"); err != nil {
 		return persist.Record{}, err
 	}
-	if d.s.m.update != nil {
-		return d.s.m.update(d.s, ctx, r)
+	if o.s.m.update != nil {
+		return o.s.m.update(o.s, ctx, r)
 	}
-	return d.s.Update(ctx, r)
+	return o.s.Update(ctx, r)
 }
 
-func (d *door) Finish(ctx context.Context, r persist.Record) error {
-	if err := d.closed("Finish"); err != nil {
+func (o *opening) Finish(ctx context.Context, r persist.Record) error {
+	if err := o.closed("Finish"); err != nil {
 		return err
 	}
-	if d.s.m.finish != nil {
-		return d.s.m.finish(d.s, ctx, r)
+	if o.s.m.finish != nil {
+		return o.s.m.finish(o.s, ctx, r)
 	}
-	return d.s.Finish(ctx, r)
+	return o.s.Finish(ctx, r)
 }
 
-func (d *door) Forget(ctx context.Context, r persist.Record) error {
-	if err := d.closed("Forget"); err != nil {
+func (o *opening) Forget(ctx context.Context, r persist.Record) error {
+	if err := o.closed("Forget"); err != nil {
 		return err
 	}
-	if d.s.m.forget != nil {
-		return d.s.m.forget(d.s, ctx, r)
+	if o.s.m.forget != nil {
+		return o.s.m.forget(o.s, ctx, r)
 	}
-	return d.s.Forget(ctx, r)
+	return o.s.Forget(ctx, r)
 }
 
-func (d *door) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
-	if err := d.closed("Get"); err != nil {
+func (o *opening) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if err := o.closed("Get"); err != nil {
 		return persist.Record{}, err
 	}
-	if d.s.m.get != nil {
-		return d.s.m.get(d.s, ctx, id)
+	if o.s.m.get != nil {
+		return o.s.m.get(o.s, ctx, id)
 	}
-	return d.s.Get(ctx, id)
+	return o.s.Get(ctx, id)
 }
 
-func (d *door) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
-	if err := d.closed("List"); err != nil {
+func (o *opening) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	if err := o.closed("List"); err != nil {
 		return func(yield func(persist.Record, error) bool) { yield(persist.Record{}, err) }
 	}
-	if d.s.m.list != nil {
-		return d.s.m.list(d.s, ctx, q)
+	if o.s.m.list != nil {
+		return o.s.m.list(o.s, ctx, q)
 	}
-	return d.s.List(ctx, q)
+	return o.s.List(ctx, q)
 }
 
-func (d *door) Sweep(ctx context.Context, l persist.Limits) (int, error) {
-	if err := d.closed("Sweep"); err != nil {
+func (o *opening) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	if err := o.closed("Sweep"); err != nil {
 		return 0, err
 	}
-	if d.s.m.sweep != nil {
-		return d.s.m.sweep(d.s, ctx, l)
+	if o.s.m.sweep != nil {
+		return o.s.m.sweep(o.s, ctx, l)
 	}
-	return d.s.Sweep(ctx, l)
+	return o.s.Sweep(ctx, l)
 }
 
-func (d *door) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
-	if err := d.closed("Claim"); err != nil {
+func (o *opening) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+	if err := o.closed("Claim"); err != nil {
 		return nil, err
 	}
-	if d.s.m.claim != nil {
-		return d.s.m.claim(d.s, ctx, q, owner, now, until, n)
+	if o.s.m.claim != nil {
+		return o.s.m.claim(o.s, ctx, q, owner, now, until, n)
 	}
-	return d.s.Claim(ctx, q, owner, now, until, n)
+	return o.s.Claim(ctx, q, owner, now, until, n)
 }
 
-func (d *door) Flush(context.Context) error {
-	if err := d.closed("Flush"); err != nil {
+func (o *opening) Flush(context.Context) error {
+	if err := o.closed("Flush"); err != nil {
 		return err
 	}
-	if d.s.m.flush != nil {
-		return d.s.m.flush(d.s)
+	if o.s.m.flush != nil {
+		return o.s.m.flush(o.s)
 	}
 	return nil
 }
 
-func (d *door) Attach(create func() any) any {
-	if d.s.m.attach != nil {
-		return d.s.m.attach(d.s, create)
+func (o *opening) MarkReported(ctx context.Context, id persist.ID) error {
+	if err := o.closed("MarkReported"); err != nil {
+		return err
 	}
-	return d.s.Attach(create)
+	if o.s.m.report != nil {
+		return o.s.m.report(o.s, ctx, id)
+	}
+	return o.s.MarkReported(ctx, id)
 }
 
-func (d *door) Close() error {
-	d.shut.Store(true)
+func (o *opening) Attach(create func() any) any {
+	if o.s.m.attach != nil {
+		return o.s.m.attach(o.s, create)
+	}
+	return o.s.Attach(create)
+}
+
+func (o *opening) Close() error {
+	o.shut.Store(true)
 	return nil
 }
+
+// wrapping is an opening that says that it wraps another journal.
+type wrapping struct{ *opening }
+
+func (w wrapping) Unwrap() persist.Journal { return w.s.m.unwrap(w.s) }
 
 func harness(m mutant) persisttest.Harness {
 	return persisttest.Harness{
@@ -196,7 +213,10 @@ func harness(m mutant) persisttest.Harness {
 			s := &store{Journal: memory.New(), m: m, begun: map[persist.ID]persist.Record{}, numbers: map[string]int{}}
 			return func() (persist.Journal, error) {
 				s.opened++
-				return &door{s: s}, nil
+				if m.unwrap != nil {
+					return wrapping{&opening{s: s}}, nil
+				}
+				return &opening{s: s}, nil
 			}, nil
 		},
 	}
@@ -271,7 +291,8 @@ func mutants() map[string]mutant {
 		"query/states":           mutantQueryStates(),
 		"query/key":              mutantQueryKey(),
 		"query/due":              mutantQueryDue(),
-		"query/stray":            mutantQueryStray(),
+		"query/unresolved":       mutantQueryUnresolved(),
+		"query/any-unresolved":   mutantQueryAnyUnresolved(),
 		"query/together":         mutantQueryTogether(),
 		"reopen/keeps":           mutantReopenKeeps(),
 		"sweep/answers":          mutantSweepAnswers(),
@@ -287,6 +308,13 @@ func mutants() map[string]mutant {
 		"claim/takes":            mutantClaimTakes(),
 		"claim/leased":           mutantClaimLeased(),
 		"claim/disjoint":         mutantClaimDisjoint(),
+		"report/marks":           mutantReportMarks(),
+		"report/others":          mutantReportOthers(),
+		"report/keeps":           mutantReportKeeps(),
+		"report/sweep":           mutantReportSweep(),
+		"report/reopen":          mutantReportReopen(),
+		"enqueue/mark":           mutantEnqueueMark(),
+		"wrap/reaches":           mutantWrapReaches(),
 		"alias/given":            mutantAliasGiven(),
 		"alias/returned":         mutantAliasReturned(),
 		"alias/untouched":        mutantAliasUntouched(),

@@ -52,7 +52,8 @@ func changed(r persist.Record) persist.Record {
 	r.State, r.HoldReason = persist.StateHeld, persist.HoldStoredError
 	r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)
 	r.NextAttempt, r.SendBefore = epoch().Add(time.Minute), epoch().Add(time.Hour)
-	r.Attempts, r.Sends = 3, 4
+	r.Attempts, r.Sends, r.Enqueued = 3, 4, true
+	r.Unreported = false
 	r.LeaseOwner, r.LeaseUntil = "worker 7", epoch().Add(2*time.Minute)
 	r.Answer = &persist.Answer{Status: 500, Header: http.Header{"Idempotent-Replayed": {"true"}}, Body: []byte("oops"),
 		Replayed: true, At: epoch().Add(3 * time.Second)}

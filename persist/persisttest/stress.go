@@ -102,7 +102,7 @@ func (w *modelWorker) step() {
 	ctx, key := context.Background(), fmt.Sprintf("key %d", w.r.IntN(25))
 	known, stands := w.m[key]
 	open := stands && !known.State.Final()
-	switch op := w.r.IntN(6); op {
+	switch op := w.r.IntN(7); op {
 	case 0, 1:
 		w.begin(ctx, key, known, stands)
 	case 2:
@@ -127,6 +127,7 @@ func (w *modelWorker) step() {
 		if !stands {
 			next = finished(record(w.account, key))
 		}
+		next.Unreported = next.Generated && w.r.IntN(2) == 0
 		err := w.j.Finish(ctx, next)
 		next.Revision++
 		w.outcome("Finish", key, err, stands, open, next)
@@ -139,7 +140,26 @@ func (w *modelWorker) step() {
 		if err == nil {
 			delete(w.m, key)
 		}
+	case 6:
+		w.report(ctx, key, known, stands)
 	}
+}
+
+// report marks a record as reported, whatever it is.
+func (w *modelWorker) report(ctx context.Context, key string, known persist.Record, stands bool) {
+	id := persist.ID{Account: w.account, Key: key}
+	if err := w.j.MarkReported(ctx, id); err != nil {
+		w.fail("MarkReported of %q: %v", key, err)
+	}
+	if !stands || !known.Unreported {
+		return
+	}
+	got, err := w.j.Get(ctx, id)
+	known.Unreported, known.Revision = false, got.Revision
+	if err != nil || diff(got, known) != "" {
+		w.fail("MarkReported of %q: %v, %s", key, err, diff(got, known))
+	}
+	w.m[key] = known
 }
 
 func (w *modelWorker) begin(ctx context.Context, key string, known persist.Record, stands bool) {

@@ -51,6 +51,10 @@ const (
 	fatePlainHTTP
 	fateSwept
 	fateAnswer
+	fateEnqueued
+	fateUnreported
+
+	fateFlags // one past the last
 )
 
 const fateState = 7
@@ -164,20 +168,19 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 // AppendFate appends r's fate to b. An answer's body longer than limit stays
 // outside.
 func AppendFate(b []byte, r *persist.Record, limit int) []byte {
-	flags := byte(r.State) & fateState
-	if r.MaybeSent {
-		flags |= fateMaybeSent
+	flags := uint64(r.State) & fateState
+	set := func(f uint64, on bool) {
+		if on {
+			flags |= f
+		}
 	}
-	if r.PlainHTTP {
-		flags |= fatePlainHTTP
-	}
-	if r.Swept {
-		flags |= fateSwept
-	}
-	if r.Answer != nil {
-		flags |= fateAnswer
-	}
-	b = append(b, flags)
+	set(fateMaybeSent, r.MaybeSent)
+	set(fatePlainHTTP, r.PlainHTTP)
+	set(fateSwept, r.Swept)
+	set(fateAnswer, r.Answer != nil)
+	set(fateEnqueued, r.Enqueued)
+	set(fateUnreported, r.Unreported)
+	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	b = appendTimes(b, r, limit)
 	b = appendString(b, string(r.HoldReason))

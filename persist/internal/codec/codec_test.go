@@ -18,7 +18,7 @@ func full() persist.Record {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 890_000_001, time.UTC)
 	return persist.Record{
 		ID: persist.ID{Account: "acct|Stripe-Account=a%20b", Key: "idemp:order:u1:o1"}, Revision: 1 << 40,
-		State: persist.StateHeld, HoldReason: persist.HoldExpired, Generated: true, PlainHTTP: true,
+		State: persist.StateHeld, HoldReason: persist.HoldExpired, Generated: true, PlainHTTP: true, Enqueued: true, Unreported: true,
 		Origin: "https://api.example:443", Method: "POST", Target: "/v1/charges?x=1",
 		Header: http.Header{"Content-Type": {"application/json"}, "X-Many": {"a", "", "b"}, "X-None": {}},
 		Body:   []byte("{\"amount\":100}"), Omitted: []string{"Authorization", "userinfo"},
@@ -127,7 +127,7 @@ func TestPeek(t *testing.T) {
 		t.Errorf("PeekIntent: %+v, %v", i, err)
 	}
 	f, err := codec.PeekFate(fate)
-	want := codec.Fate{State: r.State, Revision: r.Revision, Swept: true, Finished: r.Finished, NextAttempt: r.NextAttempt}
+	want := codec.Fate{State: r.State, Revision: r.Revision, Swept: true, Unreported: true, Finished: r.Finished, NextAttempt: r.NextAttempt}
 	if err != nil || f != want {
 		t.Errorf("PeekFate: %+v, %v; want %+v", f, err, want)
 	}

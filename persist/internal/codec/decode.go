@@ -25,6 +25,7 @@ type Fate struct {
 	State       persist.State
 	Revision    uint64
 	Swept       bool
+	Unreported  bool
 	Outside     bool // the answer's body is
 	Finished    time.Time
 	NextAttempt time.Time
@@ -44,7 +45,10 @@ func PeekFate(b []byte) (Fate, error) {
 	d := decoder{b: b}
 	var r persist.Record
 	times, _ := d.fateHead(&r)
-	f := Fate{State: r.State, Revision: r.Revision, Swept: r.Swept, Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt}
+	f := Fate{
+		State: r.State, Revision: r.Revision, Swept: r.Swept, Unreported: r.Unreported,
+		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt,
+	}
 	return f, d.err("fate")
 }
 
@@ -118,11 +122,14 @@ func (d *decoder) intentHead() (head Intent, flags byte, body bodySize) {
 // fateHead reads as far as PeekFate needs, and returns which other times
 // follow, and whether an answer does.
 func (d *decoder) fateHead(r *persist.Record) (times byte, answered bool) {
-	flags := d.byte()
+	flags := d.uvarint()
+	d.bad = d.bad || flags >= fateFlags
 	r.State = persist.State(flags & fateState)
 	r.MaybeSent = flags&fateMaybeSent != 0
 	r.PlainHTTP = flags&fatePlainHTTP != 0
 	r.Swept = flags&fateSwept != 0
+	r.Enqueued = flags&fateEnqueued != 0
+	r.Unreported = flags&fateUnreported != 0
 	r.Revision = d.uvarint()
 	times = d.byte()
 	r.Finished = d.timeIf(times, timeFinished)
