@@ -45,7 +45,7 @@ type Client struct {
 }
 
 // New makes a client on any journal, which stays the caller's to close. Several
-// clients may share one journal in one process if it is a persist.Attacher.
+// clients in one process may share one journal.
 // Errors: ErrConfig.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
@@ -57,11 +57,8 @@ func New(cfg Config) (*Client, error) {
 	}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
 	c.crew = crew{jobs: make(chan *flight), over: c.draining.Done()}
-	_, c.leases = c.journal.(persist.Claimer)
-	table := newFlights()
-	if shared, ok := c.journal.(persist.Attacher); ok {
-		table = shared.Attach(newFlights)
-	}
+	_, c.leases = persist.As[persist.Claimer](c.journal)
+	table := c.journal.Attach(newFlights)
 	c.flights, _ = table.(*flights)
 	if c.flights == nil {
 		return nil, startError("new", "", ErrConfig, "the journal carries a %T, not this package's flight table", table)

@@ -54,7 +54,13 @@ func on(j persist.Journal, changes ...func(*oncehttp.Config)) func(*oncehttp.Con
 type leasing struct {
 	persist.Journal
 	persist.Claimer
+	persist.Attachment
 }
+
+// Attach chooses between the journal's and its own.
+func (l *leasing) Attach(create func() any) any { return l.Attachment.Attach(create) }
+
+func newLeasing(j *memory.Journal) persist.Journal { return &leasing{Journal: j, Claimer: j} }
 
 // survivors is a journal with what a process that is killed now would leave of
 // its unfinished operations.

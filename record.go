@@ -108,10 +108,7 @@ func (d *drive) refuseFinal(ctx context.Context, name string, cause error, is ..
 
 // flush waits until every Finish that returned before is durable.
 func (c *Client) flush(ctx context.Context) error {
-	if j, ok := c.journal.(persist.Flusher); ok {
-		return j.Flush(ctx)
-	}
-	return nil
+	return c.journal.Flush(ctx)
 }
 
 // confirmed answers from the journal. Where the answer was too large to keep,

@@ -199,7 +199,7 @@ func (p *pass) end() {
 // feed lists what is due, or claims it where other processes share the journal.
 func (p *pass) feed() {
 	defer close(p.jobs)
-	claimer, shared := p.c.journal.(persist.Claimer)
+	claimer, shared := persist.As[persist.Claimer](p.c.journal)
 	query := p.query
 	if shared {
 		query.States = query.States[1:] // what is held has no lease

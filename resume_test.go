@@ -99,8 +99,8 @@ func TestTwoProcesses(t *testing.T) {
 		j := memory.New()
 		w := &wire{replies: []reply{{status: 201, delay: time.Second}}}
 		workers := func(cfg *oncehttp.Config) { cfg.ResumeWorkers = 2 }
-		a, _ := newClient(t, w, on(leasing{j, j}, workers))
-		b, _ := newClient(t, w, on(leasing{j, j}, workers))
+		a, _ := newClient(t, w, on(newLeasing(j), workers))
+		b, _ := newClient(t, w, on(newLeasing(j), workers))
 		enqueue(t, a, 12)
 		for range a.Resume(t.Context()) {
 			break

@@ -41,7 +41,7 @@ func TestEndWhileFlying(t *testing.T) {
 				w := &wire{replies: []reply{{status: 503, delay: time.Second, header: "Retry-After: 5"}, {status: 201, delay: time.Second}}}
 				c, _ := newClient(t, w, on(j))
 				shared, _ := newClient(t, w, on(j))
-				abroad, _ := newClient(t, w, on(leasing{j, j}))
+				abroad, _ := newClient(t, w, on(newLeasing(j)))
 				var wg sync.WaitGroup
 				wg.Go(func() {
 					if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {

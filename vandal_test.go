@@ -204,15 +204,9 @@ func (v *vandal) answer(req *http.Request, status int, id string, large int) *ht
 // otherBytes is what somebody sends under a key that is another request's.
 const otherBytes = "other bytes"
 
-// audited is what the auditor stands before.
-type audited interface {
-	persist.Journal
-	persist.Attacher
-}
-
 // auditor is a journal that looks at every record that it is given.
 type auditor struct {
-	audited
+	persist.Journal
 	t    *testing.T
 	mu   sync.Mutex
 	sums map[persist.ID][]byte // fingerprints
@@ -227,8 +221,8 @@ func newAuditor(t *testing.T) persist.Journal {
 	}{auditing(t, j), j}
 }
 
-func auditing(t *testing.T, j audited) *auditor {
-	return &auditor{audited: j, t: t, sums: map[persist.ID][]byte{}}
+func auditing(t *testing.T, j persist.Journal) *auditor {
+	return &auditor{Journal: j, t: t, sums: map[persist.ID][]byte{}}
 }
 
 func (a *auditor) look(where string, rec *persist.Record) {
@@ -256,20 +250,20 @@ func (a *auditor) look(where string, rec *persist.Record) {
 
 func (a *auditor) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	a.look("Begin", &rec)
-	return a.audited.Begin(ctx, rec)
+	return a.Journal.Begin(ctx, rec)
 }
 
 func (a *auditor) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	a.look("Update", &rec)
-	return a.audited.Update(ctx, rec)
+	return a.Journal.Update(ctx, rec)
 }
 
 func (a *auditor) Finish(ctx context.Context, rec persist.Record) error {
 	a.look("Finish", &rec)
-	return a.audited.Finish(ctx, rec)
+	return a.Journal.Finish(ctx, rec)
 }
 
 func (a *auditor) Forget(ctx context.Context, rec persist.Record) error {
 	a.look("Forget", &rec)
-	return a.audited.Forget(ctx, rec)
+	return a.Journal.Forget(ctx, rec)
 }

@@ -144,11 +144,7 @@ func plain(err error) error {
 
 // flush returns when everything that the client has learnt is durable.
 func (s *session) flush(ctx context.Context) error {
-	f, ok := s.journal.(persist.Flusher)
-	if !ok {
-		return nil // Finish is durable on return
-	}
-	if err := f.Flush(context.WithoutCancel(ctx)); err != nil {
+	if err := s.journal.Flush(context.WithoutCancel(ctx)); err != nil {
 		return journalError(s.path, err)
 	}
 	return nil
@@ -163,6 +159,12 @@ func (s *session) close() error {
 
 // noJournal stands where a client needs a journal that it never asks.
 type noJournal struct{ persist.Journal }
+
+// Attach makes a value of its own for each client.
+func (noJournal) Attach(create func() any) any { return create() }
+
+// Flush has nothing to wait for.
+func (noJournal) Flush(context.Context) error { return nil }
 
 // Close has nothing to close.
 func (noJournal) Close() error { return nil }
