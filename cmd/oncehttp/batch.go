@@ -50,13 +50,15 @@ the same command again, also after a crash, finishes what is pending, sends
 nothing that is confirmed, and prints the recorded answers.
 
 A line of JSON is printed for each row once its answer is durable: in the order
-of the rows, except that rows which take long come later. The body is shown up
-to 1 MiB. The first Ctrl-C ends after the attempts on the wire, the second kills
-(which loses nothing either).
+of the rows, except that rows which take long come later. Its "result" says what
+came of the row for the business (oncehttp help results); a declined card is
+"declined" there, whatever its status. The body is shown up to 1 MiB. The first
+Ctrl-C ends after the attempts on the wire, the second kills (which loses
+nothing either).
 
-Exit status: 0 all well; 1 some rows were refused; 2 the call or the input is
-wrong and nothing was sent; 3 something is unknown or still to do: run the same
-command again.`,
+Exit status: 0 all is done; 1 some rows were declined, invalid, rejected or
+mismatched; 2 the call or the input is wrong and nothing was sent; 3 something
+is unknown, held or still to do. The summary names the next step for each.`,
 		Example: `  oncehttp batch orders.csv --url https://api.example.com/payments \
       --key 'order:{user}:{order_id}' --number amount -H @auth.txt
   oncehttp batch - --url http://127.0.0.1:8080/payments --key 'evt:{id}' \

@@ -37,11 +37,10 @@ func (p *plan) request(ctx context.Context, body []byte) *http.Request {
 // and what each key names. It keeps 16 bytes each of a key's and a body's hash
 // and a row number, so that memory grows by some 60 bytes a row.
 type survey struct {
-	rows       int
-	duplicates int
-	account    string           // of every record, the scoping headers in it
-	client     *oncehttp.Client // prepares requests and sends none
-	keys       map[[16]byte]named
+	rows    int
+	account string           // of every record, the scoping headers in it
+	client  *oncehttp.Client // prepares requests and sends none
+	keys    map[[16]byte]named
 }
 
 type named struct {
@@ -98,17 +97,16 @@ func (s *survey) add(key oncehttp.Key, r *row) error {
 		s.keys[k] = n
 	case first.body != n.body:
 		return fmt.Errorf("has the key %q of row %d, and other content", key, first.row)
-	default:
-		s.duplicates++
 	}
 	return nil
 }
 
 // saw reports whether the first reading found this row, so that a file which
-// changes between the two readings sends nothing that was not checked.
-func (s *survey) saw(key oncehttp.Key, r *row) bool {
+// changes between the two readings sends nothing that was not checked. first is
+// the number of the first row with its key.
+func (s *survey) saw(key oncehttp.Key, r *row) (first int, found bool) {
 	n, found := s.keys[short([]byte(key))]
-	return found && n.body == short(r.body)
+	return n.row, found && n.body == short(r.body)
 }
 
 func short(b []byte) [16]byte {

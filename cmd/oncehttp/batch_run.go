@@ -34,6 +34,7 @@ type batch struct {
 type job struct {
 	seq int
 	row row
+	of  int // the first row with this key and content; its own number if it is the first
 }
 
 // run sends every row and prints its line. It ends early when ctx ends, when the
@@ -83,7 +84,8 @@ func (b *batch) dispatch(ctx context.Context, jobs chan<- job) {
 			break
 		}
 		key := b.plan.keyOf(&r, b.plan.generation)
-		if !b.survey.saw(key, &r) {
+		of, saw := b.survey.saw(key, &r)
+		if !saw {
 			err = &inputError{file: b.in.name, row: r.number, line: r.line, err: errors.New("is not what was checked")}
 			break
 		}
@@ -91,7 +93,7 @@ func (b *batch) dispatch(ctx context.Context, jobs chan<- job) {
 			pace.wait(ctx)
 		}
 		select {
-		case jobs <- job{seq: seq, row: r}:
+		case jobs <- job{seq: seq, row: r, of: of}:
 		case <-ctx.Done():
 		}
 	}
@@ -119,6 +121,9 @@ func (b *batch) work(ctx context.Context, jobs <-chan job) {
 		}
 		l := b.do(ctx, &j.row)
 		l.Row = j.row.number
+		if j.of != j.row.number {
+			l.Result, l.OfRow = resultDuplicate, j.of
+		}
 		b.mu.Lock()
 		b.tally.add(&l)
 		b.mu.Unlock()
@@ -141,7 +146,7 @@ func (b *batch) send(ctx context.Context, r *row, generation int) line {
 	key := b.plan.keyOf(r, generation)
 	resp, err := b.session.client.DoKey(b.plan.request(ctx, r.body), key)
 	if err == nil {
-		return answered(resp)
+		return b.flags.declines.answered(resp)
 	}
 	for _, fatal := range []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed} {
 		if errors.Is(err, fatal) {
@@ -164,7 +169,7 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 			continue
 		case err != nil:
 			return failed(key, err), true
-		case g == last, g == last-1 && finallyRefused(&rec):
+		case g == last, g == last-1 && b.flags.declines.finallyRefused(&rec):
 			return line{}, false
 		}
 		if other, err := b.otherContent(ctx, r, g, &rec); err != nil {
@@ -172,11 +177,11 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 		} else if other {
 			return collided(&rec, fmt.Sprintf("generation %d", g)), true
 		}
-		return recorded(&rec, fmt.Sprintf("generation %d", g)), true
+		return b.flags.declines.recorded(&rec, fmt.Sprintf("generation %d", g)), true
 	}
 	return line{
-		Key: string(b.plan.keyOf(r, last)), Outcome: oncehttp.OutcomeNotSent.String(), exit: exitUnknown,
-		Error: "generation 1 was never sent",
+		Key: string(b.plan.keyOf(r, last)), Result: resultRejected, Outcome: oncehttp.OutcomeNotSent.String(), exit: exitUnknown,
+		Error: &lineError{Code: "generation", Message: "generation 1 was never sent"},
 	}, true
 }
 
@@ -195,43 +200,40 @@ func (b *batch) otherContent(ctx context.Context, r *row, generation int, rec *p
 // sent, and the recorded answer is not this row's.
 func collided(rec *persist.Record, what string) line {
 	return line{
-		Key: rec.Key, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), exit: exitRefused,
-		Error: what + " is " + rec.State.String() + " with other content than this row, so that nothing was sent",
+		Key: rec.Key, Result: resultMismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), exit: exitRefused,
+		Error: &lineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row, so that nothing was sent"},
 	}
 }
 
 // finallyRefused: only what certainly had no effect may be tried under a new key.
-func finallyRefused(rec *persist.Record) bool {
-	switch rec.State {
-	case persist.StateConfirmed:
-		a := rec.Answer
-		return a != nil && a.Status >= 400 && a.Status < 500 && !a.AlreadyDone
-	case persist.StateSettled:
-		return rec.Effect == persist.EffectAbsent
+func (list declines) finallyRefused(rec *persist.Record) bool {
+	switch list.resultOfRecord(rec) {
+	case resultDeclined, resultInvalid:
+		return rec.State == persist.StateConfirmed
+	case resultRejected:
+		return rec.State == persist.StateSettled
 	}
 	return false
 }
 
 // recorded is the line of an operation as it stands in the journal. what names
 // it where it is not simply done.
-func recorded(rec *persist.Record, what string) line {
+func (list declines) recorded(rec *persist.Record, what string) line {
 	l := line{
-		Key: rec.Key, Outcome: oncehttp.OutcomeUnknown.String(), Source: sourceName(oncehttp.SourceJournal),
-		Attempts: rec.Attempts, Sends: rec.Sends, State: rec.State.String(), exit: exitUnknown,
-		Error: what + " is " + rec.State.String() + ", so that nothing new may be tried",
+		Key: rec.Key, Result: list.resultOfRecord(rec), Outcome: oncehttp.OutcomeUnknown.String(), Source: sourceName(oncehttp.SourceJournal),
+		Attempts: rec.Attempts, Sends: rec.Sends, State: rec.State.String(),
 	}
+	l.exit = l.Result.exit()
 	if rec.State != persist.StateConfirmed {
+		l.Error = &lineError{Code: "generation", Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
 		return l
 	}
-	l.Outcome = oncehttp.OutcomeConfirmed.String()
-	if rec.Answer == nil {
-		l.Error = what + " is confirmed, but its answer is no longer kept"
-		return l
+	l.Outcome, l.State = oncehttp.OutcomeConfirmed.String(), ""
+	if a := rec.Answer; a != nil {
+		l.judge(list, a.Status, a.Body, a.BodyDropped, a.AlreadyDone)
 	}
-	l.setAnswer(rec.Answer)
-	l.State, l.Error = "", ""
-	if finallyRefused(rec) {
-		l.Error = what + " is refused; the next one comes before this"
+	if list.finallyRefused(rec) {
+		l.Error = &lineError{Code: "generation", Message: what + " has a final refusal; the generation after it comes before this one"}
 	}
 	return l
 }
@@ -239,13 +241,13 @@ func recorded(rec *persist.Record, what string) line {
 // conclude prints the summary and says how it all ended.
 func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	b.tally.notTried = b.survey.rows - b.tally.rows
-	say(b.stderr, "%s", b.tally.summary(b.in.name, b.survey.duplicates))
+	say(b.stderr, "%s", b.tally.summary(b.in.name))
 	status := b.tally.exit
 	if b.tally.notTried > 0 || stopped.Err() != nil || printing != nil {
 		status = exitUnknown
 	}
-	if status == exitUnknown {
-		say(b.stderr, "run the same command again to go on; to see what is pending or held: oncehttp journal list --journal %s", b.session.path)
+	for _, step := range b.tally.nextSteps(b.session.path, b.plan.generation) {
+		say(b.stderr, "%s", step)
 	}
 	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
 		return &exitError{status: exitUnknown, err: cause}

@@ -41,7 +41,7 @@ func TestBatch(t *testing.T) {
 	if !strings.Contains(first.err, "journal: "+file+".oncehttp.db\n") {
 		t.Errorf("stderr %q does not name the journal", first.err)
 	}
-	if !strings.Contains(first.err, file+": 40 rows: 40 confirmed; 40 attempts\n") {
+	if !strings.Contains(first.err, file+": 40 rows: 40 done (201); 40 attempts\n") {
 		t.Errorf("stderr %q has no summary", first.err)
 	}
 
@@ -51,7 +51,7 @@ func TestBatch(t *testing.T) {
 			t.Errorf("again: line %d: %+v, want the answer %s from the journal", i+1, l, lines[i].Body)
 		}
 	}
-	if !strings.Contains(again.err, "40 confirmed (40 by the journal); 0 attempts") {
+	if !strings.Contains(again.err, "40 done (201); 40 from the journal; 0 attempts") {
 		t.Errorf("again: stderr %q", again.err)
 	}
 	if l := m.Ledger().Snapshot(); l.Sends != 40 || l.Effects != 40 {
@@ -101,7 +101,7 @@ func TestBatchRefused(t *testing.T) {
 	args := []string{"batch", file, "--url", s.url, "--key", orderKey}
 	for range 2 {
 		got := run(t, args...).want(t, exitRefused)
-		if !strings.Contains(got.err, "2 confirmed") || !strings.Contains(got.err, "1 refused") {
+		if !strings.Contains(got.err, "2 done (201), 1 invalid (422)") || !strings.Contains(got.err, "\n1 invalid (422): correct the rows; then --generation 2 tries anew\n") {
 			t.Errorf("stderr %q", got.err)
 		}
 		l := got.lines(t)[1]
@@ -122,7 +122,7 @@ func TestBatchUnknownThenAgain(t *testing.T) {
 	file := writeFile(t, "in.csv", "user,order_id\nu1,o1\n")
 	args := fast("batch", file, "--url", m.URL()+"/payments", "--key", orderKey, "--max-attempts", "1")
 	first := run(t, args...).want(t, exitUnknown)
-	if l := first.only(t); l.Outcome != "unknown" || l.Error == "" || l.Attempts != 1 || l.Key != "idemp:order:u1:o1" {
+	if l := first.only(t); l.Outcome != "unknown" || l.Error == nil || l.Attempts != 1 || l.Key != "idemp:order:u1:o1" {
 		t.Errorf("first: %+v", l)
 	}
 	if !strings.Contains(first.err, "1 unknown") || !strings.Contains(first.err, "run the same command again") {
@@ -146,7 +146,7 @@ func TestBatchNotSent(t *testing.T) {
 	if l := got.only(t); l.Outcome != "not sent" || l.Sends != 0 {
 		t.Errorf("%+v", l)
 	}
-	if !strings.Contains(got.err, "1 not sent") {
+	if !strings.Contains(got.err, "1 rejected (not sent); 2 attempts\n1 rejected (not sent): run the same command again\n") {
 		t.Errorf("stderr %q", got.err)
 	}
 	// Another server is another request; it is no conflict, as nothing stands.
@@ -163,7 +163,7 @@ func TestBatchKeyStandsWithOtherContent(t *testing.T) {
 	}
 	run(t, args("u1,1\n")...).want(t, exitOK)
 	l := run(t, args("u1,2\n")...).want(t, exitRefused).only(t)
-	if l.State != "confirmed" || l.Sends != 0 || !strings.Contains(l.Error, "belongs to another request") {
+	if l.State != "confirmed" || l.Sends != 0 || !strings.Contains(l.why(), "belongs to another request") {
 		t.Errorf("%+v", l)
 	}
 	if n := m.Ledger().Snapshot().Sends; n != 1 {
@@ -180,7 +180,10 @@ func TestBatchDuplicateRows(t *testing.T) {
 	if len(lines) != 3 || string(lines[0].Body) != string(lines[2].Body) {
 		t.Errorf("lines %s", got.out)
 	}
-	if !strings.Contains(got.err, "3 rows (1 with the key and content of another)") {
+	if lines[2].Result != resultDuplicate || lines[2].OfRow != 1 || lines[0].Result != resultDone {
+		t.Errorf("lines %s", got.out)
+	}
+	if !strings.Contains(got.err, "3 rows: 2 done (201), 1 duplicate (201)") || !strings.Contains(got.err, "; 2 attempts\n") {
 		t.Errorf("stderr %q", got.err)
 	}
 	if l := m.Ledger().Snapshot(); l.Sends != 2 || l.Effects != 2 {
@@ -278,16 +281,16 @@ func TestBatchGeneration(t *testing.T) {
 	run(t, args("1,good\n2,bad\n3,lost\n")...).want(t, exitUnknown)
 	got := run(t, args("1,good\n2,mended\n3,lost\n4,new\n", "--generation", "2")...).want(t, exitUnknown)
 	lines := got.lines(t)
-	if l := lines[0]; l.Key != "idemp:o:1" || l.Source != "journal" || l.Status != 201 || l.Error != "" {
+	if l := lines[0]; l.Key != "idemp:o:1" || l.Source != "journal" || l.Status != 201 || l.Error != nil {
 		t.Errorf("row 1: %+v", l)
 	}
 	if l := lines[1]; l.Key != "idemp:o:2:gen=2" || l.Source != "wire" || l.Status != 201 {
 		t.Errorf("row 2: %+v", l)
 	}
-	if l := lines[2]; l.Outcome != "unknown" || l.State != "pending" || !strings.Contains(l.Error, "generation 1 is pending") {
+	if l := lines[2]; l.Outcome != "unknown" || l.State != "pending" || !strings.Contains(l.why(), "generation 1 is pending") {
 		t.Errorf("row 3: %+v", l)
 	}
-	if l := lines[3]; l.Outcome != "not sent" || l.Error != "generation 1 was never sent" {
+	if l := lines[3]; l.Outcome != "not sent" || l.why() != "generation 1 was never sent" {
 		t.Errorf("row 4: %+v", l)
 	}
 	run(t, "journal", "settle", "idemp:o:3", "--absent", "--yes", "--journal", dir+"/in.csv.oncehttp.db").want(t, exitOK)
@@ -370,7 +373,7 @@ func TestBatchGenerationComparesContent(t *testing.T) {
 			writeFile(t, dir+"/in.csv", "id,amount\n1,999\n")
 		}
 		l := run(t, call...).want(t, exitRefused).only(t)
-		if l.Outcome == "confirmed" || l.State != "confirmed" || l.Body != nil || !strings.Contains(l.Error, "other content") {
+		if l.Outcome == "confirmed" || l.State != "confirmed" || l.Body != nil || !strings.Contains(l.why(), "other content") {
 			t.Errorf("changed %s: %+v", name, l)
 		}
 	}

@@ -79,12 +79,3 @@ func statusOfError(err error) int {
 	}
 	return exitUnknown
 }
-
-// statusOfAnswer is the exit status of a confirmed answer: a final refusal is
-// one of the business.
-func statusOfAnswer(status int) int {
-	if status >= 400 {
-		return exitRefused
-	}
-	return exitOK
-}

@@ -13,6 +13,12 @@ func TestHelp(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		path := cmd.CommandPath()
+		if cmd.IsAdditionalHelpTopicCommand() {
+			if got := run(t, "help", cmd.Name()).want(t, exitOK); got.out != cmd.Long+"\n\n" || cmd.Short == "" {
+				t.Errorf("help %s: %q", cmd.Name(), got.out)
+			}
+			return
+		}
 		if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, path) {
 			t.Errorf("%s: short %q, long %q, example %q", path, cmd.Short, cmd.Long, cmd.Example)
 		}

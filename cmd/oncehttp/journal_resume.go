@@ -125,7 +125,7 @@ func (f *resumeFlags) pass(ctx context.Context, ses *session, c *oncehttp.Client
 func (f *resumeFlags) feed(ctx context.Context, c *oncehttp.Client, lines chan<- placed) (tally, error) {
 	var t tally
 	for res, err := range c.Resume(ctx) {
-		l := resumed(res)
+		l := f.client.declines.resumed(res)
 		if e := (*oncehttp.Error)(nil); errors.As(err, &e) {
 			l = failed(res.Key, err)
 		} else if err != nil {
@@ -152,7 +152,7 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session, account string
 	if err != nil {
 		return err
 	}
-	say(stderr, "%s; left: %d pending, %d held", t.summary(f.path, 0), left[persist.StatePending], left[persist.StateHeld])
+	say(stderr, "%s; left: %d pending, %d held", t.summary(f.path), left[persist.StatePending], left[persist.StateHeld])
 	if wait := time.Until(due); !due.IsZero() && wait > 0 {
 		say(stderr, "the next is due in %v", wait.Round(time.Millisecond))
 	}

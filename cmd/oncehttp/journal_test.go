@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver"
 )
@@ -98,7 +99,7 @@ func TestJournalResume(t *testing.T) {
 	sends := m.Ledger().Snapshot().Sends
 	without := run(t, args...).want(t, exitUnknown)
 	for _, l := range without.lines(t) {
-		if l.Outcome != "unknown" || !strings.Contains(l.Error, "Authorization") {
+		if l.Outcome != "unknown" || !strings.Contains(l.why(), "Authorization") {
 			t.Errorf("without -H: %+v", l)
 		}
 	}
@@ -147,7 +148,7 @@ func TestJournalResumeOrigins(t *testing.T) {
 		t.Errorf("stderr %q", got.err)
 	}
 	got := run(t, append(args, "--origin", m.URL())...).want(t, exitUnknown)
-	if !strings.Contains(got.err, "2 confirmed") || !strings.Contains(got.err, "left: 1 pending, 0 held") || len(leaked) > 0 {
+	if !strings.Contains(got.err, "2 done (201), 1 unknown") || !strings.Contains(got.err, "left: 1 pending, 0 held") || len(leaked) > 0 {
 		t.Errorf("stderr %q, the other server saw %q", got.err, leaked)
 	}
 }
@@ -172,7 +173,7 @@ func TestJournalSettle(t *testing.T) {
 	file := strings.TrimSuffix(j, ".oncehttp.db")
 	again := run(t, "batch", file, "--url", m.URL()+"/payments?q=hidden", "--key", "o:{id}").want(t, exitUnknown)
 	lines := again.lines(t)
-	if l := lines[0]; l.State != "settled" || l.Outcome != "confirmed" || l.Error != "" {
+	if l := lines[0]; l.State != "settled" || l.Outcome != "confirmed" || l.Error != nil {
 		t.Errorf("settled: %+v", l)
 	}
 	if l := lines[1]; l.State != "abandoned" || l.Outcome != "unknown" {
@@ -219,8 +220,8 @@ func TestJournalPrune(t *testing.T) {
 	if got := run(t, "journal", "prune", "--journal", j, "--keep-answer", "-1s").want(t, exitOK); got.out != "pruned: 2 records\n" {
 		t.Errorf("stdout %q", got.out)
 	}
-	for _, l := range run(t, batch...).want(t, exitUnknown).lines(t) {
-		if l.State != "confirmed" || l.Sends != 0 || !strings.Contains(l.Error, "no longer kept") {
+	for _, l := range run(t, batch...).want(t, exitOK).lines(t) {
+		if l.Result != resultDone || l.Source != "journal" || l.Sends != 0 || l.Error != nil || l.Body != nil {
 			t.Errorf("%+v", l)
 		}
 	}
@@ -234,7 +235,7 @@ func TestJournalUsage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	commands := [][]string{
-		{"list"}, {"show", "k"}, {"resume"}, {"settle", "k", "--absent"}, {"abandon", "k"}, {"prune"}, {"export"},
+		{"list"}, {"stuck"}, {"show", "k"}, {"resume"}, {"settle", "k", "--absent"}, {"abandon", "k"}, {"prune"}, {"export"},
 	}
 	damagedFor := func(c []string) string { return dir + "/damaged-" + c[0] + ".db" }
 	for _, c := range commands {
@@ -326,5 +327,35 @@ func TestJournalPruneOfKeysAsks(t *testing.T) {
 	}
 	if got := run(t, append(prune, "--yes")...).want(t, exitOK); got.out != "pruned: 2 records\n" {
 		t.Errorf("stdout %q", got.out)
+	}
+}
+
+// What is stuck is listed with its reason, and nothing that is done.
+func TestJournalStuck(t *testing.T) {
+	t.Parallel()
+	j := pendingJournal(t, startMock(t, mockserver.Config{}))
+	got := run(t, "journal", "stuck", "--journal", j).want(t, exitOK)
+	rows := strings.Split(strings.TrimSpace(got.out), "\n")
+	if len(rows) != 3 || !strings.HasPrefix(rows[1], "idemp:o:a  pending") || strings.Contains(got.out, "idemp:o:c") {
+		t.Errorf("table\n%s", got.out)
+	}
+}
+
+// Times are relative on a terminal, and carry their zone anywhere else.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		0: "0s ago", -59 * time.Second: "59s ago", -90 * time.Minute: "1h ago", -72 * time.Hour: "3d ago", 5 * time.Minute: "in 5m",
+	} {
+		if got := (clock{now, true}).when(now.Add(d), "-"); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+	if got := (clock{now: now}).when(now.Add(time.Hour), "-"); got != "2026-11-21T21:00:00Z" {
+		t.Errorf("elsewhere: %q", got)
+	}
+	if got := (clock{now: now}).when(time.Time{}, "now"); got != "now" {
+		t.Errorf("no time: %q", got)
 	}
 }

@@ -18,6 +18,11 @@ type line struct {
 	Row     int    `json:"row,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Account string `json:"account,omitempty"`
+	// Result is what the operation came to for the business; see result.go.
+	Result result `json:"result"`
+	// OfRow is the row that a duplicate repeats.
+	OfRow int `json:"of_row,omitempty"`
+	// Outcome is what is known of it: an Outcome of package oncehttp.
 	Outcome string `json:"outcome"`
 	Status  int    `json:"status,omitempty"`
 	// Source is wire, replay (the server's stored answer) or journal (nothing
@@ -34,7 +39,8 @@ type line struct {
 	Body        json.RawMessage `json:"body,omitempty"`
 	BodyBase64  []byte          `json:"body_base64,omitempty"`
 	BodyDropped bool            `json:"body_dropped,omitempty"`
-	Error       string          `json:"error,omitempty"`
+	// Error is why it is not done.
+	Error *lineError `json:"error,omitempty"`
 
 	exit int
 }
@@ -49,7 +55,7 @@ func (l *line) marshal() []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(l); err != nil { // cannot be: every field is checked text
-		l.Body, l.BodyBase64, l.Error = nil, nil, err.Error()
+		l.Body, l.BodyBase64, l.Error = nil, nil, &lineError{Code: "unprintable", Message: err.Error()}
 		_ = enc.Encode(l)
 	}
 	return b.Bytes()
@@ -71,19 +77,28 @@ func (l *line) setBody(b []byte, dropped bool) {
 }
 
 // answered is the line of a confirmed answer, whose body it reads and closes.
-func answered(resp *http.Response) line {
+func (list declines) answered(resp *http.Response) line {
 	defer resp.Body.Close()
 	res := oncehttp.ResultOf(resp)
 	l := lineOf(res)
 	if res.Key == "" { // a safe request, which is no operation
 		l.Outcome, l.Source = oncehttp.OutcomeConfirmed.String(), sourceName(oncehttp.SourceServer)
 	}
-	l.Status, l.exit = resp.StatusCode, statusOfAnswer(resp.StatusCode)
 	// What is kept was read whole before the client returned. Only the rest of
 	// an answer over answerBytesMax can still fail, and that is not shown.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, answerBytesMax+1))
-	l.setBody(body, err != nil)
+	l.judge(list, resp.StatusCode, body, err != nil, res.AlreadyDone)
 	return l
+}
+
+// judge puts a final answer and its result into the line.
+func (l *line) judge(list declines, status int, body []byte, dropped, alreadyDone bool) {
+	l.Status, l.Result = status, list.resultOfAnswer(status, body, alreadyDone)
+	l.exit = l.Result.exit()
+	if l.Result == resultDeclined || l.Result == resultInvalid {
+		l.Error = errorOfAnswer(status, body)
+	}
+	l.setBody(body, dropped)
 }
 
 func lineOf(res oncehttp.Result) line {
@@ -94,22 +109,25 @@ func lineOf(res oncehttp.Result) line {
 }
 
 // resumed is the line of an operation that Resume finished.
-func resumed(res oncehttp.Result) line {
+func (list declines) resumed(res oncehttp.Result) line {
 	l := lineOf(res)
 	if a := res.Answer; a != nil {
-		l.setAnswer(a)
+		l.judge(list, a.Status, a.Body, a.BodyDropped, a.AlreadyDone)
+		return l
 	}
+	l.Result = resultDone
+	if res.Outcome != oncehttp.OutcomeConfirmed { // reconciled as absent
+		l.Result = resultRejected
+	}
+	l.exit = l.Result.exit()
 	return l
-}
-
-func (l *line) setAnswer(a *persist.Answer) {
-	l.Status, l.exit = a.Status, statusOfAnswer(a.Status)
-	l.setBody(a.Body, a.BodyDropped)
 }
 
 // failed is the line of an operation that ended with an error.
 func failed(key oncehttp.Key, err error) line {
-	l := line{Key: string(key), Outcome: oncehttp.OutcomeUnknown.String(), Error: oneLine(err), exit: statusOfError(err)}
+	l := line{
+		Key: string(key), Result: resultOfError(err), Outcome: oncehttp.OutcomeUnknown.String(), Error: errorOf(err), exit: statusOfError(err),
+	}
 	var e *oncehttp.Error
 	if !errors.As(err, &e) {
 		return l
@@ -123,7 +141,15 @@ func failed(key oncehttp.Key, err error) line {
 	}
 	if e.State == persist.StateSettled && errors.Is(err, oncehttp.ErrSettled) && !errors.Is(err, oncehttp.ErrNoEffect) {
 		// A person said that it happened: that is known, and there is no more to do.
-		return line{Key: l.Key, Outcome: oncehttp.OutcomeConfirmed.String(), Source: sourceName(oncehttp.SourceJournal), State: l.State}
+		return line{Key: l.Key, Result: resultDone, Outcome: oncehttp.OutcomeConfirmed.String(), Source: sourceName(oncehttp.SourceJournal), State: l.State}
+	}
+	if errors.Is(err, oncehttp.ErrAnswerGone) && e.State == persist.StateConfirmed {
+		// It is confirmed; only what the server said is no longer kept.
+		l.Result, l.Outcome, l.Source, l.Error, l.exit = resultDone, oncehttp.OutcomeConfirmed.String(), sourceName(oncehttp.SourceJournal), nil, exitOK
+		if e.Answer != nil {
+			l.Result = declines(nil).resultOfAnswer(e.Answer.Status, nil, e.Answer.AlreadyDone)
+			l.exit = l.Result.exit()
+		}
 	}
 	if e.Answer != nil && !errors.Is(err, oncehttp.ErrKeyReused) { // which would show another request's
 		l.Status = e.Answer.Status

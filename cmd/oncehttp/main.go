@@ -50,7 +50,8 @@ confirmed what happened, so that nothing is lost and nothing is done twice,
 also across crashes.
 
 Results go to stdout, the rest to stderr. Exit status, unless a command says
-otherwise: 0 all well; 1 the work was done and some of it was refused; 2 the
+otherwise: 0 all well; 1 the work was done and some of it was refused (declined,
+invalid, rejected or mismatched); 2 the
 call or its input is wrong and nothing was sent; 3 something is unknown or still
 pending: run the same command again. 3 outranks 1.`,
 		Example: `  oncehttp mock --faults 'drop-after=0.2,503=0.1'
@@ -63,6 +64,7 @@ pending: run the same command again. 3 outranks 1.`,
 		RunE:              needsCommand,
 	}
 	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s))
+	cmd.AddCommand(helpTopics()...)
 	return cmd
 }
 

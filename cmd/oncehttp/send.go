@@ -201,20 +201,33 @@ func (f *sendFlags) send(ctx context.Context, ses *session, req *http.Request, s
 	if err := ses.flush(ctx); err != nil {
 		return &exitError{status: exitUnknown, err: err}
 	}
+	status := exitOK
 	if f.json {
-		l := answered(resp)
+		l := f.declines.answered(resp)
+		status = l.exit
 		_, err = s.out.Write(l.marshal())
 	} else {
-		err = f.print(s.out, resp)
+		var kept head
+		err = f.print(s.out, resp, &kept)
+		status = f.declines.resultOfAnswer(resp.StatusCode, kept.bytes, oncehttp.ResultOf(resp).AlreadyDone).exit()
 	}
 	if err != nil {
 		return &exitError{status: exitUnknown, err: fmt.Errorf("the answer could not be printed whole: %w", pathless(err))}
 	}
-	return exitWith(statusOfAnswer(resp.StatusCode))
+	return exitWith(status)
 }
 
-// print streams the answer.
-func (f *sendFlags) print(w io.Writer, resp *http.Response) error {
+// head keeps what was written to it, up to answerBytesMax.
+type head struct{ bytes []byte }
+
+// Write keeps what fits. It never fails.
+func (h *head) Write(p []byte) (int, error) {
+	h.bytes = append(h.bytes, p[:min(len(p), answerBytesMax-len(h.bytes))]...)
+	return len(p), nil
+}
+
+// print streams the answer, and its body to kept too.
+func (f *sendFlags) print(w io.Writer, resp *http.Response, kept io.Writer) error {
 	if f.include {
 		if _, err := fmt.Fprintf(w, "%s %s\r\n", resp.Proto, resp.Status); err != nil {
 			return err
@@ -226,7 +239,7 @@ func (f *sendFlags) print(w io.Writer, resp *http.Response) error {
 			return err
 		}
 	}
-	_, err := io.Copy(w, resp.Body)
+	_, err := io.Copy(io.MultiWriter(w, kept), resp.Body)
 	return err
 }
 

@@ -38,7 +38,7 @@ func TestSend(t *testing.T) {
 		{"stdin", []string{"POST", "-d", "@-", "-H", "Content-Type: text/plain", "-i"}, "hello\n", "HTTP/1.1 201 Created\r\nContent-Length: 11\r\nX-Type: text/plain\r\n\r\nPOST hello\n"},
 		{"no body", []string{"DELETE"}, "", "DELETE "},
 		{"safe", []string{"GET"}, "", "GET "},
-		{"safe as JSON", []string{"GET", "--json"}, "", `{"outcome":"confirmed","status":200,"source":"wire","attempts":0,"sends":0,"body":"GET "}` + "\n"},
+		{"safe as JSON", []string{"GET", "--json"}, "", `{"result":"done","outcome":"confirmed","status":200,"source":"wire","attempts":0,"sends":0,"body":"GET "}` + "\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

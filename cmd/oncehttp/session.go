@@ -26,6 +26,9 @@ type clientFlags struct {
 	profile string
 	headers []string
 	retry   oncehttp.Policy
+
+	declinedTexts []string
+	declines      declines
 }
 
 func (f *clientFlags) bind(fs *pflag.FlagSet) {
@@ -38,6 +41,7 @@ func (f *clientFlags) bind(fs *pflag.FlagSet) {
 // on record.
 func (f *clientFlags) bindSending(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
+	bindDeclines(fs, &f.declinedTexts)
 	fs.IntVar(&f.retry.MaxAttempts, "max-attempts", 6, "attempts for one operation in one run")
 	fs.DurationVar(&f.retry.MaxElapsed, "max-elapsed", 0, "time from the first attempt to the start of the last (default 2m)")
 	fs.DurationVar(&f.retry.AttemptTimeout, "attempt-timeout", 0, "wait for an answer (default 30s)")
@@ -54,6 +58,9 @@ func (f *clientFlags) config() (oncehttp.Config, http.Header, error) {
 	}
 	h, err := parseHeaders(f.headers)
 	if err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	if f.declines, err = parseDeclines(f.declinedTexts); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
 	cfg := oncehttp.Config{Account: f.account, Profile: p, Retry: f.retry}

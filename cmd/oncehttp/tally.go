@@ -1,65 +1,184 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/oncehttp/oncehttp"
 )
 
-// tally counts what became of rows.
+// tally counts what became of operations, by result and by what the server, or
+// oncehttp, said.
 type tally struct {
 	rows      int
-	confirmed int
-	journaled int // of these, answered by the journal
-	refused   int // confirmed 4xx, and what the server or the journal refused
-	notSent   int
-	unknown   int
 	notTried  int
+	journaled int // answered by the journal
 	attempts  int
 	exit      int
+	groups    map[group]int
 }
 
+// group is what operations have in common that ended alike.
+type group struct {
+	result result
+	status int    // of the answer; 0 is none
+	code   string // of the error where there is no answer of the server's
+}
+
+// add counts one operation.
 func (t *tally) add(l *line) {
 	t.rows++
 	t.exit = worse(t.exit, l.exit)
-	if l.Source != sourceName(oncehttp.SourceJournal) {
+	switch {
+	case l.Source == sourceName(oncehttp.SourceJournal):
+		t.journaled++
+	case l.OfRow == 0: // a duplicate's attempts are those of its row
 		t.attempts += l.Attempts
 	}
-	switch {
-	case l.exit == exitRefused:
-		t.refused++
-	case l.exit == exitOK:
-		t.confirmed++
-		if l.Source == sourceName(oncehttp.SourceJournal) {
-			t.journaled++
+	g := group{result: l.Result, status: l.Status}
+	switch l.Result {
+	case resultHeld, resultRejected, resultUnknown, resultMismatch:
+		if l.Error != nil {
+			g.code = l.Error.Code
 		}
-	case l.Outcome == oncehttp.OutcomeNotSent.String():
-		t.notSent++
-	default:
-		t.unknown++
 	}
+	if t.groups == nil {
+		t.groups = make(map[group]int)
+	}
+	t.groups[g]++
 }
 
-// summary is one line; what is zero is left out.
-func (t *tally) summary(name string, duplicates int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", name, count(t.rows+t.notTried, "row"))
-	if duplicates > 0 {
-		fmt.Fprintf(&b, " (%d with the key and content of another)", duplicates)
-	}
-	fmt.Fprintf(&b, ": %d confirmed", t.confirmed)
-	if t.journaled > 0 {
-		fmt.Fprintf(&b, " (%d by the journal)", t.journaled)
-	}
-	for _, part := range []struct {
-		n    int
-		name string
-	}{{t.refused, "refused"}, {t.notSent, "not sent"}, {t.unknown, "unknown"}, {t.notTried, "not tried"}} {
-		if part.n > 0 {
-			fmt.Fprintf(&b, ", %d %s", part.n, part.name)
+// count is how many operations had this result.
+func (t *tally) count(r result) int {
+	n := 0
+	for g, many := range t.groups {
+		if g.result == r {
+			n += many
 		}
 	}
-	fmt.Fprintf(&b, "; %s", count(t.attempts, "attempt"))
-	return b.String()
+	return n
+}
+
+// sorted are the groups, in the order of allResults, the largest of each first.
+func (t *tally) sorted() []group {
+	return slices.SortedFunc(maps.Keys(t.groups), func(a, b group) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(allResults(), a.result), slices.Index(allResults(), b.result)),
+			cmp.Compare(t.groups[b], t.groups[a]), cmp.Compare(a.status, b.status), strings.Compare(a.code, b.code),
+		)
+	})
+}
+
+// summary is one line; what is zero is left out. A 2xx is called "done (2xx)" by
+// its status, never "paid": what it means is the API's to say.
+func (t *tally) summary(name string) string {
+	var parts []string
+	for _, r := range allResults() {
+		if n := t.count(r); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s%s", n, r, t.detail(r)))
+		}
+	}
+	if t.notTried > 0 {
+		parts = append(parts, fmt.Sprintf("%d not tried", t.notTried))
+	}
+	text := fmt.Sprintf("%s: %s", name, count(t.rows+t.notTried, "row"))
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	if t.journaled > 0 {
+		text += fmt.Sprintf("; %d from the journal", t.journaled)
+	}
+	return text + "; " + count(t.attempts, "attempt")
+}
+
+// detail lists the statuses and codes of one result: " (402)", or with their
+// numbers where there are several.
+func (t *tally) detail(r result) string {
+	var parts []string
+	for _, g := range t.sorted() {
+		if g.result == r && g.text() != "" {
+			parts = append(parts, g.text())
+			if t.groups[g] != t.count(r) {
+				parts[len(parts)-1] += fmt.Sprintf(" ×%d", t.groups[g])
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// text is the status, else the error's code in words.
+func (g group) text() string {
+	if g.status != 0 {
+		return fmt.Sprint(g.status)
+	}
+	return strings.ReplaceAll(g.code, "_", " ")
+}
+
+// nextSteps says for each group what can be done, one line each, only where a
+// step can help. generation is that of the run; 0 where there are none.
+func (t *tally) nextSteps(journal string, generation int) []string {
+	var steps []string
+	for _, g := range t.sorted() {
+		if step := g.nextStep(journal, generation); step != "" {
+			text := ""
+			if g.text() != "" {
+				text = " (" + g.text() + ")"
+			}
+			steps = append(steps, fmt.Sprintf("%d %s%s: %s", t.groups[g], g.result, text, step))
+		}
+	}
+	if t.notTried > 0 {
+		steps = append(steps, fmt.Sprintf("%d not tried: run the same command again", t.notTried))
+	}
+	return steps
+}
+
+const runAgain = "run the same command again"
+
+func (g group) nextStep(journal string, generation int) string {
+	anew := ""
+	if generation > 0 {
+		anew = fmt.Sprintf("--generation %d tries anew", generation+1)
+	}
+	switch g.result {
+	case resultHeld:
+		return "oncehttp journal stuck --journal " + journal
+	case resultDeclined:
+		return anew
+	case resultInvalid:
+		if anew != "" {
+			return "correct the rows; then " + anew
+		}
+	case resultMismatch:
+		return "the key stands for other content; oncehttp journal show KEY --journal " + journal
+	case resultRejected:
+		return g.afterRejected(anew)
+	case resultUnknown:
+		if g.code == "abandoned" {
+			return "nothing more is sent; oncehttp journal show KEY --journal " + journal
+		}
+		return runAgain
+	}
+	return ""
+}
+
+// afterRejected is the next step after nothing happened.
+func (g group) afterRejected(anew string) string {
+	switch {
+	case g.code == "settled":
+		return anew
+	case g.code == "generation":
+		return "run the earlier generation first"
+	case g.code == "key_invalid", g.code == "bad_request", g.code == "body_too_large":
+		return "correct the rows"
+	case g.status == 401, g.status == 403, g.status == 407:
+		return "check the credentials (-H), " + runAgain
+	}
+	return runAgain
 }

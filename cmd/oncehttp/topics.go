@@ -1,0 +1,63 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// helpTopics are pages of oncehttp help that belong to no single command.
+func helpTopics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "results", Short: "What became of an operation, in one word", Long: resultsTopic},
+		{Use: "exit-codes", Short: "The exit statuses", Long: exitCodesTopic},
+		{Use: "keys", Short: "How to choose idempotency keys", Long: keysTopic},
+		{Use: "journals", Short: "What a journal is, and what may be done with it", Long: journalsTopic},
+	}
+}
+
+const resultsTopic = `Each line that batch, send --json and journal resume print has a "result":
+
+  done       a 2xx answer, and no decline was seen in it
+  accepted   a 202: the server has it, and still works on it
+  duplicate  done before: by another row ("of_row"), or so the server says
+  declined   the business said no: a 402, or what --declined names, at any status
+  invalid    any other final 4xx
+  rejected   nothing happened, and nothing is pending: the server refused to act
+             (401, 403, 429 ...), or nothing was sent
+  mismatch   the key belongs to another request; nothing was sent for this one
+  held       in doubt, and nothing is sent until somebody settles it
+  unknown    in doubt
+
+Beside it stand "outcome" (what is known of the operation), "status" (of the
+answer) and, where it is not done, "error" with a code and a message.
+
+Some APIs decline inside a 200. Say how: --declined '/resultCode=Refused' is a
+JSON pointer into the answer's body and the text that stands there.`
+
+const exitCodesTopic = `  0  all well
+  1  the work was done, and some of it was refused: declined, invalid, rejected
+     or mismatched (check: something failed)
+  2  the call or its input is wrong, and nothing was sent
+  3  something is unknown, held, or still to do (check: the target cannot be
+     reached, or the suite itself failed); 3 outranks 1
+  4  check only: nothing failed, but a safety case was not decided`
+
+const keysTopic = `An idempotency key names one operation for ever. Build it from the business:
+
+  order:{user}:{order_id}      one charge for one order
+  task:{user}:{day}            one run a day, the day being the event's own
+  msg:{topic}:{part}:{offset}  one message of a log
+
+A part must be there and must not be empty. Do not use a time stamp of now, a
+random number, or an id that is used again (user:update:{user} stops every
+second update). A new try after a final refusal is spelled out: --generation 2.`
+
+const journalsTopic = `A journal is one file. It keeps each operation's key, request and answer, and no
+credentials. One process holds it at a time. Its operations are
+
+  pending     intended, maybe sent; the same key goes on
+  held        as pending, but nothing is sent until somebody settles it
+  confirmed   the server's answer is known
+  mismatched  the server keeps another request under the key
+  settled     somebody said what happened
+  abandoned   sending was given up; this proves nothing
+
+Never copy a journal while a process holds it, and never delete one to "start
+again": what it remembers is what keeps a payment from being made twice.`
