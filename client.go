@@ -186,6 +186,11 @@ func (f *flight) do() landing {
 	}
 	if !created {
 		if land, over := d.takeOver(name, op); over {
+			if land.answer != nil {
+				d.observe(f.values, EventRecorded, func(e *Event) {
+					e.Outcome, e.Status = land.answer.result.Outcome, land.answer.status
+				})
+			}
 			return land
 		}
 	}

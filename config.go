@@ -95,6 +95,7 @@ const (
 	defaultMinDelay         = 500 * time.Millisecond
 	defaultMaxDelay         = 30 * time.Second
 	defaultMaxRetryAfter    = time.Minute
+	defaultMaxPause         = 15 * time.Minute
 	defaultMaxRequestBytes  = 10 << 20
 	defaultMaxResponseBytes = 1 << 20
 	defaultResumeWorkers    = 8

@@ -203,6 +203,23 @@ func (d *drive) judge(h heard) {
 		drain(d.last.rest)
 	}
 	d.last = h
+	d.seeOrigin()
+}
+
+// seeOrigin notes whether the origin takes connections.
+func (d *drive) seeOrigin() {
+	origins := &d.f.table.origins
+	switch policy := &d.c.cfg.Retry; {
+	case !d.last.unsent:
+		if origins.Reached(d.rec.Origin) {
+			d.c.wake()
+		}
+	case !d.last.fatal && d.f.givenUp() == nil:
+		at := origins.Failed(d.rec.Origin, d.c.now(), policy.MinDelay, policy.MaxPause)
+		if d.f.paced {
+			d.next, d.stop, d.reading.again = at, errOriginDown, false
+		}
+	}
 }
 
 // decide says whether another attempt follows. The verdict on the last one is

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/pace"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -19,6 +20,8 @@ import (
 type flights struct {
 	mu sync.Mutex
 	m  map[persist.ID]*flight
+
+	origins pace.Origins // that take no connections
 
 	untold    map[untold][]string
 	anyUntold atomic.Bool // nearly never
@@ -46,6 +49,8 @@ type flight struct {
 
 	// Of a pass: nobody is told how a generated key's operation ends.
 	untold bool
+	// paced: of a Run, which leaves an origin alone that takes no connections.
+	paced bool
 
 	// Under table.mu until it has landed.
 	waiters []*waiter

@@ -197,3 +197,10 @@ func exactlyOne(t *testing.T, err error) {
 			err, errors.Is(err, oncehttp.ErrNoEffect), errors.Is(err, oncehttp.ErrOutcomeUnknown))
 	}
 }
+
+// byHost sends each request by the wire of its host.
+type byHost map[string]http.RoundTripper
+
+func (b byHost) RoundTrip(req *http.Request) (*http.Response, error) {
+	return b[req.URL.Hostname()].RoundTrip(req)
+}

@@ -27,10 +27,11 @@ func importRules() []rule {
 		{".", false, []string{
 			"github.com/hashicorp/go-retryablehttp", "github.com/cenkalti/backoff/v4", "github.com/google/uuid",
 			module + "/profile", module + "/persist", module + "/persist/bolt",
-			module + "/internal/jsonpointer", module + "/internal/sanitize",
+			module + "/internal/jsonpointer", module + "/internal/sanitize", module + "/internal/pace",
 		}},
 		{"internal/jsonpointer", true, nil},
 		{"internal/sanitize", true, nil},
+		{"internal/pace", true, nil},
 		{"profile", true, nil},
 		{"persist", false, nil},
 		{"persist/internal", true, []string{module + "/persist"}},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // EventKind says what an Event is about.
@@ -15,7 +17,17 @@ const (
 	EventAttempt  EventKind = "attempt"  // an attempt is about to be made
 	EventAnswered EventKind = "answered" // an attempt ended, with Status or Err
 	EventWaiting  EventKind = "waiting"  // another attempt follows after Wait
-	EventFinished EventKind = "finished" // the drive is over, with Outcome
+	EventFinished EventKind = "finished" // the call is over, with Outcome
+
+	// EventRecorded: a Do was answered from the journal with Status; nothing was
+	// sent. Neither EventBegun nor EventFinished comes with it.
+	EventRecorded EventKind = "recorded"
+	// EventBlocked: Resume or Run cannot go on with an operation, and Err says why:
+	// its credentials are in no journal and Config.Authorize is not set, its profile
+	// is not known, the journal failed, Config.Reconcile failed or could not tell.
+	// It comes again with each pass. Without a Key it is about the journal itself:
+	// a damaged record, or a sweep that failed.
+	EventBlocked EventKind = "blocked"
 )
 
 // Event is one step of one operation, for metrics and traces. It holds no body,
@@ -23,20 +35,38 @@ const (
 type Event struct {
 	_ struct{}
 
-	Kind    EventKind
-	Key     Key
-	Method  string
-	Origin  string
-	Path    string
+	// Kind says what the event is about. The fields that it does not mention are
+	// as they stood before.
+	Kind EventKind
+	// Key is the operation's key; empty only of an EventBlocked about the journal.
+	Key Key
+	// Method is the request's method, such as "POST".
+	Method string
+	// Origin is scheme, host and port of the request, such as
+	// "https://api.example.com:443".
+	Origin string
+	// Path is the request's path, without the query.
+	Path string
+	// Attempt is which attempt of this call it is, from 1 on; zero before the
+	// first.
 	Attempt int
-	Sends   int
+	// Sends counts what this call has handed to the network so far, redirect hops
+	// included.
+	Sends int
 	// Resumed: the operation was begun by an earlier call, maybe an earlier
 	// process.
 	Resumed bool
-	Status  int
+	// Status is the status of the answer: of an EventAnswered or EventFinished the
+	// last attempt's, of an EventRecorded the recorded one. Zero: there is none.
+	Status int
+	// Outcome is what is known of the operation, of an EventAnswered, EventFinished
+	// or EventRecorded.
 	Outcome Outcome
-	Wait    time.Duration
-	Err     error
+	// Wait is how long the next attempt is waited for. Only of an EventWaiting.
+	Wait time.Duration
+	// Err is the attempt's error (EventAnswered), what the call returns
+	// (EventFinished; nil with a response), or why it cannot go on (EventBlocked).
+	Err error
 }
 
 // observe tells Config.Observe of one step of d.
@@ -53,6 +83,18 @@ func (d *drive) observe(ctx context.Context, kind EventKind, change func(*Event)
 		change(&e)
 	}
 	observe(ctx, e)
+}
+
+// blocked tells Config.Observe that a pass cannot go on with rec; with an empty
+// rec, that err is the journal's.
+func (c *Client) blocked(ctx context.Context, rec *persist.Record, err error) {
+	if c.cfg.Observe == nil {
+		return
+	}
+	c.cfg.Observe(ctx, Event{
+		Kind: EventBlocked, Key: Key(rec.Key), Method: rec.Method, Origin: rec.Origin, Path: pathOf(rec.Target),
+		Resumed: true, Err: err,
+	})
 }
 
 // log writes one line; silent without a logger.

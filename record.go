@@ -1,6 +1,7 @@
 package oncehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/pace"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -398,13 +400,35 @@ func (d *drive) update(ctx context.Context, rec persist.Record) {
 	d.rec.Attempts, d.rec.Sends = d.rec.Attempts-d.attempts, d.rec.Sends-d.sends
 }
 
-// notBefore is when Resume may go on: as the drive was told, or after the
-// longest delay where knocking at once would not help.
+// notBefore is when Resume may go on: when the server said, or when the origin is
+// tried again; else after a pause that grows with the attempts that were in vain,
+// unless it was not the server that ended this drive.
 func (d *drive) notBefore() time.Time {
-	if !d.next.IsZero() {
-		return d.next.Round(0)
+	now := d.c.now().Round(0)
+	if d.stop == errRetryAfter || d.stop == errOriginDown || d.stop == errClockBack || d.f.givenUp() != nil || d.f.draining.Err() != nil {
+		return cmp.Or(d.next, now.Add(d.c.cfg.Retry.MaxDelay)).Round(0)
 	}
-	return d.c.now().Round(0).Add(d.c.cfg.Retry.MaxDelay)
+	at := now.Add(d.pause(now))
+	if d.next.After(at) {
+		at = d.next.Round(0)
+	}
+	return at
+}
+
+// pause is how long an operation rests that was tried in vain: half of what is
+// left of its time at most, so that its last hours are used.
+func (d *drive) pause(now time.Time) time.Duration {
+	policy := &d.c.cfg.Retry
+	drives := (d.rec.Attempts + d.attempts + policy.MaxAttempts - 1) / policy.MaxAttempts
+	pause := pace.Pause(max(drives, 1), policy.MaxDelay, policy.MaxPause)
+	until := d.rec.SendBefore
+	if d.rec.MaybeSent {
+		until = d.rec.FirstSent.Add(d.rec.Window - d.c.cfg.margin(d.rec.Window))
+	}
+	if left := until.Sub(now); left > 0 && !until.IsZero() {
+		pause = max(min(pause, left/2), policy.MinDelay)
+	}
+	return pause
 }
 
 // fail is a landing with an error, and with the answer for plain-HTTP callers.

@@ -58,6 +58,7 @@ func (c *Client) Run(ctx context.Context) error {
 		if now := c.now(); ctx.Err() == nil && now.Sub(swept).Abs() >= time.Hour {
 			swept = now
 			if _, err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
+				c.blocked(ctx, &persist.Record{}, err)
 				c.log(ctx, slog.LevelError, "sweep failed", "", err)
 			}
 		}
@@ -125,7 +126,10 @@ func (c *Client) nextDue(ctx context.Context) (time.Duration, error) {
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
 			return due, err
 		}
-		if wait := rec.NextAttempt.Sub(now); err == nil && wait > 0 {
+		if err != nil {
+			continue
+		}
+		if wait := max(rec.NextAttempt.Sub(now), c.flights.origins.Wait(rec.Origin, now)); wait > 0 {
 			due = min(due, wait)
 		}
 	}
@@ -219,11 +223,19 @@ func (p *pass) list(query persist.Query) bool {
 		switch {
 		case err != nil:
 			p.failed(err)
+		case !p.tryNow(&rec):
 		case !p.hand(rec):
 			return false
 		}
 	}
 	return true
+}
+
+// tryNow reports whether a pass of Run may try the record's origin. Resume tries
+// any: somebody asked for it now.
+func (p *pass) tryNow(rec *persist.Record) bool {
+	return !p.silent || rec.State != persist.StatePending ||
+		p.c.flights.origins.Try(rec.Origin, p.c.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
 // claim takes leases in batches of twice the workers. The leases are the pass's
@@ -240,6 +252,10 @@ func (p *pass) claim(j persist.Claimer) {
 		}
 		for i, rec := range batch {
 			query.After = max(query.After, rec.Seq)
+			if !p.tryNow(&rec) {
+				p.c.letGo(p.ctx, rec)
+				continue
+			}
 			if rec.Created.After(p.query.DueBy) && !rec.Created.After(now) || !p.hand(rec) {
 				p.letGo(batch[i:]) // broken off, or begun since the pass started
 				return
@@ -265,6 +281,7 @@ func (p *pass) failed(err error) {
 	}
 	if errors.Is(err, persist.ErrCorrupt) {
 		err = &Error{Op: "resume", Cause: err, is: []error{ErrOutcomeUnknown}}
+		p.c.blocked(p.ctx, &persist.Record{}, err)
 	}
 	p.results <- resumed{err: err}
 }
@@ -293,7 +310,7 @@ func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
 		return resumed{}, false
 	}
 	defer p.c.flying.Done()
-	f := &flight{op: operation{rec: rec}, untold: p.silent && rec.Generated}
+	f := &flight{op: operation{rec: rec}, untold: p.silent && rec.Generated, paced: p.silent}
 	f.op.rec.PlainHTTP = false // whoever began it: a pass sees what Do sees
 	w := p.c.flights.enter(f, p.ctx, p.draining, alone)
 	if w == nil {
@@ -341,6 +358,12 @@ func (c *Client) resultOf(a *landed, w *waiter) Result {
 // have moved on since it was listed.
 func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 	const name = "resume"
+	driven := false
+	defer func() {
+		if took && !driven && land.err != nil {
+			p.c.blocked(f.values, &listed, land.err)
+		}
+	}()
 	rec, err := p.c.journal.Get(f.values, listed.ID)
 	if errors.Is(err, persist.ErrNotFound) || (err == nil && rec.State.Final()) {
 		return landing{aside: true}, false
@@ -369,6 +392,7 @@ func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 		land.aside = true
 		return land, !errors.Is(land.err, persist.ErrStale) // another process was faster
 	}
+	driven = true
 	return d.fly(name), true
 }
 
@@ -404,5 +428,8 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	if res.Answer != nil {
 		land.answer.status, land.answer.header, land.answer.body = res.Answer.Status, res.Answer.Header, res.Answer.Body
 	}
+	d.observe(d.f.values, EventFinished, func(e *Event) {
+		e.Outcome, e.Status = land.answer.result.Outcome, land.answer.status
+	})
 	return land, true
 }

@@ -39,6 +39,12 @@ type Policy struct {
 	// MaxRetryAfter bounds the Retry-After that is waited for. A longer one ends
 	// the drive, and Resume goes on when its time has come. Zero: 1 min.
 	MaxRetryAfter time.Duration
+	// MaxPause bounds the pause before Resume or Run goes on with an operation that
+	// was tried in vain: MaxDelay after as many attempts as MaxAttempts, twice as
+	// long after as many more, and so on; half of what is left of the operation's
+	// time at most. It also bounds the pause of Run before it tries an origin again
+	// that takes no connections. Zero: 15 min, or MaxDelay where that is longer.
+	MaxPause time.Duration
 }
 
 // fill sets the default of each field that is zero. Errors name the field.
@@ -53,10 +59,14 @@ func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MinDelay", &p.MinDelay, defaultMinDelay)
 	positive(&err, "Retry.MaxDelay", &p.MaxDelay, max(defaultMaxDelay, p.MinDelay))
 	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
+	positive(&err, "Retry.MaxPause", &p.MaxPause, max(defaultMaxPause, p.MaxDelay))
+	if err == nil && p.MaxPause < p.MaxDelay {
+		err = fmt.Errorf("a Retry.MaxPause of %v is below the Retry.MaxDelay of %v", p.MaxPause, p.MaxDelay)
+	}
 	if err == nil && p.MaxDelay < p.MinDelay {
 		err = fmt.Errorf("a Retry.MaxDelay of %v is below the Retry.MinDelay of %v", p.MaxDelay, p.MinDelay)
 	}
-	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter} {
+	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter, &p.MaxPause} {
 		*d = min(*d, hintMax) // so that no sum of them runs out of the calendar
 	}
 	return err
@@ -94,6 +104,7 @@ var (
 	errRetryAfter    = errors.New("the server asks for a longer wait than Retry.MaxRetryAfter")
 	errWindow        = errors.New("the next wait would overrun the server's retention window")
 	errClockBack     = errors.New("the clock stands before the first send")
+	errOriginDown    = errors.New("the origin takes no connections")
 )
 
 // hintMax keeps a hint from running out of the calendar.

@@ -1,0 +1,272 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// events keeps what Config.Observe is told.
+type events struct {
+	mu  sync.Mutex
+	all []oncehttp.Event
+}
+
+func (e *events) observe(_ context.Context, event oncehttp.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, event)
+}
+
+// of are the events of one kind.
+func (e *events) of(kind oncehttp.EventKind) (found []oncehttp.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, event := range e.all {
+		if event.Kind == kind {
+			found = append(found, event)
+		}
+	}
+	return found
+}
+
+// TestRunIsHeard: whatever a pass cannot go on with is an event, also without a
+// logger.
+func TestRunIsHeard(t *testing.T) {
+	t.Parallel()
+	unknownProfile := profile.Draft07()
+	unknownProfile.Name = "gone"
+	rows := map[string]struct {
+		before func(t *testing.T, j persist.Journal) // leaves an operation "k" of an earlier process
+		change func(*oncehttp.Config)
+		is     error
+	}{
+		"no Authorize": {func(t *testing.T, j persist.Journal) {
+			c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+			req := post(t, "{}")
+			req.Header.Set("Authorization", "Bearer x")
+			_, _ = c.DoKey(req, "k")
+		}, func(*oncehttp.Config) {}, oncehttp.ErrConfig},
+		"no such profile": {func(t *testing.T, j persist.Journal) {
+			c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.Profile = unknownProfile }))
+			_, _ = c.DoKey(post(t, "{}"), "k")
+		}, func(*oncehttp.Config) {}, oncehttp.ErrConfig},
+		"Reconcile cannot tell": {func(t *testing.T, j persist.Journal) {
+			c, _ := newClient(t, &wire{replies: []reply{{status: 301}}}, on(j))
+			_, _ = c.DoKey(post(t, "{}"), "k")
+		}, func(cfg *oncehttp.Config) {
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+				return oncehttp.Resolution{}, nil
+			}
+		}, oncehttp.ErrHeld},
+		"Reconcile fails": {func(t *testing.T, j persist.Journal) {
+			c, _ := newClient(t, &wire{replies: []reply{{status: 301}}}, on(j))
+			_, _ = c.DoKey(post(t, "{}"), "k")
+		}, func(cfg *oncehttp.Config) {
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+				return oncehttp.Resolution{}, errDisk
+			}
+		}, errDisk},
+		"the journal fails": {func(t *testing.T, j persist.Journal) {
+			c, _ := newClient(t, &wire{}, on(j))
+			if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+				t.Fatal(err)
+			}
+			j.(*faulty).update = fails(errDisk)
+		}, func(*oncehttp.Config) {}, errDisk},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				j := &faulty{Journal: memory.New()}
+				r.before(t, j)
+				time.Sleep(time.Hour)
+				var heard events
+				w := &wire{replies: []reply{{status: 201}}}
+				c, _ := newClient(t, w, on(j, r.change, func(cfg *oncehttp.Config) { cfg.Observe = heard.observe }))
+				stop := running(t, c)
+				time.Sleep(time.Second)
+				if err := stop(); err != nil {
+					t.Error(err)
+				}
+				blocked := heard.of(oncehttp.EventBlocked)
+				if len(blocked) == 0 || w.count() != 0 {
+					t.Fatalf("%d events, %d sends; want to hear of it", len(blocked), w.count())
+				}
+				e := blocked[0]
+				if e.Key != "k" || !errors.Is(e.Err, r.is) || e.Method != "POST" || e.Path != "/payments" || e.Origin != "https://api.example.com:443" || !e.Resumed {
+					t.Errorf("%+v", e)
+				}
+			})
+		})
+	}
+}
+
+// TestSweepIsHeard: as is what concerns the journal as a whole.
+func TestSweepIsHeard(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var heard events
+		c, _ := newClient(t, &wire{}, on(&faulty{Journal: memory.New(), sweep: fails(errDisk)}, func(cfg *oncehttp.Config) { cfg.Observe = heard.observe }))
+		stop := running(t, c)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if blocked := heard.of(oncehttp.EventBlocked); len(blocked) != 1 || blocked[0].Key != "" || !errors.Is(blocked[0].Err, errDisk) {
+			t.Errorf("%+v", blocked)
+		}
+	})
+}
+
+// TestJournalAnswersAreHeard: so that a hit rate can be measured.
+func TestJournalAnswersAreHeard(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		var heard events
+		c, _ := newClient(t, &wire{replies: []reply{{status: 402, header: "Content-Type: application/problem+json"}}}, on(j, func(cfg *oncehttp.Config) { cfg.Observe = heard.observe }))
+		for range 3 {
+			if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		recorded := heard.of(oncehttp.EventRecorded)
+		if len(recorded) != 2 || len(heard.of(oncehttp.EventBegun)) != 1 || len(heard.of(oncehttp.EventFinished)) != 1 {
+			t.Fatalf("%+v", heard.all)
+		}
+		for _, e := range recorded {
+			if e.Key != "k" || e.Status != 402 || e.Outcome != oncehttp.OutcomeConfirmed || e.Err != nil || !e.Resumed || e.Attempt != 0 {
+				t.Errorf("%+v", e)
+			}
+		}
+	})
+}
+
+// TestReconciledIsHeard: an operation that Config.Reconcile ended is finished.
+func TestReconciledIsHeard(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var heard events
+		c, _ := newClient(t, &wire{replies: []reply{{status: 301}}}, func(cfg *oncehttp.Config) {
+			cfg.Observe = heard.observe
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+				return oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 201}}, nil
+			}
+		})
+		_, _ = c.DoKey(post(t, "{}"), "k")
+		resume(t, c)
+		finished := heard.of(oncehttp.EventFinished)
+		if len(finished) != 2 || finished[1].Outcome != oncehttp.OutcomeConfirmed || finished[1].Status != 201 || finished[1].Err != nil {
+			t.Errorf("%+v", finished)
+		}
+	})
+}
+
+// TestRunSparesDeadOrigins: however many operations wait for a server that takes no
+// connections, it is tried ever more seldom, and all go on when it is back.
+func TestRunSparesDeadOrigins(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 20} {
+		eachJournal(t, func(t *testing.T, j persist.Journal) {
+			w := &wire{replies: []reply{{refused: true}}}
+			c, _ := newClient(t, w, on(j))
+			enqueue(t, c, n)
+			stop := running(t, c)
+			time.Sleep(2 * time.Hour)
+			// 8 at once, then after 0.5 s, 1 s, 2 s … up to 15 min.
+			if most := 8 + 11 + 8; w.count() > most {
+				t.Errorf("%d operations: %d sends in two hours, want at most %d", n, w.count(), most)
+			}
+			before := w.count()
+			time.Sleep(2 * time.Hour)
+			if got := w.count() - before; got < 7 || got > 9 {
+				t.Errorf("%d operations: %d sends in the next two hours, want one in 15 minutes", n, got)
+			}
+			w.mu.Lock()
+			w.replies = []reply{{status: 201}}
+			w.mu.Unlock()
+			time.Sleep(15*time.Minute + time.Second)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			for rec := range c.Unfinished(t.Context()) {
+				t.Errorf("%s is left %v, due at %v, now %v", rec.Key, rec.State, rec.NextAttempt, time.Now())
+			}
+		})
+	}
+}
+
+// TestRunSparesOtherOrigins: one that is dead holds up nobody else, and Resume,
+// which somebody asked for, tries it.
+func TestRunSparesOtherOrigins(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		dead, live := &wire{replies: []reply{{refused: true}}}, &wire{replies: []reply{{status: 201}}}
+		c, _ := newClient(t, byHost{"dead.example": dead, "api.example.com": live}, nil)
+		stop := running(t, c)
+		for i := range 3 {
+			for _, host := range []string{"dead.example", "api.example.com"} {
+				if err := c.Enqueue(request(t, "POST", "https://"+host+"/", "{}"), oncehttp.NewScope(host).Key(strings.Repeat("x", i+1))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if live.count() != 3 || dead.count() != 1 {
+			t.Errorf("%d sends to the living, %d to the dead; want 3 and 1", live.count(), dead.count())
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		before := dead.count()
+		for _, err := range c.Resume(t.Context()) {
+			if !errors.Is(err, oncehttp.ErrNotSent) {
+				t.Errorf("Resume: %v", err)
+			}
+		}
+		if dead.count() == before {
+			t.Error("Resume did not try")
+		}
+	})
+}
+
+// TestRunSlowsDown: an operation that fails again and again is tried ever more
+// seldom, up to MaxPause, and never runs out of its window unasked.
+func TestRunSlowsDown(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 503}}}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
+			cfg.Retry = oncehttp.Policy{MaxAttempts: 1, MaxDelay: time.Minute, MaxPause: 10 * time.Minute}
+		}))
+		enqueue(t, c, 1)
+		start := time.Now()
+		stop := running(t, c)
+		time.Sleep(2 * time.Hour)
+		var at []time.Duration
+		for _, s := range w.sends {
+			at = append(at, s.at.Sub(start))
+		}
+		const m = time.Minute
+		if want := []time.Duration{0, m, 3 * m, 7 * m, 15 * m, 25 * m, 35 * m, 45 * m}; len(at) < 8 || !slices.Equal(at[:8], want) || len(at) > 16 {
+			t.Errorf("sent at %v, want %v and then every 10 min", at, want)
+		}
+		time.Sleep(24 * time.Hour)
+		last := w.sends[w.count()-1].at.Sub(start)
+		if rec := lookup(t, c, "k0"); rec.State != persist.StateHeld || last < 24*time.Hour-5*m {
+			t.Errorf("it is %v, last sent at %v; want it asked until its window ends", rec.State, last)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

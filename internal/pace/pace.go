@@ -1,0 +1,103 @@
+// Package pace says when it is worth trying again what failed: an operation that
+// was tried in vain, and an origin (scheme, host and port) that takes no
+// connections. It knows durations and names only.
+package pace
+
+import (
+	"sync"
+	"time"
+)
+
+// Pause is the pause after which something is tried again that failed n times in a
+// row: least after the first failure, twice as long after each further one, most
+// at most. It is zero where n is not positive.
+func Pause(n int, least, most time.Duration) time.Duration {
+	if n <= 0 {
+		return 0
+	}
+	for ; n > 1 && least < most; n-- {
+		if least > most/2 {
+			return most
+		}
+		least *= 2
+	}
+	return min(least, most)
+}
+
+// Origins remembers which origins take no connections. The zero value remembers
+// none. It is safe for concurrent use.
+type Origins struct {
+	mu   sync.Mutex
+	down map[string]*origin
+}
+
+// origin is one that takes no connections.
+type origin struct {
+	failures int
+	until    time.Time // nobody tries before
+	trying   time.Time // somebody tries, until then at most
+}
+
+// originsMax bounds what is remembered. An origin beyond it is tried at any time.
+const originsMax = 4096
+
+// Failed notes that the origin took no connection at now, and gives when it may be
+// tried again: after least, the next time after twice as long, most at most. A
+// failure before that time changes nothing.
+func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := o.down[name]
+	switch {
+	case at == nil && len(o.down) >= originsMax:
+		return now.Add(least)
+	case at == nil:
+		at = &origin{}
+		if o.down == nil {
+			o.down = make(map[string]*origin)
+		}
+		o.down[name] = at
+	case now.Before(at.until) && at.failures > 0:
+		return at.until
+	}
+	at.failures++
+	at.trying = time.Time{}
+	at.until = now.Add(Pause(at.failures, least, most))
+	return at.until
+}
+
+// Reached forgets that the origin failed. was reports whether it had.
+func (o *Origins) Reached(name string) (was bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was = o.down[name] != nil
+	delete(o.down, name)
+	return was
+}
+
+// Wait is how long nobody should try the origin; zero if it may be tried now.
+func (o *Origins) Wait(name string, now time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at := o.down[name]; at != nil {
+		return max(at.until.Sub(now), at.trying.Sub(now), 0)
+	}
+	return 0
+}
+
+// Try reports whether the origin may be tried at now. Of those who ask about one
+// that failed, one in each period is told yes; the others wait for what it learns,
+// for as long as a try takes.
+func (o *Origins) Try(name string, now time.Time, try time.Duration) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := o.down[name]
+	if at == nil {
+		return true
+	}
+	if now.Before(at.until) || now.Before(at.trying) {
+		return false
+	}
+	at.trying = now.Add(try)
+	return true
+}
