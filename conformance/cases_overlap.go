@@ -98,7 +98,7 @@ func bursts(x *trial) {
 func (x *trial) forget() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.exchanges, x.left = x.exchanges[:0], 0
+	x.sent.forget()
 }
 
 // aroundCompletion sends one duplicate after the other, from shortly before the

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -40,3 +42,34 @@ func LookupText(document, pointer string) (string, bool) {
 
 // Summarize counts results by verdict.
 func Summarize(cases []Result) Summary { return summarize(cases) }
+
+// Repairs are the texts on what to fix.
+func Repairs() map[string]string { return repairs() }
+
+// NewMessage keeps a body as evidence.
+func NewMessage(body []byte) *Message { return newMessage(nil, body, evidenceBytesMax) }
+
+// Evidence drives what a trial keeps.
+type Evidence struct{ e evidence }
+
+// Send keeps an exchange.
+func (v *Evidence) Send(key, ref string) { v.e.add(Exchange{Key: key, Ref: ref}) }
+
+// Found is a finding.
+func (v *Evidence) Found() { v.e.found() }
+
+// Shown makes a finding and lists what shows it, by position.
+func (v *Evidence) Shown() string {
+	v.e.show()
+	var list []string
+	for i := range v.e.kept {
+		if v.e.kept[i].Shows {
+			list = append(list, strconv.Itoa(i))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// Kept is how many exchanges are kept, and First the key of the first.
+func (v *Evidence) Kept() int     { return len(v.e.kept) }
+func (v *Evidence) First() string { return v.e.kept[0].Key }

@@ -97,9 +97,13 @@ func Cases() []Case {
 	all := slices.Concat(replayCases(), replyCases(), conflictCases(), equalityCases(), scopeCases(), methodCases(),
 		inflightCases(), overlapCases(), keyCases(), spellingCases(), boundCases(), outcomeCases(), faultCases(),
 		netCases(), framingCases(), timeCases(), restartCases(), soakCases(), oasisCases())
+	fixes := repairs()
 	for i := range all {
 		if all[i].Since == "" {
 			all[i].Since = "1.0"
+		}
+		if all[i].Fix == "" {
+			all[i].Fix = fixes[all[i].ID]
 		}
 	}
 	return all

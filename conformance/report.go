@@ -80,8 +80,6 @@ type Result struct {
 	Odds string `json:"odds,omitempty"`
 	// Effects is what the witness saw: "the first 1, the other request 0".
 	Effects string `json:"effects,omitempty"`
-	// Curl is the last request before the finding, as a curl line.
-	Curl string `json:"curl,omitempty"`
 	// MS is how long the case took, in milliseconds.
 	MS float64 `json:"ms"`
 	// Findings are the single checks of the case.
@@ -129,6 +127,9 @@ type Exchange struct {
 	// Ref is the reference of the operation, which {ref} stands for. Exchanges
 	// of one operation have the same.
 	Ref string `json:"ref,omitempty"`
+	// Shows marks the exchanges that show what Expected and Actual say, for
+	// VerdictFail and VerdictWarn.
+	Shows bool `json:"shows,omitempty"`
 	// Status of the answer. Zero: there was none.
 	Status int `json:"status,omitempty"`
 	// Error says why there is no (whole) answer.
@@ -148,6 +149,16 @@ type Message struct {
 	Body string `json:"body,omitempty"`
 	// BodyBytes is the length of the whole body, in bytes.
 	BodyBytes int64 `json:"body_bytes"`
+	// Run is a long run of one character that was left out of Body, so that the
+	// rest of a large body is whole. Nil: nothing was left out.
+	Run *BodyRun `json:"run,omitempty"`
+}
+
+// BodyRun is Count times the character Of, left out of a body at the byte At.
+type BodyRun struct {
+	At    int    `json:"at"`
+	Of    string `json:"of"`
+	Count int    `json:"count"`
 }
 
 // Summary counts cases by verdict.
@@ -249,16 +260,6 @@ func summarize(cases []Result) Summary {
 		}
 	}
 	return s
-}
-
-// newMessage keeps at most limit bytes of the body, as text.
-func newMessage(header map[string][]string, body []byte, limit int) *Message {
-	m := &Message{BodyBytes: int64(len(body)), Header: make(map[string][]string, len(header))}
-	for name, values := range header {
-		m.Header[name] = slices.Clone(values)
-	}
-	m.Body = strings.ToValidUTF8(string(body[:min(len(body), limit)]), "\uFFFD")
-	return m
 }
 
 // millis is d in milliseconds, to the microsecond.

@@ -264,7 +264,7 @@ func (r *runner) try(ctx context.Context, c *Case, salt string) Result {
 	limit := 3*r.o.Settle + 4*r.o.AnswerTimeout + 2*r.o.Window
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errCaseTime)
 	defer cancel()
-	x := &trial{ctx: ctx, r: r, c: c, salt: salt, begun: time.Now(), witness: WitnessNone, exchanges: []Exchange{}}
+	x := &trial{ctx: ctx, r: r, c: c, salt: salt, begun: time.Now(), witness: WitnessNone, sent: evidence{kept: []Exchange{}}}
 	defer x.closeAll()
 	c.run(x)
 	return x.result()

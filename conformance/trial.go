@@ -2,17 +2,10 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
-
-	"github.com/oncehttp/oncehttp/internal/report"
 )
-
-// exchangesMax bounds the evidence of one case.
-const exchangesMax = 60
 
 // trial is one run of one case: what it has sent, and what it has found. Its
 // sending methods may be used by several goroutines.
@@ -25,20 +18,17 @@ type trial struct {
 	made  int  // operations so far
 	calm  bool // connections may be refused: the target is being restarted
 
-	mu        sync.Mutex
-	exchanges []Exchange
-	left      int                        // exchanges that were not kept
-	seenIDs   map[string]map[string]bool // identities in answers, by reference
-	last      *link
-	broke     error   // the transport or the budget failed
-	parked    []*link // answered, and still open
+	mu      sync.Mutex
+	sent    evidence
+	seenIDs map[string]map[string]bool // identities in answers, by reference
+	broke   error                      // the transport or the budget failed
+	parked  []*link                    // answered, and still open
 
 	findings         []Finding
 	expected, actual string
 	reason           string
 	effectsText      string
 	witness          Witness
-	curl             string
 }
 
 // want is one check: what is expected, and what was seen.
@@ -64,7 +54,9 @@ func (x *trial) judge(ok bool, missed Verdict, expected, format string, args ...
 	}
 	if x.expected == "" || missed.severity() > x.worst().severity() {
 		x.expected, x.actual = expected, actual
-		x.pin()
+		x.mu.Lock()
+		x.sent.show()
+		x.mu.Unlock()
 	}
 	x.find(missed, "expected "+expected+", saw "+actual)
 	return false
@@ -72,6 +64,9 @@ func (x *trial) judge(ok bool, missed Verdict, expected, format string, args ...
 
 func (x *trial) find(v Verdict, text string) {
 	x.findings = append(x.findings, Finding{Verdict: v, Text: text})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sent.found()
 }
 
 // seen records a value that is not judged.
@@ -99,15 +94,6 @@ func (x *trial) worst() Verdict {
 		verdicts[i] = f.Verdict
 	}
 	return worstOf(verdicts...)
-}
-
-// pin makes the last request the one that reproduces the finding.
-func (x *trial) pin() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if l := x.last; l != nil {
-		x.curl = report.CurlLine(l.op.method, x.r.origin()+l.op.target, headerOf(l.op.fields(x.r)), string(l.op.body))
-	}
 }
 
 // do sends one request on a fresh connection and reads the answer.
@@ -209,53 +195,14 @@ func (x *trial) pause(d time.Duration) bool {
 	}
 }
 
-// record keeps an exchange as evidence.
-func (x *trial) record(l *link, a *answer) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.last = l
-	if x.broke == nil && l.err != nil && (errors.Is(l.err, errBudget) || l.conn == nil && !x.calm) {
-		x.broke = l.err
-	}
-	if a.kind == done {
-		x.sawID(l.op.ref, a)
-	}
-	if len(x.exchanges) >= exchangesMax {
-		x.left++
-		return
-	}
-	e := Exchange{
-		At: max(millis(a.started.Sub(x.begun)), 0), Took: math.Max(millis(a.ended.Sub(a.started)), 0),
-		Lane: l.lane, Method: l.op.method, URL: l.op.target, Status: a.status, Note: l.note,
-		Ref: l.op.ref, Caller: l.op.caller(),
-		Request: newMessage(headerOf(l.op.fields(x.r)), l.op.body, evidenceBytesMax),
-	}
-	e.Key, e.KeySent = l.op.sentKey(x.r)
-	if a.err != nil {
-		e.Error = errorText(a.err)
-	}
-	if a.status != 0 {
-		e.Response = newMessage(a.header, a.body, evidenceBytesMax)
-	}
-	x.exchanges = append(x.exchanges, e)
-}
-
-func headerOf(fields [][2]string) map[string][]string {
-	h := map[string][]string{}
-	for _, field := range fields {
-		h[field[0]] = append(h[field[0]], field[1])
-	}
-	return h
-}
-
 // result is the verdict and the evidence. What was seen to be wrong stays wrong
 // though the case was cut short afterwards.
 func (x *trial) result() Result {
 	c := Result{
 		ID: x.c.ID, Level: x.c.Level, Rule: x.c.Rule, Impact: x.c.Impact, Fix: x.c.Fix, Spec: x.c.Spec,
 		Verdict: x.worst(), Witness: x.witness, Expected: x.expected, Actual: x.actual, Reason: x.reason,
-		Effects: x.effectsText, Curl: x.curl, MS: millis(time.Since(x.begun)),
-		Findings: x.findings, Exchanges: x.exchanges,
+		Effects: x.effectsText, MS: millis(time.Since(x.begun)),
+		Findings: x.findings, Exchanges: x.sent.kept,
 	}
 	switch {
 	case c.Verdict == VerdictFail:
@@ -266,8 +213,8 @@ func (x *trial) result() Result {
 	case len(x.findings) == 0:
 		c.Verdict, c.Reason = VerdictError, "the case judged nothing"
 	}
-	if x.left > 0 && len(c.Exchanges) > 0 {
-		c.Exchanges[len(c.Exchanges)-1].Note += fmt.Sprintf(" (%d more exchanges were not kept)", x.left)
+	if left := x.sent.left(); left > 0 {
+		c.Exchanges[exchangesMax/2].Note += fmt.Sprintf(" (%d exchanges before this one were not kept)", left)
 	}
 	if c.Verdict == VerdictPass || c.Verdict == VerdictSeen {
 		c.Reason = ""

@@ -134,7 +134,7 @@ func TestCheckBook(t *testing.T) {
 		}
 	}
 	for _, c := range conformance.Cases() {
-		if got := run(t, "check", "explain", c.ID).want(t, exitOK); !strings.Contains(got.out, c.Rule) || !strings.Contains(got.out, c.Impact) {
+		if got := run(t, "check", "explain", c.ID).want(t, exitOK); !strings.Contains(got.out, c.Rule) || !strings.Contains(got.out, c.Impact) || !strings.Contains(got.out, c.Fix) {
 			t.Errorf("explain %s: %s", c.ID, got.out)
 		}
 	}

@@ -75,7 +75,7 @@ func checkExplainCommand(s streams) *cobra.Command {
 
 func explain(c *conformance.Case, out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, since %s)\n\nRule:   %s\nImpact: %s\n", c.ID, c.Level, c.Since, c.Rule, c.Impact)
+	fmt.Fprintf(&b, "%s (%s, since %s)\n\nRule:   %s\nImpact: %s\nFix:    %s\n", c.ID, c.Level, c.Since, c.Rule, c.Impact, c.Fix)
 	for _, n := range c.Needs {
 		fmt.Fprintf(&b, "Needs:  %s\n", n)
 	}

@@ -87,7 +87,7 @@ func describe(c *conformance.Result) string {
 	fmt.Fprintf(&b, "%s (%s) %s\n", c.Rule, c.Level, c.Odds)
 	for _, line := range [][2]string{
 		{"expected", c.Expected}, {"actual", c.Actual}, {"reason", c.Reason}, {"effects", c.Effects},
-		{"impact", c.Impact}, {"try", c.Curl},
+		{"impact", c.Impact}, {"fix", c.Fix},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -85,12 +86,15 @@ func (g Grade) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Undecided lists the safety cases that were tried and not decided. Those that
+// Undecided lists the safety cases that were tried and not decided, all of it or
+// a part. Those that
 // were skipped are not among them: what they need was not declared.
 func Undecided(cases []Case) []string {
 	var ids []string
 	for i := range cases {
-		if c := &cases[i]; c.Level == Safety && c.Verdict == Inconclusive {
+		c := &cases[i]
+		open := slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Verdict == Inconclusive })
+		if c.Level == Safety && (c.Verdict == Inconclusive || c.Verdict == Warn && open) {
 			ids = append(ids, c.ID)
 		}
 	}
