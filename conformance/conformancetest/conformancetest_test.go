@@ -75,7 +75,7 @@ func TestRunFails(t *testing.T) {
 	text := string(out)
 	for _, want := range []string{
 		"--- FAIL: TestRun/conflict/not-silent", "--- PASS: TestRun/replay/answered", "--- SKIP: TestRun/conflict/late-difference",
-		"expected  a refusal", "try       curl ", "failed 3/3",
+		"expected  a refusal", "fix       Store a hash of the request", "failed 3/3",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the output has no %q:\n%s", want, text)
