@@ -3,6 +3,7 @@ package mockserver
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -70,6 +71,7 @@ func (s *Server) deliver(x *exchange, a *keylayer.Answer) {
 
 // send gives the whole answer.
 func (s *Server) send(x *exchange, a *keylayer.Answer) {
+	s.watch.ending(x.seen)
 	s.watch.answered(x.seen, a, a.Write(x.w))
 }
 
@@ -120,6 +122,9 @@ func (s *Server) slow(x *exchange, a *keylayer.Answer) {
 	for rest := a.Body; whole && len(rest) > 0; {
 		n := min(size, len(rest))
 		whole = keylayer.Pause(total/slowBodyPieces, x.Request.Context().Done(), s.life.Done())
+		if n == len(rest) {
+			s.watch.ending(x.seen)
+		}
 		if whole {
 			_, err := x.w.Write(rest[:n])
 			whole = err == nil && keylayer.Flush(x.w)
@@ -139,6 +144,7 @@ func (s *Server) cutBody(x *exchange, a *keylayer.Answer) {
 		n = len(a.Body) / 2
 	}
 	n = min(n, max(len(a.Body)-1, 0))
+	s.watch.ending(x.seen)
 	a.Head(x.w)
 	_, _ = x.w.Write(a.Body[:n]) // it is cut off either way
 	keylayer.Flush(x.w)
@@ -164,6 +170,9 @@ func (s *Server) huge(x *exchange) {
 	piece := bytes.Repeat([]byte("<p>error</p>\n"), 1000)
 	var err error
 	for rest := n; rest > 0 && err == nil && s.life.Err() == nil; rest -= min(rest, len(piece)) {
+		if rest <= len(piece) {
+			s.watch.ending(x.seen)
+		}
 		_, err = x.w.Write(piece[:min(rest, len(piece))])
 	}
 	s.watch.answered(x.seen, a, err == nil)
@@ -171,6 +180,7 @@ func (s *Server) huge(x *exchange) {
 
 // cut closes the connection without an answer, by FIN or by RST.
 func (s *Server) cut(x *exchange, reset bool) {
+	s.watch.ending(x.seen)
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -199,6 +209,7 @@ func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 		StatusCode: a.Status, ProtoMajor: 1, ProtoMinor: 1, Request: x.Request, Header: a.Header,
 		Body: io.NopCloser(bytes.NewReader(a.Body)), ContentLength: int64(len(a.Body)),
 	}
+	s.watch.ending(x.seen)
 	err = response.Write(buffer)
 	if err == nil {
 		err = buffer.Flush()
@@ -206,12 +217,12 @@ func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 	s.watch.answered(x.seen, a, err == nil)
 	s.watch.finish(x.seen)
 	if err == nil {
-		s.lastRequest(conn, buffer.Reader)
+		s.lastRequest(x, conn, buffer.Reader)
 	}
 }
 
 // lastRequest reads one more request off a connection that is about to die.
-func (s *Server) lastRequest(conn net.Conn, from *bufio.Reader) {
+func (s *Server) lastRequest(x *exchange, conn net.Conn, from *bufio.Reader) {
 	r, err := http.ReadRequest(from)
 	if err != nil {
 		return
@@ -220,6 +231,7 @@ func (s *Server) lastRequest(conn net.Conn, from *bufio.Reader) {
 	if err != nil || !changes(r.Method) {
 		return
 	}
+	r = r.WithContext(context.WithValue(context.Background(), connectionKey{}, x.Request.Context().Value(connectionKey{})))
 	v := s.watch.begin(r, keylayer.ReadKey(s.cfg.Profile, r, body), body)
 	_ = conn.Close() // the answer is that there is none
 	s.watch.finish(v)

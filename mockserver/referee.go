@@ -72,6 +72,11 @@ type Send struct {
 	// Fingerprint is the SHA-256 of target, content type and body: equal
 	// requests have equal ones.
 	Fingerprint [32]byte
+	// Connection tells the connections of clients apart; empty: it is not known.
+	Connection string
+	// Difference says in what the request differs from the first one with its
+	// key: names, lengths and places, no values. Empty: in nothing.
+	Difference string
 	// Begun is when the request had arrived.
 	Begun time.Time
 
@@ -81,6 +86,15 @@ type Send struct {
 // Waiting reports whether the client is known to be still connected. It may be
 // called at any time.
 func (s *Send) Waiting() bool { return s.context.Err() == nil }
+
+// HasRead reports whether the client that sent s is known to have read the
+// answer to an earlier send: s came on the same connection, which a client of
+// HTTP/1.1 uses again only when it has read the answer before. A server cannot
+// know it otherwise; a client that was killed once the answer was written may
+// never have seen it.
+func (s *Send) HasRead(earlier *Send) bool {
+	return s.Connection != "" && s.Connection == earlier.Connection
+}
 
 // Reply is how a send ended.
 type Reply struct {
@@ -102,7 +116,8 @@ type Reply struct {
 	Mismatch bool
 	// InProgress: the answer says that the first request is being handled.
 	InProgress bool
-	// Ended is when the server was done with the send.
+	// Ended is when the server wrote the last of the answer, or cut the
+	// connection: just before it, so that a send that follows begins later.
 	Ended time.Time
 }
 
@@ -147,8 +162,9 @@ func (r Reply) NotBefore() (time.Time, bool) {
 // abandonSlack is how long after the client has left the server may notice.
 const abandonSlack = 250 * time.Millisecond
 
-// WaitedFor reports whether the client was waiting for this reply when a later
-// send arrived while its send was being handled.
+// WaitedFor reports whether the client was still waiting for this reply when it
+// sent a later one: that one overlaps it.
 func (r Reply) WaitedFor(later *Send) bool {
-	return r.Whole || r.Ended.Sub(later.Begun) > abandonSlack
+	before := r.Ended.Sub(later.Begun)
+	return before > 0 && (r.Whole || before > abandonSlack)
 }

@@ -54,6 +54,9 @@ func (s *Server) front(listener net.Listener) (io.Closer, error) {
 		ErrorLog:          log.New(io.Discard, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return s.life },
 		ConnState:         s.connState,
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, s.connections.Add(1))
+		},
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/oncehttp/oncehttp/mockserver/bugs"
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
@@ -28,6 +29,8 @@ type Server struct {
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
+
+	connections atomic.Uint64 // how many were accepted
 
 	mu     sync.Mutex
 	closed bool

@@ -39,11 +39,12 @@ type watch struct {
 
 // keyHistory is one key as the clients have used it.
 type keyHistory struct {
-	print     [32]byte
+	first     image
+	print     [32]byte // of the first request
 	active    []*observation
-	uncertain bool      // a send has had no whole answer
-	final     string    // the final answer that was given, "" for none
-	notBefore time.Time // as the last Retry-After asked
+	uncertain bool         // a send has had no whole answer
+	final     *observation // the first that was given a final answer
+	last      *observation // the last that was given a whole answer
 }
 
 // observation is a send that the server is at, with what it learns on the way.
@@ -73,7 +74,7 @@ func (w *watch) reset() {
 func (w *watch) begin(r *http.Request, k keylayer.Reading, body []byte) *observation {
 	o := &observation{Send: Send{
 		Keyed: k.Present, Method: r.Method, Path: r.URL.Path,
-		Fingerprint: requestDigest(r, body), context: r.Context(), Begun: time.Now(),
+		Fingerprint: requestDigest(r, body), Connection: connectionOf(r), context: r.Context(), Begun: time.Now(),
 	}}
 	switch {
 	case k.Err != nil:
@@ -93,7 +94,7 @@ func (w *watch) begin(r *http.Request, k keylayer.Reading, body []byte) *observa
 	}
 	w.identify(o)
 	if o.Key != "" {
-		w.examine(o)
+		w.examine(o, newImage(r, body))
 	}
 	if w.referee != nil {
 		w.referee.Arrived(&o.Send)
@@ -105,6 +106,22 @@ func (w *watch) begin(r *http.Request, k keylayer.Reading, body []byte) *observa
 // that changes is a change of the bytes' meaning.
 func requestDigest(r *http.Request, body []byte) [32]byte {
 	return keylayer.DigestOf(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type"), string(body))
+}
+
+// connectionKey is where a request's context holds the number of its connection.
+type connectionKey struct{}
+
+// connectionOf names the connection of a request: by the server's own count, or
+// by the client's address where another server serves. With HTTP/2 a connection
+// says nothing of what was read.
+func connectionOf(r *http.Request) string {
+	if r.ProtoMajor != 1 {
+		return ""
+	}
+	if number, counted := r.Context().Value(connectionKey{}).(uint64); counted {
+		return strconv.FormatUint(number, 10)
+	}
+	return r.RemoteAddr
 }
 
 // identify holds an operation to the key that it began with.
@@ -121,20 +138,23 @@ func (w *watch) identify(o *observation) {
 }
 
 // examine holds a send to what its key has seen so far.
-func (w *watch) examine(o *observation) {
+func (w *watch) examine(o *observation, request image) {
 	history := w.keys[o.Key]
 	if history == nil {
-		history = &keyHistory{print: o.Fingerprint}
+		history = &keyHistory{first: request, print: o.Fingerprint}
 		w.keys[o.Key] = history
 	}
 	if history.print != o.Fingerprint {
-		w.violated(RuleSameBytes, o.Key, "the request differs from the first one with this key")
+		o.Difference = history.first.differences(request)
+		w.violated(RuleSameBytes, o.Key, "the request differs from the first one with this key: "+o.Difference)
 	}
-	if history.final != "" {
-		w.violated(RuleFinal, o.Key, "sent again after "+history.final)
+	if final := history.final; final != nil && o.HasRead(&final.Send) {
+		w.violated(RuleFinal, o.Key, "sent again after status "+strconv.Itoa(final.Status))
 	}
-	if early := history.notBefore.Sub(o.Begun); early > earlySlack {
-		w.violated(RuleRetryAfter, o.Key, fmt.Sprintf("sent %v before Retry-After allowed it", early.Round(time.Millisecond)))
+	if last := history.last; last != nil && o.HasRead(&last.Send) {
+		if notBefore, hinted := last.NotBefore(); hinted && notBefore.Sub(o.Begun) > earlySlack {
+			w.violated(RuleRetryAfter, o.Key, fmt.Sprintf("sent %v before Retry-After allowed it", notBefore.Sub(o.Begun).Round(time.Millisecond)))
+		}
 	}
 	for _, other := range history.active {
 		if other.Waiting() {
@@ -142,6 +162,16 @@ func (w *watch) examine(o *observation) {
 		}
 	}
 	history.active = append(history.active, o)
+}
+
+// ending notes that the last of the answer is about to be written, or the
+// connection about to be cut: what the client sends from now on has waited.
+func (w *watch) ending(o *observation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o.Ended.IsZero() {
+		o.Ended = time.Now()
+	}
 }
 
 // answered notes what a send was told, before finish is called.
@@ -163,7 +193,10 @@ func (w *watch) finish(o *observation) {
 	if o.done {
 		return
 	}
-	o.done, o.Ended = true, time.Now()
+	o.done = true
+	if o.Ended.IsZero() {
+		o.Ended = time.Now()
+	}
 	if w.referee != nil {
 		w.referee.Ended(&o.Send, o.Reply)
 	}
@@ -181,9 +214,9 @@ func (w *watch) finish(o *observation) {
 		history.uncertain = true
 		return
 	}
-	history.notBefore, _ = o.NotBefore()
-	if history.final == "" && o.Final(history.uncertain) {
-		history.final = "status " + strconv.Itoa(o.Status)
+	history.last = o
+	if history.final == nil && o.Final(history.uncertain) {
+		history.final = o
 	}
 }
 

@@ -14,4 +14,13 @@
 // the first request is being handled. [Rules] says what is asked of the client.
 // The [Report] has one verdict for each rule: pass, fail (warn where the rule is
 // a should), or skip where the client gave no occasion to judge the rule.
+//
+// # What a referee can know
+//
+// A server knows that it has written an answer, and not that the client has read
+// it: the client may have been killed in between. So a send that follows an
+// answer too early, or follows a final one at all, counts only where it came on
+// the same connection, which a client of HTTP/1.1 uses again only when it has
+// read the answer before. A client that makes a connection for each request, or
+// speaks HTTP/2, is not judged by those rules, and the report says so.
 package referee

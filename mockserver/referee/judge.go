@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,12 +36,14 @@ type evidence struct {
 // judges says for each rule how the history is read.
 func judges() map[string]func(*evidence) finding {
 	return map[string]func(*evidence) finding{
-		ruleKeyPresent:    judgePresent,
-		ruleKeyValid:      judgeValid,
-		ruleOneKey:        judgeOneKey,
-		ruleKeptConflict:  kept("no 409 or 422 was given", func(v *send) bool { return v.Whole && (v.Status == 409 || v.Status == 422 || v.Mismatch) }),
-		ruleKeptError:     kept("no 429 or 5xx was given", func(v *send) bool { return v.Whole && (v.Status == 429 || v.Status >= 500) }),
-		ruleKeptLost:      kept("no answer was lost", func(v *send) bool { return !v.Whole }),
+		ruleKeyPresent: judgePresent,
+		ruleKeyValid:   judgeValid,
+		ruleOneKey:     judgeOneKey,
+		ruleKeptConflict: kept("a 409 or 422 was given", "no 409 or 422 was given",
+			func(v *send) bool { return v.Whole && (v.Status == 409 || v.Status == 422 || v.Mismatch) }),
+		ruleKeptError: kept("a 429 or 5xx was given", "no 429 or 5xx was given",
+			func(v *send) bool { return v.Whole && (v.Status == 429 || v.Status >= 500) }),
+		ruleKeptLost:      kept("an answer was lost", "no answer was lost", func(v *send) bool { return !v.Whole }),
 		ruleKeyUnique:     judgeUnique,
 		ruleKeyEntropy:    judgeEntropy,
 		ruleSameBytes:     judgeBytes,
@@ -50,13 +53,13 @@ func judges() map[string]func(*evidence) finding {
 		ruleGrows:         judgeGrowth,
 		ruleJittered:      judgeJitter,
 		ruleMinimum:       judgeMinimum,
-		ruleFinal:         settledThenSent("no final answer was given", func(v *send) bool { return !v.Replay && !v.Mismatch && !v.Advised }),
-		ruleReplay:        settledThenSent("no replay was given", func(v *send) bool { return v.Replay && !v.Advised }),
-		ruleMismatch:      settledThenSent("no key was said to belong to another request", func(v *send) bool { return v.Mismatch }),
-		ruleStoredError:   settledThenSent("no error was stored", func(v *send) bool { return v.Advised }),
-		ruleLostAsked:     askedAgain("no answer was lost", func(v *send) bool { return v.Status == 0 || v.Cut }),
-		ruleProgressAsked: askedAgain("no operation was in progress", func(v *send) bool { return v.Whole && v.InProgress }),
-		ruleErrorAsked: askedAgain("no 429, 500 or 503 was given", func(v *send) bool {
+		ruleFinal:         settledThenSent("one of its own", func(v *send) bool { return !v.Replay && !v.Mismatch && !v.Advised }),
+		ruleReplay:        settledThenSent("a replay", func(v *send) bool { return v.Replay && !v.Advised }),
+		ruleMismatch:      settledThenSent("that its key belongs to another request", func(v *send) bool { return v.Mismatch }),
+		ruleStoredError:   settledThenSent("a stored error", func(v *send) bool { return v.Advised }),
+		ruleLostAsked:     askedAgain("no operation's first answer was lost", func(v *send) bool { return v.Status == 0 || v.Cut }),
+		ruleProgressAsked: askedAgain("no operation's first answer was that it is in progress", func(v *send) bool { return v.Whole && v.InProgress }),
+		ruleErrorAsked: askedAgain("no operation's first answer was a 429, 500 or 503", func(v *send) bool {
 			return v.Whole && !v.Advised && !v.InProgress && slices.Contains([]int{429, 500, 503}, v.Status)
 		}),
 		ruleOneEffect: judgeEffects,
@@ -107,13 +110,24 @@ func judgeOneKey(e *evidence) finding {
 	if e.game.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}
 	}
-	return e.each("no operation was sent twice", func(at *operation) (bool, string) {
+	return e.each("no operation was sent twice with a key", func(at *operation) (bool, string) {
 		keys := at.keys()
 		if len(keys) > 1 {
 			return true, fmt.Sprintf("%d keys in %d sends", len(keys), len(at.sends))
 		}
-		return len(at.sends) > 1 && len(keys) == 1, ""
+		return at.keyed() > 1, ""
 	})
+}
+
+// keyed counts the sends with a valid key.
+func (o *operation) keyed() int {
+	n := 0
+	for _, v := range o.sends {
+		if v.Key != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // keys lists the distinct valid keys of an operation, in order.
@@ -127,32 +141,59 @@ func (o *operation) keys() []string {
 	return keys
 }
 
-// kept judges whether the key stays the same after such an answer.
-func kept(skip string, after func(*send) bool) func(*evidence) finding {
+// kept judges whether the key stays the same after such an answer. given and
+// none say that there was one, and that there was none.
+func kept(given, none string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
-		f := finding{skip: skip}
-		for _, p := range e.pairs {
-			if p.before.Key == "" || p.after.Key == "" || !after(p.before) {
-				continue
+		f, judged := finding{skip: none}, false
+		for i := range e.operations {
+			at := &e.operations[i]
+			for j, v := range at.sends {
+				if !which(v) {
+					continue
+				}
+				f.skip = given + ", but not between two sends with keys"
+				later, nth := at.next(j)
+				if later == nil || v.Key == "" || later.Key == "" {
+					continue
+				}
+				judged = true
+				if v.Key != later.Key {
+					f.violations = append(f.violations, violation{at, fmt.Sprintf("send %d has a new key after %s", nth+1, v.String())})
+				}
 			}
+		}
+		if judged {
 			f.skip = ""
-			if p.before.Key != p.after.Key {
-				f.violations = append(f.violations, violation{p.at, fmt.Sprintf("send %d has a new key after %s", p.nth+2, p.before.String())})
-			}
 		}
 		return f
 	}
+}
+
+// next is the first send that came after the answer to the n-th one, and its
+// place; nil: none did.
+func (o *operation) next(nth int) (*send, int) {
+	for i := nth + 1; i < len(o.sends); i++ {
+		if !o.sends[i].Begun.Before(o.sends[nth].Ended) {
+			return o.sends[i], i
+		}
+	}
+	return nil, 0
 }
 
 func judgeUnique(e *evidence) finding {
 	if e.game.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}
 	}
-	owner := map[string]*operation{}
+	owner, keyed := map[string]*operation{}, 0
 	f := finding{skip: "fewer than two operations had a key"}
 	for i := range e.operations {
 		at := &e.operations[i]
-		for _, key := range at.keys() {
+		keys := at.keys()
+		if len(keys) > 0 {
+			keyed++
+		}
+		for _, key := range keys {
 			first, taken := owner[key]
 			if taken && first != at {
 				f.violations = append(f.violations, violation{at, fmt.Sprintf("its key was used for operation %q before", first.name)})
@@ -160,7 +201,7 @@ func judgeUnique(e *evidence) finding {
 			owner[key] = at
 		}
 	}
-	if len(owner) > 1 || len(f.violations) > 0 {
+	if keyed > 1 {
 		f.skip = ""
 	}
 	return f
@@ -234,7 +275,7 @@ func judgeBytes(e *evidence) finding {
 			case !known:
 				first[v.Key] = v.Fingerprint
 			case print != v.Fingerprint:
-				return true, fmt.Sprintf("send %d differs from the first one with its key", i+1)
+				return true, fmt.Sprintf("send %d differs from the first one with its key: %s", i+1, v.Difference)
 			default:
 				occasion = true
 			}
@@ -252,38 +293,71 @@ func judgeEffects(e *evidence) finding {
 	})
 }
 
-// settledThenSent judges whether anything follows such a final answer.
-func settledThenSent(skip string, which func(*send) bool) func(*evidence) finding {
+// unread is why a send that followed an answer is not held against a client.
+const unread = "but on another connection: nothing shows that the sender had read it"
+
+// settledThenSent judges whether anything follows the first final answer, where
+// it is of this kind. Only sends count whose sender is known to have read it.
+func settledThenSent(kind string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
-		return e.each(skip, func(at *operation) (bool, string) {
-			uncertain, occasion := false, false
-			for i, v := range at.sends {
-				final := v.Whole && (v.Final(uncertain) || v.Mismatch)
-				if final && which(v) {
-					occasion = true
-					if later := at.after(v, i); later > 0 {
-						return true, fmt.Sprintf("sent %d times more after %s", later, v.String())
-					}
-				}
-				if final {
-					return occasion, ""
-				}
-				uncertain = uncertain || !v.Whole
+		f, judged := finding{skip: "no operation's first final answer was " + kind}, false
+		for i := range e.operations {
+			at := &e.operations[i]
+			nth := at.settled()
+			if nth < 0 || !which(at.sends[nth]) {
+				continue
 			}
-			return occasion, ""
-		})
+			read, other := at.after(nth)
+			switch {
+			case read > 0:
+				f.violations = append(f.violations, violation{at, fmt.Sprintf("sent %s more after %s", times(read), at.sends[nth])})
+			case other > 0:
+				f.skip = "an operation was sent again after " + kind + ", " + unread
+				continue
+			}
+			judged = true
+		}
+		if judged {
+			f.skip = ""
+		}
+		return f
 	}
 }
 
-// after counts the sends that followed an answer.
-func (o *operation) after(v *send, nth int) int {
-	n := 0
+// settled is the place of the first final answer that got through; -1: none did.
+func (o *operation) settled() int {
+	inDoubt := false
+	for i, v := range o.sends {
+		if v.Whole && (v.Final(inDoubt) || v.Mismatch) {
+			return i
+		}
+		inDoubt = inDoubt || !v.Whole
+	}
+	return -1
+}
+
+// after counts the sends that followed an answer: those whose sender is known to
+// have read it, and the others.
+func (o *operation) after(nth int) (read, other int) {
+	v := o.sends[nth]
 	for _, later := range o.sends[nth+1:] {
-		if !later.Begun.Before(v.Ended) {
-			n++
+		switch {
+		case later.Begun.Before(v.Ended):
+		case later.HasRead(v.Send):
+			read++
+		default:
+			other++
 		}
 	}
-	return n
+	return read, other
+}
+
+// times is a count in words.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
 }
 
 // askedAgain judges whether anything follows such an answer, where it was the
@@ -304,7 +378,7 @@ func askedAgain(skip string, which func(*send) bool) func(*evidence) finding {
 
 func judgeBounded(e *evidence) finding {
 	most := e.script.AttemptsMax
-	return e.each("the client never gave up, nor had a reason to", func(at *operation) (bool, string) {
+	return e.each("no operation was given up after more than one send", func(at *operation) (bool, string) {
 		if len(at.sends) > most {
 			return true, fmt.Sprintf("%d sends, more than %d", len(at.sends), most)
 		}
@@ -319,7 +393,7 @@ func judgeOverlap(e *evidence) finding {
 		occasion := false
 		for i, v := range at.sends {
 			if n := v.ignored(); n > 0 {
-				return true, fmt.Sprintf("%d sends came while send %d was being handled", n, i+1)
+				return true, fmt.Sprintf("%d of its sends came while send %d was being handled", n, i+1)
 			}
 			occasion = occasion || v.Ended.Sub(v.Begun) >= time.Second
 		}

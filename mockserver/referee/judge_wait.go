@@ -23,16 +23,24 @@ const (
 )
 
 func judgeRetryAfter(e *evidence) finding {
-	f := finding{skip: "no Retry-After was given and followed by a send"}
+	f, judged := finding{skip: "no Retry-After was given and followed by a send"}, false
 	for _, p := range e.pairs {
 		after, hinted := p.before.NotBefore()
 		if !hinted || !p.before.Whole {
 			continue
 		}
-		f.skip = ""
-		if early := after.Sub(p.after.Begun); early > earlySlack {
+		early := after.Sub(p.after.Begun)
+		switch {
+		case early > earlySlack && !p.after.HasRead(p.before.Send):
+			f.skip = "a send came too early, " + unread
+			continue
+		case early > earlySlack:
 			f.violations = append(f.violations, violation{p.at, fmt.Sprintf("send %d came %v too early", p.nth+2, early.Round(time.Millisecond))})
 		}
+		judged = true
+	}
+	if judged {
+		f.skip = ""
 	}
 	return f
 }
@@ -42,7 +50,7 @@ func judgeMinimum(e *evidence) finding {
 	if least == 0 {
 		return finding{skip: "the profile asks for no least delay"}
 	}
-	f := finding{skip: "no operation was sent twice"}
+	f := finding{skip: "no operation was sent again after an answer"}
 	for _, p := range e.pairs {
 		f.skip = ""
 		if wait := p.after.Begun.Sub(p.before.Ended); wait < least-earlySlack {
@@ -78,7 +86,7 @@ func (e *evidence) runs() []run {
 // judgeGrowth wants one operation in which a later wait is clearly longer than
 // the first: random waits may shrink here and there.
 func judgeGrowth(e *evidence) finding {
-	f := finding{skip: "no operation had three waits without a hint"}
+	f := finding{skip: "no operation began with three refusals without Retry-After, each waited for"}
 	for _, r := range e.runs() {
 		if len(r.waits) < waitsMin {
 			continue
@@ -96,7 +104,7 @@ func judgeGrowth(e *evidence) finding {
 // judgeJitter compares the first waits of several operations, the second ones,
 // and so on: equal ones are not random.
 func judgeJitter(e *evidence) finding {
-	f := finding{skip: "no three operations waited without a hint"}
+	f := finding{skip: "no three operations waited after as many refusals without Retry-After"}
 	runs := e.runs()
 	for nth := 0; ; nth++ {
 		var waits []time.Duration
@@ -111,6 +119,7 @@ func judgeJitter(e *evidence) finding {
 		}
 		least, most := slices.Min(waits), slices.Max(waits)
 		if most < shortWait {
+			f.skip = "the waits were too short to tell"
 			continue
 		}
 		f.skip = ""

@@ -95,7 +95,7 @@ func attemptRules() []Rule {
 			"Clients that failed together come back together.", "field practice: AWS, Stripe", ""},
 		{ruleMinimum, Must, "The least delay between attempts that the API asks for is kept.",
 			"The repeat is counted as abuse, or as a duplicate.", "the profile", ""},
-		{ruleFinal, Must, "A final answer is not asked for again.",
+		{ruleFinal, Must, "A final answer that was read is not asked for again.",
 			"Load without a purpose; past the server's window a second effect.", "draft-07 §2.7", draftURL},
 		{ruleReplay, Must, "A replay is accepted as the answer.",
 			"The client reports a failure, or goes on asking, though the operation is done.", "draft-07 §2.6", draftURL},
