@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -38,6 +39,9 @@ func (d *drive) wire() heard {
 	target := d.target
 	for hop := 0; ; hop++ {
 		h := d.send(target)
+		if h.answer != nil {
+			_, h.answer.sameOrigin = location(target, h.answer.header)
+		}
 		if hop > 0 {
 			h.unsent = false // an earlier hop's send was answered
 		}
@@ -71,11 +75,25 @@ func sameOriginHop(from *url.URL, h heard) *url.URL {
 	if h.answer == nil || (h.answer.status != http.StatusTemporaryRedirect && h.answer.status != http.StatusPermanentRedirect) {
 		return nil
 	}
-	to, err := from.Parse(h.answer.header.Get("Location"))
-	if err != nil || h.answer.header.Get("Location") == "" || to.Host == "" || originOf(to) != originOf(from) {
+	to, same := location(from, h.answer.header)
+	if to == nil || !same {
 		return nil
 	}
 	return targetOf(to)
+}
+
+// location is where a Location header leads, nil if there is none that can be
+// read, and whether that is on the origin of from. No header leads nowhere else.
+func location(from *url.URL, h http.Header) (to *url.URL, same bool) {
+	line := h.Get("Location")
+	if line == "" {
+		return nil, true
+	}
+	to, err := from.Parse(line)
+	if err != nil || to.Host == "" {
+		return nil, false
+	}
+	return to, originOf(to) == originOf(from)
 }
 
 // keyTravels reports whether the key is still there after a hop. In a header or a
@@ -186,7 +204,7 @@ func (d *drive) lookup(h heard) heard {
 	if l == nil || !h.answer.whole {
 		return h
 	}
-	id, found := textAt(h.answer.document(), l.Pointer)
+	id, found := jsonpointer.Text(jsonpointer.Decode(h.answer.body), l.Pointer)
 	if !found || id == "" {
 		return h
 	}

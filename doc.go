@@ -50,7 +50,7 @@
 //	NotSent    no connection was had, in any process life      forgotten      ErrNoEffect, ErrNotSent
 //	Refused    421, 425, 429 (waits, again); 401, 403, 407     forgotten      ErrNoEffect, ErrRefused
 //	InFlight   the server still works on an earlier attempt    pending        ErrOutcomeUnknown, ErrInFlight
-//	Confirmed  2xx; 303; a final 4xx; already done             confirmed      none: a response
+//	Confirmed  2xx; 303 to its origin; a final 4xx             confirmed      none: a response
 //	Mismatch   the key belongs to another request              mismatched, or held  ErrKeyReused
 //	Expired    the server may have forgotten the key           held           ErrOutcomeUnknown, ErrKeyExpired
 package oncehttp

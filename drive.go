@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -42,13 +43,12 @@ type drive struct {
 	inFlight int
 	wait     time.Duration
 
-	// unknown is sticky: some attempt of any process life may have had an effect
-	// that no answer has settled.
-	unknown bool
-	last    heard
+	history classify.History // what the attempts prove together
+	last    heard            // the answer that counts, and the latest error
 	reading reading
-	next    time.Time // when it is worth going on after a stop
-	stop    error     // why the loop stopped although it might have gone on
+	hint    time.Duration // the wait that the latest answer asks for
+	next    time.Time     // when it is worth going on after a stop
+	stop    error         // why the loop stopped although it might have gone on
 }
 
 type driveKey struct{}
@@ -144,16 +144,18 @@ func (d *drive) run() {
 // attempt is one turn of the loop: look at the window, send, read.
 func (d *drive) attempt() {
 	now := d.c.now()
-	if !d.unknown && tooOld(&d.rec, now) {
-		d.last, d.reading, d.stop = heard{}, expired(), errMaxAge
+	if !d.history.InDoubt() && tooOld(&d.rec, now) {
+		d.stop = errMaxAge
+		d.notMade(expired())
 		return
 	}
 	switch d.c.cfg.window(d.rec.FirstSent, now, d.rec.Window) {
 	case windowOver:
-		d.last, d.reading = heard{}, expired()
+		d.notMade(expired())
 		return
 	case windowBefore:
-		d.last, d.reading, d.stop, d.next = heard{}, reading{outcome: OutcomeUnknown}, errClockBack, d.rec.FirstSent
+		d.stop, d.next = errClockBack, d.rec.FirstSent
+		d.notMade(reading{outcome: OutcomeUnknown})
 		return
 	}
 	d.attempts++
@@ -179,42 +181,15 @@ func tooOld(rec *persist.Record, now time.Time) bool {
 	return !rec.SendBefore.IsZero() && now.After(rec.SendBefore)
 }
 
-// judge turns what was heard into what is known. An answer counts whatever has
-// become of the context meanwhile.
-func (d *drive) judge(h heard) {
-	switch {
-	case h.answer != nil:
-		d.reading = read(d.prof, h.answer, d.unknown)
-	case h.unsent && !d.unknown:
-		d.reading = reading{outcome: OutcomeNotSent, again: !h.fatal}
-	default:
-		d.reading = reading{outcome: OutcomeUnknown, again: !h.fatal}
-	}
-	if d.reading.done {
-		h = d.lookup(h)
-	}
-	if d.reading.outcome == OutcomeInFlight {
-		d.inFlight++
-	}
-	if d.reading.outcome == OutcomeUnknown || d.reading.outcome == OutcomeInFlight {
-		d.unknown = true
-	}
-	if d.last.rest != nil {
-		drain(d.last.rest)
-	}
-	d.last = h
-	d.seeOrigin()
-}
-
-// seeOrigin notes whether the origin takes connections.
-func (d *drive) seeOrigin() {
+// seeOrigin notes whether the attempt showed that the origin takes connections.
+func (d *drive) seeOrigin(h heard) {
 	origins := &d.f.table.origins
 	switch policy := &d.c.cfg.Retry; {
-	case !d.last.unsent:
+	case !h.unsent:
 		if origins.Reached(d.rec.Origin) {
 			d.c.wake()
 		}
-	case !d.last.fatal && d.f.givenUp() == nil:
+	case !h.fatal && d.f.givenUp() == nil:
 		at := origins.Failed(d.rec.Origin, d.c.now(), policy.MinDelay, policy.MaxPause)
 		if d.f.paced {
 			d.next, d.stop, d.reading.again = at, errOriginDown, false
@@ -233,10 +208,7 @@ func (d *drive) decide() bool {
 		policy: &d.c.cfg.Retry, now: now, started: d.started, deadline: d.f.deadline(),
 		windowEnd: d.rec.FirstSent.Add(d.rec.Window - d.c.cfg.margin(d.rec.Window)),
 		attempts:  d.attempts, inFlight: d.inFlight,
-		scheduled: d.delay(),
-	}
-	if d.last.answer != nil {
-		p.hint = retryHint(d.prof.RetryAfter, d.last.answer.header, now)
+		scheduled: d.delay(), hint: d.hint,
 	}
 	d.wait, d.next, d.stop = p.next()
 	if d.stop == nil {
@@ -248,8 +220,10 @@ func (d *drive) decide() bool {
 		}
 		return false
 	}
-	drain(d.last.rest)
-	d.last.rest = nil
+	if !d.stands() {
+		drain(d.last.rest)
+		d.last.rest = nil
+	}
 	d.waits.begin()
 	d.observe(d.f.values, EventWaiting, func(e *Event) { e.Wait = d.wait })
 	return true

@@ -27,8 +27,9 @@ func importRules() []rule {
 		{".", false, []string{
 			"github.com/hashicorp/go-retryablehttp", "github.com/cenkalti/backoff/v4", "github.com/google/uuid",
 			module + "/profile", module + "/persist", module + "/persist/bolt",
-			module + "/internal/jsonpointer", module + "/internal/sanitize", module + "/internal/pace",
+			module + "/internal/classify", module + "/internal/jsonpointer", module + "/internal/sanitize", module + "/internal/pace",
 		}},
+		{"internal/classify", true, []string{module + "/profile", module + "/internal/jsonpointer"}},
 		{"internal/jsonpointer", true, nil},
 		{"internal/sanitize", true, nil},
 		{"internal/pace", true, nil},

@@ -127,7 +127,8 @@ func (d *drive) confirmed(name string) (landing, bool) {
 	if d.prof == nil || d.c.cfg.window(d.rec.FirstSent, d.c.now(), d.rec.Window) != windowOpen || !intact(&d.rec) {
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAnswerGone), true
 	}
-	d.reask, d.unknown = true, true
+	d.reask = true
+	d.history.Doubt()
 	return landing{}, false
 }
 
@@ -166,7 +167,9 @@ func (d *drive) result(o Outcome, s Source) Result {
 func (d *drive) takeUp(name string) (landing, bool) {
 	rec, now := &d.rec, d.c.now().Round(0)
 	d.prof = d.c.cfg.profileOf(rec)
-	d.unknown = rec.MaybeSent
+	if rec.MaybeSent {
+		d.history.Doubt()
+	}
 	d.f.table.mark(d.f, rec.MaybeSent)
 	switch {
 	case d.prof == nil:
@@ -225,7 +228,7 @@ func (d *drive) settle(name string) landing {
 		return d.confirm()
 	case r.outcome == OutcomeMismatch && r.hold == "":
 		return d.conflict(name)
-	case (r.outcome == OutcomeNotSent || r.outcome == OutcomeRefused) && !d.unknown:
+	case (r.outcome == OutcomeNotSent || r.outcome == OutcomeRefused) && !d.history.InDoubt():
 		return d.withdraw(name)
 	}
 	return d.keep(name)
@@ -312,8 +315,8 @@ func (d *drive) mustFlush(rec *persist.Record) bool {
 	if rec.State != persist.StateConfirmed || age < 0 || age > rec.Window-rec.Window/10 {
 		return true
 	}
-	a := d.last.answer
-	return a.status >= 400 && a.status < 500 && !d.reading.done && !d.reading.replayed && a.matchAny(d.prof.Stored.Client) != hit
+	status := d.last.answer.status
+	return status >= 400 && status < 500 && !d.reading.stored
 }
 
 // finish records how the operation ended. An error was logged; the record then
@@ -368,7 +371,7 @@ func (d *drive) withdraw(name string) landing {
 func (d *drive) keep(name string) landing {
 	rec, is := d.counted(), []error{ErrOutcomeUnknown}
 	rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
-	if !d.unknown && d.reading.outcome == OutcomeExpired { // proved, though it came too late
+	if !d.history.InDoubt() && d.reading.outcome == OutcomeExpired { // proved, though it came too late
 		rec.MaybeSent, rec.FirstSent = false, time.Time{}
 	}
 	hold := d.reading.hold

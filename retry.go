@@ -3,15 +3,9 @@ package oncehttp
 import (
 	"errors"
 	"fmt"
-	"math"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Policy bounds one drive: one Do, or one operation in one Resume. A duration of
@@ -144,43 +138,4 @@ func (p *plan) next() (wait time.Duration, notBefore time.Time, stop error) {
 		return 0, at, errWindow
 	}
 	return wait, time.Time{}, nil
-}
-
-// retryHint is the longest wait that an answer's headers ask for; zero if none,
-// or if what they say is past, malformed, negative or beyond all measure (RFC 9110
-// section 10.2.3).
-func retryHint(hints []profile.Hint, h http.Header, now time.Time) time.Duration {
-	var longest time.Duration
-	for _, hint := range hints {
-		value := strings.TrimSpace(h.Get(hint.Header))
-		switch hint.Unit {
-		case profile.Milliseconds:
-			longest = max(longest, wholeNumber(value, time.Millisecond))
-		default:
-			longest = max(longest, wholeNumber(value, time.Second), untilDate(value, now))
-		}
-	}
-	return longest
-}
-
-// wholeNumber reads digits as a number of units. A number too large for a
-// Duration, 292 years of seconds, is nothing that a server could mean: no hint.
-func wholeNumber(s string, unit time.Duration) time.Duration {
-	if s == "" || strings.Trim(s, "0123456789") != "" {
-		return 0
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n > math.MaxInt64/int64(unit) {
-		return 0
-	}
-	return time.Duration(n) * unit
-}
-
-// untilDate reads one of the three HTTP dates (RFC 9110 section 5.6.7).
-func untilDate(s string, now time.Time) time.Duration {
-	t, err := http.ParseTime(s)
-	if err != nil {
-		return 0
-	}
-	return max(t.Sub(now), 0)
 }

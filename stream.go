@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
 )
 
 // stream sends a request that is no operation: nothing is recorded, and bodies
@@ -34,7 +36,7 @@ func (c *Client) stream(req *http.Request) (*http.Response, error) {
 			scheduled: clampDelay(schedule.NextBackOff(), 0, policy.MaxDelay),
 		}
 		if resp != nil {
-			next.hint = retryHint(p.RetryAfter, resp.Header, next.now)
+			next.hint = classify.Wait(p.RetryAfter, resp.Header, next.now)
 		}
 		wait, _, stop := next.next()
 		if (err != nil && !safe && !unsent) || !rewindable || untrusted(err) || stop != nil || pause(req.Context(), wait) != nil {

@@ -1,0 +1,202 @@
+// Package classify says what an HTTP answer, or the lack of one, proves of an operation: whether the server
+// acted, whether another attempt with the same key may help, and when. It goes by a profile and by nothing
+// else: every function is pure, and the time is an argument.
+package classify
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Answer is what one attempt was answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	// Body is as much of the body as was read; Whole says that it is all of it.
+	Body  []byte
+	Whole bool
+	// SameOrigin says that no Location leads away from the origin that was asked. It matters for a 303 only,
+	// whose Location may be a login page somewhere else.
+	SameOrigin bool
+}
+
+// Kind is what a verdict says of the operation. The zero value claims nothing.
+type Kind uint8
+
+// The kinds of verdict.
+const (
+	KindUnknown  Kind = iota // an effect is possible
+	KindNotSent              // the attempt was not handed to the network
+	KindRefused              // the server says that it did not act
+	KindInFlight             // the server still works on an earlier attempt
+	KindFinal                // the server's final answer
+	KindMismatch             // the server says that the key belongs to another request
+)
+
+// String is the kind in lower case, "unknown" for a value that is none.
+func (k Kind) String() string {
+	names := [...]string{"unknown", "not sent", "refused", "in flight", "final", "mismatch"}
+	if int(k) >= len(names) {
+		return names[KindUnknown]
+	}
+	return names[k]
+}
+
+// Reason says why an unknown outcome must be held, if it must.
+type Reason uint8
+
+// The reasons.
+const (
+	ReasonNone        Reason = iota
+	ReasonStoredError        // the server keeps an error under the key and gives it again
+	ReasonRedirected         // the answer is a redirect that is not followed
+)
+
+// Verdict is what an attempt proves. The zero value is the cautious one: an effect is possible, and another
+// attempt is not known to help.
+type Verdict struct {
+	Kind   Kind
+	Reason Reason
+	// Again: another attempt with the same key may help. Of a final answer: the server allows one, and the
+	// answer stands if none follows.
+	Again bool
+	// Hold: nothing may be sent until somebody settles it.
+	Hold bool
+	// Replayed: the server marked the answer as its stored answer to an earlier request.
+	Replayed bool
+	// AlreadyDone: the server says that the operation took effect before. The kind is KindFinal.
+	AlreadyDone bool
+	// Stored, of a final answer: the server gives the same answer again when it is asked with the same key.
+	// Where it is false, whoever loses the answer may get another one.
+	Stored bool
+}
+
+// Classify says what an answer proves. inDoubt says that an earlier attempt may have had an effect that no
+// answer has settled; then a final answer counts only if it speaks of that attempt, too.
+func Classify(p *profile.Profile, a Answer, inDoubt bool) Verdict {
+	r := reader{Answer: a}
+	v := r.byMatchers(p, inDoubt)
+	v.Replayed = r.matchAny(p.Replay) == hit
+	if v.Kind == KindUnknown && v.Again && a.Status >= 500 && v.Replayed {
+		v.Again, v.Hold, v.Reason = false, true, ReasonStoredError
+	}
+	stop := obeyShouldRetry(p, &a, &v)
+	if inDoubt && !r.settles(p, &v) {
+		v = stillUnknown(a.Status, v)
+		v.Again = v.Again && !stop
+	}
+	v.Stored = r.stored(p, &v)
+	return v
+}
+
+// byMatchers goes by the profile's matchers, then by the status.
+func (r *reader) byMatchers(p *profile.Profile, inDoubt bool) Verdict {
+	for _, row := range []struct {
+		list []profile.Matcher
+		says Verdict
+	}{
+		{p.AlreadyDone, Verdict{Kind: KindFinal, AlreadyDone: true}},
+		{p.Mismatch, Verdict{Kind: KindMismatch, Hold: inDoubt}},
+		{p.Poisoned, Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonStoredError}},
+		{p.BusinessConflict, Verdict{Kind: KindFinal}},
+		{p.InProgress, Verdict{Kind: KindInFlight, Again: true}},
+	} {
+		switch r.matchAny(row.list) {
+		case hit:
+			return row.says
+		case unreadable:
+			return Verdict{Kind: KindUnknown, Again: true}
+		}
+	}
+	return r.byStatus(p)
+}
+
+// byStatus says what the status means where the profile's matchers say nothing.
+func (r *reader) byStatus(p *profile.Profile) Verdict {
+	status := r.Status
+	switch {
+	case status >= 200 && status < 300, status == http.StatusSeeOther && r.SameOrigin:
+		return Verdict{Kind: KindFinal}
+	case status >= 300 && status < 400:
+		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonRedirected}
+	case slices.Contains(p.NotActed.Again, status):
+		return Verdict{Kind: KindRefused, Again: true}
+	case slices.Contains(p.NotActed.Stop, status):
+		return Verdict{Kind: KindRefused}
+	case status == http.StatusConflict:
+		return Verdict{Kind: KindInFlight, Again: true}
+	case status >= 400 && status < 500 && status != http.StatusRequestTimeout:
+		return Verdict{Kind: KindFinal}
+	}
+	return Verdict{Kind: KindUnknown, Again: true}
+}
+
+// obeyShouldRetry applies the profile's should-retry header to v. The header may stop or allow another attempt;
+// it never makes an unknown outcome known. stop reports that the server said no.
+func obeyShouldRetry(p *profile.Profile, a *Answer, v *Verdict) (stop bool) {
+	if p.ShouldRetry.Header == "" || a.Status < 400 || v.AlreadyDone || v.Kind == KindMismatch || v.Hold {
+		return false
+	}
+	switch strings.ToLower(strings.TrimSpace(a.Header.Get(p.ShouldRetry.Header))) {
+	case "":
+	case p.ShouldRetry.No:
+		if v.Kind == KindUnknown && a.Status >= 500 {
+			v.Hold, v.Reason = true, ReasonStoredError
+		}
+		v.Again = false
+		return true
+	case p.ShouldRetry.Yes:
+		v.Again = true
+	}
+	return false
+}
+
+// settles reports whether v stands although an earlier attempt is in doubt: it claims nothing of that attempt,
+// or the answer proves what became of it.
+func (r *reader) settles(p *profile.Profile, v *Verdict) bool {
+	switch {
+	case v.Kind == KindUnknown, v.Kind == KindInFlight:
+		return true // they claim nothing
+	case v.Kind == KindMismatch, v.AlreadyDone:
+		return true // said of the key itself; a mismatch is held
+	case r.Status < 400:
+		return true
+	case v.Kind == KindRefused, fromAnyLayer(r.Status):
+		return false
+	}
+	return v.Replayed || r.matchAny(p.Stored.Client) == hit
+}
+
+// fromAnyLayer lists the statuses that something in front of the API may give, so that they say nothing of an
+// earlier attempt, replay mark or not.
+func fromAnyLayer(status int) bool {
+	switch status {
+	case 401, 403, 405, 407, 413, 414, 415, 421, 426, 431, 451:
+		return true
+	}
+	return false
+}
+
+// stillUnknown is the verdict on an answer that does not settle an operation in doubt. 401, 403 and 407 come
+// from authentication; sending again at once cannot succeed.
+func stillUnknown(status int, v Verdict) Verdict {
+	refused := status == 401 || status == 403 || status == 407
+	return Verdict{Kind: KindUnknown, Again: !refused, Replayed: v.Replayed}
+}
+
+// stored reports whether the server gives this final answer again for the same key. Success is taken for stored
+// unless the profile denies it: without that no key would protect anything.
+func (r *reader) stored(p *profile.Profile, v *Verdict) bool {
+	switch {
+	case v.Kind != KindFinal || fromAnyLayer(r.Status):
+		return false
+	case v.Replayed || v.AlreadyDone:
+		return true
+	case r.Status < 400:
+		return p.Stored.Success != profile.No
+	}
+	return r.matchAny(p.Stored.Client) == hit
+}

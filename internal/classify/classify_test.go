@@ -1,0 +1,201 @@
+package classify_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// answer is a whole JSON answer whose Location, if any, stays at its origin.
+func answer(status int, body string, header ...string) classify.Answer {
+	h := http.Header{}
+	for i := 0; i+1 < len(header); i += 2 {
+		h.Add(header[i], header[i+1])
+	}
+	return classify.Answer{Status: status, Header: h, Body: []byte(body), Whole: true, SameOrigin: true}
+}
+
+// TestVerdicts: what each answer proves, for an operation of which nothing is in doubt, and for one in doubt.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	const (
+		unknown, refused             = classify.KindUnknown, classify.KindRefused
+		inFlight, final, mismatch    = classify.KindInFlight, classify.KindFinal, classify.KindMismatch
+		storedError, redirected      = classify.ReasonStoredError, classify.ReasonRedirected
+		replayed, problem, stripeSay = "Idempotent-Replayed", "application/problem+json", "Stripe-Should-Retry"
+	)
+	type v = classify.Verdict
+	draft, stripe, gocardless := profile.Draft07(), profile.StripeV1(), profile.GoCardless()
+	again, done := v{Kind: unknown, Again: true}, v{Kind: final, Stored: true}
+	held := func(kind classify.Kind, why classify.Reason) v { return v{Kind: kind, Reason: why, Hold: true} }
+	elsewhere := answer(303, "", "Location", "https://login.example/")
+	elsewhere.SameOrigin = false
+	large := answer(409, `{"error":{"errors":[{"rea`)
+	large.Whole = false
+	for name, r := range map[string]struct {
+		p              *profile.Profile
+		a              classify.Answer
+		fresh, inDoubt v
+	}{
+		"200":                       {draft, answer(200, "{}"), done, done},
+		"204":                       {draft, answer(204, ""), done, done},
+		"303 here":                  {draft, answer(303, "", "Location", "/r/1"), done, done},
+		"303 elsewhere":             {draft, elsewhere, held(unknown, redirected), held(unknown, redirected)},
+		"302":                       {draft, answer(302, ""), held(unknown, redirected), held(unknown, redirected)},
+		"304":                       {draft, answer(304, ""), held(unknown, redirected), held(unknown, redirected)},
+		"102":                       {draft, answer(102, ""), again, again},
+		"400":                       {draft, answer(400, "{}"), v{Kind: final}, again},
+		"400 problem":               {draft, answer(400, "{}", "Content-Type", problem), done, done},
+		"400 replayed":              {draft, answer(400, "{}", replayed, "true"), v{Kind: final, Replayed: true, Stored: true}, v{Kind: final, Replayed: true, Stored: true}},
+		"401":                       {draft, answer(401, ""), v{Kind: refused}, v{}},
+		"405 replayed":              {draft, answer(405, "", replayed, "true"), v{Kind: final, Replayed: true}, v{Kind: unknown, Again: true, Replayed: true}},
+		"408":                       {draft, answer(408, ""), again, again},
+		"409":                       {draft, answer(409, ""), v{Kind: inFlight, Again: true}, v{Kind: inFlight, Again: true}},
+		"422":                       {draft, answer(422, "{}"), v{Kind: final}, again},
+		"422 problem":               {draft, answer(422, "{}", "Content-Type", problem), v{Kind: mismatch}, v{Kind: mismatch, Hold: true}},
+		"422 described":             {draft, answer(422, "", "Link", `<https://a>; rel="describedby"`), v{Kind: mismatch}, v{Kind: mismatch, Hold: true}},
+		"425":                       {draft, answer(425, ""), v{Kind: refused, Again: true}, again},
+		"429":                       {draft, answer(429, ""), v{Kind: refused, Again: true}, again},
+		"500":                       {draft, answer(500, ""), again, again},
+		"500 replayed":              {draft, answer(500, "", replayed, "true"), v{Hold: true, Reason: storedError, Replayed: true}, v{Hold: true, Reason: storedError, Replayed: true}},
+		"599":                       {draft, answer(599, ""), again, again},
+		"no status":                 {draft, answer(0, ""), again, again},
+		"stripe declined":           {stripe, answer(402, `{"error":{"type":"card_error"}}`), done, done},
+		"stripe declined, again":    {stripe, answer(402, `{"error":{"type":"card_error"}}`, stripeSay, "true"), v{Kind: final, Again: true, Stored: true}, v{Kind: final, Again: true, Stored: true}},
+		"stripe invalid":            {stripe, answer(400, `{"error":{"type":"invalid_request_error"}}`), v{Kind: final}, again},
+		"stripe invalid, no":        {stripe, answer(400, `{}`, stripeSay, "false"), v{Kind: final}, v{}},
+		"stripe mismatch":           {stripe, answer(400, `{"error":{"type":"idempotency_error"}}`), v{Kind: mismatch}, v{Kind: mismatch, Hold: true}},
+		"stripe mismatch, yes":      {stripe, answer(400, `{"error":{"type":"idempotency_error"}}`, stripeSay, "true"), v{Kind: mismatch}, v{Kind: mismatch, Hold: true}},
+		"stripe in use":             {stripe, answer(409, `{"error":{"code":"idempotency_key_in_use"}}`), v{Kind: inFlight, Again: true}, v{Kind: inFlight, Again: true}},
+		"stripe locked":             {stripe, answer(429, `{"error":{"code":"lock_timeout"}}`), v{Kind: inFlight, Again: true}, v{Kind: inFlight, Again: true}},
+		"stripe 500, no":            {stripe, answer(500, "", stripeSay, "false"), held(unknown, storedError), held(unknown, storedError)},
+		"stripe 500, yes":           {stripe, answer(500, "", stripeSay, " TRUE"), again, again},
+		"stripe 403, yes":           {stripe, answer(403, "", stripeSay, "true"), v{Kind: refused, Again: true}, v{}},
+		"stripe 200, no":            {stripe, answer(200, "{}", stripeSay, "false"), done, done},
+		"gocardless done":           {gocardless, answer(409, `{"error":{"errors":[{"reason":"idempotent_creation_conflict"}]}}`), v{Kind: final, AlreadyDone: true, Stored: true}, v{Kind: final, AlreadyDone: true, Stored: true}},
+		"gocardless business":       {gocardless, answer(409, `{"error":{"type":"invalid_state"}}`), v{Kind: final}, again},
+		"gocardless, body too long": {gocardless, large, again, again},
+	} {
+		if got := classify.Classify(r.p, r.a, false); got != r.fresh {
+			t.Errorf("%s: %+v, want %+v", name, got, r.fresh)
+		}
+		if got := classify.Classify(r.p, r.a, true); got != r.inDoubt {
+			t.Errorf("%s, in doubt: %+v, want %+v", name, got, r.inDoubt)
+		}
+	}
+}
+
+// TestPoisonedKeyIsHeld: a key that can never succeed again, of which the server does not say what happened.
+func TestPoisonedKeyIsHeld(t *testing.T) {
+	t.Parallel()
+	p := &profile.Profile{Poisoned: []profile.Matcher{{Status: []int{400}, Pointer: "/code", Equals: []string{"7"}}}}
+	want := classify.Verdict{Hold: true, Reason: classify.ReasonStoredError}
+	for _, inDoubt := range []bool{false, true} {
+		if got := classify.Classify(p, answer(400, `{"code":7}`), inDoubt); got != want {
+			t.Errorf("in doubt %v: %+v, want %+v", inDoubt, got, want)
+		}
+	}
+}
+
+// TestSuccessThatIsNotStored: only a profile that denies that 2xx answers are kept makes one that must not be lost.
+func TestSuccessThatIsNotStored(t *testing.T) {
+	t.Parallel()
+	for fact, want := range map[profile.Fact]bool{profile.Yes: true, profile.Unknown: true, profile.No: false} {
+		p := &profile.Profile{Stored: profile.Stored{Success: fact}}
+		if got := classify.Classify(p, answer(201, ""), false); got.Stored != want {
+			t.Errorf("success stored %v: Stored is %v", fact, got.Stored)
+		}
+	}
+}
+
+// FuzzClassify: whatever a server answers, a verdict never claims more than an answer can prove.
+func FuzzClassify(f *testing.F) {
+	f.Add(402, "Idempotent-Replayed", "true", `{"error":{"type":"card_error"}}`, true, true)
+	f.Add(303, "Location", "https://elsewhere/", "", true, false)
+	f.Fuzz(func(t *testing.T, status int, name, value, body string, inDoubt, sameOrigin bool) {
+		a := answer(status, body, name, value)
+		a.SameOrigin = sameOrigin
+		for _, p := range []*profile.Profile{profile.Draft07(), profile.StripeV1(), profile.GoCardless(), {}} {
+			v := classify.Classify(p, a, inDoubt)
+			switch {
+			case v.Kind == classify.KindNotSent:
+				t.Errorf("%d: an answer proves that nothing was sent", status)
+			case v.Kind == classify.KindRefused && inDoubt:
+				t.Errorf("%d: a refusal settles an earlier attempt", status)
+			case v.Kind == classify.KindFinal && !v.AlreadyDone && (status >= 500 || status < 200):
+				t.Errorf("%d is final", status)
+			case v.Kind == classify.KindFinal && status >= 300 && status < 400 && !(status == 303 && sameOrigin):
+				t.Errorf("a redirect %d is final", status)
+			case v.Hold && v.Again:
+				t.Errorf("%d: held, and sent again", status)
+			case v.Stored && v.Kind != classify.KindFinal:
+				t.Errorf("%d: %v is stored", status, v.Kind)
+			}
+		}
+	})
+}
+
+// TestWaitTakesTheLongest: of two lines, and of two headers, the longer wait counts; what cannot be read counts
+// for nothing.
+func TestWaitTakesTheLongest(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	hints := []profile.Hint{{Header: "Retry-After", Unit: profile.HTTPDelay}, {Header: "Retry-After-Ms", Unit: profile.Milliseconds}}
+	for _, r := range []struct {
+		lines, millis []string
+		want          time.Duration
+	}{
+		{nil, nil, 0},
+		{[]string{"5"}, nil, 5 * time.Second},
+		{[]string{"5", "90"}, nil, 90 * time.Second},
+		{[]string{"90", "5"}, nil, 90 * time.Second},
+		{[]string{"soon", "5"}, nil, 5 * time.Second},
+		{[]string{"5", now.Add(time.Minute).Format(http.TimeFormat)}, nil, time.Minute},
+		{[]string{now.Add(-time.Minute).Format(http.TimeFormat)}, nil, 0},
+		{[]string{"1"}, []string{"1500", "20"}, 1500 * time.Millisecond},
+		{[]string{"-1", "1.5", "3, 4", "9223372037", "99999999999999999999"}, []string{"9223372036855"}, 0},
+	} {
+		h := http.Header{"Retry-After": r.lines, "Retry-After-Ms": r.millis}
+		if got := classify.Wait(hints, h, now); got != r.want {
+			t.Errorf("%v and %v: %v, want %v", r.lines, r.millis, got, r.want)
+		}
+	}
+}
+
+// FuzzWait: no hint is negative, and another line never makes the wait shorter.
+func FuzzWait(f *testing.F) {
+	f.Add("5", "Sun, 06 Nov 2044 08:49:37 GMT", true)
+	f.Add("9223372036854775807", "-1", false)
+	f.Fuzz(func(t *testing.T, one, two string, millis bool) {
+		hint := profile.Hint{Header: "Retry-After", Unit: profile.HTTPDelay}
+		if millis {
+			hint.Unit = profile.Milliseconds
+		}
+		wait := func(lines ...string) time.Duration {
+			return classify.Wait([]profile.Hint{hint}, http.Header{"Retry-After": lines}, time.Unix(1e9, 0))
+		}
+		a, b, both := wait(one), wait(two), wait(one, two)
+		if a < 0 || b < 0 || both != max(a, b) {
+			t.Errorf("%q: %v, %q: %v, both: %v", one, a, two, b, both)
+		}
+	})
+}
+
+// TestKindNames: each kind has a name of its own, and what is none is unknown.
+func TestKindNames(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for k := classify.KindUnknown; k <= classify.KindMismatch; k++ {
+		if slices.Contains(names, k.String()) || k.String() == "" {
+			t.Errorf("kind %d is called %q", k, k)
+		}
+		names = append(names, k.String())
+	}
+	if classify.Kind(200).String() != "unknown" {
+		t.Errorf("kind 200 is called %q", classify.Kind(200))
+	}
+}
