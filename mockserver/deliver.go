@@ -24,7 +24,7 @@ const (
 // refuse plays the faults before which nothing is handled.
 func (s *Server) refuse(x *exchange) {
 	f := x.fault
-	if f.Kind != Hang {
+	if f.Kind != Hang && f.Kind != Late {
 		keylayer.Pause(f.Delay, x.Request.Context().Done(), s.life.Done())
 	}
 	switch f.Kind {
@@ -34,6 +34,9 @@ func (s *Server) refuse(x *exchange) {
 		s.cut(x, true)
 	case Hang:
 		s.hang(x)
+	case Late:
+		s.delay(x)
+		s.cut(x, false)
 	case Redirect:
 		a := &keylayer.Answer{Status: f.status(), Header: http.Header{"Location": {f.Location}}}
 		if f.Location == "" {

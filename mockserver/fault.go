@@ -30,6 +30,8 @@ const (
 	HugeError               // Status (zero: 500) with a body of Bytes (zero: 1 MiB); no effect
 	Expire                  // the key is forgotten, as if its window had passed; then the server behaves
 	KillIdle                // the server behaves; the next request on the connection is read and the connection closed
+	Duplicate               // the request is delivered twice: at once, or again after Delay; the client gets the first answer
+	Late                    // the connection closes; the request is handled after the next one with its key, or after Delay
 	kindsEnd
 )
 
@@ -38,6 +40,7 @@ func kindNames() [kindsEnd]string {
 	return [kindsEnd]string{
 		"none", "drop-before", "drop-after", "reset", "reset-after", "hang", "hang-after", "slow-body",
 		"cut-body", "answer", "answer-after", "redirect", "huge-error", "expire", "kill-idle",
+		"duplicate", "late",
 	}
 }
 
@@ -73,7 +76,8 @@ type Fault struct {
 	RetryAfter string
 	// Location of Redirect; an absolute URL crosses origins.
 	Location string
-	// Delay is how long Hang, HangAfter and SlowBody last. For every other
+	// Delay is how long Hang, HangAfter and SlowBody last, and when the second
+	// delivery of Duplicate and the only one of Late come. For every other
 	// kind it is how long handling takes: what has an effect holds its key for
 	// so long, also when the client leaves.
 	Delay time.Duration
@@ -128,9 +132,19 @@ func (f Fault) status() int {
 // before reports whether the request is not handled at all.
 func (f Fault) before() bool {
 	switch f.Kind {
-	case DropBefore, Reset, Hang, Answer, Redirect, HugeError:
+	case DropBefore, Reset, Hang, Answer, Redirect, HugeError, Late:
 		return true
 	default:
 		return false
+	}
+}
+
+// holds reports whether Delay is how long handling takes.
+func (f Fault) holds() bool {
+	switch f.Kind {
+	case SlowBody, HangAfter, Duplicate, Late:
+		return false
+	default:
+		return true
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // Count is what happened under one key.
 type Count struct {
-	// Sends is how many requests with the key reached the server whole.
+	// Sends is how many requests with the key reached the server whole, those
+	// that a fault delivered a second time among them.
 	Sends int `json:"sends"`
 	// Effects is how often the server did something about them.
 	Effects int `json:"effects"`

@@ -57,9 +57,10 @@ func (m Mix) at(x float64) Fault {
 // Each item is NAME[:ARGUMENT]=PROBABILITY. A name is a kind's (see Kind), or a
 // status in 400..599, which is answered without an effect; "-after" behind a
 // status lets the effect happen first. The argument is the Retry-After of a
-// status, the delay of hang, hang-after, slow-body, drop-after and reset-after,
-// the bytes of cut-body and huge-error, the status of redirect. The empty text
-// is no faults. An error is one line that names the item.
+// status, the delay of hang, hang-after, slow-body, drop-after, reset-after,
+// duplicate and late, the bytes of cut-body and huge-error, the status of
+// redirect. The empty text is no faults. An error is one line that names the
+// item.
 func ParseFaults(text string) (Mix, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -135,7 +136,7 @@ func (f *Fault) argument(text string) error {
 		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
 			return fmt.Errorf("a Retry-After is visible ASCII")
 		}
-	case Hang, HangAfter, SlowBody, DropAfter, ResetAfter:
+	case Hang, HangAfter, SlowBody, DropAfter, ResetAfter, Duplicate, Late:
 		if f.Delay, err = time.ParseDuration(text); err != nil {
 			return fmt.Errorf("%q is not a duration such as 30s", text)
 		}

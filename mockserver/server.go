@@ -39,6 +39,7 @@ type Server struct {
 	conns  map[net.Conn]struct{}
 	fronts []io.Closer
 	url    string
+	late   map[string][]*exchange // requests to be handled after the next one with their key
 }
 
 // New makes a server. It panics where the configuration is wrong, which is an
@@ -48,7 +49,7 @@ func New(cfg Config) *Server {
 	if err := cfg.Validate(); err != nil {
 		panic(err.Error())
 	}
-	s := &Server{cfg: cfg.withDefaults(), ledger: newLedger(), idle: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	s := &Server{cfg: cfg.withDefaults(), ledger: newLedger(), idle: make(chan struct{}), conns: map[net.Conn]struct{}{}, late: map[string][]*exchange{}}
 	s.plan = newPlan(&s.cfg)
 	s.watch = newWatch(&s.cfg, s.ledger)
 	s.service = s.cfg.Handler
@@ -93,6 +94,9 @@ func (s *Server) Reset() {
 	s.ledger.reset()
 	s.plan.reset()
 	s.watch.reset()
+	s.mu.Lock()
+	s.late = map[string][]*exchange{}
+	s.mu.Unlock()
 	if s.own != nil {
 		s.own.reset()
 	}
@@ -188,6 +192,10 @@ func (s *Server) play(x *exchange) {
 		}()
 	}
 	a, said := s.keys.Handle(&x.Exchange)
+	s.arriveLate(x.seen.Key)
+	if x.fault.Kind == Duplicate {
+		s.duplicate(x)
+	}
 	if shape := s.keys.Bug.Shape; shape != nil {
 		a = a.Clone()
 		shape(s.keys, &x.Exchange, said, a)
@@ -201,7 +209,7 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.Request.Context()))
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	if x.fault.Kind != SlowBody && x.fault.Kind != HangAfter {
+	if x.fault.holds() {
 		keylayer.Pause(x.fault.Delay, s.life.Done(), nil)
 	}
 	request := x.Request.Clone(ctx)

@@ -25,6 +25,7 @@ type mockFlags struct {
 	seed    uint64
 	window  time.Duration
 	profile string
+	header  string
 	bug     string
 	pointer string
 	require bool
@@ -54,7 +55,8 @@ told, authenticates nobody, and keeps everything in memory.
 
 --faults is a list of NAME[:ARGUMENT]=PROBABILITY: drop-before, drop-after,
 reset, reset-after, hang, hang-after, slow-body, cut-body, redirect, huge-error,
-expire, kill-idle, or a status such as 503 or 429:2 (with Retry-After).
+expire, kill-idle, duplicate (delivered twice), late (delivered after its retry,
+or late:2s after a time), or a status such as 503 or 429:2 (with Retry-After).
 
 With --referee it plays a hard server to a client in any language and judges it:
 one key for each operation, the same bytes on every attempt, Retry-After
@@ -77,6 +79,7 @@ call is wrong, it cannot listen, or nothing was judged.`,
 	fs.Uint64Var(&f.seed, "seed", 0, "decides which send meets which fault")
 	fs.DurationVar(&f.window, "window", 0, "how long a key is known (default: as the profile says)")
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how keys are honoured: "+strings.Join(profile.Names(), ", "))
+	fs.StringVar(&f.header, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
 	fs.StringVar(&f.bug, "bug", "", "play a broken server; list names them all, each with the check cases that catch it")
 	fs.StringVar(&f.pointer, "operation-pointer", "", "JSON pointer to what names an operation in a body, such as /reference")
 	fs.BoolVar(&f.require, "require-key", false, "answer 400 to a request without a key")
@@ -92,6 +95,9 @@ call is wrong, it cannot listen, or nothing was judged.`,
 func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err error) {
 	p, err := findProfile(f.profile)
 	if err != nil {
+		return cfg, nil, err
+	}
+	if p, err = carriedBy(p, f.header); err != nil {
 		return cfg, nil, err
 	}
 	mix, err := mockserver.ParseFaults(f.faults)
@@ -114,6 +120,20 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 		cfg.Referee = judge
 	}
 	return cfg, judge, cfg.Validate()
+}
+
+// carriedBy is the profile with its keys in that header; "" leaves them where
+// they are.
+func carriedBy(p *profile.Profile, header string) (*profile.Profile, error) {
+	if header == "" {
+		return p, nil
+	}
+	if strings.Trim(strings.ToLower(header), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") != "" {
+		return nil, fmt.Errorf("--key-header %s: not the name of a header", clip(header))
+	}
+	own := *p
+	own.Carrier = profile.Carrier{Place: profile.Header, Name: header}
+	return &own, nil
 }
 
 // newReferee reads the script, where there is to be a referee; nil: there is not.

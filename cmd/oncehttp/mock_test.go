@@ -73,6 +73,31 @@ func TestMock(t *testing.T) {
 	}
 }
 
+// The key may travel in a header that the profile does not know, and then only
+// there.
+func TestMockKeyHeader(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"draft-07", "stripe"} {
+		m := startCommand(t, "--profile", name, "--key-header", "X-Request-ID")
+		for _, header := range []string{"x-request-id", "x-request-id", "Idempotency-Key", "Idempotency-Key"} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.url+"/payments", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set(header, "k")
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+		}
+		got := m.stop().want(t, exitOK)
+		if !strings.HasPrefix(got.err, "4 sends, 3 effects, 1 key, ") {
+			t.Errorf("%s: stderr %q, want one effect for two sends with the key, and one for each of the others", name, got.err)
+		}
+	}
+}
+
 func TestMockUsage(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -87,6 +112,7 @@ func TestMockUsage(t *testing.T) {
 		{[]string{"--addr", "256.0.0.1:http-"}, ""},
 		{[]string{"--bug", "moody"}, `unknown bug "moody"`},
 		{[]string{"--operation-pointer", "reference"}, "is not a JSON pointer"},
+		{[]string{"--key-header", "X Request"}, "--key-header X Request: not the name of a header"},
 		{[]string{"now"}, "unknown command"},
 	}
 	for _, tt := range tests {

@@ -1,0 +1,84 @@
+package mockserver
+
+import (
+	"net/http"
+
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
+)
+
+// What a network or a proxy does that delivers a request twice, or late.
+
+// redelivery is the request of x once more, as the server gets it from somebody
+// who is not the client: nobody waits for its answer.
+func (s *Server) redelivery(x *exchange) *exchange {
+	again := &exchange{seen: x.seen, Exchange: keylayer.Exchange{Request: x.Request.WithContext(s.life), Body: x.Body, Key: x.Key}}
+	again.Execute = func() *keylayer.Answer { return s.run(again) }
+	return again
+}
+
+// handleUnheard handles a redelivery. Its answer goes nowhere, but is taken
+// whole, as a proxy takes it.
+func (s *Server) handleUnheard(x *exchange) {
+	defer func() {
+		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {
+			panic(crash)
+		}
+	}()
+	s.keys.Handle(&x.Exchange)
+	if late := s.keys.Bug.Late; late != nil {
+		x.Delivered = true
+		late(s.keys, &x.Exchange)
+	}
+}
+
+// handleLater handles a redelivery after the delay of the fault, unless the
+// server is closed before.
+func (s *Server) handleLater(x *exchange, f Fault, counted bool) {
+	if !s.enter() {
+		return
+	}
+	go func() {
+		defer s.leave()
+		if keylayer.Pause(f.Delay, s.life.Done(), nil) {
+			if counted {
+				s.ledger.send(x.seen.Key)
+			}
+			s.handleUnheard(x)
+		}
+	}()
+}
+
+// duplicate handles the request of x a second time: now, or after the delay.
+func (s *Server) duplicate(x *exchange) {
+	again := s.redelivery(x)
+	if x.fault.Delay > 0 {
+		s.handleLater(again, x.fault, true)
+		return
+	}
+	s.ledger.send(x.seen.Key)
+	s.handleUnheard(again)
+}
+
+// delay keeps the request of x back: for the delay, or until the next request
+// with its key has been handled.
+func (s *Server) delay(x *exchange) {
+	late := s.redelivery(x)
+	if x.fault.Delay > 0 {
+		s.handleLater(late, x.fault, false)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late[x.seen.Key] = append(s.late[x.seen.Key], late)
+}
+
+// arriveLate handles what was kept back until a request with this key came.
+func (s *Server) arriveLate(key string) {
+	s.mu.Lock()
+	late := s.late[key]
+	delete(s.late, key)
+	s.mu.Unlock()
+	for _, x := range late {
+		s.handleUnheard(x)
+	}
+}
