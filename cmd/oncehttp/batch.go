@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
       --key 'order:{user}:{order_id}' --number amount -H @auth.txt
   oncehttp batch - --url http://127.0.0.1:8080/payments --key 'evt:{id}' \
       --journal events.db < events.ndjson`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args[0], s) },
 	}
 	fs := cmd.Flags()
@@ -83,7 +84,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
 // run goes from checks that touch nothing to the first send, in this order, so
 // that whatever is wrong is found before anything is created.
 func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
-	p, cfg, err := f.plan()
+	p, cfg, err := f.plan(s.err)
 	if err != nil {
 		return err
 	}
@@ -128,9 +129,9 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 }
 
 // plan checks the flags.
-func (f *batchFlags) plan() (*plan, oncehttp.Config, error) {
+func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	fail := func(err error) (*plan, oncehttp.Config, error) { return nil, oncehttp.Config{}, err }
-	cfg, header, err := f.config()
+	cfg, header, err := f.config(stderr)
 	if err != nil {
 		return fail(err)
 	}

@@ -50,7 +50,7 @@ func batchUsageTests() []batchUsage {
 		{"rate", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--rate", "NaN"}, "--rate must be from 0 to 1000000"},
 		{"generation", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--generation", "0"}, "--generation must be at least 1"},
 		{"delays", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--min-delay", "2s", "--max-delay", "1s"}, "a Retry.MaxDelay of 1s is below the Retry.MinDelay of 2s"},
-		{"two files", good, []string{"DIR/in.csv", "DIR/in.csv", "--url", "SERVER", "--key", key}, "accepts 1 arg(s), received 2"},
+		{"two files", good, []string{"DIR/in.csv", "x", "--url", "SERVER", "--key", key}, `"x" is too much: want FILE; see oncehttp batch --help`},
 		{"unknown flag", good, []string{"DIR/in.csv", "--nope"}, "unknown flag: --nope"},
 		{"stdin without a journal", good, []string{"-", "--url", "SERVER", "--key", key}, "stdin has no name to put a journal beside; --journal is required"},
 		{"device without a journal", good, []string{os.DevNull, "--url", "SERVER", "--key", key}, os.DevNull + ": is not a regular file to put a journal beside; --journal is required"},

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // streams are where a command reads and writes. Tests put their own in.
@@ -179,4 +181,21 @@ func (s streams) confirm(yes bool, warning string) error {
 		return nil
 	}
 	return errors.New("not confirmed; nothing was changed")
+}
+
+// wantArgs checks the number of arguments, in words.
+func wantArgs(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least && least == 1 && most == 1:
+			return fmt.Errorf("%s is missing; see %s --help", what, cmd.CommandPath())
+		case len(args) < least:
+			return fmt.Errorf("want %s; see %s --help", what, cmd.CommandPath())
+		case len(args) > most && most == 0:
+			return fmt.Errorf("%q is too much: it takes no arguments; see %s --help", clip(args[0]), cmd.CommandPath())
+		case len(args) > most:
+			return fmt.Errorf("%q is too much: want %s; see %s --help", clip(args[most]), what, cmd.CommandPath())
+		}
+		return nil
+	}
 }

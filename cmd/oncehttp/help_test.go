@@ -1,9 +1,11 @@
 package main
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/mockserver"
 	"github.com/spf13/cobra"
 )
 
@@ -41,7 +43,37 @@ func TestHelp(t *testing.T) {
 func TestUnknownCommand(t *testing.T) {
 	t.Parallel()
 	run(t).usage(t, "oncehttp: a command is needed; see oncehttp --help")
-	run(t, "sned").usage(t, "oncehttp: unknown command sned; see oncehttp --help")
+	run(t, "sned").usage(t, "oncehttp: unknown command sned (send?); see oncehttp --help")
+	run(t, "journal", "lsit").usage(t, "oncehttp: journal: unknown command lsit (list?); see oncehttp journal --help")
+	run(t, "help", "nosuch").usage(t, "oncehttp: no help for nosuch; see oncehttp --help")
 	run(t, "journal").usage(t, "oncehttp: journal: a command is needed; see oncehttp journal --help")
 	run(t, "--nope").usage(t, "oncehttp: unknown flag: --nope")
+}
+
+// The version names the toolchain, and the shells' completions are there.
+func TestVersionAndCompletion(t *testing.T) {
+	t.Parallel()
+	if got := run(t, "--version").want(t, exitOK); !strings.HasPrefix(got.out, "oncehttp ") || !strings.Contains(got.out, runtime.Version()) {
+		t.Errorf("stdout %q", got.out)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := run(t, "completion", shell).want(t, exitOK); !strings.Contains(got.out, "oncehttp") {
+			t.Errorf("%s: stdout %q", shell, got.out)
+		}
+	}
+}
+
+// ONCEHTTP_JOURNAL stands for --journal, but never for batch's.
+func TestJournalFromTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("ONCEHTTP_JOURNAL", dir+"/env.db")
+	m := startMock(t, mockserver.Config{})
+	run(t, "send", "POST", m.URL()+"/payments", "-d", "{}", "--key", "k").want(t, exitOK)
+	if got := run(t, "journal", "show", "k").want(t, exitOK); !strings.Contains(got.out, `"confirmed"`) {
+		t.Errorf("stdout %q", got.out)
+	}
+	file := writeFile(t, "in.csv", "id\na\n")
+	run(t, "batch", file, "--url", m.URL()+"/payments", "--key", "o:{id}").want(t, exitOK)
+	run(t, "journal", "show", "idemp:o:a").want(t, exitUsage)
+	run(t, "journal", "show", "idemp:o:a", "--journal", file+".oncehttp.db").want(t, exitOK)
 }

@@ -37,7 +37,7 @@ it), or final: confirmed, mismatched, settled, abandoned.`,
 			f.hasAccount = cmd.Flags().Changed("account")
 		},
 	}
-	cmd.PersistentFlags().StringVar(&f.path, "journal", "", "the journal's file (required)")
+	cmd.PersistentFlags().StringVar(&f.path, "journal", "", "the journal's file (or ONCEHTTP_JOURNAL)")
 	cmd.PersistentFlags().StringVar(&f.account, "account", "", "only operations of this account (default: all)")
 	cmd.AddCommand(
 		journalListCommand(f, s), journalStuckCommand(f, s), journalShowCommand(f, s), journalExportCommand(f, s), journalResumeCommand(f, s),
@@ -48,7 +48,7 @@ it), or final: confirmed, mismatched, settled, abandoned.`,
 
 // open opens the journal, which has to be there, for an account.
 func (f *journalFlags) open(cfg oncehttp.Config) (*session, error) {
-	if f.path == "" {
+	if f.path = journalPath(f.path); f.path == "" {
 		return nil, errors.New("--journal is required")
 	}
 	return openSession(f.path, cfg, false)

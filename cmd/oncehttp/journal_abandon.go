@@ -13,7 +13,7 @@ func journalAbandonCommand(f *journalFlags, s streams) *cobra.Command {
 		Long: `Stop sending an operation that is pending or held. It proves nothing of its
 effect, and the key stays spent; where you know what happened, settle it.`,
 		Example: `  oncehttp journal abandon idemp:order:u1:o7 --journal payments.db`,
-		Args:    cobra.ExactArgs(1),
+		Args:    wantArgs(1, 1, "KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.act(cmd.Context(), args[0], func(c *oncehttp.Client, rec *persist.Record) error {
 				if err := c.Abandon(cmd.Context(), oncehttp.Key(rec.Key)); err != nil {

@@ -46,7 +46,7 @@ and bodies, which may hold personal data, are there with --bodies only, the
 bodies in base64. No credentials are in a journal.`,
 		Example: `  oncehttp journal export --journal payments.db > payments.ndjson
   oncehttp journal export --journal payments.db --bodies --out payments.ndjson`,
-		Args: cobra.NoArgs,
+		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if name != "" && f.path != "" && samePath(name, f.path) {
 				return errSameFile(name, f.path)

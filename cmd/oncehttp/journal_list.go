@@ -22,7 +22,7 @@ func journalListCommand(f *journalFlags, s streams) *cobra.Command {
 Bodies and query strings are not shown.`,
 		Example: `  oncehttp journal list --journal payments.db
   oncehttp journal list --journal payments.db --state held --json`,
-		Args: cobra.NoArgs,
+		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q := f.query()
 			var err error

@@ -23,7 +23,7 @@ unless --keep-key says otherwise: what it forgets can be sent again, so that it
 asks first, or wants --yes. What is pending or held is never touched.`,
 		Example: `  oncehttp journal prune --journal payments.db
   oncehttp journal prune --journal payments.db --keep-answer 720h`,
-		Args: cobra.NoArgs,
+		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.hasAccount {
 				return errors.New("prune goes through all accounts; leave --account out")

@@ -46,7 +46,7 @@ refused; 2 the call is wrong and nothing was sent; 3 something is still pending
 or held.`,
 		Example: `  oncehttp journal resume --journal payments.db -H @auth.txt
   oncehttp journal resume --journal payments.db --account shop-7 --origin https://api.example.com:443 -H @auth.txt`,
-		Args: cobra.NoArgs,
+		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), s) },
 	}
 	fs := cmd.Flags()
@@ -58,7 +58,7 @@ or held.`,
 
 func (f *resumeFlags) run(ctx context.Context, s streams) error {
 	f.client.profile = profile.Draft07().Name // of no record: each has its own
-	cfg, header, err := f.client.config()
+	cfg, header, err := f.client.config(s.err)
 	if err != nil {
 		return err
 	}

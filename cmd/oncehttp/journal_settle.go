@@ -25,7 +25,7 @@ anew with batch --generation; so --absent of one that may have been sent asks
 first, or wants --yes.`,
 		Example: `  oncehttp journal settle idemp:order:u1:o7 --happened --journal payments.db
   oncehttp journal settle idemp:order:u1:o8 --absent --journal payments.db`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if happened == absent {
 				return errors.New("say one of --happened and --absent")

@@ -19,7 +19,7 @@ journal. The query string and the bodies are shown with --body only. Where
 several accounts have an operation of this key, all are shown.`,
 		Example: `  oncehttp journal show idemp:order:u1:o7 --journal payments.db
   oncehttp journal show idemp:order:u1:o7 --journal payments.db --body`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.withJournal(func(ses *session) error {
 				return f.show(cmd.Context(), ses, args[0], s.out, parts)

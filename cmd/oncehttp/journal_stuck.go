@@ -23,7 +23,7 @@ with batch, send --key or journal resume; what is held waits for somebody who
 looks at the server and says what happened: journal settle.`,
 		Example: `  oncehttp journal stuck --journal orders.csv.oncehttp.db
   oncehttp journal stuck --journal orders.csv.oncehttp.db --json`,
-		Args: cobra.NoArgs,
+		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.withJournal(func(ses *session) error {
 				q := f.query()

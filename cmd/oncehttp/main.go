@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -19,7 +20,7 @@ func main() {
 	// A reader that goes away (a pager, head) is an error of the write, and no
 	// reason to die in the middle of an attempt.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// After the first signal the default comes back: the second kills.
 	context.AfterFunc(ctx, stop)
 	os.Exit(exec(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -57,14 +58,16 @@ pending: run the same command again. 3 outranks 1.`,
 		Example: `  oncehttp mock --faults 'drop-after=0.2,503=0.1'
   oncehttp batch orders.csv --url http://127.0.0.1:8080/payments --key 'order:{user}:{order_id}'
   oncehttp journal list --journal orders.csv.oncehttp.db`,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		Args:              cobra.ArbitraryArgs,
-		RunE:              needsCommand,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       version(),
+		Args:          cobra.ArbitraryArgs,
+		RunE:          needsCommand,
 	}
 	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s))
 	cmd.AddCommand(helpTopics()...)
+	cmd.SetHelpCommand(helpCommand())
+	cmd.SetVersionTemplate("oncehttp {{.Version}}\n")
 	return cmd
 }
 
@@ -76,7 +79,44 @@ func needsCommand(cmd *cobra.Command, args []string) error {
 		what += ": "
 	}
 	if len(args) > 0 {
-		return fmt.Errorf("%sunknown command %s; see %s --help", what, clip(args[0]), path)
+		cmd.SuggestionsMinimumDistance = 2 // edits away; cobra sets it only where it prints itself
+		meant := ""
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			meant = " (" + near[0] + "?)"
+		}
+		return fmt.Errorf("%sunknown command %s%s; see %s --help", what, clip(args[0]), meant, path)
 	}
 	return fmt.Errorf("%sa command is needed; see %s --help", what, path)
+}
+
+// helpCommand is cobra's, but for topics that there are not: those fail.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND or TOPIC]",
+		Short:   "Show the help of a command, or of a topic",
+		Long:    "Show the help of a command, or of a topic.",
+		Example: "  oncehttp help batch\n  oncehttp help results",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return fmt.Errorf("no help for %s; see oncehttp --help", clip(strings.Join(args, " ")))
+			}
+			return found.Help()
+		},
+	}
+}
+
+// version is that of the module, with the revision where the build knows it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && !strings.Contains(text, s.Value[:min(12, len(s.Value))]) {
+			text += " (" + s.Value[:min(12, len(s.Value))] + ")"
+		}
+	}
+	return text + " " + info.GoVersion
 }

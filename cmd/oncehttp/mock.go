@@ -70,7 +70,7 @@ call is wrong, it cannot listen, or nothing was judged.`,
 		Example: `  oncehttp mock --faults 'drop-after=0.2,reset=0.05,503=0.1' --seed 7
   oncehttp mock --addr 127.0.0.1:8080 --profile stripe --window 1h
   oncehttp mock --referee --addr 127.0.0.1:8080 --expect 20 --format junit --out client.xml`,
-		Args: cobra.NoArgs,
+		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
 	}
 	fs := cmd.Flags()

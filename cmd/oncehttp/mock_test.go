@@ -113,7 +113,7 @@ func TestMockUsage(t *testing.T) {
 		{[]string{"--bug", "moody"}, `unknown bug "moody"`},
 		{[]string{"--operation-pointer", "reference"}, "is not a JSON pointer"},
 		{[]string{"--key-header", "X Request"}, "--key-header X Request: not the name of a header"},
-		{[]string{"now"}, "unknown command"},
+		{[]string{"now"}, `"now" is too much`},
 	}
 	for _, tt := range tests {
 		got := run(t, append([]string{"mock"}, tt.args...)...).want(t, exitUsage)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -22,27 +24,33 @@ import (
 type sendFlags struct {
 	clientFlags
 	key     string
-	data    string
-	hasData bool
+	method  string
+	data    []string
+	user    string
+	out     string
 	include bool
 	json    bool
+	silent  bool
 }
 
 func sendCommand(s streams) *cobra.Command {
 	f := &sendFlags{}
 	cmd := &cobra.Command{
-		Use:   "send METHOD URL",
+		Use:   "send [METHOD] URL",
 		Short: "Send one operation, exactly once",
-		Long: `Send one operation and print its answer's body, as curl would. --data sends its
-text as it is, @FILE a file's bytes, @- those of stdin; the Content-Type is
-application/json where the data is a JSON object or array, else
-application/x-www-form-urlencoded, unless -H says otherwise.
+		Long: `Send one operation and print its answer's body, as curl would. The method stands
+before the URL or in -X; without either it is POST with data, else GET. --data
+sends its text as it is, @FILE a file's bytes, @- those of stdin; several are
+joined with "&". The Content-Type is application/json where the data is a JSON
+object or array, else application/x-www-form-urlencoded, unless -H says
+otherwise.
 
 Without --key a random one is made, and printed as "key: K" on stderr before
 anything is sent; after a crash or an unknown outcome, send the same again with
---key K. Without --journal the journal is oncehttp/send.db in the user's
-configuration folder; its path is printed on stderr. GET, HEAD and OPTIONS have
-no effect that could happen twice: they are sent once, and not journaled.
+--key K. Without --journal (or ONCEHTTP_JOURNAL) the journal is
+oncehttp/send.db in the user's state folder; its path is printed on stderr. GET,
+HEAD and OPTIONS have no effect that could happen twice: they are sent once, and
+not journaled.
 
 Nothing is printed on stdout but this request's own final answer.
 
@@ -52,27 +60,53 @@ command again, with the same key, goes on.`,
 		Example: `  oncehttp send POST https://api.example.com/payments -d '{"amount":100}' -H @auth.txt
   oncehttp send POST https://api.example.com/payments -d @payment.json \
       --key idemp:order:u1:o7 --journal payments.db -i`,
-		Args: cobra.ExactArgs(2),
+		Args: wantArgs(1, 2, "METHOD and URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.hasData = cmd.Flags().Changed("data")
 			if cmd.Flags().Changed("key") && f.key == "" {
 				return errors.New("--key is empty")
 			}
-			return f.run(cmd.Context(), args[0], args[1], s)
+			if len(args) == 2 && f.method != "" {
+				return fmt.Errorf("two methods, %s and -X %s; say one", clip(args[0]), clip(f.method))
+			}
+			return f.run(cmd.Context(), f.methodOf(args), args[len(args)-1], s)
 		},
 	}
 	fs := cmd.Flags()
 	f.bind(fs)
-	fs.StringVarP(&f.data, "data", "d", "", "the body: text, @FILE, or @- for stdin")
+	fs.StringArrayVarP(&f.data, "data", "d", nil, "the body: text, @FILE, or @- for stdin; several are joined with &")
+	fs.StringVarP(&f.method, "request", "X", "", "the method, where it does not stand before the URL")
+	fs.StringVarP(&f.user, "user", "u", "", "@FILE with one line user:password, for HTTP Basic")
 	fs.StringVar(&f.key, "key", "", "the operation's idempotency key")
-	fs.StringVar(&f.journal, "journal", "", "the journal's file")
+	fs.StringVar(&f.journal, "journal", "", "the journal's file (default: ONCEHTTP_JOURNAL, else one in the user's state folder)")
+	fs.StringVarP(&f.out, "out", "o", "", "write the answer to this file instead of stdout")
 	fs.BoolVarP(&f.include, "include", "i", false, "print the status line and headers too")
+	fs.BoolVarP(&f.silent, "silent", "s", false, "print nothing on stderr but errors")
 	fs.BoolVar(&f.json, "json", false, "print one line of JSON, as batch does")
 	return cmd
 }
 
+// methodOf is the method that the call names, or that its data suggest.
+func (f *sendFlags) methodOf(args []string) string {
+	switch {
+	case len(args) == 2:
+		return args[0]
+	case f.method != "":
+		return f.method
+	case len(f.data) > 0:
+		return http.MethodPost
+	}
+	return http.MethodGet
+}
+
+// note prints what a person at the terminal may want to know, unless silenced.
+func (f *sendFlags) note(s streams, format string, args ...any) {
+	if !f.silent {
+		say(s.err, format, args...)
+	}
+}
+
 func (f *sendFlags) run(ctx context.Context, method, target string, s streams) error {
-	cfg, header, err := f.config()
+	cfg, header, err := f.config(s.err)
 	if err != nil {
 		return err
 	}
@@ -83,48 +117,97 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s streams) e
 	if err != nil {
 		return err
 	}
+	if err := f.setUser(header); err != nil {
+		return err
+	}
 	body, err := f.body(s.in)
 	if err != nil {
 		return err
 	}
 	f.setType(header, body)
+	if err := checkFolder(f.out); err != nil {
+		return err
+	}
 	request := func() *http.Request { return newRequest(ctx, method, u, header, body) }
 	safe := f.key == "" && slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
 	if !safe {
 		cfg.Methods = []string{method} // a DELETE without a key gets one here too
 	}
-	ses, err := f.open(cfg, request(), safe, s.err)
+	ses, err := f.open(cfg, request(), safe, s)
 	if err != nil {
 		return err
 	}
-	stopClosing := context.AfterFunc(ctx, func() { _ = ses.client.Close() }) // said again by ses.close
+	stopClosing := context.AfterFunc(ctx, func() {
+		f.note(s, "interrupted: waiting for the attempt on the wire; once more kills")
+		_ = ses.client.Close() // said again by ses.close
+	})
 	defer stopClosing()
 	return joinExit(f.send(ctx, ses, request(), s), ses.close())
 }
 
+// setUser puts the credentials of --user into the headers. They come from a file
+// only: the process list shows every argument.
+func (f *sendFlags) setUser(header http.Header) error {
+	if f.user == "" {
+		return nil
+	}
+	name, isFile := strings.CutPrefix(f.user, "@")
+	if !isFile {
+		return errors.New("--user: a password there would stand in the process list; put user:password into a file, and say --user @FILE")
+	}
+	text, err := readBounded(name, headerFileBytesMax)
+	if err != nil {
+		return fmt.Errorf("--user: %w", err)
+	}
+	line := strings.TrimRight(string(text), "\r\n")
+	if !strings.Contains(line, ":") || strings.ContainsAny(line, "\r\n") {
+		return fmt.Errorf("--user: %s: want one line, user:password", name)
+	}
+	if header.Get("Authorization") != "" {
+		return errors.New("--user: there is an Authorization header already")
+	}
+	header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(line)))
+	return nil
+}
+
 // body reads the data. It is bounded as the client bounds a request.
 func (f *sendFlags) body(stdin io.Reader) ([]byte, error) {
-	name, isFile := strings.CutPrefix(f.data, "@")
+	var body []byte
+	for i, text := range f.data {
+		piece, err := readData(text, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("--data: %w", err)
+		}
+		if i > 0 {
+			body = append(body, '&')
+		}
+		body = append(body, piece...)
+	}
+	if len(body) > rowBytesMax {
+		return nil, fmt.Errorf("--data: %w: more than %d bytes", errTooLong, rowBytesMax)
+	}
+	return body, nil
+}
+
+// readData is one value of --data: text, the bytes of @FILE, or of @- for stdin.
+func readData(text string, stdin io.Reader) ([]byte, error) {
+	name, isFile := strings.CutPrefix(text, "@")
 	switch {
 	case !isFile:
-		return []byte(f.data), nil
+		return []byte(text), nil
 	case name == "-":
 		b, err := readAtMost(stdin, rowBytesMax)
 		if err != nil {
-			return nil, fmt.Errorf("--data: stdin: %w", pathless(err))
+			return nil, fmt.Errorf("stdin: %w", pathless(err))
 		}
 		return b, nil
 	}
-	b, err := readBounded(name, rowBytesMax)
-	if err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
-	}
-	return b, nil
+	return readBounded(name, rowBytesMax)
 }
 
 // setType says what the data is, where no header does.
 func (f *sendFlags) setType(header http.Header, body []byte) {
-	if !f.hasData || header.Get("Content-Type") != "" {
+	if len(f.data) == 0 || header.Get("Content-Type") != "" {
 		return
 	}
 	kind := "application/x-www-form-urlencoded"
@@ -136,7 +219,7 @@ func (f *sendFlags) setType(header http.Header, body []byte) {
 
 // open checks the request, whose body it uses up, and opens the journal, which a
 // request that is not journaled does without.
-func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, stderr io.Writer) (*session, error) {
+func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s streams) (*session, error) {
 	if safe {
 		return openUnjournaled(cfg)
 	}
@@ -145,16 +228,16 @@ func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, stde
 	}
 	cfg.NewKey = func(*http.Request) (oncehttp.Key, error) {
 		key := oncehttp.RandomKey()
-		say(stderr, "key: %s", key)
+		f.note(s, "key: %s", key)
 		return key, nil
 	}
-	path := f.journal
+	path := journalPath(f.journal)
 	if path == "" {
 		var err error
 		if path, err = sendJournal(); err != nil {
 			return nil, err
 		}
-		say(stderr, "journal: %s", path)
+		f.note(s, "journal: %s", path)
 	}
 	return openSession(path, cfg, true)
 }
@@ -173,11 +256,18 @@ func (f *sendFlags) check(cfg oncehttp.Config, req *http.Request) error {
 	return plain(err)
 }
 
-// sendJournal is the default journal of send, in a folder that it makes.
+// sendJournal is the default journal of send, in a folder that it makes: below
+// XDG_STATE_HOME, or where the system keeps what belongs to a user.
 func sendJournal() (string, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", fmt.Errorf("no place for a default journal, use --journal: %w", err)
+	dir := os.Getenv("XDG_STATE_HOME")
+	if home, err := os.UserHomeDir(); dir == "" && err == nil && runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
+		dir = filepath.Join(home, ".local", "state")
+	}
+	if dir == "" {
+		var err error
+		if dir, err = os.UserConfigDir(); err != nil {
+			return "", fmt.Errorf("no place for a default journal, use --journal: %w", err)
+		}
 	}
 	dir = filepath.Join(dir, "oncehttp")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -201,17 +291,21 @@ func (f *sendFlags) send(ctx context.Context, ses *session, req *http.Request, s
 	if err := ses.flush(ctx); err != nil {
 		return &exitError{status: exitUnknown, err: err}
 	}
-	status := exitOK
+	out, closeOut, err := openOut(f.out, s.out)
+	if err != nil {
+		return &exitError{status: exitUnknown, err: err}
+	}
+	var status int
 	if f.json {
 		l := f.declines.answered(resp)
 		status = l.exit
-		_, err = s.out.Write(l.marshal())
+		_, err = out.Write(l.marshal())
 	} else {
 		var kept head
-		err = f.print(s.out, resp, &kept)
+		err = f.print(out, resp, &kept)
 		status = f.declines.resultOfAnswer(resp.StatusCode, kept.bytes, oncehttp.ResultOf(resp).AlreadyDone).exit()
 	}
-	if err != nil {
+	if err = errors.Join(err, closeOut()); err != nil {
 		return &exitError{status: exitUnknown, err: fmt.Errorf("the answer could not be printed whole: %w", pathless(err))}
 	}
 	return exitWith(status)

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/pem"
 	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,7 +111,13 @@ func TestSendUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"POST"}, "accepts 2 arg(s), received 1"},
+		{[]string{}, "want METHOD and URL; see oncehttp send --help"},
+		{[]string{"POST"}, "the URL must start with http:// or https://"},
+		{[]string{"POST", s.url, "x"}, `"x" is too much: want METHOD and URL; see oncehttp send --help`},
+		{[]string{"POST", s.url, "-X", "PUT"}, "two methods, POST and -X PUT; say one"},
+		{[]string{"POST", s.url, "-u", "me:secret"}, "--user: a password there would stand in the process list; put user:password into a file, and say --user @FILE"},
+		{[]string{"POST", s.url, "--cacert", dir + "/none"}, "--cacert: " + dir + "/none: no such file or directory"},
+		{[]string{"POST", s.url, "-o", dir}, "--out " + dir + ": is a directory"},
 		{[]string{"post", s.url}, `method "post": methods are case-sensitive; POST is meant?`},
 		{[]string{"P T", s.url}, `"P T" is not an HTTP method`},
 		{[]string{"CONNECT", s.url}, "CONNECT cannot be journaled"},
@@ -185,3 +194,64 @@ func TestSendOtherBodyUnderOneKey(t *testing.T) {
 }
 
 func journalIn(t *testing.T) string { return t.TempDir() + "/j.db" }
+
+// What people know from curl: the method in -X or from the data, joined data,
+// credentials from a file, the answer into a file, silence.
+func TestSendLikeCurl(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		user, password, _ := r.BasicAuth()
+		_, _ = io.WriteString(w, r.Method+" "+string(b)+" "+user+" "+password)
+	})
+	dir := t.TempDir()
+	user := writeFile(t, dir+"/user", "me:se:cret\n")
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"method by flag":   {[]string{"-X", "PUT", "-d", "a=1"}, "PUT a=1  "},
+		"method by data":   {[]string{"-d", "a=1", "-d", "b=2"}, "POST a=1&b=2  "},
+		"method by nature": {nil, "GET   "},
+		"user":             {[]string{"-d", "x", "-u", "@" + user}, "POST x me se:cret"},
+	} {
+		got := run(t, append([]string{"send", s.url, "--journal", journalIn(t), "-s"}, c.args...)...).want(t, exitOK)
+		if got.out != c.want || got.err != "" {
+			t.Errorf("%s: stdout %q, stderr %q; want %q", name, got.out, got.err, c.want)
+		}
+	}
+	out := dir + "/answer"
+	got := run(t, "send", "POST", s.url, "-d", "x", "-o", out, "--journal", journalIn(t)).want(t, exitOK)
+	if b, err := os.ReadFile(out); err != nil || string(b) != "POST x  " || got.out != "" {
+		t.Errorf("file %q, %v; stdout %q", b, err, got.out)
+	}
+	if out := run(t, "send", s.url, "-k").want(t, exitUsage); !strings.Contains(out.err, "unknown shorthand flag: 'k'") {
+		t.Errorf("-k: stderr %q", out.err)
+	}
+}
+
+// --cacert trusts a server that nobody else would; without it nothing is sent.
+func TestSendTrustsAFileOfCertificates(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusCreated) }))
+	defer s.Close()
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	ca := writeFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
+	args := []string{"send", "POST", s.URL, "-d", "{}", "--journal", journalIn(t), "--max-attempts", "1"}
+	if got := run(t, args...); got.status == exitOK || !strings.Contains(got.err, "certificate") {
+		t.Errorf("exit %d, stderr %q", got.status, got.err)
+	}
+	run(t, append(args, "--cacert", ca)...).want(t, exitOK)
+	empty := writeFile(t, "empty.pem", "nothing")
+	run(t, append(args, "--cacert", empty)...).usage(t, "oncehttp: --cacert: "+empty+": holds no PEM certificate")
+}
+
+// -v says what is sent again and why, and shows no body and no query string.
+func TestVerboseSaysWhy(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.Answer}}})
+	got := run(t, fast("send", "POST", m.URL()+"/payments?q=hidden", "-d", `{"b":"hidden"}`, "--key", "k", "--journal", journalIn(t), "-v")...).want(t, exitOK)
+	if !strings.Contains(got.err, "k: attempt 1: answered 503: unknown\n") || !strings.Contains(got.err, "k: again in ") || strings.Contains(got.err, "hidden") {
+		t.Errorf("stderr %q", got.err)
+	}
+}

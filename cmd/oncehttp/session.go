@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -29,6 +34,9 @@ type clientFlags struct {
 
 	declinedTexts []string
 	declines      declines
+
+	caFile  string
+	verbose bool
 }
 
 func (f *clientFlags) bind(fs *pflag.FlagSet) {
@@ -42,6 +50,8 @@ func (f *clientFlags) bind(fs *pflag.FlagSet) {
 func (f *clientFlags) bindSending(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
 	bindDeclines(fs, &f.declinedTexts)
+	fs.StringVar(&f.caFile, "cacert", "", "a PEM file of the certificates to trust instead of the system's")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what is sent again, and why")
 	fs.IntVar(&f.retry.MaxAttempts, "max-attempts", 6, "attempts for one operation in one run")
 	fs.DurationVar(&f.retry.MaxElapsed, "max-elapsed", 0, "time from the first attempt to the start of the last (default 2m)")
 	fs.DurationVar(&f.retry.AttemptTimeout, "attempt-timeout", 0, "wait for an answer (default 30s)")
@@ -51,7 +61,7 @@ func (f *clientFlags) bindSending(fs *pflag.FlagSet) {
 }
 
 // config checks the flags, without touching any file but those of headers.
-func (f *clientFlags) config() (oncehttp.Config, http.Header, error) {
+func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, error) {
 	p, err := findProfile(f.profile)
 	if err != nil {
 		return oncehttp.Config{}, nil, err
@@ -64,11 +74,58 @@ func (f *clientFlags) config() (oncehttp.Config, http.Header, error) {
 		return oncehttp.Config{}, nil, err
 	}
 	cfg := oncehttp.Config{Account: f.account, Profile: p, Retry: f.retry}
+	if cfg.Transport, err = f.transport(); err != nil {
+		return cfg, nil, err
+	}
+	if f.verbose {
+		cfg.Observe = narrate(stderr)
+	}
 	if f.retry.MaxAttempts < 1 {
 		return cfg, nil, errors.New("--max-attempts must be at least 1")
 	}
 	return cfg, h, nil
 }
+
+// transport trusts the certificates of --cacert; nil is the client's own.
+func (f *clientFlags) transport() (http.RoundTripper, error) {
+	if f.caFile == "" {
+		return nil, nil
+	}
+	pem, err := readBounded(f.caFile, headerFileBytesMax)
+	if err != nil {
+		return nil, fmt.Errorf("--cacert: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--cacert: %s: holds no PEM certificate", f.caFile)
+	}
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return nil, errors.New("--cacert: the default transport is not net/http's")
+	}
+	t = t.Clone()
+	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	t.MaxIdleConnsPerHost = workersMax
+	return t, nil
+}
+
+// narrate prints what is tried again, and why: one line for each attempt without
+// a final answer and for each wait. No body, header or query string is in it.
+func narrate(w io.Writer) func(context.Context, oncehttp.Event) {
+	return func(_ context.Context, e oncehttp.Event) {
+		switch {
+		case e.Kind == oncehttp.EventAnswered && e.Err != nil:
+			say(w, "%s: attempt %d: %v", e.Key, e.Attempt, e.Err)
+		case e.Kind == oncehttp.EventAnswered && e.Status != 0:
+			say(w, "%s: attempt %d: answered %d: %v", e.Key, e.Attempt, e.Status, e.Outcome)
+		case e.Kind == oncehttp.EventWaiting:
+			say(w, "%s: again in %v", e.Key, e.Wait.Round(time.Millisecond))
+		}
+	}
+}
+
+// journalPath is the flag's value, or ONCEHTTP_JOURNAL.
+func journalPath(flag string) string { return cmp.Or(flag, os.Getenv("ONCEHTTP_JOURNAL")) }
 
 func findProfile(name string) (*profile.Profile, error) {
 	p, ok := profile.ByName(name)
