@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	osexec "os/exec"
+	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -32,7 +33,7 @@ type checkFlags struct {
 }
 
 func checkCommand(s streams) *cobra.Command {
-	f := &checkFlags{}
+	f := &checkFlags{Options: conformance.Defaults()}
 	cmd := &cobra.Command{
 		Use:   "check URL",
 		Short: "Tell whether a server honours idempotency keys",
@@ -48,7 +49,8 @@ a case that needs more is skipped, and never counts as passed.
 
 Exit status: 0 no failure; 1 a failure, or a known failure that passes; 2 the
 call is wrong, or nothing was judged; 3 the target is unreachable, or the suite
-itself failed; 4 nothing failed, but a safety case was not decided.`,
+itself failed; 4 nothing failed, but a safety case was not decided, or the run
+ended by --timeout or --max-requests.`,
 		Example: `  oncehttp check http://127.0.0.1:8080/payments --witness 'http://127.0.0.1:8080/_effects?ref={ref}#/count'
   oncehttp check http://127.0.0.1:8080/payments --quick --format junit --out report.xml
   oncehttp check list`,
@@ -77,14 +79,14 @@ func (f *checkFlags) bind(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.Run, "run", nil, "only cases that match, such as 'scope/**'; may be repeated")
 	fs.StringArrayVar(&f.Skip, "skip", nil, "leave out cases that match; may be repeated")
 	fs.BoolVar(&f.Quick, "quick", false, "only replay, conflict, scope and inflight/once")
-	fs.IntVar(&f.Rounds, "rounds", 0, "how often a burst is tried (default 25)")
+	fs.IntVar(&f.Rounds, "rounds", f.Rounds, "how often a burst is tried")
 	fs.Uint64Var(&f.Seed, "seed", 0, "repeats the random parts of a run (default: chosen, and reported)")
-	fs.DurationVar(&f.Timeout, "timeout", 0, "bounds the whole run (default 2m)")
-	fs.IntVar(&f.MaxRequests, "max-requests", 0, "bounds the requests of the run (default 20000)")
-	fs.IntVar(&f.Parallel, "parallel", 0, "cases at once (default 8)")
-	fs.IntVar(&f.Repeat, "repeat", 0, "run every case so many times, to show flakes (default 1)")
-	fs.DurationVar(&f.Hold, "hold", 0, "how long an operation is kept slow so that others overlap with it (default 200ms)")
-	fs.DurationVar(&f.Settle, "settle", 0, "how long a key may take to resolve after a fault (default 35s)")
+	fs.DurationVar(&f.Timeout, "timeout", f.Timeout, "bounds the whole run")
+	fs.IntVar(&f.MaxRequests, "max-requests", f.MaxRequests, "bounds the requests of the run")
+	fs.IntVar(&f.Parallel, "parallel", f.Parallel, "cases at once")
+	fs.IntVar(&f.Repeat, "repeat", f.Repeat, "run every case so many times, to show flakes")
+	fs.DurationVar(&f.Hold, "hold", f.Hold, "how long an operation is kept slow so that others overlap with it")
+	fs.DurationVar(&f.Settle, "settle", f.Settle, "how long a key may take to resolve after a fault")
 	fs.BoolVar(&f.list, "list", false, "print the chosen cases and send nothing")
 	f.report.bind(fs)
 }
@@ -94,14 +96,14 @@ func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how the API does idempotency: "+strings.Join(profile.Names(), ", "))
 	fs.StringVar(&f.Name, "name", "", "a short name of the target for headings")
-	fs.StringVar(&f.Method, "method", http.MethodPost, "the method of an operation")
-	fs.StringVar(&f.Body, "body", "", `the template of a body, or @FILE (default {"reference":"{ref}","amount":100})`)
-	fs.StringVar(&f.ContentType, "content-type", "", "of the body (default application/json)")
+	fs.StringVar(&f.Method, "method", f.Method, "the method of an operation")
+	fs.StringVar(&f.Body, "body", f.Body, "the template of a body, or @FILE")
+	fs.StringVar(&f.ContentType, "content-type", f.ContentType, "of the body")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
 	fs.StringArrayVar(&f.as, "as", nil, "a header that makes a request a second caller's, or @FILE; may be repeated")
 	fs.StringVar(&f.SecondPath, "second-path", "", "another operation that takes the same body, such as /refunds")
 	fs.StringVar(&f.ActionPath, "action-path", "", "an operation without a body on what was made, such as '/payments/{id}/cancel'")
-	fs.StringVar(&f.IDPointer, "id-pointer", "", "JSON pointer to what names the effect in an answer (default /id)")
+	fs.StringVar(&f.IDPointer, "id-pointer", f.IDPointer, "JSON pointer to what names the effect in an answer")
 	fs.StringVar(&f.Witness, "witness", "", "'URL?ref={ref}#/pointer' that tells how many effects a reference had")
 	fs.StringVar(&f.DelayQuery, "delay-query", "", "makes one operation slow, such as 'sleep={ms}'")
 	fs.StringVar(&f.FailQuery, "fail-query", "", "makes one operation answer a status, such as 'fail={status}'")
@@ -112,7 +114,7 @@ func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs.StringVar(&f.recover, "recover-cmd", "", "a command that gives the store back")
 	fs.DurationVar(&f.Window, "window", 0, "how long the target says that it keeps keys; waited for up to 10s")
 	fs.StringArrayVar(&f.AllowHosts, "allow-host", nil, "a host besides loopback that may be contacted; may be repeated")
-	fs.DurationVar(&f.AnswerTimeout, "answer-timeout", 0, "bounds each request (default 10s)")
+	fs.DurationVar(&f.AnswerTimeout, "answer-timeout", f.AnswerTimeout, "bounds each request")
 }
 
 const bodyFileBytesMax = 1 << 20
@@ -190,9 +192,6 @@ func (f *checkFlags) run(ctx context.Context, url string, s streams) error {
 		return &exitError{status: report.ExitError, err: formErr}
 	}
 	status := f.report.conclude(written, conformance.IDs(), s.out)
-	if status == nil && (rep.Cut || len(rep.Undecided()) > 0) {
-		status = exitWith(exitUndecided)
-	}
 	if err != nil { // the run was cut short: what there is has been written
 		return &exitError{status: report.ExitError, err: errors.Join(unsaid(status), checkError(err))}
 	}
@@ -205,12 +204,26 @@ func checkError(err error) error {
 	var ue *conformance.UsageError
 	switch {
 	case errors.As(err, &ue):
-		return &saidError{text: flagOf(ue.Option) + ": " + ue.Detail, err: err}
+		return &saidError{text: flagOf(ue.Option) + ": " + withFlags(ue.Detail), err: err}
 	case errors.Is(err, conformance.ErrUsage):
 		return err
 	}
-	text := strings.TrimPrefix(err.Error(), "conformance: ")
+	text := withFlags(strings.TrimPrefix(err.Error(), "conformance: "))
 	return &exitError{status: report.ExitError, err: &saidError{text: text, err: err}}
+}
+
+// withFlags names flags in a text of the suite in place of its options' fields.
+// A word at the beginning is a word.
+func withFlags(text string) string {
+	names := make([]string, 0, 32)
+	options := reflect.TypeFor[conformance.Options]()
+	for i := range options.NumField() {
+		names = append(names, options.Field(i).Name)
+	}
+	field := regexp.MustCompile(`([ (])(` + strings.Join(names, "|") + `)\b`)
+	return field.ReplaceAllStringFunc(text, func(match string) string {
+		return match[:1] + flagOf(match[1:])
+	})
 }
 
 // flagOf spells an option's name as its flag: "AllowHosts" is "--allow-host".
@@ -222,6 +235,8 @@ func flagOf(option string) string {
 		return "--allow-host"
 	case "IDPointer":
 		return "--id-pointer"
+	case "Restart", "Expire", "Outage", "Recover":
+		option += "Cmd"
 	}
 	var b strings.Builder
 	b.WriteString("--")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -88,7 +89,10 @@ func TestCheckUsage(t *testing.T) {
 	}{
 		{nil, 2, "check: want one URL"},
 		{[]string{s.url, s.url}, 2, "check: want one URL"},
-		{[]string{"http://example.com/"}, 2, "not loopback"},
+		{[]string{"http://example.com/"}, 2, `URL: host "example.com" is not loopback, and not allowed by --allow-host`},
+		{[]string{"http://a:b@127.0.0.1/"}, 2, "URL: credentials belong into --header, not into the URL"},
+		{[]string{s.url, "--body", "{ref}"}, 2, "--body: the template is not JSON once it is filled in, though --content-type says so"},
+		{[]string{s.url, "--witness", "http://example.com/{ref}"}, 2, "not allowed by --allow-host"},
 		{[]string{"ftp://127.0.0.1/"}, 2, "URL: "},
 		{[]string{s.url, "--run", "no/such-case"}, 2, `--run: "no/such-case" matches no case`},
 		{[]string{s.url, "--skip", "*"}, 2, "no case is left to run"},
@@ -144,7 +148,7 @@ func TestCheckBook(t *testing.T) {
 func TestFlagOf(t *testing.T) {
 	t.Parallel()
 	for option, want := range map[string]string{
-		"URL": "URL", "IDPointer": "--id-pointer", "AllowHosts": "--allow-host", "MaxRequests": "--max-requests", "Run": "--run",
+		"URL": "URL", "Restart": "--restart-cmd", "IDPointer": "--id-pointer", "AllowHosts": "--allow-host", "MaxRequests": "--max-requests", "Run": "--run",
 	} {
 		if got := flagOf(option); got != want {
 			t.Errorf("%s: %s, want %s", option, got, want)
@@ -175,4 +179,33 @@ func TestCheckDoctor(t *testing.T) {
 		t.Errorf("stdout %s", got.out)
 	}
 	run(t, "check", "doctor", "http://127.0.0.1:1/").want(t, report.ExitError)
+}
+
+// The defaults in the help are those of the suite.
+func TestCheckHelpDefaults(t *testing.T) {
+	t.Parallel()
+	help := run(t, "check", "--help").want(t, exitOK).out
+	d := conformance.Defaults()
+	for flag, want := range map[string]any{
+		"rounds": d.Rounds, "timeout": d.Timeout, "max-requests": d.MaxRequests, "parallel": d.Parallel, "repeat": d.Repeat, "hold": d.Hold,
+		"settle": d.Settle, "answer-timeout": d.AnswerTimeout, "method": d.Method, "body": d.Body, "content-type": d.ContentType, "id-pointer": d.IDPointer,
+		"profile": d.Profile.Name,
+	} {
+		text := fmt.Sprintf("(default %v)", want)
+		if s, isText := want.(string); isText {
+			text = fmt.Sprintf("(default %q)", s)
+		}
+		found := false
+		for line := range strings.Lines(help) {
+			if strings.Contains(line, " --"+flag+" ") {
+				found = strings.HasSuffix(strings.TrimRight(line, "\n"), text) && strings.Count(line, "default") == 1
+			}
+		}
+		if !found {
+			t.Errorf("--%s does not say %s, once:\n%s", flag, text, help)
+		}
+	}
+	if d.Rounds == 0 || d.Timeout == 0 || d.Body == "" {
+		t.Errorf("no defaults: %+v", d)
+	}
 }

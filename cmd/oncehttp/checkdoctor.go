@@ -15,7 +15,7 @@ import (
 )
 
 func checkDoctorCommand(s streams) *cobra.Command {
-	f := &checkFlags{}
+	f := &checkFlags{Options: conformance.Defaults()}
 	cmd := &cobra.Command{
 		Use:   "doctor URL",
 		Short: "Look whether check is set up well for a server",

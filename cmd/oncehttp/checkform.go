@@ -18,7 +18,3 @@ func asReport(rep *conformance.Report) (*report.Report, error) {
 	}
 	return report.Parse(bytes.NewReader(form))
 }
-
-// exitUndecided is the status of a check in which nothing failed, but a safety
-// case was not decided or the run was cut short.
-const exitUndecided = 4

@@ -87,11 +87,11 @@ func TestBrowserEvidence(t *testing.T) {
 	c.key("Enter", "\r")
 	c.want(failed+`.open`, "true")
 	c.want(failed+`.querySelector('.evidence').checkVisibility()`, "true")
-	c.want(failed+`.querySelectorAll('.timeline .bar rect').length`, "3")
-	c.want(failed+`.querySelectorAll('.timeline .lane').length`, "2")
+	c.want(failed+`.querySelectorAll('.timeline.wide .bar rect').length`, "3")
+	c.want(failed+`.querySelectorAll('.timeline.wide .lane').length`, "2")
 	c.want(`(() => { const r = `+failed+`.querySelector('.bar rect').getBoundingClientRect(); return r.width > 20 && r.height > 8; })()`, "true")
 	c.want(failed+`.querySelectorAll('.exchanges tbody').length`, "3")
-	c.want(failed+`.querySelector('.curl code').textContent.split('\\n').filter((l) => l.startsWith('curl ')).length`, "2")
+	c.want(failed+`.querySelector('.curl code').textContent.split('\n').filter((l) => l.startsWith('curl ')).length`, "3")
 	c.eval(`document.getElementById('expand').click()`)
 	c.want(`document.querySelectorAll('details.case[open]').length`, "10")
 	c.eval(`document.getElementById('expand').click()`)
@@ -159,6 +159,33 @@ func TestBrowserComplains(t *testing.T) {
 	}
 }
 
+// TestBrowserPhone: at 400 pixels the answer of each request is in sight, and so
+// is the whole width of the timeline; the axis of a burst stays in sight while
+// its rows are scrolled.
+func TestBrowserPhone(t *testing.T) {
+	t.Parallel()
+	c := startChromium(t)
+	for _, r := range []*report.Report{sample(), burstOnly(60)} {
+		c.open(page(t, r))
+		c.picture(400, 900, false)
+		c.eval(`document.querySelectorAll('details.case').forEach((d) => { d.open = true; })`)
+		const inside = `(e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.left >= 0 && r.right <= innerWidth; }`
+		c.want(`[...document.querySelectorAll('.exchanges .answer')].length > 2 && [...document.querySelectorAll('.exchanges .answer')].every(`+inside+`)`, "true")
+		c.want(`[...document.querySelectorAll('.timeline.narrow')].every(`+inside+`)`, "true")
+		c.want(`[...document.querySelectorAll('.timeline.narrow .bar rect')].every(`+inside+`)`, "true")
+		c.want(`[...document.querySelectorAll('.timeline.narrow .bar rect')].every((e) => e.getBoundingClientRect().height >= 5)`, "true")
+		c.want(`[...document.querySelectorAll('.timeline.wide')].every((e) => !e.checkVisibility())`, "true")
+		c.want(`document.documentElement.scrollWidth <= innerWidth`, "true")
+	}
+	for _, width := range []int{400, 1280} {
+		c.picture(width, 900, false)
+		c.want(`(() => { const d = [...document.querySelectorAll('.drawing')].find((e) => e.checkVisibility()); d.scrollTop = d.scrollHeight;
+			const r = d.querySelector('.ruler').getBoundingClientRect(), f = d.getBoundingClientRect();
+			return d.scrollTop > 50 && Math.abs(r.top - f.top) < 2 && d.querySelectorAll('.ruler text').length > 2; })()`, "true")
+	}
+	c.noComplaints()
+}
+
 // TestBrowserLayout looks for what a person would see at once: a page that is
 // blank, or wider than its window. Set REPORT_SHOTS to a directory to keep the
 // pictures.
@@ -178,7 +205,8 @@ func TestBrowserLayout(t *testing.T) {
 		{"burst", 1280, 1400, true, []*report.Report{burstOnly(6), burstOnly(64)}, `document.querySelectorAll('details').forEach((d) => { d.open = true; })`},
 		{"lanes", 1280, 1400, false, []*report.Report{burstOnly(64)}, `document.querySelector("details.case").open = true; document.querySelector("details.case").scrollIntoView()`},
 		{"matrix", 1280, 1000, false, []*report.Report{sample(), betterSample(), sample()}, "scrollTo(0, 0)"},
-		{"narrow", 390, 1200, false, []*report.Report{sample()}, `document.querySelector('.failed a').click()`},
+		{"narrow", 390, 1200, false, []*report.Report{sample()}, `document.querySelector('.failed a').click(); setTimeout(() => document.querySelector('.exchanges').scrollIntoView({block: "center"}), 30)`},
+		{"phone-burst", 400, 1200, false, []*report.Report{burstOnly(60)}, `document.querySelector("details.case").open = true; document.querySelector(".timeline.narrow").scrollIntoView()`},
 	} {
 		c.open(page(t, shot.reports...))
 		c.picture(shot.width, shot.height, shot.dark)

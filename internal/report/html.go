@@ -88,16 +88,16 @@ type (
 	}
 	caseView struct {
 		*Case
-		Anchor   string
-		Href     string
-		Search   string
-		Known    bool
-		Wrong    bool   // a failure or a warning
-		Observed string // what was seen, for one that is not judged
-		Why      string
-		Refs     []refView
-		Timeline *timeline
-		Rows     []exchangeView
+		Anchor    string
+		Href      string
+		Search    string
+		Known     bool
+		Wrong     bool   // a failure or a warning
+		Observed  string // what was seen, for one that is not judged
+		Why       string
+		Refs      []refView
+		Timelines []*timeline // none, or one for each canvas
+		Rows      []exchangeView
 	}
 	refView struct {
 		Ref
@@ -307,7 +307,9 @@ func newCaseView(c *Case, report string, o Options) caseView {
 		link := strings.HasPrefix(ref.URL, "https://") || strings.HasPrefix(ref.URL, "http://")
 		v.Refs = append(v.Refs, refView{Ref: ref, Link: link})
 	}
-	v.Timeline = newTimeline(c.Exchanges, v.Anchor)
+	if len(c.Exchanges) > 0 {
+		v.Timelines = []*timeline{newTimeline(c.Exchanges, v.Anchor, wide(), "wide"), newTimeline(c.Exchanges, v.Anchor, narrow(), "narrow")}
+	}
 	for i := range c.Exchanges {
 		x := &c.Exchanges[i]
 		v.Rows = append(v.Rows, exchangeView{

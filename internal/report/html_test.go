@@ -51,29 +51,39 @@ func TestHTMLShowsTheEvidence(t *testing.T) {
 	}
 }
 
-// TestTimeline reads the drawings back: every bar lies inside its picture, and
-// requests that overlap in time do so on the drawing.
+// TestTimeline reads the drawings back, the one for a screen and the one for a
+// phone: every bar lies inside its picture, requests that overlap in time do so
+// on the drawing, and the axis stands above the rows.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, 6, 64, 300} {
-		r := sample()
-		r.Cases = []report.Case{burstCase(n)}
-		page := write(t, report.HTML, report.Options{}, r)
-		start, end := strings.Index(page, `<svg viewBox="0 0 960`), strings.LastIndex(page, "</svg>")
-		bars, lanes := bars(t, page[start:end+len("</svg>")])
-		if want := min(n, 128); len(bars) != want || lanes != want {
-			t.Fatalf("%d exchanges: %d bars in %d lanes, want %d", n, len(bars), lanes, want)
-		}
-		for i, b := range bars {
-			if b.X < 132 || b.Width < 3 || b.X+b.Width > 960 || b.Height < 5 {
-				t.Errorf("%d exchanges: bar %d is %+v", n, i+1, b)
+	for _, canvas := range []struct {
+		svg         string
+		left, right float64
+	}{{`<svg viewBox="0 0 960 `, 132, 960}, {`<svg viewBox="0 0 340 `, 62, 340}} {
+		for _, n := range []int{1, 6, 64, 300} {
+			r := sample()
+			r.Cases = []report.Case{burstCase(n)}
+			page := write(t, report.HTML, report.Options{}, r)
+			before, drawing, found := strings.Cut(page, canvas.svg)
+			drawing, _, ended := strings.Cut(drawing, "</svg>")
+			if !found || !ended || !strings.Contains(before[strings.LastIndex(before, "<svg"):], "ms</text>") {
+				t.Fatalf("%d exchanges: no drawing %q with an axis above it", n, canvas.svg)
 			}
-			if i > 0 && (b.X < bars[i-1].X || b.Y <= bars[i-1].Y) {
-				t.Errorf("%d exchanges: bar %d starts before the one above", n, i+1)
+			bars, lanes := bars(t, canvas.svg+drawing+"</svg>")
+			if want := min(n, 128); len(bars) != want || lanes != want {
+				t.Fatalf("%d exchanges: %d bars in %d lanes, want %d", n, len(bars), lanes, want)
 			}
-		}
-		if n == 300 && !strings.Contains(page, "172 not drawn") {
-			t.Error("nothing says that lanes were left out")
+			for i, b := range bars {
+				if b.X < canvas.left || b.Width < 3 || b.X+b.Width > canvas.right || b.Height < 5 {
+					t.Errorf("%d exchanges: bar %d is %+v", n, i+1, b)
+				}
+				if i > 0 && (b.X < bars[i-1].X || b.Y <= bars[i-1].Y) {
+					t.Errorf("%d exchanges: bar %d starts before the one above", n, i+1)
+				}
+			}
+			if n == 300 && !strings.Contains(page, "172 not drawn") {
+				t.Error("nothing says that lanes were left out")
+			}
 		}
 	}
 }

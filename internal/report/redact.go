@@ -210,7 +210,7 @@ func knownSecrets(r *Report) *strings.Replacer {
 					continue
 				}
 				for name, values := range m.Header {
-					collect(found, name, values...)
+					collect(found, name, hidden(name, values, m.Body)...)
 				}
 			}
 		}
@@ -233,6 +233,19 @@ func knownSecrets(r *Report) *strings.Replacer {
 		pairs = append(pairs, secret, redacted)
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// hidden leaves out of a Set-Cookie what the body of the same answer says openly,
+// such as the id of what was made.
+func hidden(name string, values []string, body string) []string {
+	if !strings.EqualFold(name, "Set-Cookie") {
+		return values
+	}
+	return slices.DeleteFunc(slices.Clone(values), func(value string) bool {
+		pair, _, _ := strings.Cut(value, ";")
+		_, secret, found := strings.Cut(pair, "=")
+		return found && secret != "" && strings.Contains(body, `"`+strings.TrimSpace(secret)+`"`)
+	})
 }
 
 func collect(found map[string]bool, name string, values ...string) {

@@ -103,3 +103,18 @@ func TestSecretName(t *testing.T) {
 		}
 	}
 }
+
+// What an answer says openly is no secret because a cookie holds it too.
+func TestOpenlySaidStays(t *testing.T) {
+	t.Parallel()
+	r := sample()
+	r.Cases[0].Exchanges[0].Response = report.NewMessage(map[string][]string{"Set-Cookie": {"last=payments_4711; Path=/"}}, []byte(`{"id":"payments_4711"}`), 100)
+	r.Cases[0].Actual = "201 of payments_4711"
+	text := write(t, report.Text, report.Options{}, r)
+	if !strings.Contains(text, "201 of payments_4711") || !strings.Contains(text, `{"id":"payments_4711"}`) {
+		t.Errorf("the id is gone:\n%s", text)
+	}
+	if page := write(t, report.HTML, report.Options{}, r); strings.Contains(page, "last=payments_4711") {
+		t.Error("the cookie is shown")
+	}
+}

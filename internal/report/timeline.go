@@ -9,18 +9,29 @@ import (
 
 // The drawing is laid out in the user units of its viewBox.
 const (
-	timelineWidth   = 960.0
-	timelineLabel   = 132.0 // the column of lane names
 	timelineRight   = 16.0
 	timelineRow     = 26.0
 	timelineRowThin = 11.0 // from lanesThin lanes on, a burst has many
-	timelineAxis    = 26.0
+	timelineAxis    = 4.0  // below the lanes; the axis stands above them
 	lanesThin       = 20
 	lanesMax        = 128
 )
 
+// canvas is how wide a drawing is, and the column of lane names in it.
+type canvas struct {
+	width, label float64
+	nameMax      int // runes of a lane's name
+}
+
+// Two drawings are made: one for a screen, and one for a phone.
+func wide() canvas   { return canvas{width: 960, label: 132, nameMax: 20} }
+func narrow() canvas { return canvas{width: 340, label: 62, nameMax: 9} }
+
 // timeline is the requests of one case on a time axis, ready to be drawn.
 type timeline struct {
+	canvas
+	Class   string // of the drawing: wide or narrow
+	Width   float64
 	Height  float64
 	Bottom  float64
 	Lanes   []lane
@@ -54,7 +65,7 @@ type tick struct {
 
 // newTimeline lays the exchanges out: a row per lane, and a row of its own for
 // each exchange without a lane. ref is the prefix of the rows' anchors.
-func newTimeline(exchanges []Exchange, ref string) *timeline {
+func newTimeline(exchanges []Exchange, ref string, on canvas, class string) *timeline {
 	if len(exchanges) == 0 {
 		return nil
 	}
@@ -62,7 +73,7 @@ func newTimeline(exchanges []Exchange, ref string) *timeline {
 	for _, x := range exchanges {
 		end = max(end, x.At+x.Took)
 	}
-	t := &timeline{Caption: fmt.Sprintf("%s over %s", plural(len(exchanges), "request"), duration(end))}
+	t := &timeline{canvas: on, Class: class, Width: on.width, Caption: fmt.Sprintf("%s over %s", plural(len(exchanges), "request"), duration(end))}
 	end = max(end, 0.001)
 	rows := t.assign(exchanges)
 	row := timelineRow
@@ -74,18 +85,21 @@ func newTimeline(exchanges []Exchange, ref string) *timeline {
 		l.Y, l.H, l.Thin, l.Odd = float64(i)*row, row, row == timelineRowThin, i%2 == 1
 		l.Middle = l.Y + row/2
 	}
-	scale := (timelineWidth - timelineLabel - timelineRight) / end
+	scale := (t.width - t.label - timelineRight) / end
 	for i := range exchanges {
 		if rows[i] < 0 {
 			continue
 		}
 		l := &t.Lanes[rows[i]]
-		l.Bars = append(l.Bars, newBar(&exchanges[i], l, scale, fmt.Sprintf("#%s:x%d", ref, i+1)))
+		l.Bars = append(l.Bars, t.newBar(&exchanges[i], l, scale, fmt.Sprintf("#%s:x%d", ref, i+1)))
 	}
 	t.Bottom = float64(len(t.Lanes)) * row
 	t.Height = t.Bottom + timelineAxis
-	for _, at := range ticks(end) {
-		t.Ticks = append(t.Ticks, tick{X: round(timelineLabel + at*scale), Label: strings.Replace(millis(at), ".0 ", " ", 1)})
+	for i, at := range ticks(end) {
+		if i%2 == 1 && t.width < 500 {
+			continue // there is no room for the labels of all
+		}
+		t.Ticks = append(t.Ticks, tick{X: round(t.label + at*scale), Label: strings.Replace(millis(at), ".0 ", " ", 1)})
 	}
 	return t
 }
@@ -108,20 +122,20 @@ func (t *timeline) assign(exchanges []Exchange) []int {
 			} else {
 				named[name] = at
 			}
-			t.Lanes = append(t.Lanes, lane{Name: name, Short: clip(name, 20)})
+			t.Lanes = append(t.Lanes, lane{Name: name, Short: clip(name, t.nameMax)})
 		}
 		rows[i] = at
 	}
 	return rows
 }
 
-func newBar(x *Exchange, l *lane, scale float64, href string) bar {
+func (t *timeline) newBar(x *Exchange, l *lane, scale float64, href string) bar {
 	gap := 5.0
 	if l.Thin {
 		gap = 1.5
 	}
 	b := bar{
-		X: round(timelineLabel + x.At*scale), W: round(max(x.Took*scale, 3)),
+		X: round(t.label + x.At*scale), W: round(max(x.Took*scale, 3)),
 		Y: round(l.Y + gap), H: round(l.H - 2*gap),
 		Class: barClass(x), Href: href, Noted: x.Note != "",
 		Title: fmt.Sprintf("%s %s → %s\nfrom %s, took %s", x.Method, x.URL, answer(x), millis(x.At), duration(x.Took)),
@@ -140,7 +154,7 @@ func newBar(x *Exchange, l *lane, scale float64, href string) bar {
 	switch {
 	case b.W >= wide:
 		b.LabelX, b.Anchor, b.LabelClass = b.X+7, "start", "in"
-	case b.X+b.W+wide < timelineWidth:
+	case b.X+b.W+wide < t.width:
 		b.LabelX, b.Anchor, b.LabelClass = b.X+b.W+6, "start", "out"
 	default:
 		b.LabelX, b.Anchor, b.LabelClass = b.X-6, "end", "out"

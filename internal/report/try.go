@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -216,7 +217,7 @@ func (s *script) request(x *Exchange) string {
 	if m == nil {
 		m = &Message{}
 	}
-	c := curl{method: x.Method, url: s.origin + x.URL, header: m.Header, word: s.word, secret: s.secret(x.Caller)}
+	c := curl{method: x.Method, url: s.origin + x.URL, header: withoutOurs(m.Header), word: s.word, secret: s.secret(x.Caller)}
 	if strings.Contains(x.Error, "the client left") {
 		c.options = fmt.Sprintf(" -m %.2f", max(x.Took/1000, 0.05))
 	}
@@ -231,6 +232,17 @@ func (s *script) request(x *Exchange) string {
 		c.data = " --data-raw " + s.word(m.Body)
 	}
 	return before + c.line()
+}
+
+// withoutOurs leaves out what the suite adds to every request, and curl too.
+func withoutOurs(header map[string][]string) map[string][]string {
+	kept := maps.Clone(header)
+	maps.DeleteFunc(kept, func(name string, values []string) bool {
+		value := strings.Join(values, "")
+		return strings.EqualFold(name, "Accept") && value == "*/*" ||
+			strings.EqualFold(name, "User-Agent") && strings.HasPrefix(value, "oncehttp-check/")
+	})
+	return kept
 }
 
 func (run *Run) valid(body int) bool {
