@@ -3,7 +3,6 @@ package oncehttp
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -75,10 +74,9 @@ func New(cfg Config) (*Client, error) {
 // An error status that is final (a declined card's 402) is a response. The
 // request is never changed; its body is read once and closed.
 //
-// Without a key of its own, a request is refused with ErrOutcomeUnknown where the
-// same request stands under a generated key and its outcome is unknown, or was
-// until Run ended it, in this process, and nobody has asked with that key since.
-// The error names the key.
+// Do rejects a request without a key with ErrOutcomeUnknown if the same request
+// under a generated key is unresolved, or if Resume or Run ended it and no caller
+// with its key was told how. The error names that key. See the package comment.
 //
 // A request that is not journaled (GET, HEAD, OPTIONS; what Config.Methods
 // leaves out) streams through.
@@ -116,8 +114,8 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		case land.aside && !w.first:
 			continue
 		}
-		if land.err == nil || errors.Is(land.err, ErrAnswerGone) || errors.Is(land.err, ErrSettled) {
-			c.flights.tell(&f.op.rec)
+		if land.unreported {
+			c.reported(w.f.values, f.op.rec.ID)
 		}
 		if land.err != nil && (!plain || land.answer == nil) {
 			return nil, land.err

@@ -11,6 +11,7 @@
 //	if err != nil { ... }
 //	defer client.Close()
 //	go client.Run(ctx) // finishes what an earlier process began
+//	                   // (Config.Logger or Config.Observe makes it heard)
 //
 //	orders := oncehttp.NewScope("order")
 //	resp, err := client.DoKey(req, orders.Key("uid123", "order456"))
@@ -37,8 +38,24 @@
 // It does not promise exactly-once against a server that ignores keys (package
 // conformance tells whether yours honours them), anything after the journal
 // itself is lost, defence against a captured request that is played again (sign
-// each attempt in Config.Authorize), or mutual exclusion across machines. A
-// generated key protects the one call that made it and its Resume, nothing above.
+// each attempt in Config.Authorize), or mutual exclusion across machines.
+//
+// # Requests without a key
+//
+// A generated key protects the one call that it was made for, and its Resume. Two
+// calls of Do without a key are two operations, as they are for a server. There is
+// one exception, for loops around Do: a request without a key is refused with
+// [ErrOutcomeUnknown] while the same request (account, origin, method, target,
+// headers that count, body) stands under a generated key and is unresolved, or was
+// ended by Resume or Run and no caller with its key was told how. The error names
+// that key: DoKey with it goes on, or gives the recorded answer. This holds across
+// restarts, and for the server's retention window. So such a loop does not make an
+// operation twice within one process life, nor where an operation was left
+// unresolved or a pass ended it.
+//
+// It does not protect a caller that makes a fresh key for each call. Some SDKs do:
+// stripe-go without SetIdempotencyKey makes a new key for each call, so that two
+// calls are two payments. Give them a key of the business.
 //
 // # Errors
 //

@@ -253,7 +253,7 @@ func TestRunSlowsDown(t *testing.T) {
 		stop := running(t, c)
 		time.Sleep(2 * time.Hour)
 		var at []time.Duration
-		for _, s := range w.sends {
+		for _, s := range w.all() {
 			at = append(at, s.at.Sub(start))
 		}
 		const m = time.Minute
@@ -261,7 +261,7 @@ func TestRunSlowsDown(t *testing.T) {
 			t.Errorf("sent at %v, want %v and then every 10 min", at, want)
 		}
 		time.Sleep(24 * time.Hour)
-		last := w.sends[w.count()-1].at.Sub(start)
+		last := w.all()[w.count()-1].at.Sub(start)
 		if rec := lookup(t, c, "k0"); rec.State != persist.StateHeld || last < 24*time.Hour-5*m {
 			t.Errorf("it is %v, last sent at %v; want it asked until its window ends", rec.State, last)
 		}

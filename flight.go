@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/pace"
@@ -22,9 +21,6 @@ type flights struct {
 	m  map[persist.ID]*flight
 
 	origins pace.Origins // that take no connections
-
-	untold    map[untold][]string
-	anyUntold atomic.Bool // nearly never
 }
 
 func newFlights() any { return &flights{m: make(map[persist.ID]*flight)} }
@@ -47,8 +43,8 @@ type flight struct {
 	seeStray func(persist.Record, error) bool // is seeStanding
 	refusal  error                            // what it came to
 
-	// Of a pass: nobody is told how a generated key's operation ends.
-	untold bool
+	// ofPass: begun by Resume or Run, and not by a caller with the key.
+	ofPass bool
 	// paced: of a Run, which leaves an origin alone that takes no connections.
 	paced bool
 
@@ -114,6 +110,9 @@ type landing struct {
 	// aside: it says nothing to a Do that joined, which goes on by itself; the
 	// flight did not drive, or was ended for reasons of whoever began it.
 	aside bool
+	// unreported: no caller with its key was told how the operation ended, before
+	// this call's.
+	unreported bool
 }
 
 // landed is the answer that every waiter gets a response of its own from.

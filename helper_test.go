@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -117,6 +118,13 @@ func (w *wire) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sends)
+}
+
+// all is what was sent so far.
+func (w *wire) all() []sent {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sends)
 }
 
 // keys are the distinct keys that were sent.

@@ -204,9 +204,7 @@ func (c *Client) close(ctx context.Context, name string, key Key, options []Look
 		if d.rec, result = c.journal.Get(ctx, rec.ID); result != nil {
 			return landing{aside: true}
 		}
-		if result = d.end(name, end); result == nil {
-			c.flights.tell(&d.rec)
-		}
+		result = d.end(name, end)
 		return landing{aside: true}
 	})
 	if f.panicked != nil {

@@ -37,6 +37,7 @@ type world struct {
 	left   persist.Journal            // what a kill left
 	calm   bool                       // nothing fails any more
 	paid   map[string]bool            // references that were answered 2xx
+	sent   map[string]time.Time       // the latest send, by key
 }
 
 // TestRandomLives holds the promises against random lives. A failure names its
@@ -58,7 +59,7 @@ func TestRandomLives(t *testing.T) {
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 7)), j: memory.New(), killIn: -1,
-		keys: map[string]map[string]bool{}, paid: map[string]bool{},
+		keys: map[string]map[string]bool{}, paid: map[string]bool{}, sent: map[string]time.Time{},
 	}
 	script := make([]mockserver.Fault, 200)
 	for i := range script {
@@ -119,6 +120,7 @@ func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
 		w.keys[payment.Reference] = map[string]bool{}
 	}
 	w.keys[payment.Reference][keyHeader(req.Header)] = true
+	w.sent[keyHeader(req.Header)] = time.Now()
 	w.killIn--
 	dies, before, dead := w.killIn == 0, w.rnd.IntN(2) == 0, w.left != nil
 	w.mu.Unlock()
@@ -155,14 +157,6 @@ func (w *world) restart() {
 	}
 	w.left, w.killIn = nil, -1
 	w.mu.Unlock()
-	for i := range payments { // what Run ended untold is remembered in one process only
-		ref := "loop" + fmt.Sprint(i)
-		for k := range w.keys[ref] {
-			if rec, err := w.j.Get(w.t.Context(), persist.ID{Key: k}); errors.Is(err, persist.ErrNotFound) || rec.State.Final() {
-				w.paid[ref] = w.effects(ref) > 0
-			}
-		}
-	}
 	w.client, _ = newClient(w.t, w, on(w.j, func(cfg *oncehttp.Config) {
 		cfg.Retry = oncehttp.Policy{MaxAttempts: 1 + w.n(5), AttemptTimeout: 15 * time.Second}
 		cfg.KeepAnswer, cfg.ResumeWorkers = 6*time.Hour, 1+w.n(3)
@@ -253,7 +247,7 @@ func (w *world) plain(i int) {
 func (w *world) keyless(i int) {
 	ref := "loop" + fmt.Sprint(i)
 	for range 3 {
-		if w.paid[ref] || w.left != nil {
+		if w.paid[ref] || w.left != nil || w.forgotten(ref) {
 			return
 		}
 		resp, err := w.client.Do(pay(w.t, `{"reference":"`+ref+`"}`))
@@ -265,6 +259,25 @@ func (w *world) keyless(i int) {
 			w.t.Errorf("%s had %d effects: %v", ref, w.effects(ref), err)
 		}
 	}
+}
+
+// forgotten reports whether the loop's payment was made under a key that the journal
+// no longer knows: what a loop without keys is protected from ends with the key's
+// window.
+func (w *world) forgotten(ref string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k := range w.keys[ref] {
+		_, err := w.j.Get(w.t.Context(), persist.ID{Key: k})
+		if !errors.Is(err, persist.ErrNotFound) || w.server.Ledger().Effects(k) == 0 {
+			continue
+		}
+		if age := time.Since(w.sent[k]); age < 24*time.Hour {
+			w.t.Errorf("%s: its key %s was forgotten after %v", ref, k, age)
+		}
+		return true
+	}
+	return false
 }
 
 func (w *world) answered(ref string, resp *http.Response) {
@@ -309,25 +322,7 @@ func (w *world) pass() {
 		} else if r.Answer != nil && r.Answer.Status < 300 && w.server.Ledger().Effects(string(r.Key)) != 1 {
 			w.t.Errorf("%s was resumed with %d and %d effects", r.Key, r.Answer.Status, w.server.Ledger().Effects(string(r.Key)))
 		}
-		if err == nil { // the loop is told, by whoever made the pass
-			for k := range w.keysOf(string(r.Key)) {
-				w.paid[k] = w.effects(k) > 0
-			}
-		}
 	}
-}
-
-// keysOf are the references that travelled under a key.
-func (w *world) keysOf(key string) map[string]bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	refs := map[string]bool{}
-	for ref, keys := range w.keys {
-		if keys[key] {
-			refs[ref] = true
-		}
-	}
-	return refs
 }
 
 // run lets Run do what it can for a while.

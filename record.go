@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +93,8 @@ func (d *drive) refuse(name string, cause error, is ...error) landing {
 	case is[0] == ErrFinal:
 		e.Outcome = OutcomeConfirmed
 	}
-	return landing{err: e}
+	told := slices.Contains(is, ErrAnswerGone) || slices.Contains(is, ErrSettled)
+	return landing{err: e, unreported: told && d.rec.Unreported}
 }
 
 // refuseFinal is refuse where the verdict may be "no effect", because of a state
@@ -152,7 +154,7 @@ func (d *drive) fromJournal(o Outcome) landing {
 	}
 	result := d.result(o, SourceJournal)
 	result.AlreadyDone = a.AlreadyDone
-	return landing{answer: &landed{status: a.Status, header: a.Header, body: a.Body, result: result}}
+	return landing{answer: &landed{status: a.Status, header: a.Header, body: a.Body, result: result}, unreported: d.rec.Unreported}
 }
 
 func (d *drive) result(o Outcome, s Source) Result {
@@ -238,10 +240,11 @@ func (d *drive) settle(name string) landing {
 // says changes the record.
 func (d *drive) askedAgain(name string) landing {
 	if d.reading.outcome == OutcomeConfirmed {
-		return landing{answer: d.landed()}
+		return landing{answer: d.landed(), unreported: d.rec.Unreported}
 	}
 	drain(d.last.rest)
 	land := d.fail(name, ErrOutcomeUnknown, ErrAnswerGone)
+	land.unreported = d.rec.Unreported
 	land.answer = nil
 	return land
 }
@@ -291,9 +294,14 @@ func (d *drive) counted() persist.Record {
 // confirm records the answer. If that fails the answer is returned all the same:
 // the record stays pending, and the same key finds the answer again.
 func (d *drive) confirm() landing {
-	d.untell()
 	_ = d.finish(persist.StateConfirmed)
-	return landing{answer: d.landed()}
+	return landing{answer: d.landed(), unreported: d.unreported(persist.StateConfirmed)}
+}
+
+// unreported reports whether an operation that now ends in this state has nobody
+// who is told: a caller without a key might make it again.
+func (d *drive) unreported(state persist.State) bool {
+	return d.f.ofPass && d.rec.Generated && state == persist.StateConfirmed
 }
 
 // conflict: the server keeps another request under this key, and nothing of this
@@ -326,6 +334,7 @@ func (d *drive) finish(state persist.State) error {
 	rec.State, rec.HoldReason = state, ""
 	rec.Finished = d.c.now().Round(0)
 	rec.Answer = d.kept(rec.Finished)
+	rec.Unreported = d.unreported(state)
 	ctx := d.f.values
 	err := d.c.journal.Finish(ctx, rec)
 	if err == nil && d.mustFlush(&rec) {

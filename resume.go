@@ -310,7 +310,7 @@ func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
 		return resumed{}, false
 	}
 	defer p.c.flying.Done()
-	f := &flight{op: operation{rec: rec}, untold: p.silent && rec.Generated, paced: p.silent}
+	f := &flight{op: operation{rec: rec}, ofPass: true, paced: p.silent}
 	f.op.rec.PlainHTTP = false // whoever began it: a pass sees what Do sees
 	w := p.c.flights.enter(f, p.ctx, p.draining, alone)
 	if w == nil {
@@ -413,9 +413,7 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	if res.Effect == EffectUnknown {
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrHeld), true
 	}
-	if res.Effect == EffectHappened {
-		d.untell()
-	}
+	d.rec.Unreported = res.Effect == EffectHappened && d.rec.Generated
 	if err := d.c.resolve(d.f.values, d.rec, res); err != nil { // it may be final all the same
 		return landing{err: journalError(name, Key(d.rec.Key), err, true)}, true
 	}
@@ -423,7 +421,6 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	land := landing{answer: &landed{result: result}}
 	if res.Effect == EffectAbsent {
 		land.answer.result.Outcome = OutcomeNotSent
-		d.c.flights.tell(&d.rec)
 	}
 	if res.Answer != nil {
 		land.answer.status, land.answer.header, land.answer.body = res.Answer.Status, res.Answer.Header, res.Answer.Body

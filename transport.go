@@ -17,7 +17,10 @@ import (
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
 
 // StandardClient is an *http.Client over Transport, for generated SDKs. It
-// follows no redirects. Switch the SDK's own retries off (stripe-go:
+// follows no redirects. An SDK that makes a fresh key for each call (stripe-go
+// does, without SetIdempotencyKey) makes an operation of each: a call that is made
+// again after an error is a second payment, and nothing here can tell. Give it a
+// key of the business, or leave the key out altogether. Switch the SDK's own retries off (stripe-go:
 // MaxNetworkRetries 0): two loops multiply each other's attempts.
 //
 // Set no Timeout on it: it would span all attempts and waits, and cut the last.

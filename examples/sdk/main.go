@@ -62,7 +62,9 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 	sc := newStripe(client, mock.url, "sk_test_123")
 
 	params := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(4200), Currency: stripe.String("eur")}
-	params.SetIdempotencyKey(string(oncehttp.NewScope("order").Key("uid123", "order456"))) // else the SDK makes one
+	// Without it the SDK makes a fresh key for each call, and a call that is made again
+	// after an error is a second payment.
+	params.SetIdempotencyKey(string(oncehttp.NewScope("order").Key("uid123", "order456")))
 	intent, err := sc.V1PaymentIntents.Create(ctx, params)
 	if err != nil {
 		return err

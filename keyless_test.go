@@ -1,0 +1,208 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// TestKeylessAfterAPass: an operation under a generated key that a pass ended stands
+// in the way of the same request without a key, in this process life and in the
+// next, until a caller with its key was told.
+func TestKeylessAfterAPass(t *testing.T) {
+	t.Parallel()
+	type client func() *oncehttp.Client
+	whole := func(t *testing.T, c client) { resume(t, c()) }
+	passes := map[string]func(t *testing.T, c client){
+		"a Resume": whole,
+		"a Resume that is broken off": func(t *testing.T, c client) {
+			for range c().Resume(t.Context()) {
+				break
+			}
+		},
+		"a Run": func(t *testing.T, c client) {
+			stop := running(t, c())
+			time.Sleep(time.Minute)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		},
+		"a Resume of another client": func(t *testing.T, c client) { whole(t, c); c() },
+	}
+	for name, pass := range passes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				server, transport := till(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.DropAfter}, {Kind: mockserver.DropAfter}}})
+				next := func() *oncehttp.Client {
+					c, _ := newClient(t, transport, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.ResumeWorkers = 2 }))
+					return c
+				}
+				c := next()
+				keys := map[string]oncehttp.Key{}
+				for _, body := range []string{`{"amount":1}`, `{"amount":2}`} {
+					_, err := c.Do(pay(t, body))
+					var e *oncehttp.Error
+					if !errors.As(err, &e) {
+						t.Fatal(err)
+					}
+					keys[body] = e.Key
+				}
+				time.Sleep(time.Minute)
+				pass(t, next)
+				synctest.Wait()
+				for body, key := range keys {
+					for range 2 {
+						_, err := next().Do(pay(t, body))
+						var e *oncehttp.Error
+						if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || e.Key != key || e.State != lookup(t, c, key).State {
+							t.Errorf("the same again: %v, want it refused for %q", err, key)
+						}
+					}
+				}
+				if effects(server) != 2 {
+					t.Fatalf("%d effects, want 2", effects(server))
+				}
+				for body, key := range keys {
+					if resp, err := next().DoKey(pay(t, body), key); err != nil || resp.StatusCode != 201 {
+						t.Errorf("with the key: %v", err)
+					}
+					if lookup(t, c, key).Unreported {
+						t.Errorf("%s is still unreported", key)
+					}
+					if _, err := next().Do(pay(t, body)); err != nil {
+						t.Errorf("once it was told: %v", err)
+					}
+				}
+				if effects(server) != 4 {
+					t.Errorf("%d effects, want 4", effects(server))
+				}
+			})
+		})
+	}
+}
+
+// TestKeylessInTheNextProcess: the mark is in the journal.
+func TestKeylessInTheNextProcess(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+		c, j := newClient(t, w, oneAttempt)
+		_, _ = c.Do(post(t, "{}"))
+		time.Sleep(time.Minute)
+		resume(t, c)
+		next, _ := newClient(t, w, on(snapshot(t, j)))
+		if _, err := next.Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 2 {
+			t.Errorf("%v after %d sends, want it refused", err, w.count())
+		}
+	})
+}
+
+// TestKeylessIsSwept: the refusal ends with the operation's window, however short
+// its answer is kept.
+func TestKeylessIsSwept(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+		c, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.KeepAnswer = time.Hour }))
+		_, _ = c.Do(post(t, "{}"))
+		time.Sleep(time.Minute)
+		resume(t, c)
+		for _, r := range []struct {
+			after   time.Duration
+			refused bool
+		}{{2 * time.Hour, true}, {21 * time.Hour, true}, {2 * time.Hour, false}} {
+			time.Sleep(r.after)
+			if _, err := c.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Do(post(t, "{}")); errors.Is(err, oncehttp.ErrOutcomeUnknown) != r.refused {
+				t.Errorf("%v later: %v, want it refused %v", r.after, err, r.refused)
+			}
+		}
+	})
+}
+
+// TestKeylessJoined: who joins a pass with the key is told by it.
+func TestKeylessJoined(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 201, delay: time.Second}}}
+		c, _ := newClient(t, w, on(j, oneAttempt))
+		_, err := c.Do(post(t, "{}"))
+		var e *oncehttp.Error
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		var wg sync.WaitGroup
+		wg.Go(func() { resume(t, c) })
+		synctest.Wait()
+		if _, err := c.DoKey(post(t, "{}"), e.Key); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if rec := lookup(t, c, e.Key); rec.Unreported || w.count() != 2 {
+			t.Errorf("unreported %v after %d sends", rec.Unreported, w.count())
+		}
+	})
+}
+
+// TestKeylessLeftAndTold: who asks for the answer and leaves before it comes was
+// not told.
+func TestKeylessLeftAndTold(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 201, delay: time.Second}}}
+		c, _ := newClient(t, w, on(j, oneAttempt))
+		_, err := c.Do(post(t, "{}"))
+		var e *oncehttp.Error
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		var wg sync.WaitGroup
+		wg.Go(func() { resume(t, c) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := c.DoKey(post(t, "{}").WithContext(ctx), e.Key); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		wg.Wait()
+		if rec := lookup(t, c, e.Key); !rec.Unreported {
+			t.Error("it counts as reported")
+		}
+		if _, err := c.Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 2 {
+			t.Errorf("%v after %d sends, want it refused", err, w.count())
+		}
+	})
+}
+
+// TestFreshKeysAreNotProtected: the limit that the documentation states. A caller
+// that makes a fresh key for each call makes two operations.
+func TestFreshKeysAreNotProtected(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+		c, _ := newClient(t, w, oneAttempt)
+		hc := c.StandardClient()
+		for range 2 {
+			req := post(t, "{}")
+			req.Header.Set("Idempotency-Key", string(oncehttp.RandomKey()))
+			if resp, err := hc.Do(req); err == nil {
+				resp.Body.Close()
+			}
+		}
+		if w.count() != 2 || len(w.keys()) != 2 {
+			t.Errorf("%d sends under %d keys", w.count(), len(w.keys()))
+		}
+	})
+}
