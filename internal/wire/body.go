@@ -1,0 +1,129 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// How much of an answer that is given up is read to save its connection, and for how long.
+const (
+	drainBytes = 64 << 10
+	drainTime  = time.Second
+)
+
+// Body is the body of an answer. Each Read is bounded in time; the time between two Reads is not.
+type Body struct {
+	x    *exchange
+	body io.ReadCloser
+}
+
+// Read reads from the body, for AttemptTimeout at most. An error after that matches the reason.
+func (b *Body) Read(p []byte) (int, error) {
+	b.x.arm()
+	n, err := b.body.Read(p)
+	b.x.timer.Stop()
+	if err != nil && err != io.EOF {
+		err = b.x.reason(err)
+	}
+	return n, err
+}
+
+// Close closes the body and releases what belongs to it.
+func (b *Body) Close() error {
+	err := b.body.Close()
+	b.x.end()
+	return err
+}
+
+// Cancel ends the body: reading it fails with the cause, as with a context that ended.
+func (b *Body) Cancel(cause error) { b.x.cancel(cause) }
+
+// Drain gives up a body, after a little reading that may save the connection. Neither much of it nor a slow one
+// is waited for. nil is no body.
+func Drain(body io.ReadCloser) {
+	if body == nil {
+		return
+	}
+	cut := time.AfterFunc(drainTime, func() { _ = body.Close() })
+	_, _ = io.CopyN(io.Discard, body, drainBytes)
+	cut.Stop()
+	_ = body.Close()
+}
+
+// read reads as much of the answer's body as is kept. An answer that is cut off is no answer: its status alone
+// proves nothing.
+func (s *Sender) read(x *exchange, resp *http.Response) Result {
+	body := &Body{x: x, body: resp.Body}
+	kept, err := readKept(body, resp.ContentLength, s.Limits.BodyBytes)
+	if err == nil {
+		err = s.checkComplete(resp, kept)
+	}
+	head := *resp
+	head.Body = http.NoBody
+	answer := &Answer{Head: &head, Body: kept, Whole: int64(len(kept)) <= s.Limits.BodyBytes}
+	switch {
+	case err != nil:
+		_ = body.Close()
+		return Result{Err: fmt.Errorf("answer %d was cut off: %w", resp.StatusCode, err)}
+	case answer.Whole:
+		_ = body.Close()
+	default:
+		x.until = time.Time{}
+		answer.Rest = body
+	}
+	return Result{Answer: answer}
+}
+
+// readKept reads to the end, or to one byte past the limit. size is what the sender says, or negative.
+func readKept(r io.Reader, size, limit int64) ([]byte, error) {
+	var kept bytes.Buffer
+	if size > 0 && size <= limit {
+		kept.Grow(int(size) + bytes.MinRead)
+	}
+	_, err := kept.ReadFrom(io.LimitReader(r, limit+1))
+	return kept.Bytes(), err
+}
+
+// checkComplete is an error if a body that has ended was cut off: it is shorter than its Content-Length, or it is
+// a success whose end only the end of the connection marks and whose JSON breaks off. Nothing proves the latter,
+// so the same bytes a second time are taken for the whole answer.
+func (s *Sender) checkComplete(resp *http.Response, kept []byte) error {
+	status, size := resp.StatusCode, int64(len(kept))
+	switch {
+	case status == http.StatusNoContent || status == http.StatusNotModified || size > s.Limits.BodyBytes:
+		return nil
+	case resp.ContentLength >= 0 && !resp.Uncompressed:
+		if size < resp.ContentLength {
+			return io.ErrUnexpectedEOF
+		}
+		return nil
+	case status < 200 || status > 299 || !endsWithConnection(resp) || !breaksOff(kept):
+		return nil
+	case s.truncated != nil && bytes.Equal(kept, s.truncated):
+		return nil
+	}
+	s.truncated = kept
+	return io.ErrUnexpectedEOF
+}
+
+// endsWithConnection reports whether nothing but the end of the connection marks the end of the body (RFC 9112
+// section 6.3): then a connection that broke looks like one that was closed.
+func endsWithConnection(resp *http.Response) bool {
+	return resp.ProtoMajor == 1 && resp.ContentLength == -1 && len(resp.TransferEncoding) == 0 && !resp.Uncompressed
+}
+
+// breaksOff reports whether the text begins as a JSON object or array and ends within it.
+func breaksOff(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return false
+	}
+	var value json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(text)).Decode(&value)
+	return errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+)
+
+// exchange is one request under way: its context, the clock that ends it, and what httptrace shows of it.
+type exchange struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wait   time.Duration // bounds each wait
+	until  time.Time     // bounds them all; zero: no bound
+	timer  *time.Timer
+
+	asked atomic.Bool  // for a connection
+	got   atomic.Int32 // connections; more than one if net/http sent again by itself
+}
+
+// begin starts the clock of an exchange. end must follow.
+func begin(ctx context.Context, wait time.Duration, until time.Time) *exchange {
+	x := &exchange{wait: wait, until: until}
+	x.ctx, x.cancel = context.WithCancelCause(ctx)
+	x.timer = time.AfterFunc(x.left(), x.expire)
+	return x
+}
+
+// end releases the exchange's context and clock.
+func (x *exchange) end() {
+	x.timer.Stop()
+	x.cancel(nil)
+}
+
+// arm bounds the wait that begins now.
+func (x *exchange) arm() { x.timer.Reset(x.left()) }
+
+// left is how long the exchange may wait from now on.
+func (x *exchange) left() time.Duration {
+	if x.until.IsZero() {
+		return x.wait
+	}
+	return min(x.wait, time.Until(x.until))
+}
+
+func (x *exchange) expire() {
+	if !x.until.IsZero() && !time.Now().Before(x.until) {
+		x.cancel(ErrAnswerTimeout)
+		return
+	}
+	x.cancel(ErrAttemptTimeout)
+}
+
+// roundTrip hands req to the transport. Its result obeys the contract of a RoundTripper, whatever the transport
+// does: either an error or a response, and the latter with headers and a body.
+func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
+	trace := &httptrace.ClientTrace{
+		GetConn: func(string) { x.asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { x.got.Add(1) },
+	}
+	resp, err := transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(x.ctx, trace)))
+	switch {
+	case err != nil:
+		if resp != nil && resp.Body != nil {
+			_ = resp.Body.Close()
+		}
+		return nil, err
+	case resp == nil:
+		return nil, errNoResponse
+	case resp.Body == nil:
+		resp.Body = http.NoBody
+	}
+	if resp.Header == nil {
+		resp.Header = make(http.Header)
+	}
+	return resp, nil
+}
+
+// reason is why the exchange failed: err, or what ended its context if err only says that it was ended.
+func (x *exchange) reason(err error) error {
+	if cause := context.Cause(x.ctx); cause != nil && errors.Is(err, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// provedUnsent reports whether a connection was asked for and none was had. A transport that shows no events at
+// all proves nothing.
+func (x *exchange) provedUnsent() bool { return x.asked.Load() && x.got.Load() == 0 }
+
+// sends is how many sends the exchange made.
+func (x *exchange) sends(unsent bool) int {
+	if unsent {
+		return 0
+	}
+	return max(1, int(x.got.Load()))
+}

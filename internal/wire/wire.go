@@ -1,0 +1,158 @@
+// Package wire makes one attempt at sending a request: it hands the request to the transport, bounds every wait,
+// tells whether it is proved that nothing was sent, reads the answer as far as it is kept, and follows redirects
+// within the origin. It knows nothing of keys, records and retries: values and small functions come in, a Result
+// goes out.
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Limits bound one attempt. Every field must be positive.
+type Limits struct {
+	// AttemptTimeout bounds the wait for an answer's headers, and then each wait for more of its body.
+	AttemptTimeout time.Duration
+	// AnswerTimeout bounds the attempt as a whole, redirects included, until its answer is read as far as it is
+	// kept. It does not bound the rest of a larger answer.
+	AnswerTimeout time.Duration
+	// BodyBytes is how much of an answer's body is kept.
+	BodyBytes int64
+	// Hops is how many redirects are followed in one attempt.
+	Hops int
+}
+
+// The errors of an attempt that ended at one of its bounds, and of answers that are none.
+var (
+	ErrAttemptTimeout = errors.New("no answer within Retry.AttemptTimeout")
+	ErrAnswerTimeout  = errors.New("no whole answer within Retry.AnswerTimeout")
+	errSwitched       = errors.New("answered 101 Switching Protocols, which is no answer")
+	errNoResponse     = errors.New("the transport returned neither a response nor an error")
+)
+
+// Sender makes the attempts of one operation, one after the other. It is used by one goroutine.
+type Sender struct {
+	Transport http.RoundTripper
+	Limits    Limits
+	// Prepare returns the request of one send to target, complete with its credentials. It is asked before each
+	// send, also before one that follows a redirect; its request must be that send's own. ctx ends with the send.
+	// An error prevents the send.
+	Prepare func(ctx context.Context, target *url.URL) (*http.Request, error)
+	// Follow returns where a 307 or 308 from a target leads, given its Location, or nil if it must not be followed.
+	Follow func(from *url.URL, location string) *url.URL
+
+	truncated []byte // an answer that looked cut off, to be compared with the next
+}
+
+// Result is what one attempt learned. Either Answer or Err is set.
+type Result struct {
+	Answer *Answer
+	Err    error
+	// Unsent: it is proved that nothing of this attempt was sent.
+	Unsent bool
+	// Fatal: another attempt would fail alike.
+	Fatal bool
+	// Sends is how many sends on the wire the attempt made, as far as httptrace shows, and at least one for each
+	// request that may have left.
+	Sends int
+}
+
+// Answer is an answer, read as far as it is kept.
+type Answer struct {
+	// Head is the response without its body.
+	Head *http.Response
+	// From is the URL that gave the answer, the last one if redirects were followed.
+	From *url.URL
+	// Body is the body as far as it is kept. Whole says that it is all of it.
+	Body  []byte
+	Whole bool
+	// Rest is what follows Body if that is not whole. Whoever has the answer must Close or Drain it.
+	Rest *Body
+}
+
+// Drain gives up the rest of the answer, if there is any.
+func (r *Result) Drain() {
+	if r.Answer != nil && r.Answer.Rest != nil {
+		Drain(r.Answer.Rest)
+		r.Answer.Rest = nil
+	}
+}
+
+// Send makes one attempt, which ends when ctx does. It must not be called again while the Rest of an earlier
+// answer may still be read by somebody who needs this Sender's memory of truncated answers; otherwise attempts
+// are independent of each other.
+func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
+	until := time.Now().Add(s.Limits.AnswerTimeout)
+	result := s.sendOnce(ctx, target, until)
+	for range s.Limits.Hops {
+		next := s.hop(&result)
+		if next == nil {
+			break
+		}
+		result.Drain()
+		earlier := result.Sends
+		result = s.sendOnce(ctx, next, until)
+		result.Sends += earlier
+		result.Unsent = false // the redirect was an answer to an earlier send
+	}
+	return result
+}
+
+// hop is where the answer of a 307 or 308 leads, or nil.
+func (s *Sender) hop(r *Result) *url.URL {
+	if r.Answer == nil || s.Follow == nil {
+		return nil
+	}
+	if status := r.Answer.Head.StatusCode; status != http.StatusTemporaryRedirect && status != http.StatusPermanentRedirect {
+		return nil
+	}
+	return s.Follow(r.Answer.From, r.Answer.Head.Header.Get("Location"))
+}
+
+// sendOnce hands one request to the transport and reads the answer.
+func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time) Result {
+	x := begin(ctx, s.Limits.AttemptTimeout, until)
+	req, err := s.Prepare(x.ctx, target)
+	if err == nil {
+		err = context.Cause(x.ctx)
+	}
+	if err != nil {
+		timeout := errors.Is(context.Cause(x.ctx), ErrAttemptTimeout)
+		x.end()
+		return Result{Err: err, Unsent: true, Fatal: !timeout}
+	}
+	x.arm()
+	resp, err := x.roundTrip(s.Transport, req)
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close()
+		err = errSwitched
+	}
+	if err != nil {
+		err = x.reason(err)
+		x.end()
+		unsent := x.provedUnsent()
+		return Result{Err: err, Unsent: unsent, Fatal: untrusted(err), Sends: x.sends(unsent)}
+	}
+	result := s.read(x, resp)
+	result.Sends = x.sends(false)
+	if result.Answer != nil {
+		result.Answer.From = target
+	}
+	return result
+}
+
+// untrusted reports whether the server's certificate is not to be trusted, now or in a second.
+func untrusted(err error) bool {
+	var (
+		verification *tls.CertificateVerificationError
+		authority    x509.UnknownAuthorityError
+		host         x509.HostnameError
+		invalid      x509.CertificateInvalidError
+	)
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
+}
