@@ -1,23 +1,10 @@
 package oncehttp
 
 import (
-	"net/http"
-
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
-
-// answer is what one attempt was answered, read as far as it is kept.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-	whole  bool // body is all there is
-	// sameOrigin: no Location leads away from the origin that was asked.
-	sameOrigin bool
-
-	kept persist.Answer // as it is recorded and reported
-}
 
 // reading is a verdict in the words of this package.
 type reading struct {
@@ -59,36 +46,41 @@ func readingOf(v classify.Verdict) reading {
 
 // judge turns what an attempt learned into what is known of the operation. An answer counts whatever has become
 // of the context meanwhile.
-func (d *drive) judge(h heard) {
-	v := classify.Verdict{Again: !h.fatal}
+func (d *drive) judge(r wire.Result) {
+	v := classify.Verdict{Again: !r.Fatal}
 	d.hint = 0
 	switch {
-	case h.answer != nil:
-		a := classify.Answer{
-			Status: h.answer.status, Header: h.answer.header, Body: h.answer.body,
-			Whole: h.answer.whole, SameOrigin: h.answer.sameOrigin,
-		}
-		v = classify.Classify(d.prof, a, d.history.InDoubt())
-		d.hint = classify.Wait(d.prof.RetryAfter, a.Header, d.c.now())
-	case h.unsent:
+	case r.Answer != nil:
+		v = classify.Classify(d.prof, seen(r.Answer), d.history.InDoubt())
+		d.hint = classify.Wait(d.prof.RetryAfter, r.Answer.Head.Header, d.c.now())
+	case r.Unsent:
 		v.Kind = classify.KindNotSent
 	}
 	known, kept := d.history.Add(v)
 	d.reading = readingOf(known)
-	defer d.seeOrigin(h)
+	defer d.seeOrigin(r)
 	if kept { // the earlier answer stands
-		drain(h.rest)
-		d.last.err = h.err
+		r.Drain()
+		d.last.Err = r.Err
 		return
 	}
 	if d.reading.done {
-		h = d.lookup(h)
+		r = d.lookup(r)
 	}
 	if d.reading.outcome == OutcomeInFlight {
 		d.inFlight++
 	}
-	drain(d.last.rest)
-	d.last = h
+	d.last.Drain()
+	d.last = r
+}
+
+// seen is an answer as it is classified. One without a Location leads nowhere else.
+func seen(a *wire.Answer) classify.Answer {
+	location := a.Head.Header.Get("Location")
+	return classify.Answer{
+		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, Whole: a.Whole,
+		SameOrigin: location == "" || sameOriginHop(a.From, location) != nil,
+	}
 }
 
 // notMade says that the next attempt was not made, and what that means. A final answer to an earlier attempt stands.
@@ -98,8 +90,8 @@ func (d *drive) notMade(otherwise reading) {
 		d.reading = readingOf(known)
 		return
 	}
-	drain(d.last.rest)
-	d.last, d.reading = heard{}, otherwise
+	d.last.Drain()
+	d.last, d.reading = wire.Result{}, otherwise
 }
 
 // stands reports whether the last answer may be what the caller gets although another attempt follows.

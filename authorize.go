@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -19,17 +20,17 @@ var errAuthorizeChanged = errors.New("the method, URL, key or body of the reques
 // Config.Authorize sets on a clone. Only headers of that clone are taken over. The
 // clone's context ends with the attempt and has no trace: a token that is fetched
 // with it must not pass for the request.
-func (d *drive) authorize(ctx context.Context, req *http.Request) error {
+func (d *drive) authorize(ctx context.Context, rec *persist.Record, req *http.Request) error {
 	basicAuth(req, d.user)
 	authorize := d.c.cfg.Authorize
 	if authorize == nil {
 		return nil
 	}
 	clone := req.Clone(ctx)
-	spelled := carrierSpelling(&d.rec)
+	spelled := carrierSpelling(rec)
 	respell(clone.Header, spelled, http.CanonicalHeaderKey(spelled)) // so that a signer's Get finds it
 	if req.Body != nil {
-		body := d.rec.Body
+		body := rec.Body
 		clone.Body = newBody(body)
 		clone.GetBody = func() (io.ReadCloser, error) { return newBody(body), nil }
 	}
@@ -38,7 +39,7 @@ func (d *drive) authorize(ctx context.Context, req *http.Request) error {
 		return fmt.Errorf("from Authorize: %w", foreign(err))
 	}
 	if clone.Method != req.Method || clone.URL == nil || clone.URL.String() != req.URL.String() || clone.Host != req.Host ||
-		!sameKey(d, clone.Header) || !sameBody(given, clone.Body, d.rec.Body) {
+		!sameKey(rec, clone.Header) || !sameBody(given, clone.Body, rec.Body) {
 		return errAuthorizeChanged
 	}
 	respell(clone.Header, http.CanonicalHeaderKey(spelled), spelled)
@@ -63,12 +64,12 @@ func respell(h http.Header, from, to string) {
 	}
 }
 
-func sameKey(d *drive, h http.Header) bool {
-	if d.rec.Carrier != string(profile.Header) {
+func sameKey(rec *persist.Record, h http.Header) bool {
+	if rec.Carrier != string(profile.Header) {
 		return true // it stands in the URL or the body, which are compared whole
 	}
-	line, n := headerLine(h, d.rec.CarrierName)
-	return n == 1 && line == d.rec.WireKey
+	line, n := headerLine(h, rec.CarrierName)
+	return n == 1 && line == rec.WireKey
 }
 
 // sameBody: a signer may read the body, and may put another reader in its place,

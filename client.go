@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -203,8 +204,8 @@ func (d *drive) fly(name string) landing {
 	land.aside = land.err != nil && d.f.draining.Err() != nil
 	d.observe(d.f.values, EventFinished, func(e *Event) {
 		e.Outcome, e.Err = d.reading.outcome, land.err
-		if d.last.answer != nil {
-			e.Status = d.last.answer.status
+		if d.last.Answer != nil {
+			e.Status = d.last.Answer.Head.StatusCode
 		}
 	})
 	return land
@@ -256,11 +257,8 @@ type joined struct {
 	stop func() bool
 }
 
-func join(ctx context.Context, kept []byte, rest io.ReadCloser) *joined {
-	cut := func() { _ = rest.Close() }
-	if s, ok := rest.(*sending); ok {
-		cut = func() { s.cancel(context.Cause(ctx)) }
-	}
+func join(ctx context.Context, kept []byte, rest *wire.Body) *joined {
+	cut := func() { rest.Cancel(context.Cause(ctx)) }
 	return &joined{io.MultiReader(bytes.NewReader(kept), rest), rest, context.AfterFunc(ctx, cut)}
 }
 

@@ -92,6 +92,7 @@ const (
 	defaultMaxAttempts      = 6
 	defaultMaxElapsed       = 2 * time.Minute
 	defaultAttemptTimeout   = 30 * time.Second
+	defaultBodyTime         = 2 * time.Minute
 	defaultMinDelay         = 500 * time.Millisecond
 	defaultMaxDelay         = 30 * time.Second
 	defaultMaxRetryAfter    = time.Minute
@@ -102,11 +103,9 @@ const (
 	defaultEnqueueMaxAge    = 24 * time.Hour
 	defaultClockSkew        = time.Minute
 
-	drainBytesMax = 64 << 10 // read of an answer that is not kept, to keep its connection
-	drainTimeMax  = time.Second
-	keptBytesMax  = 1 << 30
-	hopsMax       = 3   // same-origin 307 and 308 within one attempt
-	keyBytesMax   = 255 // where the profile does not say
+	keptBytesMax = 1 << 30
+	hopsMax      = 3   // same-origin 307 and 308 within one attempt
+	keyBytesMax  = 255 // where the profile does not say
 )
 
 // positive gives v, or def if v is zero; a negative v is an error that names it.

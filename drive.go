@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -44,7 +45,8 @@ type drive struct {
 	wait     time.Duration
 
 	history classify.History // what the attempts prove together
-	last    heard            // the answer that counts, and the latest error
+	sender  *wire.Sender
+	last    wire.Result // the answer that counts, and the latest error
 	reading reading
 	hint    time.Duration // the wait that the latest answer asks for
 	next    time.Time     // when it is worth going on after a stop
@@ -160,12 +162,12 @@ func (d *drive) attempt() {
 	}
 	d.attempts++
 	d.observe(d.f.values, EventAttempt, nil)
-	h := d.wire()
+	h := d.send()
 	d.judge(h)
 	d.observe(d.f.values, EventAnswered, func(e *Event) {
-		e.Err, e.Outcome = h.err, d.reading.outcome
-		if h.answer != nil {
-			e.Status = h.answer.status
+		e.Err, e.Outcome = h.Err, d.reading.outcome
+		if h.Answer != nil {
+			e.Status = h.Answer.Head.StatusCode
 		}
 	})
 }
@@ -182,14 +184,14 @@ func tooOld(rec *persist.Record, now time.Time) bool {
 }
 
 // seeOrigin notes whether the attempt showed that the origin takes connections.
-func (d *drive) seeOrigin(h heard) {
+func (d *drive) seeOrigin(h wire.Result) {
 	origins := &d.f.table.origins
 	switch policy := &d.c.cfg.Retry; {
-	case !h.unsent:
+	case !h.Unsent:
 		if origins.Reached(d.rec.Origin) {
 			d.c.wake()
 		}
-	case !h.fatal && d.f.givenUp() == nil:
+	case !h.Fatal && d.f.givenUp() == nil:
 		at := origins.Failed(d.rec.Origin, d.c.now(), policy.MinDelay, policy.MaxPause)
 		if d.f.paced {
 			d.next, d.stop, d.reading.again = at, errOriginDown, false
@@ -221,8 +223,7 @@ func (d *drive) decide() bool {
 		return false
 	}
 	if !d.stands() {
-		drain(d.last.rest)
-		d.last.rest = nil
+		d.last.Drain()
 	}
 	d.waits.begin()
 	d.observe(d.f.values, EventWaiting, func(e *Event) { e.Wait = d.wait })

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/pace"
+	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -58,7 +58,6 @@ type flight struct {
 	stop    context.CancelCauseFunc // of the stage under way
 
 	drive    drive
-	landed   landed
 	done     chan struct{} // closed when land is set; nil if nobody waits for that
 	land     landing
 	panicked any
@@ -124,7 +123,7 @@ type landed struct {
 	// partial: the body is too large to keep, and rest is what is left of it,
 	// for one waiter.
 	partial bool
-	rest    io.ReadCloser
+	rest    *wire.Body
 	result  Result
 }
 
@@ -339,7 +338,7 @@ func (f *flight) deadline() time.Time {
 }
 
 // takeRest hands out the unread rest of a large body, once.
-func (f *flight) takeRest() io.ReadCloser {
+func (f *flight) takeRest() *wire.Body {
 	f.table.mu.Lock()
 	defer f.table.mu.Unlock()
 	rest := f.land.answer.rest

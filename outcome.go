@@ -73,7 +73,8 @@ type Result struct {
 	Source  Source
 	// Attempts and Sends count over the whole life of the operation, the
 	// attempts of processes that died without recording theirs left out. A send
-	// is one hand-over to the network; a redirect hop is a send of its own.
+	// is one hand-over to the network; a redirect hop is a send of its own, and so
+	// is the lookup that an already-done answer leads to.
 	Attempts, Sends int
 	// FirstSent is when the first send began.
 	FirstSent time.Time

@@ -27,7 +27,8 @@ func (c *Client) begin(op *operation) persist.Record {
 
 // leaseTime outlasts a drive, so that no lease needs renewing.
 func (c *Client) leaseTime() time.Duration {
-	return c.cfg.Retry.MaxElapsed + 2*c.cfg.Retry.AttemptTimeout
+	policy := &c.cfg.Retry
+	return policy.MaxElapsed + policy.AttemptTimeout + policy.AnswerTimeout
 }
 
 // takeOver is standing, again where another process changed the record in
@@ -242,7 +243,7 @@ func (d *drive) askedAgain(name string) landing {
 	if d.reading.outcome == OutcomeConfirmed {
 		return landing{answer: d.landed(), unreported: d.rec.Unreported}
 	}
-	drain(d.last.rest)
+	d.last.Drain()
 	land := d.fail(name, ErrOutcomeUnknown, ErrAnswerGone)
 	land.unreported = d.rec.Unreported
 	land.answer = nil
@@ -257,28 +258,27 @@ func (d *drive) landed() *landed {
 	}
 	result := d.result(d.reading.outcome, source)
 	result.AlreadyDone = d.reading.done
-	a := d.last.answer
-	d.f.landed = landed{
-		head: d.last.resp, status: a.status, header: a.header, body: a.body, partial: !a.whole, rest: d.last.rest, result: result,
+	a := d.last.Answer
+	return &landed{
+		head: a.Head, status: a.Head.StatusCode, header: a.Head.Header, body: a.Body, partial: !a.Whole, rest: a.Rest, result: result,
 	}
-	return &d.f.landed
 }
 
 // kept is the last answer as it is recorded and reported, at now; nil if there is
 // none.
 func (d *drive) kept(now time.Time) *persist.Answer {
-	a := d.last.answer
+	a := d.last.Answer
 	if a == nil {
 		return nil
 	}
-	a.kept = persist.Answer{
-		Status: a.status, Header: d.c.cfg.keptHeader(a.header), Body: a.body,
+	kept := &persist.Answer{
+		Status: a.Head.StatusCode, Header: d.c.cfg.keptHeader(a.Head.Header), Body: a.Body,
 		Replayed: d.reading.replayed, AlreadyDone: d.reading.done, At: now,
 	}
-	if !a.whole {
-		a.kept.Body, a.kept.BodyDropped = nil, true
+	if !a.Whole {
+		kept.Body, kept.BodyDropped = nil, true
 	}
-	return &a.kept
+	return kept
 }
 
 // counted is the record with this drive's attempts, and without a lease.
@@ -323,7 +323,7 @@ func (d *drive) mustFlush(rec *persist.Record) bool {
 	if rec.State != persist.StateConfirmed || age < 0 || age > rec.Window-rec.Window/10 {
 		return true
 	}
-	status := d.last.answer.status
+	status := d.last.Answer.Head.StatusCode
 	return status >= 400 && status < 500 && !d.reading.stored
 }
 
@@ -447,20 +447,20 @@ func (d *drive) pause(now time.Time) time.Duration {
 func (d *drive) fail(name string, is ...error) landing {
 	e := &Error{
 		Op: name, Key: Key(d.rec.Key), Outcome: d.reading.outcome, State: d.rec.State,
-		Attempts: d.attempts, Sends: d.sends, Cause: d.stop, Last: d.last.err, Answer: d.kept(d.c.now().Round(0)), is: is,
+		Attempts: d.attempts, Sends: d.sends, Cause: d.stop, Last: d.last.Err, Answer: d.kept(d.c.now().Round(0)), is: is,
 	}
 	switch {
 	case d.reading.hold != "":
 	case is[0] == ErrOutcomeUnknown:
 		e.NextAttempt = d.rec.NextAttempt
-	case d.last.answer != nil: // nothing is left to go on, but the server said when
+	case d.last.Answer != nil: // nothing is left to go on, but the server said when
 		e.NextAttempt = d.next
 	}
 	land := landing{err: e}
-	if plain, _ := d.f.plain(); plain && d.last.answer != nil {
+	if plain, _ := d.f.plain(); plain && d.last.Answer != nil {
 		land.answer = d.landed()
 	} else {
-		drain(d.last.rest)
+		d.last.Drain()
 	}
 	return land
 }

@@ -25,6 +25,11 @@ type Policy struct {
 	// for more of its body, so that it never cuts a good answer that flows.
 	// Zero: 30 s.
 	AttemptTimeout time.Duration
+	// AnswerTimeout bounds one attempt as a whole, from its start to the last byte
+	// of the answer that the client reads itself; not the rest of an answer over
+	// MaxResponseBytes, which is handed to the caller. Zero: 2 min more than
+	// AttemptTimeout.
+	AnswerTimeout time.Duration
 	// MinDelay and MaxDelay shape the waits between attempts: uniformly random
 	// from zero to MinDelay at first, the bound growing by half with each attempt
 	// up to MaxDelay (full jitter). Zero: 500 ms and 30 s, or the other where that
@@ -47,6 +52,7 @@ func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)
 	positive(&err, "Retry.MaxElapsed", &p.MaxElapsed, defaultMaxElapsed)
 	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, defaultAttemptTimeout)
+	positive(&err, "Retry.AnswerTimeout", &p.AnswerTimeout, p.AttemptTimeout+defaultBodyTime)
 	if p.MinDelay == 0 && p.MaxDelay > 0 {
 		p.MinDelay = min(defaultMinDelay, p.MaxDelay)
 	}
@@ -60,7 +66,7 @@ func (p *Policy) fill() (err error) {
 	if err == nil && p.MaxDelay < p.MinDelay {
 		err = fmt.Errorf("a Retry.MaxDelay of %v is below the Retry.MinDelay of %v", p.MaxDelay, p.MinDelay)
 	}
-	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter, &p.MaxPause} {
+	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.AnswerTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter, &p.MaxPause} {
 		*d = min(*d, hintMax) // so that no sum of them runs out of the calendar
 	}
 	return err

@@ -91,7 +91,7 @@ func TestLeaseEnds(t *testing.T) {
 						t.Errorf("under a lease: %v", err)
 					}
 				}
-				time.Sleep(4 * time.Minute)
+				time.Sleep(6 * time.Minute)
 				if err := end(t.Context(), next, "k"); err != nil {
 					t.Errorf("after the lease: %v", err)
 				}

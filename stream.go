@@ -2,16 +2,13 @@ package oncehttp
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/wire"
 )
 
 // stream sends a request that is no operation: nothing is recorded, and bodies
@@ -26,7 +23,7 @@ func (c *Client) stream(req *http.Request) (*http.Response, error) {
 	schedule, started := newSchedule(policy), c.now()
 	deadline, _ := req.Context().Deadline()
 	for attempt := 1; ; attempt++ {
-		resp, unsent, err := c.streamOnce(req, attempt)
+		resp, unsent, fatal, err := c.streamOnce(req, attempt)
 		if err == nil && !(safe && comesAgain(resp.StatusCode)) {
 			return resp, nil
 		}
@@ -39,91 +36,28 @@ func (c *Client) stream(req *http.Request) (*http.Response, error) {
 			next.hint = classify.Wait(p.RetryAfter, resp.Header, next.now)
 		}
 		wait, _, stop := next.next()
-		if (err != nil && !safe && !unsent) || !rewindable || untrusted(err) || stop != nil || pause(req.Context(), wait) != nil {
+		if (err != nil && !safe && !unsent) || !rewindable || fatal || stop != nil || pause(req.Context(), wait) != nil {
 			if err == nil {
 				return resp, nil
 			}
 			return nil, streamError(name, safe, unsent, attempt, err)
 		}
 		if resp != nil {
-			drain(resp.Body)
+			wire.Drain(resp.Body)
 		}
 	}
 }
 
-// streamOnce is one attempt; the first gets the request's own body. The answer's
-// headers are waited for as long as in any attempt, once the request's body is
-// out; what flows after them is not cut.
-func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response, unsent bool, err error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
-	s := &sending{timeout: c.cfg.Retry.AttemptTimeout, cancel: cancel}
-	s.timer = time.AfterFunc(s.timeout, s.expire)
-	out, err := c.streamed(req, ctx, attempt)
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		s.release()
-		closeBody(out)
-		return nil, true, err
-	}
-	s.timer.Reset(s.timeout)
-	w := &written{s: s}
-	if out.Body != nil && out.Body != http.NoBody {
-		s.timer.Stop()
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: w.wrote})
-	}
-	resp, err = sound(c.cfg.Transport.RoundTrip(out.WithContext(s.trace(ctx))))
-	w.answered()
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
-			err = cause
-		}
-		s.release()
-		return nil, s.provedUnsent(), foreign(err)
-	}
-	if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is a connection
-		resp.Body = &streamBody{ReadCloser: resp.Body, release: s.release}
-	}
-	return resp, false, nil
+// streamOnce is one attempt. The answer's headers are waited for as long as in any
+// attempt, once the request's body is out; what flows after them is not cut.
+func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response, unsent, fatal bool, err error) {
+	prepare := func(ctx context.Context) (*http.Request, error) { return c.streamed(req, ctx, attempt) }
+	resp, unsent, fatal, err = wire.Stream(req.Context(), c.cfg.Transport, c.cfg.Retry.AttemptTimeout, prepare)
+	return resp, unsent, fatal, foreign(err)
 }
 
-// written starts the clock when a streamed request is out, unless its answer was
-// there first, as a server's may be that answers while it reads.
-type written struct {
-	s    *sending
-	mu   sync.Mutex
-	over bool
-}
-
-func (w *written) wrote(httptrace.WroteRequestInfo) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.over {
-		w.s.timer.Reset(w.s.timeout)
-	}
-}
-
-func (w *written) answered() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.over = true
-	w.s.timer.Stop()
-}
-
-// streamBody releases an attempt's context when its answer is closed.
-type streamBody struct {
-	io.ReadCloser
-	release func()
-}
-
-func (b *streamBody) Close() error {
-	defer b.release()
-	return b.ReadCloser.Close()
-}
-
-// streamed is the request of one attempt, with a URL and headers of its own, to be
-// closed also beside an error.
+// streamed is the request of one attempt, with a URL and headers of its own; the
+// first gets the request's own body. Its body is to be closed also beside an error.
 func (c *Client) streamed(req *http.Request, ctx context.Context, attempt int) (*http.Request, error) {
 	out := req.Clone(ctx)
 	if out.Header == nil {

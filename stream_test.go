@@ -147,7 +147,7 @@ func TestFlowingBody(t *testing.T) {
 						nap(req, gap)
 					}
 				})
-				c, _ := newClient(t, rt, nil)
+				c, _ := newClient(t, rt, func(cfg *oncehttp.Config) { cfg.Retry.AnswerTimeout = time.Hour })
 				resp, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k")
 				if err != nil || read(t, resp) != strings.Repeat("word ", 10) || sends.Load() != r.sends {
 					t.Errorf("%v after %d sends, want the whole body after %d", err, sends.Load(), r.sends)
