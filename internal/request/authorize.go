@@ -1,0 +1,102 @@
+package request
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/oncehttp/oncehttp/internal/sanitize"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// ErrChanged is a function that should add credentials and changed what the key names.
+var ErrChanged = errors.New("Authorize changed what it must not")
+
+// Authorize lets sign add credentials to req, a request of New for rec under profile p. sign gets a copy whose context
+// is ctx, without a trace: a token that is fetched with it must not pass for the request. It may set headers, and the
+// query parameters that rec.Omitted names; everything else of the query must stay byte for byte. Then these are taken
+// over into req. If method, URL, Host, body, the key, a header of the fingerprint or of the account differ afterwards,
+// if another key header came, or a header that cannot be sent, the error matches ErrChanged, and req must not be sent.
+func Authorize(ctx context.Context, req *http.Request, rec *persist.Record, p *profile.Profile, sign func(*http.Request) error) error {
+	shown := req.Clone(ctx)
+	spelled := carrierSpelling(rec)
+	respell(shown.Header, spelled, http.CanonicalHeaderKey(spelled)) // so that a signer's Get finds it
+	if req.Body != nil {
+		shown.Body = bytesBody(rec.Body)
+		shown.GetBody = func() (io.ReadCloser, error) { return bytesBody(rec.Body), nil }
+	}
+	body := shown.Body
+	if err := sign(shown); err != nil {
+		return fmt.Errorf("from Authorize: %w", sanitize.Error(err))
+	}
+	if !sameBody(body, shown.Body, rec.Body) {
+		return fmt.Errorf("%w: the body", ErrChanged)
+	}
+	if err := unchanged(req, shown, rec, p); err != nil {
+		return fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	respell(shown.Header, http.CanonicalHeaderKey(spelled), spelled)
+	u := *shown.URL
+	req.Header, req.URL = shown.Header, &u
+	return nil
+}
+
+// unchanged says what of a request differs after Authorize; nil if nothing does that must not.
+func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile) error {
+	switch {
+	case shown.Method != req.Method:
+		return errors.New("the method")
+	case shown.URL == nil || withoutOmitted(shown.URL, rec) != withoutOmitted(req.URL, rec):
+		return errors.New("the URL")
+	case shown.Host != req.Host:
+		return errors.New("the host")
+	case len(shown.Trailer) > 0:
+		return errors.New("the trailers")
+	case rec.Carrier == string(profile.Header) && !isOnly(lines(shown.Header, rec.CarrierName), rec.WireKey):
+		return errors.New("the key")
+	}
+	carrier := &profile.Profile{Carrier: profile.Carrier{Place: profile.Place(rec.Carrier), Name: rec.CarrierName}}
+	if name := strangeKeyHeader(shown.Header, carrier); name != "" && len(lines(req.Header, name)) == 0 {
+		return fmt.Errorf("the key header %s", name)
+	}
+	for _, name := range append(recipeHeaders(rec.Recipe), p.AccountHeaders...) {
+		if !contains(rec.Omitted, name) && joinedLines(shown.Header, name) != joinedLines(req.Header, name) {
+			return fmt.Errorf("the header %s", name)
+		}
+	}
+	return checkHeader(shown.Header)
+}
+
+func isOnly(lines []string, line string) bool { return len(lines) == 1 && lines[0] == line }
+
+// withoutOmitted spells a URL without the query parameters that the record names as left out.
+func withoutOmitted(u *url.URL, rec *persist.Record) string {
+	rest := *u
+	rest.RawQuery, _ = dropParameters(u.RawQuery, func(name string) bool { return contains(rec.Omitted, omittedParameter+name) })
+	return rest.String()
+}
+
+// respell moves a header to another spelling of its name.
+func respell(h http.Header, from, to string) {
+	if values, ok := h[from]; ok && from != to {
+		delete(h, from)
+		h[to] = values
+	}
+}
+
+// sameBody: a signer may read the body, and may put another reader in its place, but not other bytes.
+func sameBody(given, now io.ReadCloser, want []byte) bool {
+	if now == given {
+		return true
+	}
+	if now == nil || now == http.NoBody {
+		return len(want) == 0
+	}
+	got, err := io.ReadAll(io.LimitReader(now, int64(len(want))+1))
+	return err == nil && bytes.Equal(got, want)
+}

@@ -1,0 +1,110 @@
+package request
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/oncehttp/oncehttp/internal/sanitize"
+)
+
+// errTooLarge is a body over the limit.
+var errTooLarge = errors.New("body is larger than MaxRequestBytes")
+
+// readBody copies the body once. It is Body's, or GetBody's where Body gives not one byte: then the request was
+// sent before, and its body is used up. What either gives must be as long as ContentLength says. The caller
+// closes req.Body.
+func readBody(req *http.Request, limit int64) ([]byte, error) {
+	body, err := readBytes(req, limit)
+	var known *Error
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.As(err, &known): // of a body that CarriesKey read before
+		return nil, known
+	case errors.Is(err, errTooLarge):
+		return nil, &Error{BodyTooLarge, err}
+	}
+	return nil, &Error{Invalid, err}
+}
+
+func readBytes(req *http.Request, limit int64) ([]byte, error) {
+	given := req.Body
+	if given == nil {
+		given = http.NoBody
+	}
+	if given == http.NoBody && req.ContentLength <= 0 {
+		return nil, nil
+	}
+	if req.ContentLength > limit {
+		return nil, fmt.Errorf("%w: %d bytes, limit %d", errTooLarge, req.ContentLength, limit)
+	}
+	body, err := readOnce(given, req.ContentLength, limit)
+	if len(body) > 0 || errors.As(err, new(*Error)) {
+		return body, err
+	}
+	if req.GetBody == nil {
+		if err == nil {
+			err = errors.New("it gives no byte, its length is not known, and there is no GetBody; http.NoBody is an empty body")
+		}
+		return nil, fmt.Errorf("reading the body: %w", err)
+	}
+	again, err := req.GetBody()
+	if err != nil {
+		return nil, fmt.Errorf("from GetBody: %w", sanitize.Error(err))
+	}
+	defer again.Close()
+	return readOnce(again, req.ContentLength, limit)
+}
+
+// readOnce reads r to its end. size is what its length must be, or at most zero where that is not known. Beside an
+// error the bytes show how far it came.
+func readOnce(r io.Reader, size, limit int64) ([]byte, error) {
+	if size <= 0 {
+		return readUnsized(r, limit)
+	}
+	body := make([]byte, size)
+	n, err := io.ReadFull(r, body)
+	if err != nil {
+		return body[:n], fmt.Errorf("reading the body: %d of %d bytes: %w", n, size, sanitize.Error(err))
+	}
+	var more [1]byte
+	if n, _ := r.Read(more[:]); n > 0 {
+		return body, fmt.Errorf("body is longer than its Content-Length of %d", size)
+	}
+	return body, nil
+}
+
+// readUnsized reads a body of unknown length in chunks and joins them once, so that the peak is twice the body and
+// not the three times of a buffer that doubles.
+func readUnsized(r io.Reader, limit int64) ([]byte, error) {
+	var chunks [][]byte
+	var total int64
+	for size := int64(4 << 10); ; size = min(2*size, 1<<20) {
+		chunk := make([]byte, min(size, limit+1-total))
+		n, err := io.ReadFull(r, chunk)
+		total += int64(n)
+		chunks = append(chunks, chunk[:n])
+		switch {
+		case total > limit:
+			return chunks[0], fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
+		case err == io.EOF || err == io.ErrUnexpectedEOF:
+			return slices.Concat(chunks...), nil
+		case err != nil:
+			return slices.Concat(chunks...), fmt.Errorf("reading the body: %w", sanitize.Error(err))
+		}
+	}
+}
+
+// bytesBody is bytes as a request's body. net/http knows this very pair to be in memory, and sends it in one write
+// with the headers.
+func bytesBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
+
+// failedBody is a body whose reading failed.
+type failedBody struct{ err error }
+
+func (b failedBody) Read([]byte) (int, error) { return 0, b.err }
+func (b failedBody) Close() error             { return nil }

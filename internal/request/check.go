@@ -1,0 +1,134 @@
+package request
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// check refuses what cannot be recorded and sent again, and what the transport would refuse only after the
+// operation was journaled, when nothing proves any more that it was not sent.
+func (r *Reader) check(req *http.Request) error {
+	if err := checkParts(req); err != nil {
+		return &Error{Invalid, err}
+	}
+	if size := headerBytes(req); size > r.MaxHeaderBytes {
+		return &Error{HeaderTooLarge, fmt.Errorf("target and headers of %d bytes, limit %d", size, r.MaxHeaderBytes)}
+	}
+	return nil
+}
+
+func checkParts(req *http.Request) error {
+	u, method := req.URL, Method(req)
+	switch {
+	case !isHTTP(u):
+		return fmt.Errorf("want an absolute http or https URL")
+	case !plainHost(u) || strings.ContainsFunc(req.Host, notHost) || !plainTarget(u.RequestURI()):
+		return fmt.Errorf("the URL has a host, a path or a query that no URL can have")
+	case method == http.MethodConnect:
+		return fmt.Errorf("CONNECT cannot be journaled")
+	case Safe(method):
+		return fmt.Errorf("%s is never journaled", method)
+	case len(req.Trailer) > 0:
+		return fmt.Errorf("a request with trailers cannot be journaled")
+	}
+	if err := CheckMethod(method); err != nil {
+		return err
+	}
+	return checkHeader(req.Header)
+}
+
+// CheckMethod refuses what is no method, and a standard method that is not in upper case: methods are
+// case-sensitive (RFC 9110 section 9.1), so that "post" is another method than POST, which no API means and no
+// rule for POST would protect.
+func CheckMethod(method string) error {
+	switch upper := strings.ToUpper(method); {
+	case !isToken(method):
+		return fmt.Errorf("invalid method %q", method)
+	case upper != method && isStandard(upper):
+		return fmt.Errorf("method %q: methods are case-sensitive, want %s", method, upper)
+	}
+	return nil
+}
+
+// isStandard knows the methods of RFC 9110 section 9.3 and RFC 5789.
+func isStandard(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// checkHeader refuses what no header can be, and a protocol upgrade.
+func checkHeader(h http.Header) error {
+	for name, lines := range h {
+		switch {
+		case !isToken(name):
+			return fmt.Errorf("invalid header name %q", name)
+		case strings.EqualFold(name, "Upgrade") && len(lines) > 0:
+			return fmt.Errorf("a protocol upgrade cannot be journaled")
+		}
+		for _, line := range lines {
+			if strings.ContainsFunc(line, isControl) {
+				return fmt.Errorf("header %s has a control character in its value", name)
+			}
+		}
+	}
+	return nil
+}
+
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// headerBytes is the size of target and headers on the wire, ": " and line ends included.
+func headerBytes(req *http.Request) int64 {
+	size := int64(len(req.URL.RequestURI()))
+	for name, lines := range req.Header {
+		for _, line := range lines {
+			size += int64(len(name) + len(line) + len(": \r\n"))
+		}
+	}
+	return size
+}
+
+// UsableHeader reports whether a key can travel in a header of this name.
+func UsableHeader(name string) bool { return isToken(name) && !hopByHop(name) }
+
+// hopByHop headers belong to a connection (RFC 9110 section 7.6.1) or to the framing, which net/http writes itself.
+func hopByHop(name string) bool {
+	switch http.CanonicalHeaderKey(name) {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Content-Length",
+		"Host": // net/http takes the host from the request's own field only
+		return true
+	}
+	return false
+}
+
+// isToken: RFC 9110 section 5.6.2.
+func isToken(s string) bool {
+	notToken := func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	}
+	return s != "" && !strings.ContainsFunc(s, notToken)
+}
+
+// isHTTP reports whether u is an absolute http or https URL.
+func isHTTP(u *url.URL) bool {
+	return u != nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
+}
+
+// plainHost reports whether the host can stand in a URL. url.Parse sees to it; a URL that was put together by hand
+// may have another, and its recorded origin could be read back as a different one.
+func plainHost(u *url.URL) bool {
+	return !strings.ContainsFunc(u.Host, notHost) && (!strings.Contains(u.Hostname(), ":") || u.Host[0] == '[')
+}
+
+func notHost(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`/?#@\%"<>`, r) }
+
+// plainTarget reports whether path and query are one word that starts with a slash, so that they neither run into
+// the host nor break the request line.
+func plainTarget(s string) bool {
+	return s[0] == '/' && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '#' })
+}

@@ -1,0 +1,28 @@
+package request
+
+// Trouble says in which way a request cannot be taken.
+type Trouble uint8
+
+// The troubles.
+const (
+	// Invalid: the request cannot be recorded and sent again, or its body cannot be read.
+	Invalid Trouble = iota
+	// InvalidKey: it has no key, more than one, or one that the profile does not take.
+	InvalidKey
+	// BodyTooLarge: the body is over Reader.MaxBodyBytes.
+	BodyTooLarge
+	// HeaderTooLarge: target and headers together are over Reader.MaxHeaderBytes.
+	HeaderTooLarge
+)
+
+// Error is why a request was not taken. Nothing was recorded or sent.
+type Error struct {
+	Trouble Trouble
+	Cause   error // never nil
+}
+
+// Error is the cause's text, which holds no body, credential or query string.
+func (e *Error) Error() string { return e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }

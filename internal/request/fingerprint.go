@@ -1,0 +1,88 @@
+package request
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// A recipe says what a fingerprint is made of: a version, then the headers that take part. Both versions hash the
+// same parts; they differ in what was left out of target and headers as a credential. Version 1 knew credentials
+// by parts of header names only, and left nothing out of the query.
+const (
+	recipeV1 = "v1"
+	recipeV2 = "v2"
+)
+
+func recipe(p *profile.Profile) string {
+	return strings.Join(append([]string{recipeV2, "Content-Type"}, p.Fingerprint...), " ")
+}
+
+// recipeHeaders are the headers that take part.
+func recipeHeaders(recipe string) []string {
+	_, names, _ := strings.Cut(recipe, " ")
+	return strings.Fields(names)
+}
+
+// fingerprint is the SHA-256 of what the record's key names, by the record's recipe: origin, method, target, Host
+// where it is not the origin's, the recipe's headers and the body, each with its length before it, so that no two
+// lists hash alike. known is false for a recipe of a later version.
+func fingerprint(rec *persist.Record) (sum []byte, known bool) {
+	version, _, _ := strings.Cut(rec.Recipe, " ")
+	if version != recipeV1 && version != recipeV2 {
+		return nil, false
+	}
+	h := sha256.New()
+	for _, part := range []string{rec.Recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")} {
+		writeSized(h, part)
+	}
+	for _, name := range recipeHeaders(rec.Recipe) {
+		writeSized(h, joinedLines(rec.Header, name))
+	}
+	h.Write(rec.Body)
+	return h.Sum(nil), true
+}
+
+func writeSized(h hash.Hash, part string) {
+	h.Write(binary.AppendUvarint(nil, uint64(len(part))))
+	_, _ = io.WriteString(h, part)
+}
+
+// Same reports whether s is the request that a standing record names, by that record's own recipe.
+func (s *Snapshot) Same(standing *persist.Record) bool {
+	own := s.Record
+	if version, _, _ := strings.Cut(standing.Recipe, " "); version == recipeV1 {
+		own.Target, own.Header = s.URL.RequestURI(), own.Header.Clone()
+		for name, lines := range s.Credentials.Header {
+			if !wasSecretV1(name) {
+				own.Header[name] = lines
+			}
+		}
+	}
+	return Same(&own, standing)
+}
+
+// Same reports whether rec names the request that a standing record names, by the standing record's recipe. It is
+// for two records; Snapshot.Same also compares with what the record leaves out.
+func Same(rec, standing *persist.Record) bool {
+	if rec.Recipe == standing.Recipe {
+		return bytes.Equal(rec.Fingerprint, standing.Fingerprint)
+	}
+	own := *rec
+	own.Recipe = standing.Recipe
+	sum, known := fingerprint(&own)
+	return known && bytes.Equal(sum, standing.Fingerprint)
+}
+
+// Intact reports whether a record that was read back is still what was hashed. A swept record has nothing left to
+// compare and is intact.
+func Intact(rec *persist.Record) bool {
+	sum, known := fingerprint(rec)
+	return rec.Swept || known && bytes.Equal(sum, rec.Fingerprint)
+}

@@ -1,0 +1,200 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// mayGenerate reports whether a request without a key gets one. In a body or a query a key is never inserted.
+func (r *Reader) mayGenerate(p *profile.Profile, given Given) bool {
+	return given.Generate && !r.RequireKey && p.Carrier.Place == profile.Header
+}
+
+// generate asks NewKey, which gets a copy of the request without its body: the body can be read only once.
+func (r *Reader) generate(req *http.Request) (string, error) {
+	shown := req.Clone(req.Context())
+	shown.Body, shown.GetBody, shown.ContentLength = nil, nil, 0
+	key, err := r.NewKey(shown)
+	switch {
+	case err != nil:
+		return "", &Error{InvalidKey, fmt.Errorf("from NewKey: %w", sanitize.Error(err))}
+	case key == "":
+		return "", &Error{InvalidKey, errors.New("an empty key from NewKey")}
+	}
+	return key, nil
+}
+
+// oneKey is the one key of a request and how it travels: the call's, the request's own, else the generated one. Two
+// that differ are an error, as is a key that the profile does not take.
+func (r *Reader) oneKey(req *http.Request, p *profile.Profile, body []byte, given Given, generated string) (key, wire string, err error) {
+	key, wire, err = r.findKey(req, p, body, given)
+	if err == nil && key == "" {
+		key = generated
+	}
+	switch {
+	case err != nil:
+	case key == "" && r.RequireKey:
+		err = errors.New("the request has no key, and RequireKey is set")
+	case key == "" && !given.Generate:
+		err = errors.New("the request has no key")
+	case wire == "" && p.Carrier.Place != profile.Header:
+		err = fmt.Errorf("profile %q wants the key in the %s at %s; it is never inserted", p.Name, p.Carrier.Place, p.Carrier.Name)
+	default:
+		err = checkKey(p, key)
+	}
+	if err == nil && wire == "" {
+		wire, err = encodeKey(p.Encoding, key)
+	}
+	if err != nil {
+		return "", "", &Error{InvalidKey, err}
+	}
+	return key, wire, nil
+}
+
+// findKey is the one key that the call names, and its spelling if the request carries it; both are empty if there is
+// none.
+func (r *Reader) findKey(req *http.Request, p *profile.Profile, body []byte, given Given) (key, wire string, err error) {
+	if name := strangeKeyHeader(req.Header, p); name != "" {
+		return "", "", fmt.Errorf("profile %q does not use the key header %s", p.Name, name)
+	}
+	key, wire, err = carriedKey(req, p, body)
+	if err != nil {
+		return "", "", err
+	}
+	for _, named := range given.Keys {
+		switch {
+		case named == "":
+			return "", "", errors.New("the key is empty")
+		case key != "" && key != named:
+			return "", "", fmt.Errorf("two keys in one request: %q and %q", key, named)
+		}
+		key = named
+	}
+	return key, wire, nil
+}
+
+// carriedKey is the key that the request itself holds in the profile's carrier, and its spelling there; both are
+// empty if there is none.
+func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire string, err error) {
+	place := fmt.Sprintf("the %s at %s", p.Carrier.Place, p.Carrier.Name)
+	values := carriedKeys(req, p)
+	if p.Carrier.Place == profile.Body {
+		if text, found := keyInBody(body, p.Carrier.Name); found {
+			values = []string{text}
+		}
+	}
+	switch len(values) {
+	case 0:
+		return "", "", nil
+	case 1:
+		wire = values[0]
+	default:
+		return "", "", fmt.Errorf("%d keys in %s; want one", len(values), place)
+	}
+	encoding := p.Encoding
+	if p.Carrier.Place != profile.Header {
+		encoding = profile.Raw
+	}
+	key, err = decodeKey(encoding, wire)
+	if err != nil {
+		return "", "", fmt.Errorf("profile %q: %w", p.Name, err)
+	}
+	if key == "" { // spelled as an empty string, which never means a fresh key
+		return "", "", fmt.Errorf("the key in %s is empty", place)
+	}
+	return key, wire, nil
+}
+
+// carriedKeys are the values in the profile's carrier, as spelled; of a body none, which would have to be read.
+func carriedKeys(req *http.Request, p *profile.Profile) []string {
+	switch p.Carrier.Place {
+	case profile.Header:
+		return lines(req.Header, p.Carrier.Name)
+	case profile.Query:
+		if req.URL != nil {
+			return req.URL.Query()[p.Carrier.Name]
+		}
+	}
+	return nil
+}
+
+func keyInBody(body []byte, pointer string) (key string, found bool) {
+	return jsonpointer.Text(jsonpointer.Decode(body), pointer)
+}
+
+// queryCarrier is the query parameter that carries the key; empty if it travels elsewhere.
+func queryCarrier(p *profile.Profile) string {
+	if p.Carrier.Place == profile.Query {
+		return p.Carrier.Name
+	}
+	return ""
+}
+
+// strangeKeyHeader names a key header that the profile does not use, or is empty: the caller relies on a key that this
+// API would not see.
+func strangeKeyHeader(h http.Header, p *profile.Profile) string {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		if isKeyHeader(name) && !(p.Carrier.Place == profile.Header && strings.EqualFold(name, p.Carrier.Name)) {
+			return http.CanonicalHeaderKey(name)
+		}
+	}
+	return ""
+}
+
+// strangeKeys are the values of all key headers that the profile does not use.
+func strangeKeys(h http.Header, p *profile.Profile) []string {
+	var keys []string
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		if isKeyHeader(name) && !(p.Carrier.Place == profile.Header && strings.EqualFold(name, p.Carrier.Name)) {
+			keys = append(keys, h[name]...)
+		}
+	}
+	return keys
+}
+
+// isKeyHeader knows the names under which APIs in the field take keys: PayPal-Request-Id, Repeatability-Request-Id
+// (OASIS Repeatable Requests 1.0), and what says idempotency, or idempotence, and ends in it or in a word for a key,
+// such as Cko-Idempotency-Key, X-Payout-Idempotency and X-Idempotence-UUID.
+func isKeyHeader(name string) bool {
+	words := headerWords(name)
+	says := slices.Contains(words, "idempotency") || slices.Contains(words, "idempotence")
+	switch words[len(words)-1] {
+	case "key", "uuid", "id", "token", "idempotency", "idempotence":
+		return says || strings.EqualFold(name, "PayPal-Request-Id") || strings.EqualFold(name, "Repeatability-Request-Id")
+	}
+	return false
+}
+
+// CarriesKey reports whether a request carries a key, or the call names one, so that it is an operation whatever its
+// method. Where the profile's keys travel in the body, it has to read that, up to MaxBodyBytes. Use same instead of
+// req afterwards, which gives the same body again; a body that cannot be read counts as one with a key, and gives
+// the same error to Read.
+func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) (carries bool, same *http.Request) {
+	if len(given.Keys) > 0 || len(carriedKeys(req, p)) > 0 || strangeKeyHeader(req.Header, p) != "" {
+		return true, req
+	}
+	if p.Carrier.Place != profile.Body || req.Body == nil || req.Body == http.NoBody {
+		return false, req
+	}
+	defer req.Body.Close()
+	same = req.WithContext(req.Context())
+	body, err := readBody(req, r.MaxBodyBytes)
+	if err != nil {
+		same.Body, same.GetBody, same.ContentLength = failedBody{err}, nil, -1
+		return true, same
+	}
+	same.Body, same.ContentLength = http.NoBody, int64(len(body))
+	if len(body) > 0 {
+		same.Body = bytesBody(body)
+	}
+	_, carries = keyInBody(body, p.Carrier.Name)
+	return carries, same
+}

@@ -1,0 +1,202 @@
+// Package request is the room between an http.Request and a persist.Record. Reader.Read reads a caller's
+// request once into the record of the operation; New turns a record back into a request for one send; Authorize
+// lets the caller's function add credentials to it. Beside these stand the fingerprint of what a key names, the
+// key's carrier, and what counts as a credential and is never recorded.
+//
+// It knows nothing of the client, of journals, or of outcomes.
+package request
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Reader reads requests. It is immutable and safe for concurrent use. The zero value takes no body and no
+// header; every field is the client's configuration.
+type Reader struct {
+	// Account names whose account the client acts for.
+	Account string
+	// MaxBodyBytes bounds the body. MaxHeaderBytes bounds the target, and the names and values of all headers.
+	MaxBodyBytes, MaxHeaderBytes int64
+	// RequireKey: a request without a key is an error, and NewKey is not asked.
+	RequireKey bool
+	// NewKey makes the key of a request that has none. It gets a copy without a body.
+	NewKey func(*http.Request) (string, error)
+	// Secrets says what is a credential.
+	Secrets Secrets
+}
+
+// Given is what the call says beside the request.
+type Given struct {
+	// Keys are the keys that the call names apart from the request's own: its argument, its context's. An empty
+	// one is an error; it never means a fresh key.
+	Keys []string
+	// Generate: a request without any key gets one from NewKey. Otherwise it is an error.
+	Generate bool
+	// PlainHTTP: the caller sees plain HTTP.
+	PlainHTTP bool
+	// Now is when the operation is made.
+	Now time.Time
+}
+
+// Named is what a call names, as far as it could be read. Read returns it beside an error too, so that the
+// caller can look at what stands under these keys before it says that nothing happened.
+type Named struct {
+	// Keys are all keys that the call names, in the order in which they were found, without repeats and without
+	// empty ones. They may break rules, and they may differ from each other. Where the call named none, Keys
+	// holds what NewKey made, if it was asked and made one.
+	Keys []string
+	// Keyless: the call itself named no key.
+	Keyless bool
+	// The rest of what identifies the request; Origin and Target are empty if its URL cannot be read.
+	Account, Origin, Method, Target string
+}
+
+// Snapshot is a request that was read once. Its record has neither state nor time of a send.
+type Snapshot struct {
+	// Record is what would be journaled. Generated says that NewKey made the key.
+	Record persist.Record
+	// Profile is the one that it was read under.
+	Profile *profile.Profile
+	// Credentials are what the record leaves out.
+	Credentials Credentials
+	// URL is where the caller sends it: with the query's credentials, without userinfo and fragment.
+	URL *url.URL
+}
+
+// Credentials are what is sent with every request of a call and never recorded. Those of a query are part of
+// Snapshot.URL.
+type Credentials struct {
+	Header http.Header
+	User   *url.Userinfo
+}
+
+// Read reads req once, as profile p spells keys. It never changes req; it reads the body and closes it in every
+// case. Errors are of type *Error; named is what the call names in either case. NewKey is asked before the body
+// is read.
+func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Snapshot, named Named, err error) {
+	if req.Body != nil {
+		defer req.Body.Close()
+	}
+	named = r.named(req, p, given)
+	generated := ""
+	if named.Keyless && named.Origin != "" && r.mayGenerate(p, given) {
+		if generated, err = r.generate(req); err != nil {
+			return nil, named, err
+		}
+		named.add(generated)
+	}
+	if err := r.check(req); err != nil {
+		return nil, named, err
+	}
+	body, err := readBody(req, r.MaxBodyBytes)
+	if err != nil {
+		return nil, named, err
+	}
+	if p.Carrier.Place == profile.Body {
+		if inBody, found := keyInBody(body, p.Carrier.Name); found {
+			named.add(inBody)
+			named.Keyless = false
+		}
+	}
+	key, wire, err := r.oneKey(req, p, body, given, generated)
+	if err != nil {
+		return nil, named, err
+	}
+	return r.describe(req, p, given, named, body, key, wire, key == generated && named.Keyless), named, nil
+}
+
+// named is what the call names without a look at the body.
+func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named {
+	n := Named{Method: Method(req), Account: r.account(req.Header, p)}
+	if isHTTP(req.URL) {
+		n.Origin = Origin(req.URL)
+		n.Target, _ = r.Secrets.splitTarget(req.URL.RequestURI(), queryCarrier(p))
+	}
+	n.add(given.Keys...)
+	for _, wire := range append(carriedKeys(req, p), strangeKeys(req.Header, p)...) {
+		n.add(wire)
+		if key, err := decodeKey(profile.SFString, wire); err == nil {
+			n.add(key)
+		}
+	}
+	n.Keyless = len(n.Keys) == 0 && len(given.Keys) == 0
+	return n
+}
+
+func (n *Named) add(keys ...string) {
+	for _, key := range keys {
+		if key != "" && !slices.Contains(n.Keys, key) {
+			n.Keys = append(n.Keys, key)
+		}
+	}
+}
+
+// describe builds the record that stands for a request.
+func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, named Named, body []byte, key, wire string, generated bool) *Snapshot {
+	carrier := ""
+	if p.Carrier.Place == profile.Header {
+		carrier = p.Carrier.Name
+	}
+	kept, secret, omitted := r.Secrets.splitHeader(req.Header, carrier)
+	if req.Host != "" && !strings.EqualFold(req.Host, req.URL.Host) {
+		kept["Host"] = []string{req.Host}
+	}
+	_, params := r.Secrets.splitTarget(req.URL.RequestURI(), queryCarrier(p))
+	omitted = append(omitted, params...)
+	if req.URL.User != nil {
+		omitted = append(omitted, omittedUser)
+	}
+	s := &Snapshot{Profile: p, Credentials: Credentials{Header: secret, User: req.URL.User}, URL: sentTo(req.URL)}
+	s.Record = persist.Record{
+		ID:             persist.ID{Account: named.Account, Key: key},
+		Generated:      generated,
+		PlainHTTP:      given.PlainHTTP,
+		Origin:         named.Origin,
+		Method:         named.Method,
+		Target:         named.Target,
+		Header:         kept,
+		Body:           body,
+		Omitted:        omitted,
+		Carrier:        string(p.Carrier.Place),
+		CarrierName:    p.Carrier.Name,
+		WireKey:        wire,
+		Profile:        p.Name,
+		ProfileVersion: p.Version,
+		Window:         p.Window.Floor,
+		Recipe:         recipe(p),
+		Created:        given.Now.Round(0),
+	}
+	s.Record.Fingerprint, _ = fingerprint(&s.Record)
+	return s
+}
+
+// account is the client's account, joined by the headers that the profile says select whose keys these are.
+func (r *Reader) account(h http.Header, p *profile.Profile) string {
+	var scopes [][2]string
+	for _, name := range p.AccountHeaders {
+		if value := joinedLines(h, name); value != "" {
+			scopes = append(scopes, [2]string{name, value})
+		}
+	}
+	return persist.Account(r.Account, scopes...)
+}
+
+// Method is the request's method; the empty one means GET, as in net/http.
+func Method(req *http.Request) string {
+	if req.Method == "" {
+		return http.MethodGet
+	}
+	return req.Method
+}
+
+// Safe reports whether a method has no effect (RFC 9110 section 9.2.1), so that it is never journaled.
+func Safe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}

@@ -1,0 +1,81 @@
+package request
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// New is the request of one send: the recorded method, headers and bytes, the credentials, and the key in its carrier,
+// to target. Its URL, header map and lines are its own. It has no GetBody, so that net/http cannot send it again by
+// itself.
+func New(rec *persist.Record, target *url.URL, credentials Credentials) *http.Request {
+	u := *target
+	req := &http.Request{
+		Method: rec.Method, URL: &u, Host: u.Host, Header: make(http.Header, len(rec.Header)+len(credentials.Header)+1),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if host := rec.Header["Host"]; len(host) > 0 {
+		req.Host = host[0]
+	}
+	for name, lines := range rec.Header {
+		if name != "Host" {
+			req.Header[name] = slices.Clone(lines)
+		}
+	}
+	for name, lines := range credentials.Header {
+		req.Header[name] = slices.Clone(lines)
+	}
+	if rec.Carrier == string(profile.Header) {
+		req.Header[carrierSpelling(rec)] = []string{rec.WireKey}
+	}
+	BasicAuth(req, credentials.User)
+	if len(rec.Body) > 0 {
+		req.Body, req.ContentLength = bytesBody(rec.Body), int64(len(rec.Body))
+	}
+	return req
+}
+
+// BasicAuth sets what net/http's client makes of a URL's userinfo: an Authorization header, unless there is one.
+func BasicAuth(req *http.Request, user *url.Userinfo) {
+	if user == nil || len(lines(req.Header, "Authorization")) > 0 {
+		return
+	}
+	password, _ := user.Password()
+	req.SetBasicAuth(user.Username(), password)
+}
+
+// carrierSpelling is how the key's header stands in the header map. net/http takes Idempotency-Key and
+// X-Idempotency-Key for a leave to send again on a dead connection. Without a body, where leaving out GetBody does not
+// stop it, a spelling that it does not look for does; on the wire case does not matter (RFC 9110 section 5.1).
+func carrierSpelling(rec *persist.Record) string {
+	if len(rec.Body) == 0 {
+		return strings.ToLower(rec.CarrierName)
+	}
+	return http.CanonicalHeaderKey(rec.CarrierName)
+}
+
+// KeyTravels reports whether the key is still there where a redirect leads. In a header or a body it is; in a query it
+// is what the server makes of it.
+func KeyTravels(rec *persist.Record, to *url.URL) bool {
+	return rec.Carrier != string(profile.Query) || slices.Equal(to.Query()[rec.CarrierName], []string{rec.WireKey})
+}
+
+// lines are a header's lines, however its name is spelled in the map, in an order that does not change.
+func lines(h http.Header, name string) []string {
+	var all []string
+	for _, spelled := range slices.Sorted(maps.Keys(h)) {
+		if strings.EqualFold(spelled, name) {
+			all = append(all, h[spelled]...)
+		}
+	}
+	return all
+}
+
+// joinedLines are a header's lines as one (RFC 9110 section 5.3).
+func joinedLines(h http.Header, name string) string { return strings.Join(lines(h, name), ",") }
