@@ -5,13 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 var errNoTarget = errors.New("its recorded target is no URL")
@@ -69,16 +68,15 @@ func (d *drive) prepareSend(ctx context.Context, target *url.URL) (*http.Request
 
 // requestFor is the request of a record, with its credentials.
 func (d *drive) requestFor(ctx context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
-	to := *target
-	req := newRequest(rec, &to, wireHeader(rec, d.secrets, nil), &memoryBody{})
-	err := d.authorize(ctx, rec, &req)
-	return &req, err
+	req := request.New(rec, target, d.credentials)
+	err := d.authorize(ctx, rec, req)
+	return req, err
 }
 
 // follow is where a redirect leads, if it stays at its origin and keeps the key.
 func (d *drive) follow(from *url.URL, location string) *url.URL {
 	to := sameOriginHop(from, location)
-	if to == nil || !keyTravels(&d.rec, to) {
+	if to == nil || !request.KeyTravels(&d.rec, to) {
 		return nil
 	}
 	return to
@@ -135,10 +133,4 @@ func (d *drive) lookup(done wire.Result) wire.Result {
 		result.Drain()
 	}
 	return done
-}
-
-// keyTravels reports whether the key is still there after a hop. In a header or a
-// body it is; in a query it is what the server makes of it.
-func keyTravels(rec *persist.Record, to *url.URL) bool {
-	return rec.Carrier != string(profile.Query) || slices.Equal(to.Query()[rec.CarrierName], []string{rec.WireKey})
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -27,7 +26,6 @@ type Client struct {
 	owner       string // of leases
 	leases      bool   // other processes share the journal
 	flights     *flights
-	origin      atomic.Pointer[lastOrigin]
 	crew        crew
 	loop        *retryablehttp.Client
 	loopRequest *http.Request
@@ -91,12 +89,11 @@ func (c *Client) DoKey(req *http.Request, key Key) (*http.Response, error) {
 }
 
 func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
-	if !key.given && req.URL != nil && !c.journaled(req) {
-		return c.stream(req)
-	}
-	if neverJournaled(methodOf(req)) {
-		closeBody(req)
-		return nil, startError(name, key.key, ErrConfig, "%s is never journaled", methodOf(req))
+	if !key.given && req.URL != nil {
+		same, journaled := c.journaled(req)
+		if req = same; !journaled {
+			return c.stream(req)
+		}
 	}
 	f := newFlight(c, name)
 	if err := c.snapshot(&f.op, name, req, key); err != nil {
@@ -180,7 +177,7 @@ func (f *flight) do() landing {
 	}
 	d := &f.drive
 	*d = drive{
-		c: c, f: f, rec: rec, prof: op.prof, secrets: op.secrets, user: op.user, target: &op.target,
+		c: c, f: f, rec: rec, prof: op.prof, credentials: op.credentials, target: op.target,
 		created: created,
 	}
 	if !created {
@@ -265,27 +262,6 @@ func join(ctx context.Context, kept []byte, rest *wire.Body) *joined {
 func (j *joined) Close() error {
 	j.stop()
 	return j.rest.Close()
-}
-
-// journaled reports whether a request is an operation.
-func (c *Client) journaled(req *http.Request) bool {
-	method := methodOf(req)
-	if neverJournaled(method) {
-		return false
-	}
-	for _, m := range c.cfg.Methods {
-		if m == method {
-			return true
-		}
-	}
-	return hasKey(req, c.cfg.profileFor(req.URL))
-}
-
-func methodOf(req *http.Request) string {
-	if req.Method == "" {
-		return http.MethodGet
-	}
-	return req.Method
 }
 
 func closeBody(req *http.Request) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -44,14 +45,15 @@ type Config struct {
 	Methods []string
 	// RequireKey refuses journaled requests that carry no key of their own.
 	RequireKey bool
-	// NewKey makes the key of a request that has none. Zero: RandomKey. It may
-	// ask the server for a token.
+	// NewKey makes the key of a request that has none. Zero: RandomKey. It may ask the server for a token. It gets a
+	// copy of the request without its body, before that is read.
 	NewKey func(*http.Request) (Key, error)
-	// Authorize adds credentials to a request before every send, also on Resume,
-	// which has no caller. It gets a clone and may change headers only: if the
-	// method, URL, key or body differ afterwards, nothing is sent. Zero: Do
-	// sends the caller's credentials, and Resume yields an error for every
-	// operation that had any.
+	// Authorize adds credentials to a request before every send, also on Resume, which has no caller. It gets a
+	// clone. It may set headers, and of the query the parameters that the record names as omitted (for Resume sends
+	// without them), the rest byte for byte as it was. If the method, URL, key, body, a header that takes part in
+	// the comparison of requests or selects the account differs afterwards, or another key header or one that
+	// cannot be sent has come, nothing is sent. Zero: Do sends the caller's credentials, and Resume yields an error
+	// for every operation that had any.
 	Authorize func(*http.Request) error
 	// Reconcile is asked of held operations during Resume. Zero leaves them held.
 	Reconcile func(context.Context, persist.Record) (Resolution, error)
@@ -61,12 +63,20 @@ type Config struct {
 	// Logger gets one line for what an operator should know. Keys appear in it;
 	// bodies, credentials and query strings never. Zero: silent.
 	Logger *slog.Logger
-	// KeepHeader may keep a header in the journal that looks like a credential
-	// and is left out otherwise. Zero keeps none of those.
+	// KeepHeader may keep a header in the journal that is a credential by a word of its name (auth, token, cookie,
+	// session, secret, signature, api-key and the like) and is left out otherwise. Zero keeps none of those.
 	KeepHeader func(name string) bool
-	// MaxRequestBytes bounds a journaled request's body, which is held in memory.
+	// SecretHeaders and SecretParameters name more credentials, among headers and in queries, case aside. They are
+	// sent and never journaled, and do not take part in the comparison of requests under one key. Zero: those only
+	// that are called so in the field (of a query: access_token, api_key, sig, signature, X-Amz-Signature and the
+	// like, by an exact list).
+	SecretHeaders, SecretParameters []string
+	// MaxRequestBytes bounds a journaled request's body, which is held in memory. A larger one is ErrBodyTooLarge.
 	// Zero: 10 MiB. At most 1 GiB.
 	MaxRequestBytes int64
+	// MaxRequestHeaderBytes bounds a journaled request's target with the names and values of all its headers. A
+	// larger one is ErrHeaderTooLarge. Zero: 64 KiB. At most 1 GiB.
+	MaxRequestHeaderBytes int64
 	// MaxResponseBytes bounds how much of an answer's body is kept. A larger
 	// one still reaches the caller whole, but is not recorded. Zero: 1 MiB. At
 	// most 1 GiB.
@@ -85,6 +95,8 @@ type Config struct {
 	// ClockSkew is how far this machine's clock may be off. Zero: 1 min, at most
 	// a tenth of the window.
 	ClockSkew time.Duration
+
+	reader request.Reader // made of the above by fill
 }
 
 // The defaults and the fixed bounds.
@@ -98,14 +110,14 @@ const (
 	defaultMaxRetryAfter    = time.Minute
 	defaultMaxPause         = 15 * time.Minute
 	defaultMaxRequestBytes  = 10 << 20
+	defaultMaxHeaderBytes   = 64 << 10
 	defaultMaxResponseBytes = 1 << 20
 	defaultResumeWorkers    = 8
 	defaultEnqueueMaxAge    = 24 * time.Hour
 	defaultClockSkew        = time.Minute
 
 	keptBytesMax = 1 << 30
-	hopsMax      = 3   // same-origin 307 and 308 within one attempt
-	keyBytesMax  = 255 // where the profile does not say
+	hopsMax      = 3 // same-origin 307 and 308 within one attempt
 )
 
 // positive gives v, or def if v is zero; a negative v is an error that names it.
@@ -127,12 +139,14 @@ func (c *Config) fill() (err error) {
 		return err
 	}
 	positive(&err, "MaxRequestBytes", &c.MaxRequestBytes, defaultMaxRequestBytes)
+	positive(&err, "MaxRequestHeaderBytes", &c.MaxRequestHeaderBytes, defaultMaxHeaderBytes)
 	positive(&err, "MaxResponseBytes", &c.MaxResponseBytes, defaultMaxResponseBytes)
 	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
 	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
 	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
-	if err == nil && max(c.MaxRequestBytes, c.MaxResponseBytes) > keptBytesMax {
-		err = fmt.Errorf("a MaxRequestBytes of %d or a MaxResponseBytes of %d is over %d", c.MaxRequestBytes, c.MaxResponseBytes, keptBytesMax)
+	if err == nil && max(c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes) > keptBytesMax {
+		err = fmt.Errorf("a MaxRequestBytes of %d, a MaxRequestHeaderBytes of %d or a MaxResponseBytes of %d is over %d",
+			c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, keptBytesMax)
 	}
 	if err != nil {
 		return err
@@ -140,22 +154,48 @@ func (c *Config) fill() (err error) {
 	if c.Profile == nil {
 		c.Profile = profile.Draft07()
 	}
+	if err := c.fillMethods(); err != nil {
+		return err
+	}
+	if c.NewKey == nil {
+		c.NewKey = func(*http.Request) (Key, error) { return RandomKey(), nil }
+	}
+	c.fillReader()
+	if c.Transport == nil {
+		c.Transport = defaultTransport()
+	}
+	return c.fillProfiles()
+}
+
+func (c *Config) fillMethods() error {
 	if c.Methods == nil {
 		c.Methods = []string{http.MethodPost, http.MethodPatch}
 	}
 	c.Methods = slices.Clone(c.Methods)
 	for _, m := range c.Methods {
-		if neverJournaled(m) {
+		if err := request.CheckMethod(m); err != nil {
+			return fmt.Errorf("in Methods: %w", err)
+		}
+		if request.Safe(m) {
 			return fmt.Errorf("a method in Methods, %s, is never journaled", m)
 		}
 	}
-	if c.NewKey == nil {
-		c.NewKey = func(*http.Request) (Key, error) { return RandomKey(), nil }
+	return nil
+}
+
+// fillReader makes the reader of requests.
+func (c *Config) fillReader() {
+	newKey := c.NewKey
+	c.reader = request.Reader{
+		Account: c.Account, MaxBodyBytes: c.MaxRequestBytes, MaxHeaderBytes: c.MaxRequestHeaderBytes, RequireKey: c.RequireKey,
+		NewKey: func(req *http.Request) (string, error) {
+			key, err := newKey(req)
+			return string(key), err
+		},
+		Secrets: request.Secrets{
+			KeepHeader: c.KeepHeader, Headers: slices.Clone(c.SecretHeaders), Parameters: slices.Clone(c.SecretParameters),
+		},
 	}
-	if c.Transport == nil {
-		c.Transport = defaultTransport()
-	}
-	return c.fillProfiles()
 }
 
 func (c *Config) fillProfiles() error {
@@ -175,7 +215,7 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 	switch {
 	case p.Name == "" || p.Carrier.Name == "":
 		return fmt.Errorf("profile %q has no name or no carrier", p.Name)
-	case p.Carrier.Place == profile.Header && (!isToken(p.Carrier.Name) || hopByHop(p.Carrier.Name)):
+	case p.Carrier.Place == profile.Header && !request.UsableHeader(p.Carrier.Name):
 		return fmt.Errorf("profile %q: no key can travel in a header %q", p.Name, p.Carrier.Name)
 	case p.Window.Floor <= c.margin(p.Window.Floor):
 		return fmt.Errorf("profile %q: a window of %v leaves no time to send after the attempt timeout and the clock skew (%v)",
@@ -184,9 +224,9 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 	return nil
 }
 
-// profileFor is the profile of a request's host.
+// profileFor is the profile of a request's host; the default one where there is no URL.
 func (c *Config) profileFor(u *url.URL) *profile.Profile {
-	if len(c.ProfileByHost) == 0 {
+	if len(c.ProfileByHost) == 0 || u == nil {
 		return c.Profile
 	}
 	for _, host := range []string{strings.ToLower(u.Host), strings.ToLower(u.Hostname())} {
@@ -196,6 +236,12 @@ func (c *Config) profileFor(u *url.URL) *profile.Profile {
 	}
 	return c.Profile
 }
+
+// journals reports whether requests of this method are journaled without a key of their own.
+func (c *Config) journals(method string) bool { return slices.Contains(c.Methods, method) }
+
+// keptHeader is what is recorded of an answer's headers.
+func (c *Config) keptHeader(h http.Header) http.Header { return c.reader.Secrets.KeptHeader(h) }
 
 // profileOf is the profile that a record was begun under, or nil if this client
 // does not know it.
@@ -215,11 +261,6 @@ func (c *Config) profileOf(rec *persist.Record) *profile.Profile {
 		return p
 	}
 	return nil
-}
-
-// neverJournaled: methods that have no effect (RFC 9110 section 9.2.1).
-func neverJournaled(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
 // defaultTransport keeps enough idle connections: the two per host of

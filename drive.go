@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -22,14 +23,13 @@ import (
 // goroutine; Do and Resume share it, so that a recovered operation cannot behave
 // differently from a fresh one.
 type drive struct {
-	c       *Client
-	f       *flight
-	rec     persist.Record
-	prof    *profile.Profile
-	secrets http.Header
-	user    *url.Userinfo
-	target  *url.URL // where it is sent to
-	created bool     // this very call began the record
+	c           *Client
+	f           *flight
+	rec         persist.Record
+	prof        *profile.Profile
+	credentials request.Credentials
+	target      *url.URL // where it is sent to
+	created     bool     // this very call began the record
 
 	reask bool // a confirmed operation is asked again for an answer too large to keep
 

@@ -65,6 +65,8 @@ var (
 	ErrConfig = errors.New("invalid configuration or request")
 	// ErrBodyTooLarge: the body is over Config.MaxRequestBytes. With ErrNoEffect.
 	ErrBodyTooLarge = errors.New("request body too large")
+	// ErrHeaderTooLarge: target and headers are over Config.MaxRequestHeaderBytes. With ErrNoEffect.
+	ErrHeaderTooLarge = errors.New("request headers too large")
 	// ErrClosed: the client was closed, or is being closed. With ErrNoEffect where
 	// the call had not begun and nothing stands under its key; with
 	// ErrOutcomeUnknown where Close cut the waits of an operation, which Resume goes

@@ -80,17 +80,9 @@ func (w *waiter) done() {
 	if !w.first || f.met || f.drive.looping || f.land.err != nil || f.land.answer.partial {
 		return
 	}
-	header := f.op.header
-	if len(header) > headerKeep {
-		header = nil
-	}
-	clear(header)
-	*f = flight{op: operation{header: header}, seeStray: f.seeStray}
+	*f = flight{seeStray: f.seeStray}
 	hangar.Put(f)
 }
-
-// headerKeep is how large a header map may be that is kept with its flight.
-const headerKeep = 16
 
 // waiter is one caller's place in a flight.
 type waiter struct {

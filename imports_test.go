@@ -27,11 +27,14 @@ func importRules() []rule {
 		{".", false, []string{
 			"github.com/hashicorp/go-retryablehttp", "github.com/cenkalti/backoff/v4", "github.com/google/uuid",
 			module + "/profile", module + "/persist", module + "/persist/bolt",
-			module + "/internal/classify", module + "/internal/wire", module + "/internal/jsonpointer", module + "/internal/sanitize", module + "/internal/pace",
+			module + "/internal/classify", module + "/internal/wire", module + "/internal/jsonpointer", module + "/internal/request", module + "/internal/sanitize", module + "/internal/pace",
 		}},
 		{"internal/classify", true, []string{module + "/profile", module + "/internal/jsonpointer"}},
 		{"internal/wire", true, nil},
 		{"internal/jsonpointer", true, nil},
+		{"internal/request", true, []string{
+			"github.com/google/uuid", module + "/profile", module + "/persist", module + "/internal/jsonpointer", module + "/internal/sanitize",
+		}},
 		{"internal/sanitize", true, nil},
 		{"internal/pace", true, nil},
 		{"profile", true, nil},

@@ -21,19 +21,19 @@ import (
 // must be there to give them again, else the error is ErrConfig.
 func (c *Client) Enqueue(req *http.Request, key Key) error {
 	const name = "enqueue"
-	rec, err := c.prepare(name, req, key)
+	op, err := c.prepare(name, req, key)
 	if err != nil {
 		return err
 	}
 	if !c.takeOff() {
-		return c.unbegun(name, req.Context(), &operation{rec: rec}, nil, ErrClosed)
+		return c.unbegun(name, req.Context(), &op, nil, ErrClosed)
 	}
 	defer c.flying.Done()
-	standing, created, err := c.journal.Begin(req.Context(), rec)
+	standing, created, err := c.journal.Begin(req.Context(), op.rec)
 	switch {
 	case err != nil:
-		return c.turnedAway(name, req.Context(), &operation{rec: rec}, err)
-	case !created && !(&operation{rec: rec}).sameRequest(&standing):
+		return c.turnedAway(name, req.Context(), &op, err)
+	case !created && !op.sameRequest(&standing):
 		return (&drive{c: c, rec: standing}).refuseFinal(context.WithoutCancel(req.Context()), name, nil, doubt(&standing), ErrKeyReused).err
 	case created:
 		c.wake()
@@ -52,23 +52,23 @@ func (c *Client) wake() {
 // Prepare is the record that Enqueue would begin. It writes nothing: a journal's
 // package can begin it inside a transaction of the caller's own.
 func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
-	return c.prepare("prepare", req, key)
-}
-
-func (c *Client) prepare(name string, req *http.Request, key Key) (persist.Record, error) {
-	if neverJournaled(methodOf(req)) {
-		closeBody(req)
-		return persist.Record{}, startError(name, key, ErrConfig, "%s is never journaled", methodOf(req))
-	}
-	var op operation
-	if err := c.snapshot(&op, name, req, keySource{key: key, given: true}); err != nil {
+	op, err := c.prepare("prepare", req, key)
+	if err != nil {
 		return persist.Record{}, err
 	}
+	return op.rec, nil
+}
+
+func (c *Client) prepare(name string, req *http.Request, key Key) (operation, error) {
+	var op operation
+	if err := c.snapshot(&op, name, req, keySource{key: key, given: key != "", chosen: true}); err != nil {
+		return op, err
+	}
 	if err := c.missing(&op.rec); err != nil {
-		return persist.Record{}, &Error{Op: name, Key: key, Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
+		return op, &Error{Op: name, Key: Key(op.rec.Key), Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
 	}
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
-	return op.rec, nil
+	return op, nil
 }
 
 // missing names the credentials that a record was made with and that nobody is

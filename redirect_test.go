@@ -99,7 +99,9 @@ func TestHops(t *testing.T) {
 				}
 			})
 			req := request(t, "POST", srv.URL+"/payments", r.body)
-			req.Body, req.GetBody = io.NopCloser(strings.NewReader(r.body)), nil
+			if r.body != "" {
+				req.Body, req.GetBody = io.NopCloser(strings.NewReader(r.body)), nil
+			}
 			resp, err := c.DoKey(req, "k")
 			sends := min(r.hops, 3) + 1
 			if r.ok {

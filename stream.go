@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 )
 
@@ -17,7 +18,7 @@ import (
 // body can be read again.
 func (c *Client) stream(req *http.Request) (*http.Response, error) {
 	const name = "do"
-	safe := neverJournaled(methodOf(req))
+	safe := request.Safe(request.Method(req))
 	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
 	policy, p := &c.cfg.Retry, c.cfg.profileFor(req.URL)
 	schedule, started := newSchedule(policy), c.now()
@@ -70,7 +71,7 @@ func (c *Client) streamed(req *http.Request, ctx context.Context, attempt int) (
 			return out, foreign(err)
 		}
 	}
-	if !neverJournaled(methodOf(req)) {
+	if !request.Safe(request.Method(req)) {
 		out.GetBody = nil // so that net/http does not send it again by itself
 	}
 	basicAuth(out, req.URL.User)
@@ -84,7 +85,7 @@ func (c *Client) streamed(req *http.Request, ctx context.Context, attempt int) (
 	case err != nil:
 		err = fmt.Errorf("from Authorize: %w", foreign(err))
 	case out.Method != given.Method || out.URL == nil || out.URL.String() != given.URL.String() || out.Host != given.Host || out.Body != given.Body:
-		err = errAuthorizeChanged
+		err = request.ErrChanged
 	}
 	out.Body = given.Body // to be closed, whatever became of it
 	return out, err

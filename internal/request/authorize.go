@@ -27,8 +27,9 @@ func Authorize(ctx context.Context, req *http.Request, rec *persist.Record, p *p
 	spelled := carrierSpelling(rec)
 	respell(shown.Header, spelled, http.CanonicalHeaderKey(spelled)) // so that a signer's Get finds it
 	if req.Body != nil {
-		shown.Body = bytesBody(rec.Body)
-		shown.GetBody = func() (io.ReadCloser, error) { return bytesBody(rec.Body), nil }
+		recorded := rec.Body // sign may keep GetBody longer than rec stays as it is
+		shown.Body = bytesBody(recorded)
+		shown.GetBody = func() (io.ReadCloser, error) { return bytesBody(recorded), nil }
 	}
 	body := shown.Body
 	if err := sign(shown); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"slices"
 
@@ -43,14 +44,13 @@ func readBytes(req *http.Request, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes, limit %d", errTooLarge, req.ContentLength, limit)
 	}
 	body, err := readOnce(given, req.ContentLength, limit)
-	if len(body) > 0 || errors.As(err, new(*Error)) {
+	switch usedUp := len(body) == 0 && (err == nil || isOver(err)); {
+	case !usedUp:
 		return body, err
-	}
-	if req.GetBody == nil {
-		if err == nil {
-			err = errors.New("it gives no byte, its length is not known, and there is no GetBody; http.NoBody is an empty body")
-		}
-		return nil, fmt.Errorf("reading the body: %w", err)
+	case req.GetBody == nil && err == nil:
+		return nil, errors.New("reading the body: it gives no byte, its length is not known, and there is no GetBody; http.NoBody is an empty body")
+	case req.GetBody == nil:
+		return nil, err
 	}
 	again, err := req.GetBody()
 	if err != nil {
@@ -58,6 +58,11 @@ func readBytes(req *http.Request, limit int64) ([]byte, error) {
 	}
 	defer again.Close()
 	return readOnce(again, req.ContentLength, limit)
+}
+
+// isOver reports whether a body gave nothing because it was read or closed before.
+func isOver(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, http.ErrBodyReadAfterClose) || errors.Is(err, fs.ErrClosed)
 }
 
 // readOnce reads r to its end. size is what its length must be, or at most zero where that is not known. Beside an

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
-	"io"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -38,20 +36,19 @@ func fingerprint(rec *persist.Record) (sum []byte, known bool) {
 	if version != recipeV1 && version != recipeV2 {
 		return nil, false
 	}
-	h := sha256.New()
-	for _, part := range []string{rec.Recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")} {
-		writeSized(h, part)
-	}
+	parts := []string{rec.Recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")}
 	for _, name := range recipeHeaders(rec.Recipe) {
-		writeSized(h, joinedLines(rec.Header, name))
+		parts = append(parts, joinedLines(rec.Header, name))
 	}
+	var head []byte
+	for _, part := range parts {
+		head = binary.AppendUvarint(head, uint64(len(part)))
+		head = append(head, part...)
+	}
+	h := sha256.New()
+	h.Write(head)
 	h.Write(rec.Body)
 	return h.Sum(nil), true
-}
-
-func writeSized(h hash.Hash, part string) {
-	h.Write(binary.AppendUvarint(nil, uint64(len(part))))
-	_, _ = io.WriteString(h, part)
 }
 
 // Same reports whether s is the request that a standing record names, by that record's own recipe.

@@ -3,7 +3,6 @@ package request
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func (r *Reader) oneKey(req *http.Request, p *profile.Profile, body []byte, give
 	case key == "" && !given.Generate:
 		err = errors.New("the request has no key")
 	case wire == "" && p.Carrier.Place != profile.Header:
-		err = fmt.Errorf("profile %q wants the key in the %s at %s; it is never inserted", p.Name, p.Carrier.Place, p.Carrier.Name)
+		err = fmt.Errorf("profile %q wants the key in %s; it is never inserted", p.Name, place(p))
 	default:
 		err = checkKey(p, key)
 	}
@@ -84,7 +83,6 @@ func (r *Reader) findKey(req *http.Request, p *profile.Profile, body []byte, giv
 // carriedKey is the key that the request itself holds in the profile's carrier, and its spelling there; both are
 // empty if there is none.
 func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire string, err error) {
-	place := fmt.Sprintf("the %s at %s", p.Carrier.Place, p.Carrier.Name)
 	values := carriedKeys(req, p)
 	if p.Carrier.Place == profile.Body {
 		if text, found := keyInBody(body, p.Carrier.Name); found {
@@ -97,7 +95,7 @@ func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire s
 	case 1:
 		wire = values[0]
 	default:
-		return "", "", fmt.Errorf("%d keys in %s; want one", len(values), place)
+		return "", "", fmt.Errorf("%d keys in %s; want one", len(values), place(p))
 	}
 	encoding := p.Encoding
 	if p.Carrier.Place != profile.Header {
@@ -108,9 +106,14 @@ func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire s
 		return "", "", fmt.Errorf("profile %q: %w", p.Name, err)
 	}
 	if key == "" { // spelled as an empty string, which never means a fresh key
-		return "", "", fmt.Errorf("the key in %s is empty", place)
+		return "", "", fmt.Errorf("the key in %s is empty", place(p))
 	}
 	return key, wire, nil
+}
+
+// place says where the profile's keys travel, for errors.
+func place(p *profile.Profile) string {
+	return fmt.Sprintf("the %s at %s", p.Carrier.Place, p.Carrier.Name)
 }
 
 // carriedKeys are the values in the profile's carrier, as spelled; of a body none, which would have to be read.
@@ -141,34 +144,35 @@ func queryCarrier(p *profile.Profile) string {
 // strangeKeyHeader names a key header that the profile does not use, or is empty: the caller relies on a key that this
 // API would not see.
 func strangeKeyHeader(h http.Header, p *profile.Profile) string {
-	for _, name := range slices.Sorted(maps.Keys(h)) {
-		if isKeyHeader(name) && !(p.Carrier.Place == profile.Header && strings.EqualFold(name, p.Carrier.Name)) {
-			return http.CanonicalHeaderKey(name)
-		}
+	if names := strangeKeyHeaders(h, p); len(names) > 0 {
+		return http.CanonicalHeaderKey(names[0])
 	}
 	return ""
 }
 
-// strangeKeys are the values of all key headers that the profile does not use.
-func strangeKeys(h http.Header, p *profile.Profile) []string {
-	var keys []string
-	for _, name := range slices.Sorted(maps.Keys(h)) {
+// strangeKeyHeaders are all of them, in order.
+func strangeKeyHeaders(h http.Header, p *profile.Profile) []string {
+	var names []string
+	for name := range h {
 		if isKeyHeader(name) && !(p.Carrier.Place == profile.Header && strings.EqualFold(name, p.Carrier.Name)) {
-			keys = append(keys, h[name]...)
+			names = append(names, name)
 		}
 	}
-	return keys
+	slices.Sort(names)
+	return names
 }
 
 // isKeyHeader knows the names under which APIs in the field take keys: PayPal-Request-Id, Repeatability-Request-Id
-// (OASIS Repeatable Requests 1.0), and what says idempotency, or idempotence, and ends in it or in a word for a key,
-// such as Cko-Idempotency-Key, X-Payout-Idempotency and X-Idempotence-UUID.
+// (OASIS Repeatable Requests 1.0), and what speaks of idempotency, or idempotence, and ends in it or in a word for a
+// key, such as Cko-Idempotency-Key, X-Payout-Idempotency and X-Idempotence-UUID.
 func isKeyHeader(name string) bool {
-	words := headerWords(name)
-	says := slices.Contains(words, "idempotency") || slices.Contains(words, "idempotence")
-	switch words[len(words)-1] {
+	lower := strings.ToLower(name)
+	if !strings.Contains(lower, "idempoten") {
+		return lower == "paypal-request-id" || lower == "repeatability-request-id"
+	}
+	switch lower[strings.LastIndexAny(lower, "-_")+1:] {
 	case "key", "uuid", "id", "token", "idempotency", "idempotence":
-		return says || strings.EqualFold(name, "PayPal-Request-Id") || strings.EqualFold(name, "Repeatability-Request-Id")
+		return true
 	}
 	return false
 }

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,8 @@ import (
 
 // keyBytesMax bounds a key where the profile does not say.
 const keyBytesMax = 255
+
+var errNotQuoted = errors.New("want the key as a quoted structured-field string")
 
 // encodeKey spells a key for a header: as it is, or as a structured-field String (RFC 9651 section 4.1.6).
 func encodeKey(e profile.Encoding, key string) (string, error) {
@@ -29,9 +32,8 @@ func decodeKey(e profile.Encoding, wire string) (string, error) {
 	if e != profile.SFString {
 		return wire, nil
 	}
-	bad := fmt.Errorf("want the key as a quoted structured-field string")
 	if len(wire) < 2 || wire[0] != '"' || wire[len(wire)-1] != '"' {
-		return "", bad
+		return "", errNotQuoted
 	}
 	var b strings.Builder
 	for i := 1; i < len(wire)-1; i++ {
@@ -40,7 +42,7 @@ func decodeKey(e profile.Encoding, wire string) (string, error) {
 			i++
 			ch = wire[i]
 		} else if ch == '\\' || ch == '"' {
-			return "", bad
+			return "", errNotQuoted
 		}
 		b.WriteByte(ch)
 	}

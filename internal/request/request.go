@@ -120,9 +120,13 @@ func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named
 		n.Target, _ = r.Secrets.splitTarget(req.URL.RequestURI(), queryCarrier(p))
 	}
 	n.add(given.Keys...)
-	for _, wire := range append(carriedKeys(req, p), strangeKeys(req.Header, p)...) {
+	wires := carriedKeys(req, p)
+	for _, name := range strangeKeyHeaders(req.Header, p) {
+		wires = append(wires, req.Header[name]...)
+	}
+	for _, wire := range wires {
 		n.add(wire)
-		if key, err := decodeKey(profile.SFString, wire); err == nil {
+		if key, err := decodeKey(profile.SFString, wire); err == nil && strings.HasPrefix(wire, `"`) {
 			n.add(key)
 		}
 	}
@@ -153,7 +157,7 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 	if req.URL.User != nil {
 		omitted = append(omitted, omittedUser)
 	}
-	s := &Snapshot{Profile: p, Credentials: Credentials{Header: secret, User: req.URL.User}, URL: sentTo(req.URL)}
+	s := &Snapshot{Profile: p, Credentials: Credentials{Header: secret, User: req.URL.User}, URL: SentTo(req.URL)}
 	s.Record = persist.Record{
 		ID:             persist.ID{Account: named.Account, Key: key},
 		Generated:      generated,

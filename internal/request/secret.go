@@ -31,17 +31,18 @@ func (s *Secrets) header(name string) bool {
 	return hasSecretWord(name) && (s.KeepHeader == nil || !s.KeepHeader(name))
 }
 
-// headerWords are the words of a header's name, in lower case; at least one, which may be empty.
-func headerWords(name string) []string {
-	return strings.Split(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "-")
-}
-
+// hasSecretWord looks at the words of a header's name, which hyphens and underscores part.
 func hasSecretWord(name string) bool {
-	words := headerWords(name)
-	for i, word := range words {
-		if isSecretWord(word) || i > 0 && word == "key" && isKeyOwner(words[i-1]) {
+	before := ""
+	for rest := strings.ToLower(name); rest != ""; {
+		word, next := rest, ""
+		if i := strings.IndexAny(rest, "-_"); i >= 0 {
+			word, next = rest[:i], rest[i+1:]
+		}
+		if isSecretWord(word) || word == "key" && isKeyOwner(before) {
 			return true
 		}
+		before, rest = word, next
 	}
 	return false
 }

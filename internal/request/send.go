@@ -1,7 +1,6 @@
 package request
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -68,11 +67,16 @@ func KeyTravels(rec *persist.Record, to *url.URL) bool {
 
 // lines are a header's lines, however its name is spelled in the map, in an order that does not change.
 func lines(h http.Header, name string) []string {
-	var all []string
-	for _, spelled := range slices.Sorted(maps.Keys(h)) {
+	var spellings []string
+	for spelled := range h {
 		if strings.EqualFold(spelled, name) {
-			all = append(all, h[spelled]...)
+			spellings = append(spellings, spelled)
 		}
+	}
+	slices.Sort(spellings)
+	var all []string
+	for _, spelled := range spellings {
+		all = append(all, h[spelled]...)
 	}
 	return all
 }

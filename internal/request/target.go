@@ -39,24 +39,12 @@ func URL(rec *persist.Record) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sentTo(u), nil
+	return SentTo(u), nil
 }
 
-// Hop is where a Location leads from u, if it stays on u's origin; nil otherwise.
-func Hop(from *url.URL, location string) *url.URL {
-	if location == "" {
-		return nil
-	}
-	to, err := from.Parse(location)
-	if err != nil || to.Host == "" || Origin(to) != Origin(from) {
-		return nil
-	}
-	return sentTo(to)
-}
-
-// sentTo is a copy of u as it is sent to: without userinfo and fragment, in one spelling, and without a default
+// SentTo is a copy of u as it is sent to: without userinfo and fragment, in one spelling, and without a default
 // port, as the Host header shows it to the server.
-func sentTo(u *url.URL) *url.URL {
+func SentTo(u *url.URL) *url.URL {
 	t := *u
 	t.User, t.Fragment, t.RawFragment = nil, "", ""
 	t.Scheme, t.Host = strings.ToLower(t.Scheme), strings.ToLower(t.Host)
