@@ -22,8 +22,10 @@ type answer struct {
 	started, written, ended time.Time
 
 	kind      kind
-	replayed  bool // it carries the profile's mark
-	id, place string
+	replayed  bool   // it carries the profile's mark
+	id, place string // what the answer names, where that tells effects apart
+	throttled bool   // it comes from a limit on the rate of requests, or may
+	rawID     string // what stands at Options.IDPointer
 }
 
 // kind is what an answer means, as the profile says.
@@ -83,10 +85,16 @@ func sameOutcome(a, b *answer) (same, known bool) {
 // read fills in what the answer means.
 func (r *runner) read(a *answer) {
 	a.kind = classify(r.o.Profile, a)
+	a.throttled = r.limited(a)
 	a.replayed = matchesAny(r.o.Profile.Replay, a)
 	if a.status >= 200 && a.status < 300 {
-		a.id, _ = lookupText(a.body, r.o.IDPointer)
-		a.place = a.header.Get("Location")
+		a.rawID, _ = lookupText(a.body, r.o.IDPointer)
+		if l := r.learnt; l.ids || !l.done {
+			a.id = a.rawID
+		}
+		if l := r.learnt; l.places || !l.done {
+			a.place = a.header.Get("Location")
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ type Need string
 // The needs.
 const (
 	NeedEffects   Need = "effects"        // a witness of effects, or ids in answers
+	NeedWitness   Need = "witness"        // Options.Witness
 	NeedDelay     Need = "delay"          // Options.DelayQuery
 	NeedFail      Need = "fail"           // Options.FailQuery
 	NeedCrash     Need = "crash"          // Options.CrashQuery
@@ -65,21 +66,22 @@ func (r *runner) missing(n Need) string {
 		have bool
 		why  string
 	}{
-		{NeedDelay, owned || o.DelayQuery != "", "it needs a way to make one operation slow (DelayQuery)"},
-		{NeedFail, owned || o.FailQuery != "", "it needs a way to make one operation fail (FailQuery)"},
-		{NeedCrash, owned || o.CrashQuery != "", "it needs a way to make a handler crash (CrashQuery)"},
-		{NeedPath, o.SecondPath != "", "it needs another operation that takes the same body (SecondPath)"},
-		{NeedAction, o.ActionPath != "", "it needs an operation without a body on what was made (ActionPath)"},
-		{NeedPrincipal, o.As != nil, "it needs a second caller (As)"},
+		{NeedWitness, owned || o.Witness != "", "it needs a witness that counts effects (--witness)"},
+		{NeedDelay, owned || o.DelayQuery != "", "it needs a way to make one operation slow (--delay-query)"},
+		{NeedFail, owned || o.FailQuery != "", "it needs a way to make one operation fail (--fail-query)"},
+		{NeedCrash, owned || o.CrashQuery != "", "it needs a way to make a handler crash (--crash-query)"},
+		{NeedPath, o.SecondPath != "", "it needs another operation that takes the same body (--second-path)"},
+		{NeedAction, o.ActionPath != "", "it needs an operation without a body on what was made (--action-path)"},
+		{NeedPrincipal, o.As != nil, "it needs a second caller (--as)"},
 		{NeedHeader, o.inHeader(), "the profile does not carry the key in a header"},
 		{NeedJSON, r.jsonBody(), "it needs a JSON object as body"},
-		{NeedWindow, o.Window > 0 && o.Window <= windowMax, "it needs a window of at most 10 s (Window)"},
-		{NeedExpiry, o.Expire != nil || o.Window > 0 && o.Window <= windowMax, "it needs a window of at most 10 s, or a way to let keys expire (Window, Expire)"},
-		{NeedRestart, o.Restart != nil, "it needs a way to kill and start the target (Restart)"},
-		{NeedOutage, o.Outage != nil && o.Recover != nil, "it needs a way to take the target's store away (Outage, Recover)"},
+		{NeedWindow, o.Window > 0 && o.Window <= windowMax, "it needs a window of at most 10 s (--window)"},
+		{NeedExpiry, o.Expire != nil || o.Window > 0 && o.Window <= windowMax, "it needs a window of at most 10 s, or a way to let keys expire (--window, --expire-cmd)"},
+		{NeedRestart, o.Restart != nil, "it needs a way to kill and start the target (--restart-cmd)"},
+		{NeedOutage, o.Outage != nil && o.Recover != nil, "it needs a way to take the target's store away (--outage-cmd, --recover-cmd)"},
 		{NeedOwned, owned, "it needs a handler that the suite supplies (RunHandler)"},
 		{NeedOASIS, strings.EqualFold(o.Profile.Carrier.Name, oasisHeader), "the profile is not of Repeatability-Request-ID"},
-		{NeedSecret, o.Header.Get("Authorization") != "", "it needs a credential (Authorization in Header)"},
+		{NeedSecret, o.Header.Get("Authorization") != "", "it needs a credential (--header with Authorization)"},
 		{NeedAlphabet, r.anyFormat(), "the profile takes keys of one format only"},
 	} {
 		if t.need == n && !t.have {

@@ -19,8 +19,8 @@ func conflictCases() []Case {
 			Spec:   []Ref{invariant("S4"), drafted22(), outline("T5")},
 			Rule:   "Another request under a known key is not executed.",
 			Impact: "A key no longer stands for one operation: both amounts are charged.",
-			run: onConflict(func(x *trial, op, other *operation, _, _ *answer) {
-				x.wantEffects(other, 0, "the other request")
+			run: onConflict(func(x *trial, op, other *operation, _, answered *answer) {
+				x.notExecuted(other, answered, "the other request")
 				x.wantEffects(op, 1, "the first")
 			}),
 		}, {
@@ -41,9 +41,7 @@ func conflictCases() []Case {
 			Rule:   "After a refused mismatch the first request is still replayed.",
 			Impact: "One bad request makes the server forget a payment, and the next retry pays again.",
 			run: onConflict(func(x *trial, op, _ *operation, first, _ *answer) {
-				again := x.again(op, "the first once more")
-				same, known := sameOutcome(first, again)
-				x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+				x.wantFirst(op, first, x.again(op, "the first once more"), "")
 				x.wantEffects(op, 1, "the first")
 			}),
 		}, {
@@ -85,6 +83,16 @@ func onConflict(check func(x *trial, op, other *operation, first, answered *answ
 	}
 }
 
+// notExecuted checks that a request that was refused had no effect. Without a
+// witness a refusal may be believed, and a server error may not.
+func (x *trial) notExecuted(op *operation, a *answer, what string) {
+	if !x.counts() && (a.kind == broken || a.kind == noAnswer) {
+		x.vague("%s was answered %s, which says nothing of its effect, and nobody counts effects (--witness)", what, a)
+		return
+	}
+	x.wantEffects(op, 0, what)
+}
+
 func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	if answered.kind != done {
 		x.want(true, "", "%s", answered)
@@ -92,18 +100,18 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	}
 	same, known := sameOutcome(first, answered)
 	if known {
-		x.want(!same, "a refusal", "the first request's %s", answered)
+		x.safe(!same, "a refusal", "the first request's %s", answered)
 		return
 	}
-	n, ok := x.effects(other.ref)
+	n, ok := x.settledEffects(other.ref, 1)
 	if !ok {
 		return
 	}
-	if x.uncounted() {
-		x.vague("the answer %s names nothing, and nobody counts effects", answered)
+	if !x.counts() {
+		x.vague("the answer %s names nothing, and nobody counts effects (--witness)", answered)
 		return
 	}
-	x.want(n > 0, "a refusal", "%s for a request that had no effect", answered)
+	x.safe(n > 0, "a refusal", "%s for a request that had no effect", answered)
 }
 
 func conflictStatus(x *trial, _, _ *operation, _, answered *answer) {
@@ -185,10 +193,17 @@ func lateDifference(x *trial) {
 		dup.body = bytes.Replace(op.body, []byte(`xx"`), []byte(`xy"`), 1)
 	})
 	other := x.do(tail, "the same but for one byte near the end")
+	if other.kind == noAnswer {
+		x.vague("the other request met no answer: %s", other)
+		return
+	}
 	same, known := sameOutcome(first, other)
-	taken := other.kind == done && (known && same || !known && other.replayed)
-	x.want(!taken, "a refusal", "%s", other)
-	x.wantEffects(op, 1, "its reference")
+	if other.kind == done && !known && !other.replayed && !x.counts() {
+		x.vague("the answer %s names nothing, and nobody counts effects (--witness)", other)
+		return
+	}
+	x.want(other.kind != done || known && !same, "a refusal", "%s", other)
+	x.wantEffects(op, 1, "both, which differ in one byte")
 }
 
 // equalityCases: bodies of which it is a choice whether they are the same.
@@ -232,9 +247,8 @@ func equality(x *trial, vary func([]byte) ([]byte, []byte, bool)) {
 	if !ok {
 		return
 	}
-	x.note("its reference", n)
-	if n > 1 {
-		x.must(false, "1 effect", "%s, answered %s", plural(n, "effect"), second)
+	x.noteEffects("its reference", n)
+	if !x.atMost(op, 1, n, "both spellings") {
 		return
 	}
 	same, _ := sameOutcome(first, second)

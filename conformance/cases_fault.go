@@ -35,6 +35,13 @@ func correctedBody(x *trial) {
 		return
 	}
 	again := x.again(op, "the corrected body")
+	if x.counts() {
+		if n, ok := x.settledEffects(op.ref, count(again.kind == done)); ok {
+			x.noteEffects("its reference", n)
+			x.atMost(op, count(again.kind == done), n, "the refused and the corrected together")
+			x.wantEarned(op, again)
+		}
+	}
 	switch {
 	case again.kind == done:
 		x.seen("refused with %s; the corrected body is executed under the same key", first)
@@ -52,7 +59,13 @@ func unauthorised(x *trial) {
 	}
 	again := x.again(op, "with the credential")
 	x.want(again.kind == done && !again.replayed, "success", "%s, then %s", refusal, again)
-	x.wantEffects(op, 1, "its reference")
+	if x.counts() {
+		n, ok := x.settledEffects(op.ref, count(again.kind == done))
+		x.noteEffects("its reference", n)
+		if ok && x.atMost(op, count(again.kind == done), n, "the refused and the accepted together") {
+			x.wantEarned(op, again)
+		}
+	}
 }
 
 func storeOutage(x *trial) {
@@ -71,7 +84,7 @@ func storeOutage(x *trial) {
 	if !ok {
 		return
 	}
-	x.note("its reference", n)
+	x.noteEffects("its reference", n)
 	switch {
 	case n > 1:
 		x.seen("it fails open: %s, then %s, %s", during, repeat, plural(n, "effect"))
@@ -82,4 +95,7 @@ func storeOutage(x *trial) {
 	}
 	again := x.resolve(op, "after the outage")
 	x.want(again.outcome(), "the outcome after the outage", "%s", again)
+	if n <= 1 && again.outcome() && x.counts() {
+		x.wantEffects(op, 1, "its reference, after the outage")
+	}
 }

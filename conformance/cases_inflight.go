@@ -79,19 +79,21 @@ func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 
 func converges(x *trial, v *overlap) {
 	for _, a := range v.followers {
-		if a.kind != done {
-			continue
+		if same, known := sameOutcome(v.leader, a); a.kind == done && known {
+			x.safe(same, "the leader's outcome", "the leader %s, a follower %s", v.leader, a)
+		} else if a.kind == done && a.ended.Before(v.leader.ended.Add(-v.hold/4)) {
+			x.safe(false, "the leader's outcome", "%s while the leader was still at work", a)
 		}
-		same, known := sameOutcome(v.leader, a)
-		x.want(known && same || v.leader.id == "" && v.leader.place == "", "the leader's outcome", "the leader %s, a follower %s", v.leader, a)
 	}
 	again := x.again(v.op, "after all of them")
 	if again.kind == busy && !again.replayed {
 		x.skip("the key does not resolve; inflight/leaves-no-trap judges that")
 		return
 	}
-	same, known := sameOutcome(v.leader, again)
-	x.want(again.outcome() && (same || !known), "the leader's outcome", "the leader %s, a later repeat %s", v.leader, again)
+	x.wantFirst(v.op, v.leader, again, " later")
+	if x.counts() {
+		x.wantEffects(v.op, 1, "its reference")
+	}
 }
 
 func statusOrWait(x *trial, v *overlap) {
@@ -104,6 +106,10 @@ func statusOrWait(x *trial, v *overlap) {
 		early := a.ended.Before(v.leader.ended.Add(-v.hold / 4))
 		same, known := sameOutcome(v.leader, a)
 		x.must(!early || known && same, "to be told to wait, or the leader's outcome", "%s while the leader was still at work", a)
+		return
+	}
+	if x.r.limited(a) && x.r.throttled.Load() > 0 {
+		x.vague("the duplicate met the limit on the rate of requests: %s", a)
 		return
 	}
 	x.must(a.status < 500, "to be told to wait", "%s", a)
@@ -196,11 +202,10 @@ func inflightOtherBody(x *trial) {
 		return
 	}
 	a := v.followers[0]
-	if x.wantEffects(other, 0, "the other request") {
+	x.notExecuted(other, a, "the other request")
+	if !x.failed() {
 		x.want(a.kind != done, "a refusal, or to be told to wait", "%s", a)
 	}
-	again := x.again(v.op, "the leader's once more")
-	same, known := sameOutcome(v.leader, again)
-	x.want(again.outcome() && (same || !known), "the leader's outcome", "the leader %s, a later repeat %s", v.leader, again)
+	x.wantFirst(v.op, v.leader, x.again(v.op, "the leader's once more"), " later")
 	x.wantEffects(v.op, 1, "the leader")
 }

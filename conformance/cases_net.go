@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"time"
 )
 
@@ -17,7 +16,9 @@ func netCases() []Case {
 			run: func(x *trial) {
 				x.aborted(func(op *operation, _ time.Duration, again *answer) {
 					x.want(again.outcome(), "the outcome within "+x.r.o.Settle.String(), "%s", again)
-					x.note("its reference", x.quietEffects(op))
+					if again.outcome() && x.counts() {
+						x.wantEffects(op, 1, "its reference")
+					}
 				})
 			},
 		}, {
@@ -26,8 +27,11 @@ func netCases() []Case {
 			Rule:   "A client that hangs up and tries again has one effect.",
 			Impact: "Every customer on a bad line pays twice.",
 			run: func(x *trial) {
-				x.aborted(func(op *operation, hold time.Duration, _ *answer) {
-					x.pause(hold)
+				x.aborted(func(op *operation, _ time.Duration, again *answer) {
+					if !again.outcome() {
+						x.skip("the key does not resolve; net/abort-then-retry-resolves judges that: %s", again)
+						return
+					}
 					x.wantEffects(op, 1, "its reference")
 				})
 			},
@@ -103,15 +107,6 @@ func (x *trial) enteredOr(g *gate, d time.Duration) {
 	}
 }
 
-// quietEffects is for the evidence alone.
-func (x *trial) quietEffects(op *operation) int {
-	n, _, err := x.r.stage.effects(x.ctx, op.ref)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
 func responseLost(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.op()
@@ -132,7 +127,7 @@ func responseLost(x *trial) {
 		if !ok {
 			return true
 		}
-		if n == 0 && !x.uncounted() {
+		if n == 0 && x.counts() {
 			return false // the request was lost, and not its answer
 		}
 		again := x.resolve(op, "the retry")
@@ -158,7 +153,9 @@ func truncated(x *trial) {
 		x.pause(20 * time.Millisecond)
 		again := x.resolve(op, "the whole request")
 		x.want(again.kind == done, "success", "%s", again)
-		x.wantEffects(op, 1, "its reference")
+		if again.kind == done && x.counts() {
+			x.wantEffects(op, 1, "its reference")
+		}
 	}
 }
 
@@ -241,13 +238,9 @@ func expectContinue(x *trial) {
 	if !x.setup(first) {
 		return
 	}
-	again := x.again(op, "without")
-	same, known := sameOutcome(first, again)
-	x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+	x.wantFirst(op, first, x.again(op, "without"), "")
 	x.should(told, "100 (Continue)", "%s", yesNo(told, "100 (Continue)", "no 100 (Continue) within a second"))
-	if _, counted := x.effects(op.ref); counted {
-		x.wantEffects(op, 1, "its reference")
-	}
+	x.wantEffects(op, 1, "its reference")
 }
 
 func chunkedEquals(x *trial) {
@@ -256,13 +249,13 @@ func chunkedEquals(x *trial) {
 	if !ok {
 		return
 	}
-	again := x.doFramed(op, chunked, "chunked")
+	again := x.untilBy(func() *answer { return x.doFramed(op, chunked, "chunked") }, time.Second, false)
 	if again.status == 411 {
 		x.skip("the server takes no chunked bodies: %s", again)
 		return
 	}
-	same, known := sameOutcome(first, again)
-	x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+	x.wantFirst(op, first, again, ", chunked")
+	x.wantEffects(op, 1, "its reference")
 }
 
 func keepAlive(x *trial) {
@@ -271,10 +264,12 @@ func keepAlive(x *trial) {
 	defer l.close()
 	var first *answer
 	for i := range 3 {
-		l.load(op, withLength)
-		l.note = yesNo(i == 0, "the first", "on the same connection")
-		l.write(0)
-		a := l.receive()
+		a := x.untilBy(func() *answer {
+			l.load(op, withLength)
+			l.note = yesNo(i == 0, "the first", "on the same connection")
+			l.write(0)
+			return l.receive()
+		}, min(x.r.o.Settle, time.Second), false)
 		if i == 0 {
 			if first = a; !x.setup(a) {
 				return
@@ -285,10 +280,8 @@ func keepAlive(x *trial) {
 			x.skip("the server closes its connections")
 			break
 		}
-		same, known := sameOutcome(first, a)
-		x.want(a.outcome() && (same || !known), "the outcome of the first request", "%s, then %s on the same connection", first, a)
+		x.wantFirst(op, first, a, " on the same connection")
 	}
-	again := x.again(op, "on a fresh one")
-	x.want(again.outcome() && bytes.Equal(again.body, first.body) || again.outcome(), "the outcome of the first request", "%s, then %s on a fresh connection", first, again)
+	x.wantFirst(op, first, x.again(op, "on a fresh one"), " on a fresh connection")
 	x.wantEffects(op, 1, "its reference")
 }

@@ -34,7 +34,7 @@ func outcomeCases() []Case {
 			run: func(x *trial) {
 				op := x.op()
 				x.r.stage.fail(op, 500, 1)
-				x.resolvesAfter(op, x.do(op, "fails"))
+				x.resolvesAfter(op, x.do(op, "fails"), x.countFailed)
 			},
 		}, {
 			ID: "outcome/transient-not-pinned", Level: LevelShould, Needs: fail, After: marked,
@@ -50,7 +50,9 @@ func outcomeCases() []Case {
 			run: func(x *trial) {
 				op := x.op()
 				x.r.stage.crash(op, false)
-				x.resolvesAfter(op, x.do(op, "its handler crashes"))
+				x.resolvesAfter(op, x.do(op, "its handler crashes"), func(op *operation, _, again *answer) bool {
+					return x.wantEarned(op, again) // that it is executed again is outcome/crash-effect's
+				})
 			},
 		}, {
 			ID: "outcome/crash-effect", Level: LevelPolicy, Needs: []Need{NeedCrash, NeedEffects}, After: append([]string{"outcome/crash-resolves"}, after...),
@@ -63,10 +65,11 @@ func outcomeCases() []Case {
 }
 
 // resolvesAfter wants an answer that is no "in progress" within the settle time:
-// a replay, a fresh execution, or the same failure again.
-func (x *trial) resolvesAfter(op *operation, failed *answer) {
+// a replay, a fresh execution, or the same failure again. effects judges what has
+// happened by then.
+func (x *trial) resolvesAfter(op *operation, failed *answer, effects func(op *operation, failed, again *answer) bool) {
 	if failed.kind == done || failed.kind == busy {
-		x.vague("the set-up did not come about: the request was answered %s", failed)
+		x.vague("the operation was to fail (--fail-query, --crash-query) and was answered %s", failed)
 		return
 	}
 	again := x.until(op, "after the failure", x.r.o.Settle, false)
@@ -76,6 +79,7 @@ func (x *trial) resolvesAfter(op *operation, failed *answer) {
 		x.want(true, "", "%s, as the profile declares", again)
 		return
 	}
+	effects(op, failed, again)
 	x.want(fine, "an outcome, or the failure again, within "+x.r.o.Settle.String(), "%s under profile %s", again, p.Name)
 }
 
@@ -93,10 +97,13 @@ func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	x.r.stage.fail(op, status, 0)
 	first := x.do(op, "fails")
 	if first.status != status {
-		x.vague("the operation was to answer %d and answered %s", status, first)
+		x.vague("the operation was to answer %d (--fail-query) and answered %s", status, first)
 		return
 	}
 	again := x.again(op, "the repeat")
+	if !x.countFailed(op, first, again) {
+		return
+	}
 	fate, known := x.errorFate(op, first, again)
 	if fate == stuckError {
 		x.must(false, "a final answer", "%s after %d", again, status)
@@ -114,6 +121,25 @@ func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	default:
 		x.seen("%s", fate)
 	}
+}
+
+// countFailed counts the effects of an operation that failed and was repeated:
+// one at most, whatever became of the error, and one where the repeat claims it.
+// A stored error that is given again as a success confirms what never happened.
+func (x *trial) countFailed(op *operation, failed, again *answer) bool {
+	if !x.counts() {
+		same := len(again.body) > 0 && bytes.Equal(again.body, failed.body)
+		if again.outcome() && (same || again.replayed) {
+			return x.safe(false, "the failure, or a fresh execution", "%s, then %s with what was stored of the failure", failed, again)
+		}
+		return true
+	}
+	n, ok := x.settledEffects(op.ref, count(again.outcome()))
+	if !ok {
+		return false
+	}
+	x.noteEffects("the failed and the repeat together", n)
+	return x.atMost(op, 1, n, "an operation that was answered "+failed.String()+" and then "+again.String()) && x.wantEarned(op, again)
 }
 
 // errorFate tells a stored error from a second one: by the mark, or by a body
@@ -161,11 +187,14 @@ func transientNotPinned(x *trial) {
 		x.r.stage.fail(op, status, 0)
 		first := x.do(op, "fails")
 		if first.status != status {
-			x.vague("the operation was to answer %d and answered %s", status, first)
+			x.vague("the operation was to answer %d (--fail-query) and answered %s", status, first)
 			continue
 		}
 		x.pause(20 * time.Millisecond)
 		again := x.do(op, "the repeat")
+		if !x.countFailed(op, first, again) {
+			continue
+		}
 		fate, known := x.errorFate(op, first, again)
 		if !known {
 			x.vague("stored and run again look the same here: %s", again)
@@ -180,7 +209,7 @@ func crashEffect(x *trial) {
 	x.r.stage.crash(op, true)
 	crashed := x.do(op, "its handler crashes")
 	if crashed.kind == done {
-		x.vague("the handler was to crash and answered %s", crashed)
+		x.vague("the handler was to crash (--crash-query) and answered %s", crashed)
 		return
 	}
 	before, ok := x.effects(op.ref)
@@ -192,8 +221,8 @@ func crashEffect(x *trial) {
 	if !ok {
 		return
 	}
-	x.note("before the repeat", before)
-	x.note("after it", after)
+	x.noteEffects("before the repeat", before)
+	x.noteEffects("after it", after)
 	switch {
 	case before > 0 && after > before:
 		x.seen("executed again after an effect had been counted: %s", plural(after, "effect"))

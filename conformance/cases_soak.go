@@ -104,8 +104,9 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 	if !ok || !also {
 		return
 	}
-	x.note(op.ref[:5], n+m)
-	if !x.want(n+m <= 1 || x.uncounted() && n <= 1, "one effect of both bodies", "%s and %s", plural(n, "effect"), plural(m, "effect")) {
+	x.noteEffects(op.ref[:5], n+m)
+	x.claims = append(x.claims, claim{ref: op.ref, what: "one body", most: 1, seen: n}, claim{ref: other.ref, what: "the other body", most: 1, seen: m})
+	if !x.safe(n+m <= 1 || !x.counts() && n <= 1, "one effect of both bodies", "%s and %s", plural(n, "effect"), plural(m, "effect")) {
 		return
 	}
 	if strings.Contains(wrong, other.ref) {
@@ -116,7 +117,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 		x.want(false, "the outcome", "%s", final)
 		return
 	}
-	if x.uncounted() {
+	if !x.counts() {
 		n = -1
 	}
 	r := judgeHistory(events(append(answers, final)), n)

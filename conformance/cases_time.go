@@ -40,8 +40,7 @@ func notBefore(x *trial) {
 		x.vague("the repeat came too late to tell: after %v of %v", again.ended.Sub(first.started).Round(time.Millisecond), window)
 		return
 	}
-	same, known := sameOutcome(first, again)
-	x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s at two thirds of %v", first, again, window)
+	x.wantFirst(op, first, again, " at two thirds of "+window.String())
 	x.wantEffects(op, 1, "its reference")
 }
 
@@ -89,9 +88,12 @@ func restartCases() []Case {
 				if !ok || !x.restart() {
 					return
 				}
+				survived := x.survived(op)
 				again := x.resolve(op, "after the restart")
-				same, known := sameOutcome(first, again)
-				x.want(again.outcome() && (same || !known), "the outcome of the first request", "%s, then %s", first, again)
+				x.wantFirst(op, first, again, " after the restart")
+				if survived && x.counts() {
+					x.wantEffects(op, 1, "its reference")
+				}
 			},
 		}, {
 			ID: "restart/inflight-killed-resolves", Level: LevelLiveness, Alone: true, Needs: []Need{NeedRestart, NeedDelay}, After: after,
@@ -109,17 +111,39 @@ func restartCases() []Case {
 			Rule:   "A request that was at work when the server was killed has at most one effect after the retry.",
 			Impact: "Whoever was paying during the crash pays twice.",
 			run: func(x *trial) {
-				op, _, ok := x.killed()
-				if !ok {
+				before := x.op()
+				if _, ok := x.first(before); !ok {
 					return
 				}
-				if n, counted := x.effects(op.ref); counted {
-					x.note("its reference", n)
-					x.want(n <= 1, "at most 1 effect", "%s", plural(n, "effect"))
+				op, again, ok := x.killed()
+				if !ok || !x.survived(before) {
+					return
+				}
+				n, counted := x.settledEffects(op.ref, count(again.outcome()))
+				if !counted {
+					return
+				}
+				x.noteEffects("its reference", n)
+				if x.atMost(op, 1, n, "its reference") && x.wantEarned(op, again) {
+					x.want(true, "", "%s after the retry was answered %s", plural(n, "effect"), again)
 				}
 			},
 		},
 	}
+}
+
+// survived reports whether the witness still counts an effect from before the
+// restart: one that has forgotten counts too little ever after.
+func (x *trial) survived(op *operation) bool {
+	if !x.counts() {
+		return true
+	}
+	n, ok := x.effects(op.ref)
+	if ok && n == 0 {
+		x.vague("the witness has forgotten what it had counted before the restart (--witness, --restart-cmd)")
+		return false
+	}
+	return ok
 }
 
 // restart kills the target and waits until it takes connections again.
@@ -158,7 +182,7 @@ func (x *trial) killed() (*operation, *answer, bool) {
 		lead.wait()
 		return nil, nil, false
 	}
-	if a := lead.wait(); a.kind == done {
+	if a := lead.wait(); a.outcome() {
 		x.vague("the request was answered before the target was killed: %s", a)
 		return nil, nil, false
 	}

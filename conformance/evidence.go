@@ -38,11 +38,6 @@ func (e *evidence) add(one Exchange) {
 // left is how many exchanges were not kept.
 func (e *evidence) left() int { return e.made - len(e.kept) }
 
-// forget drops all of it.
-func (e *evidence) forget() {
-	*e = evidence{kept: e.kept[:0], numbers: e.numbers[:0]}
-}
-
 // found says that a finding was made: what is sent from here on belongs to the
 // next one.
 func (e *evidence) found() {
@@ -100,16 +95,30 @@ func (e *evidence) related(i int, part []bool) bool {
 	return false
 }
 
-// record keeps an exchange as evidence.
+// record remembers what an exchange says, and keeps it as evidence.
 func (x *trial) record(l *link, a *answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.latest = a.ended
 	if x.broke == nil && l.err != nil && (errors.Is(l.err, errBudget) || l.conn == nil && !x.calm) {
 		x.broke = l.err
 	}
 	if a.kind == done {
-		x.sawID(l.op.ref, a)
+		x.names.saw(l.op.ref, a)
 	}
+	if !l.silent {
+		x.keepLocked(l, a)
+	}
+}
+
+// keep keeps an exchange as evidence.
+func (x *trial) keep(l *link, a *answer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.keepLocked(l, a)
+}
+
+func (x *trial) keepLocked(l *link, a *answer) {
 	e := Exchange{
 		At: max(millis(a.started.Sub(x.begun)), 0), Took: math.Max(millis(a.ended.Sub(a.started)), 0),
 		Lane: l.lane, Method: l.op.method, URL: l.op.target, Status: a.status, Note: l.note,

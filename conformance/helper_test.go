@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"log"
 	"net/http"
 	"sync"
 	"testing"
@@ -149,3 +151,6 @@ func hook(url string) func(context.Context) error {
 		return response.Body.Close()
 	}
 }
+
+// quiet is a log for servers whose handlers crash when they are told to.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -52,6 +52,9 @@ func events(answers []*answer) []event {
 		case alreadyDone:
 			e.fate, e.name = outcome, ""
 		case busy:
+			if a.throttled {
+				continue // it says nothing of the key
+			}
 			e.fate = waiting
 		case broken:
 		case noAnswer:
@@ -287,9 +290,9 @@ func (x *trial) wantHistory(op *operation, answers []*answer) bool {
 	if !ok {
 		return false
 	}
-	x.note("its reference", n)
+	x.noteEffects("its reference", n)
 	counted := n
-	if x.uncounted() {
+	if !x.counts() {
 		counted = -1
 	}
 	history := events(answers)
@@ -302,11 +305,4 @@ func (x *trial) wantHistory(op *operation, answers []*answer) bool {
 		return false
 	}
 	return x.want(r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
-}
-
-// uncounted reports whether effects are only inferred.
-func (x *trial) uncounted() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.witness != "counted" && x.witness != "listed"
 }

@@ -67,7 +67,7 @@ func (p *phoenix) restart(context.Context) error {
 // caught.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"kept": "", "lost": "restart/replay-survives"} {
+	for name, want := range map[string]string{"kept": "", "lost": "restart/replay-survives ~restart/no-double-after-kill"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fresh := func() http.Handler {

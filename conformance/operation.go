@@ -27,6 +27,7 @@ type operation struct {
 	extra          [][2]string // further header fields, in order
 	stranger       bool        // sent as the second caller
 	anonymous      bool        // sent without Authorization
+	failing        int         // the status that its handler was told to answer
 }
 
 // op makes a new operation, with a key and a reference that nothing else uses.
@@ -45,6 +46,11 @@ func (x *trial) op() *operation {
 // fill renders the body template for the operation's reference and key.
 func (op *operation) fill(r *runner) {
 	op.body = []byte(render(r.o.Body, op.ref, op.key))
+	op.fillKey(r)
+}
+
+// fillKey puts the key where the profile carries it, besides header and body.
+func (op *operation) fillKey(r *runner) {
 	if place := r.o.Profile.Carrier; place.Place == profile.Query {
 		op.setQuery(url.QueryEscape(place.Name), url.QueryEscape(op.key))
 	}

@@ -19,6 +19,7 @@ const (
 	answerDefault    = 10 * time.Second
 	holdDefault      = 200 * time.Millisecond
 	settleDefault    = 35 * time.Second
+	effectDefault    = 500 * time.Millisecond
 	requestsDefault  = 20_000
 	parallelDefault  = 8
 	roundsDefault    = 200
@@ -51,6 +52,12 @@ type Options struct {
 	// As is what a second caller sends in place of the same fields of Header.
 	// Nil: cases about strangers are skipped.
 	As http.Header
+	// KeyHeader is the header that carries the key, where it is not the one of
+	// Profile: "X-Request-ID". Empty: the profile's.
+	KeyHeader string
+	// OtherMethod is a second method that the server takes at URL with the same
+	// body. Empty: PATCH is tried, then PUT; DELETE never unless it is named here.
+	OtherMethod string
 	// SecondPath is another operation that takes the same body: "/refunds".
 	SecondPath string
 	// ActionPath acts, without a body, on what an operation made:
@@ -64,6 +71,10 @@ type Options struct {
 	// whose length is the number. Empty: effects are inferred from the ids in
 	// answers, which misses those whose answers nobody saw.
 	Witness string
+	// EffectWait is for how long after its last answer an operation may still
+	// have an effect: only then is a count taken as final. The cases wait for it
+	// beside each other. Zero: 500 ms.
+	EffectWait time.Duration
 	// DelayQuery makes one operation slow: "sleep={ms}".
 	DelayQuery string
 	// FailQuery makes one operation answer a status: "fail={status}".
@@ -119,6 +130,11 @@ func (o Options) withDefaults() Options {
 	if o.Profile == nil {
 		o.Profile = profile.Draft07()
 	}
+	if o.KeyHeader != "" {
+		renamed := *o.Profile
+		renamed.Carrier = profile.Carrier{Place: profile.Header, Name: o.KeyHeader}
+		o.Profile = &renamed
+	}
 	setDefault(&o.Method, http.MethodPost)
 	setDefault(&o.Body, bodyDefault)
 	setDefault(&o.ContentType, "application/json")
@@ -130,6 +146,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Parallel, parallelDefault)
 	setDefault(&o.Hold, holdDefault)
 	setDefault(&o.Settle, settleDefault)
+	setDefault(&o.EffectWait, effectDefault)
 	setDefault(&o.Repeat, 1)
 	setDefault(&o.Reruns, rerunsDefault)
 	return o

@@ -1,9 +1,6 @@
 package conformance
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // flight is a request that was sent in the background.
 type flight struct {
@@ -50,7 +47,7 @@ func (v *overlap) all() []*answer { return append([]*answer{v.leader}, v.followe
 // answer; nil: there is none.
 func (v *overlap) rejected() *answer {
 	for _, a := range v.followers {
-		if a.kind == busy {
+		if a.kind == busy && a.ended.Before(v.leader.ended) {
 			return a
 		}
 	}
@@ -93,7 +90,7 @@ func (x *trial) holding(try func(hold time.Duration) bool) {
 		}
 		hold *= 3
 	}
-	x.vague("no overlap came about, though the operation was to be held for %v", hold/3)
+	x.vague("no overlap came about, though the operation was to be held for %v (--delay-query, --hold)", hold/3)
 }
 
 func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (*overlap, bool) {
@@ -112,15 +109,20 @@ func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*
 		gate.release()
 	}
 	v.leader = lead.wait()
-	proved := true
+	proved := gate.entered != nil || v.leader.ended.Sub(v.leader.started) >= hold*3/4 // else it was not slow
 	for _, f := range flights {
 		a := f.wait()
 		v.followers = append(v.followers, a)
-		early := a.ended.Before(v.leader.ended)
-		waited := !a.written.IsZero() && (gate.entered != nil || v.leader.ended.Sub(a.written) >= hold/2)
-		proved = proved && (early || waited)
+		proved = proved && !x.r.limited(a) && !a.written.IsZero() && (gate.entered != nil || v.met(a))
 	}
 	return v, proved
+}
+
+// met reports whether a follower met the leader at work, which does not end before
+// the hold is over: it was answered by then, or had been waiting for a good while.
+func (v *overlap) met(a *answer) bool {
+	end := v.leader.started.Add(v.hold)
+	return a.ended.Before(end) || a.written.Before(end.Add(-v.hold/2))
 }
 
 // leadPart is the part of a hold by which the leader is ahead.
@@ -182,31 +184,4 @@ func same(n int) func(*operation) []*operation {
 		}
 		return all
 	}
-}
-
-// burst sends the operation n times at one instant: each connection has written
-// all but the last byte before any of them writes that.
-func (x *trial) burst(op *operation, n int) []*answer {
-	answers := make([]*answer, n)
-	start := make(chan struct{})
-	var ready, over sync.WaitGroup
-	ready.Add(n)
-	for i := range n {
-		over.Go(func() {
-			l := x.dial("")
-			defer l.close()
-			l.load(op, withLength)
-			l.note = "of a burst"
-			l.write(1)
-			ready.Done()
-			<-start
-			l.write(0)
-			answers[i] = l.receive()
-			l.hardly(answers[i])
-		})
-	}
-	ready.Wait()
-	close(start)
-	over.Wait()
-	return answers
 }

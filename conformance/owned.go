@@ -74,6 +74,7 @@ func (s *owned) hold(op *operation, _ time.Duration) *gate {
 func (s *owned) fail(op *operation, status, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	op.failing = status
 	at := s.script(op.ref)
 	at.status, at.times = status, times
 	if times == 0 {

@@ -86,6 +86,8 @@ type Result struct {
 	Findings []Finding `json:"findings,omitempty"`
 	// Exchanges are the requests and their answers, in the order of their end.
 	Exchanges []Exchange `json:"exchanges"`
+
+	proved bool // a failure that rests on an effect or an answer, and not on an absence
 }
 
 // Finding is one check inside a case.

@@ -121,8 +121,8 @@ func TestBare(t *testing.T) {
 		t.Errorf("replay/effects-once: got %s by %s, want pass, inferred", c.Verdict, c.Witness)
 	}
 	for id, word := range map[string]string{
-		"inflight/once": "DelayQuery", "outcome/5xx": "FailQuery", "scope/other-principal-not-answered": "As",
-		"scope/other-path-not-answered": "SecondPath", "restart/replay-survives": "Restart", "time/expires": "Expire",
+		"inflight/once": "--delay-query", "outcome/5xx": "--fail-query", "scope/other-principal-not-answered": "--as",
+		"scope/other-path-not-answered": "--second-path", "restart/replay-survives": "--restart-cmd", "time/expires": "--expire-cmd",
 		"replay/binary": "RunHandler",
 	} {
 		if c := find(t, rep, id); c.Verdict != conformance.VerdictSkip || !strings.Contains(c.Reason, word) {

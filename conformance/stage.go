@@ -71,6 +71,7 @@ func (s *remote) hold(op *operation, d time.Duration) *gate {
 }
 
 func (s *remote) fail(op *operation, status, _ int) {
+	op.failing = status
 	op.addQuery(strings.ReplaceAll(s.o.FailQuery, "{status}", strconv.Itoa(status)))
 }
 
@@ -81,6 +82,7 @@ func (s *remote) effects(ctx context.Context, ref string) (int, Witness, error) 
 		return 0, WitnessInferred, nil
 	}
 	address, pointer, _ := strings.Cut(s.o.Witness, "#")
+	pointer = strings.ReplaceAll(pointer, "{ref}", ref)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.ReplaceAll(address, "{ref}", url.QueryEscape(ref)), nil)
 	if err != nil {
 		return 0, WitnessNone, fmt.Errorf("conformance: witness: %w", err)
@@ -121,84 +123,4 @@ func countOf(body []byte, pointer string) (int, Witness, error) {
 		return len(v), WitnessListed, nil
 	}
 	return 0, WitnessNone, fmt.Errorf("conformance: witness: what stands at %q is neither a number nor a list", pointer)
-}
-
-// effects counts the effects of one reference, and says by which witness. ok is
-// false where the witness failed, which makes the case inconclusive.
-func (x *trial) effects(ref string) (n int, ok bool) {
-	n, witness, err := x.r.stage.effects(x.ctx, ref)
-	if err != nil {
-		x.vague("%s", strings.TrimPrefix(err.Error(), "conformance: "))
-		return 0, false
-	}
-	if witness == WitnessInferred {
-		n = x.inferred(ref)
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.witness = witness
-	return n, true
-}
-
-// inferred counts the distinct names of effects in the answers that were read.
-func (x *trial) inferred(ref string) int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return len(x.seenIDs[ref])
-}
-
-// sawID remembers what an answer names; the lock is held.
-func (x *trial) sawID(ref string, a *answer) {
-	name := a.id
-	if name == "" {
-		name = a.place
-	}
-	if name == "" {
-		return
-	}
-	if x.seenIDs == nil {
-		x.seenIDs = map[string]map[string]bool{}
-	}
-	if x.seenIDs[ref] == nil {
-		x.seenIDs[ref] = map[string]bool{}
-	}
-	x.seenIDs[ref][name] = true
-}
-
-// wantEffects checks how many effects an operation's reference had. A count that
-// is too low is asked for again for a moment; one that is only inferred cannot
-// be too low, since it misses what nobody saw.
-func (x *trial) wantEffects(op *operation, want int, what string) bool {
-	n, ok := x.settledEffects(op.ref, want)
-	if !ok {
-		return false
-	}
-	x.note(what, n)
-	fine := n == want || n < want && x.witness == WitnessInferred
-	return x.want(fine, plural(want, "effect")+" of "+what, "%s of %s", plural(n, "effect"), what)
-}
-
-func (x *trial) settledEffects(ref string, want int) (int, bool) {
-	deadline := time.Now().Add(min(x.r.o.Settle, time.Second))
-	for {
-		n, ok := x.effects(ref)
-		if !ok || n >= want || x.witness == WitnessInferred || time.Now().After(deadline) || !x.pause(20*time.Millisecond) {
-			return n, ok
-		}
-	}
-}
-
-// note adds to the line of effects in the report.
-func (x *trial) note(what string, n int) {
-	if x.effectsText != "" {
-		x.effectsText += ", "
-	}
-	x.effectsText += what + " " + strconv.Itoa(n)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }

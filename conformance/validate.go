@@ -123,7 +123,7 @@ func (o *Options) checkNumbers() error {
 	}{
 		{"Rounds", int64(o.Rounds)}, {"Timeout", int64(o.Timeout)}, {"AnswerTimeout", int64(o.AnswerTimeout)},
 		{"MaxRequests", int64(o.MaxRequests)}, {"Parallel", int64(o.Parallel)}, {"Hold", int64(o.Hold)},
-		{"Settle", int64(o.Settle)}, {"Repeat", int64(o.Repeat)}, {"Window", int64(o.Window)},
+		{"Settle", int64(o.Settle)}, {"EffectWait", int64(o.EffectWait)}, {"Repeat", int64(o.Repeat)}, {"Window", int64(o.Window)},
 	} {
 		if n.value < 0 {
 			return usage(n.option, "it is negative")

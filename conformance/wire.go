@@ -31,6 +31,7 @@ type link struct {
 	started time.Time
 	written time.Time
 	note    string
+	silent  bool // its exchange is kept only if something is found in it
 }
 
 var (

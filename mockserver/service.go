@@ -50,6 +50,8 @@ func (v *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodDelete:
 		v.remove(w, r.URL.Path)
+	case r.Method == http.MethodPut && !v.has(r.URL.Path):
+		v.create(w, r.URL.Path, members, len(body))
 	case r.Method != http.MethodPost:
 		v.change(w, r.URL.Path, "updated", members)
 	case v.has(parent):

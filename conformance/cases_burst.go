@@ -1,0 +1,154 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// burstWidth is how many duplicates are released at one instant in the first
+// rounds; later rounds are narrower, so that there can be more of them.
+const (
+	burstWidth  = 64
+	burstWide   = 3
+	burstNarrow = 16
+	// burstLanes is how many rounds are played at the same time against a server
+	// whose answers take longer than burstSlow: it waits, and does not compete.
+	burstLanes = 5
+	burstSlow  = 40 * time.Millisecond
+)
+
+// round is one burst: the operation, and what came of its duplicates.
+type round struct {
+	n, width int
+	op       *operation
+	links    []*link
+	answers  []*answer
+}
+
+func (b *round) wide() bool { return b.width == burstWidth }
+
+// bursts plays rounds until one shows a violation.
+func bursts(x *trial) {
+	if _, ok := x.effects(x.op().ref); !ok {
+		return
+	}
+	clean, narrow, lanes := 0, 0, 1
+	for n := 0; n < x.r.o.Rounds && x.ctx.Err() == nil; {
+		rounds := x.rounds(n, min(lanes, x.r.o.Rounds-n))
+		n += len(rounds)
+		counts := x.countRounds(rounds)
+		for i, b := range rounds {
+			if x.ctx.Err() != nil || !x.judgeRound(b, counts[i]) {
+				return
+			}
+			clean++
+			if !b.wide() {
+				narrow++
+			}
+		}
+		if took := rounds[0].answers[0]; took.ended.Sub(took.started) > burstSlow {
+			lanes = burstLanes
+		}
+	}
+	x.want(true, "", "%d rounds without a find (%d of %d, %d of %d at once); no proof that there is none", clean, clean-narrow, burstWidth, narrow, burstNarrow)
+}
+
+// rounds plays some rounds at the same time.
+func (x *trial) rounds(from, lanes int) []*round {
+	all := make([]*round, lanes)
+	var over sync.WaitGroup
+	for i := range all {
+		b := &round{n: from + i + 1, width: burstNarrow, op: x.op()}
+		if from+i < burstWide {
+			b.width = burstWidth
+		}
+		all[i] = b
+		over.Go(func() { x.burst(b) })
+	}
+	over.Wait()
+	return all
+}
+
+// countRounds counts the effects of each round, for now; -1 where nobody counts
+// or none has happened yet.
+func (x *trial) countRounds(rounds []*round) []int {
+	counts := make([]int, len(rounds))
+	if x.counts() {
+		claims := make([]claim, len(rounds))
+		for i, b := range rounds {
+			claims[i] = claim{ref: b.op.ref, most: 1, what: fmt.Sprintf("the reference of round %d", b.n)}
+		}
+		counts = x.r.recount(x.ctx, claims)
+		for i := range claims {
+			claims[i].seen = counts[i]
+		}
+		x.claims = append(x.claims, claims...)
+	}
+	for i, n := range counts {
+		if n == 0 {
+			counts[i] = -1
+		}
+	}
+	return counts
+}
+
+// judgeRound judges one round, whose effects were counted. It reports whether to
+// go on.
+func (x *trial) judgeRound(b *round, n int) bool {
+	given := slices.ContainsFunc(b.answers, (*answer).outcome)
+	if !given {
+		x.show(b)
+		x.vague("round %d: none of %d duplicates was given an outcome, but %s", b.n, b.width, b.answers[0])
+		return false
+	}
+	r := judgeHistory(events(b.answers), n)
+	switch {
+	case !r.known:
+		x.vague("round %d: %s", b.n, r.why)
+		return false
+	case !r.legal:
+		x.show(b)
+		x.noteEffects("its reference", max(n, 0))
+		x.safe(false, "one effect; each answer its outcome, or in-progress while it may be running", "round %d of %d, %d at once: %s", b.n, x.r.o.Rounds, b.width, r.why)
+		return false
+	case b.n == 1:
+		x.show(b)
+	}
+	return true
+}
+
+// show keeps the evidence of a round.
+func (x *trial) show(b *round) {
+	for i, l := range b.links {
+		x.keep(l, b.answers[i])
+	}
+}
+
+// burst sends an operation at one instant, as often as the round is wide: each
+// connection has written all but the last byte before any of them writes that.
+func (x *trial) burst(b *round) {
+	b.links, b.answers = make([]*link, b.width), make([]*answer, b.width)
+	start := make(chan struct{})
+	var ready, over sync.WaitGroup
+	ready.Add(b.width)
+	for i := range b.width {
+		over.Go(func() {
+			l := x.dial("")
+			defer l.close()
+			l.silent = true
+			l.load(b.op, withLength)
+			l.note = "of a burst"
+			l.write(1)
+			ready.Done()
+			<-start
+			l.write(0)
+			b.links[i], b.answers[i] = l, l.receive()
+			l.hardly(b.answers[i])
+		})
+	}
+	ready.Wait()
+	close(start)
+	over.Wait()
+}

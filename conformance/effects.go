@@ -1,0 +1,242 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// effects counts the effects of one reference, and says by which witness. ok is
+// false where nobody can count, which makes the case inconclusive.
+func (x *trial) effects(ref string) (n int, ok bool) {
+	if why := x.r.blind(); why != "" {
+		x.vague("%s", why)
+		return 0, false
+	}
+	n, witness, err := x.r.stage.effects(x.ctx, ref)
+	if err != nil {
+		x.vague("%s", strings.TrimPrefix(err.Error(), "conformance: "))
+		return 0, false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if witness == WitnessInferred {
+		n = x.names.count(ref)
+	}
+	x.witness = witness
+	return n, true
+}
+
+// counts reports whether a witness counts effects: they are not only inferred.
+func (x *trial) counts() bool {
+	w := x.r.learnt.witness
+	return x.r.stage.owned() || x.r.blind() == "" && (w == WitnessCounted || w == WitnessListed)
+}
+
+// names are the effects that answers have named, by reference. An effect belongs
+// to the reference that it was first named for: the same name under another
+// reference is somebody else's answer, and no second effect.
+type names struct {
+	all   []named
+	owner map[string]string
+}
+
+// named is one answer's name of an effect: an id, a Location, or both.
+type named struct{ ref, id, place string }
+
+func (s *names) saw(ref string, a *answer) {
+	if a.id == "" && a.place == "" {
+		return
+	}
+	if s.owner == nil {
+		s.owner = map[string]string{}
+	}
+	for _, name := range []string{"id " + a.id, "place " + a.place} {
+		if _, known := s.owner[name]; !known && !strings.HasSuffix(name, " ") {
+			s.owner[name] = ref
+		}
+	}
+	s.all = append(s.all, named{ref: ref, id: a.id, place: a.place})
+}
+
+// count is the number of distinct effects of a reference. An answer that has
+// lost its id is known by its Location.
+func (s *names) count(ref string) int {
+	ids, places := map[string]bool{}, map[string]bool{}
+	for _, n := range s.all {
+		if n.ref == ref && n.id != "" && s.owner["id "+n.id] == ref {
+			ids[n.id] = true
+		}
+	}
+	for _, n := range s.all {
+		placed := slices.ContainsFunc(s.all, func(m named) bool { return m.id != "" && m.place == n.place })
+		if n.ref == ref && n.id == "" && n.place != "" && !placed && s.owner["place "+n.place] == ref {
+			places[n.place] = true
+		}
+	}
+	return len(ids) + len(places)
+}
+
+// claim is a count that has to hold when late effects have had their time.
+type claim struct {
+	ref, what  string
+	most, seen int
+}
+
+// wantEffects checks how many effects an operation's reference had. One too many
+// is a matter of safety, whatever the level of the case. A count that is too low
+// is asked for again for a moment; one that is only inferred cannot be too low,
+// since it misses what nobody saw.
+func (x *trial) wantEffects(op *operation, want int, what string) bool {
+	n, ok := x.settledEffects(op.ref, want)
+	if !ok {
+		return false
+	}
+	x.noteEffects(what, n)
+	if !x.atMost(op, want, n, what) {
+		return false
+	}
+	return x.want(n == want || !x.counts(), plural(want, "effect")+" of "+what, "%s of %s", plural(n, "effect"), what)
+}
+
+// atMost checks that a count is not too high, now and after late effects.
+func (x *trial) atMost(op *operation, most, n int, what string) bool {
+	x.claims = append(x.claims, claim{ref: op.ref, what: what, most: most, seen: n})
+	if n > most {
+		return x.safe(false, plural(most, "effect")+" of "+what, "%s of %s", plural(n, "effect"), what)
+	}
+	return true
+}
+
+// wantEarned checks that an operation whose success was reported had an effect,
+// where somebody counts.
+func (x *trial) wantEarned(op *operation, a *answer) bool {
+	if !a.outcome() || !x.counts() {
+		return true
+	}
+	n, ok := x.settledEffects(op.ref, 1)
+	return ok && x.safe(n > 0, "a success that has an effect", "%s, and no effect", a)
+}
+
+// settledEffects counts, again and again for a while where there are too few.
+func (x *trial) settledEffects(ref string, want int) (int, bool) {
+	deadline := time.Now().Add(min(x.r.o.Settle, max(time.Second, x.r.o.EffectWait)))
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		n, ok := x.effects(ref)
+		if !ok || n >= want || !x.counts() || time.Now().After(deadline) || !x.pause(wait) {
+			return n, ok
+		}
+	}
+}
+
+// settleAll gives late effects their time, and counts again. It is not cut short
+// by the bound of a case, and sends nothing to the target but what a witness asks.
+func (r *runner) settleAll(ctx context.Context, tries []*trial) {
+	var all sync.WaitGroup
+	for _, x := range tries {
+		all.Go(func() { r.settle(ctx, x) })
+	}
+	all.Wait()
+}
+
+func (r *runner) settle(ctx context.Context, x *trial) {
+	if len(x.claims) == 0 || !x.counts() {
+		return
+	}
+	timer := time.NewTimer(time.Until(x.latest.Add(r.o.EffectWait)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	for i, n := range r.recount(ctx, x.claims) {
+		if c := x.claims[i]; n > c.most && c.seen <= c.most {
+			x.noteEffects(c.what, n)
+			x.safe(false, plural(c.most, "effect")+" of "+c.what, "%s of %s, %v after its last answer", plural(n, "effect"), c.what, r.o.EffectWait)
+		}
+	}
+}
+
+// recountLanes is how many counts are asked for at once.
+const recountLanes = 16
+
+// recount asks for the counts of claims again; a witness that does not answer
+// counts nothing.
+func (r *runner) recount(ctx context.Context, claims []claim) []int {
+	counts := make([]int, len(claims))
+	lanes := make(chan struct{}, recountLanes)
+	var all sync.WaitGroup
+	for i, c := range claims {
+		all.Go(func() {
+			lanes <- struct{}{}
+			defer func() { <-lanes }()
+			if n, _, err := r.stage.effects(ctx, c.ref); err == nil {
+				counts[i] = n
+			}
+		})
+	}
+	all.Wait()
+	return counts
+}
+
+// note is a line of the effects in the report.
+type note struct {
+	what string
+	n    int
+}
+
+// noteEffects puts a count into the report; the last of one name stands.
+func (x *trial) noteEffects(what string, n int) {
+	if i := slices.IndexFunc(x.notes, func(had note) bool { return had.what == what }); i >= 0 {
+		x.notes[i].n = n
+		return
+	}
+	x.notes = append(x.notes, note{what: what, n: n})
+}
+
+func (x *trial) noted() string {
+	var parts []string
+	for _, n := range x.notes {
+		parts = append(parts, n.what+" "+strconv.Itoa(n.n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// wantFirst checks that a repeat was given the outcome of the first request. Two
+// answers that name nothing are told apart by the mark of a replay or by the
+// witness; without either nothing is known.
+func (x *trial) wantFirst(op *operation, first, again *answer, where string) bool {
+	const expected = "the outcome of the first request"
+	if !x.want(again.outcome(), expected, "%s, then %s%s", first, again, where) {
+		return false
+	}
+	same, known := sameOutcome(first, again)
+	switch {
+	case known && !same:
+		x.proved = true
+		return x.want(false, expected, "%s, then %s%s", first, again, where)
+	case known, again.replayed && !first.replayed:
+		return x.want(true, "", "%s, then %s%s", first, again, where)
+	}
+	n, ok := x.settledEffects(op.ref, 1)
+	if !ok {
+		return false
+	}
+	if !x.counts() {
+		x.vague("the answers %s and %s do not name what they are about, and nobody counts effects (--witness)", first, again)
+		return false
+	}
+	return x.atMost(op, 1, n, "its reference") && x.want(n == 1, "1 effect of both answers", "%s of both answers", plural(n, "effect"))
+}

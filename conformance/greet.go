@@ -1,0 +1,171 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// learnt is what the greeting found out about the target and about what the
+// options say of it. It does not change afterwards.
+type learnt struct {
+	// ids and places report whether two operations were given two ids, or two
+	// Locations: only then does one of them name an effect.
+	ids, places bool
+	done        bool // there was a greeting
+	witness     Witness
+	// badWitness and badDelay say why the witness, or the delay, is not believed.
+	badWitness, badDelay string
+}
+
+// greetTries is how often a plain operation is tried before anything is judged.
+const greetTries = 3
+
+// greet sends a few plain operations. Where they are not taken every case would
+// be inconclusive, and a run that judged nothing must not look like a clean one.
+func (r *runner) greet(ctx context.Context, chosen []Case) error {
+	x := r.newTrial(&Case{ID: "greeting"}, "", nil)
+	x.start(ctx)
+	defer x.end()
+	one, a := x.hello()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("conformance: the run was ended: %w", err)
+	}
+	if a.kind != done {
+		return fmt.Errorf("%w: %s %s was answered %s%s", ErrRefuses, r.o.Method, r.target.Path, a, x.advice(a))
+	}
+	two, b := x.hello()
+	r.learnt.done = true
+	r.learnt.ids = a.id != "" && b.id != "" && a.id != b.id
+	r.learnt.places = a.place != "" && b.place != "" && a.place != b.place
+	r.learnt.witness = WitnessNone
+	if r.learnt.ids || r.learnt.places {
+		r.learnt.witness = WitnessInferred
+	}
+	x.tryWitness(one, two)
+	if slices.ContainsFunc(chosen, func(c Case) bool { return slices.Contains(c.Needs, NeedDelay) }) {
+		x.tryDelay()
+	}
+	return nil
+}
+
+// hello sends one plain operation, again where the server was not ready.
+func (x *trial) hello() (*operation, *answer) {
+	for n := 1; ; n++ {
+		op := x.op()
+		a := x.do(op, "a plain operation")
+		waiting := a.kind == noAnswer || a.status >= 500
+		if a.kind == done || !waiting || n == greetTries || !x.pause(100*time.Millisecond) {
+			return op, a
+		}
+	}
+}
+
+// keyHeaders are names under which servers look for keys.
+func keyHeaders() []string {
+	return []string{"Idempotency-Key", "X-Idempotency-Key", "X-Request-Id", "Idempotence-Key", "Request-Id"}
+}
+
+// advice says what may be wrong where every operation is refused: a server that
+// wants its key under another name refuses those that it does not see.
+func (x *trial) advice(a *answer) string {
+	if a.kind != refused || !x.r.o.inHeader() {
+		return ""
+	}
+	for _, name := range keyHeaders() {
+		op := x.op().with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{name, dup.key}) })
+		if !strings.EqualFold(name, x.r.o.Profile.Carrier.Name) && x.do(op, "with "+name).kind == done {
+			return "; it takes operations with " + name + ": give --key-header " + name
+		}
+	}
+	return "; where it wants its key under another name than " + x.r.o.Profile.Carrier.Name + ", give --key-header NAME"
+}
+
+// tryWitness believes the witness only where it counts nothing for a reference
+// that was never used, and something for an operation that was accepted.
+func (x *trial) tryWitness(accepted ...*operation) {
+	l := &x.r.learnt
+	unused, witness, err := x.r.stage.effects(x.ctx, x.op().ref)
+	switch {
+	case err != nil:
+		l.badWitness = strings.TrimPrefix(err.Error(), "conformance: ")
+		return
+	case witness == WitnessInferred:
+		return
+	case unused > 0:
+		l.badWitness = fmt.Sprintf("witness: it counts %d for a reference that was never used", unused)
+		return
+	}
+	for _, op := range accepted {
+		if n, ok := x.settledEffects(op.ref, 1); !ok || n == 0 {
+			l.badWitness = fmt.Sprintf("witness: it counts 0 for an operation that was accepted, though it was waited for (--effect-wait %v)", x.r.o.EffectWait)
+			return
+		}
+	}
+	l.witness = witness
+}
+
+// tryDelay sends one operation that is to be slow, and one that is not.
+func (x *trial) tryDelay() {
+	if x.r.stage.owned() || x.r.o.DelayQuery == "" {
+		return
+	}
+	plain := x.do(x.op(), "not slow")
+	slow := x.op()
+	hold := min(x.r.o.Hold, holdDefault)
+	x.r.stage.hold(slow, hold)
+	a := x.do(slow, "slow")
+	took, usual := a.ended.Sub(a.started), plain.ended.Sub(plain.started)
+	switch {
+	case a.kind != done:
+		x.r.learnt.badDelay = fmt.Sprintf("an operation that was to be slow (--delay-query) was answered %s", a)
+	case took < hold*3/4:
+		x.r.learnt.badDelay = fmt.Sprintf("an operation that was to take %v (--delay-query) took %v, and another one %v: nothing would overlap",
+			hold, took.Round(time.Millisecond), usual.Round(time.Millisecond))
+	}
+}
+
+// blind says why effects cannot be seen in this run, or "".
+func (r *runner) blind() string {
+	switch {
+	case r.learnt.badWitness != "":
+		return r.learnt.badWitness + " (--witness)"
+	case r.learnt.witness == WitnessNone && !r.stage.owned():
+		return "no effect can be seen: two operations are not told apart by " + r.o.IDPointer + " or Location in their answers, and there is no witness (--witness, --id-pointer)"
+	}
+	return ""
+}
+
+// unfounded says why what a case needs does not do what the options say of it.
+func (r *runner) unfounded(c *Case) string {
+	if slices.Contains(c.Needs, NeedDelay) && r.learnt.badDelay != "" {
+		return r.learnt.badDelay
+	}
+	return ""
+}
+
+// headline is what a reader has to know before any verdict.
+func (r *runner) headline(rep *Report) string {
+	rep.Witness = r.learnt.witness
+	var parts []string
+	if why := r.blind(); why != "" {
+		rep.Witness = WitnessNone
+		parts = append(parts, "Effects could not be counted: "+why+".")
+	}
+	if r.learnt.badDelay != "" {
+		parts = append(parts, "Nothing could be made to overlap: "+r.learnt.badDelay+".")
+	}
+	if rep.Cut {
+		parts = append(parts, "The run was ended before every case was judged.")
+	}
+	return strings.Join(parts, " ")
+}
+
+// limited reports whether an answer comes from a limit on the rate of requests:
+// 429, where the profile does not use that for "still being worked on".
+func (r *runner) limited(a *answer) bool {
+	return a.status == http.StatusTooManyRequests && !matchesAny(r.o.Profile.InProgress, a)
+}

@@ -1,0 +1,135 @@
+package conformance
+
+import (
+	"net/http"
+	"time"
+)
+
+// do sends one request on a fresh connection and reads the answer.
+func (x *trial) do(op *operation, note string) *answer {
+	return x.doFramed(op, withLength, note)
+}
+
+// limitedTries is how often a request is sent again that met a limit on the rate
+// of requests, and limitedWaitMax is how long it is waited for at most.
+const (
+	limitedTries   = 20
+	limitedWaitMax = 2 * time.Second
+)
+
+// doFramed sends a request again where it met a limit on the rate of requests:
+// that says nothing of keys.
+func (x *trial) doFramed(op *operation, f framing, note string) *answer {
+	for n := 1; ; n++ {
+		a := x.once(op, f, note)
+		if x.r.limited(a) && op.failing == 0 {
+			x.r.throttled.Add(1)
+		}
+		if op.failing == http.StatusTooManyRequests || !x.r.limited(a) || n == limitedTries {
+			return a
+		}
+		wait, told := hint(x.r.o.Profile, a)
+		if !told || wait > limitedWaitMax {
+			return a // it may as well be meant for the duplicate
+		}
+		if !x.pause(max(min(wait, limitedWaitMax), 20*time.Millisecond)) {
+			return a
+		}
+	}
+}
+
+func (x *trial) once(op *operation, f framing, note string) *answer {
+	l := x.dial("")
+	defer x.park(l)
+	l.load(op, f)
+	l.note = note
+	l.write(0)
+	return l.receive()
+}
+
+// parkedMax bounds the connections that a case keeps open.
+const parkedMax = 32
+
+// park keeps a connection open after its answer, as clients do: one that closes
+// at once may look to the server as if it had left before the answer. The oldest
+// is closed when there are too many, and all when the case ends.
+func (x *trial) park(l *link) {
+	if l.err != nil {
+		l.close()
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.parked = append(x.parked, l)
+	if len(x.parked) > parkedMax {
+		x.parked[0].close()
+		x.parked = x.parked[1:]
+	}
+}
+
+// first sends an operation that has to succeed: a set-up.
+func (x *trial) first(op *operation) (*answer, bool) {
+	a := x.do(op, "the first")
+	return a, x.setup(a)
+}
+
+// setup makes the case inconclusive where the answer is no success.
+func (x *trial) setup(a *answer) bool {
+	if a.kind != done || a.err != nil {
+		x.vague("the set-up did not come about: the first request was answered %s", a)
+		return false
+	}
+	return true
+}
+
+// again repeats a request until it is not told to wait, for a short while: a
+// server may take a moment to store what it has answered.
+func (x *trial) again(op *operation, note string) *answer {
+	return x.until(op, note, min(x.r.o.Settle, time.Second), false)
+}
+
+// resolve repeats a request until it is given the outcome or refused, for as long
+// as the settle time allows.
+func (x *trial) resolve(op *operation, note string) *answer {
+	return x.until(op, note, x.r.o.Settle, true)
+}
+
+// patience is for how long a case waits before it lets others go on.
+const patience = time.Second
+
+// until repeats a request that is told to wait, or meets no answer, or where
+// failures is set a server error.
+func (x *trial) until(op *operation, note string, limit time.Duration, failures bool) *answer {
+	return x.untilBy(func() *answer { return x.do(op, note) }, limit, failures)
+}
+
+func (x *trial) untilBy(send func() *answer, limit time.Duration, failures bool) *answer {
+	begun := time.Now()
+	wait, deadline := 5*time.Millisecond, begun.Add(limit)
+	for {
+		a := send()
+		waiting := a.kind == busy && !a.replayed || a.kind == noAnswer || failures && a.kind == broken
+		if !waiting || time.Now().Add(wait).After(deadline) || !x.pause(wait) {
+			return a
+		}
+		if time.Since(begun) > patience {
+			x.stepAside()
+		}
+		wait = min(2*wait, 500*time.Millisecond)
+	}
+}
+
+// pause waits, and reports whether the case goes on.
+func (x *trial) pause(d time.Duration) bool {
+	if d <= 0 {
+		return x.ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-x.ctx.Done():
+		return false
+	}
+}
