@@ -8,14 +8,16 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // Enqueue records, durably, the intention to send the request under this key; it
 // touches no network. Resume or Run sends it, within Config.EnqueueMaxAge. Once
-// it returned nil, the same key with the same bytes is nil again, whatever has
-// become of the operation; other bytes are ErrKeyReused.
+// it returned nil, the operation stays until it is final, whatever becomes of a
+// call that is under way with its key, and the same key with the same bytes is nil
+// again; other bytes are ErrKeyReused.
 //
 // The credentials of the request are not kept: if it has any, Config.Authorize
 // must be there to give them again, else the error is ErrConfig.
@@ -29,16 +31,44 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		return c.unbegun(name, req.Context(), &op, nil, ErrClosed)
 	}
 	defer c.flying.Done()
-	standing, created, err := c.journal.Begin(req.Context(), op.rec)
-	switch {
-	case err != nil:
-		return c.turnedAway(name, req.Context(), &op, err)
-	case !created && !op.sameRequest(&standing):
-		return (&drive{c: c, rec: standing}).refuseFinal(context.WithoutCancel(req.Context()), name, nil, doubt(&standing), ErrKeyReused).err
-	case created:
-		c.wake()
+	for range enqueueTries {
+		standing, created, err := c.journal.Begin(req.Context(), op.rec)
+		switch {
+		case err != nil:
+			return c.turnedAway(name, req.Context(), &op, err)
+		case !created && !op.sameRequest(&standing):
+			return (&drive{c: c, rec: standing}).refuseFinal(context.WithoutCancel(req.Context()), name, nil, doubt(&standing), ErrKeyReused).err
+		case !created:
+			err = c.markEnqueued(req.Context(), standing, op.rec.SendBefore)
+		}
+		if err == nil {
+			c.wake()
+			return nil
+		}
+		if !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+			return &Error{Op: name, Key: Key(op.rec.Key), State: standing.State, Cause: err, is: []error{ErrOutcomeUnknown}}
+		}
 	}
-	return nil
+	return &Error{Op: name, Key: Key(op.rec.Key), Cause: errors.New("the operation changes all the time"), is: []error{ErrOutcomeUnknown}}
+}
+
+// enqueueTries bounds how often Enqueue looks again at an operation that somebody
+// changes meanwhile. Each of them gets on with it, so that a few are enough.
+const enqueueTries = 100
+
+// markEnqueued marks an operation that stands, so that it stays until it is final. A
+// call that is under way with it goes on with the mark. What was held for a caller
+// that sees plain HTTP is now sent, as that is what Enqueue promises.
+func (c *Client) markEnqueued(ctx context.Context, standing persist.Record, sendBefore time.Time) error {
+	if standing.State.Final() || standing.Enqueued {
+		return nil
+	}
+	standing.Enqueued, standing.SendBefore = true, sendBefore
+	if standing.State == persist.StateHeld && standing.HoldReason == persist.HoldCaller {
+		standing.State, standing.HoldReason, standing.Answer = persist.StatePending, "", nil
+	}
+	_, err := c.journal.Update(context.WithoutCancel(ctx), standing)
+	return err
 }
 
 // wake tells Run to look again at what is pending.
@@ -68,6 +98,7 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (operation, er
 		return op, &Error{Op: name, Key: Key(op.rec.Key), Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
 	}
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
+	op.rec.Enqueued = true
 	return op, nil
 }
 
@@ -220,7 +251,7 @@ func (d *drive) end(name string, end func(persist.Record) error) error {
 	case d.c.foreign(&d.rec, d.c.now()):
 		return d.refuse(name, errors.New("another process has it"), ErrOutcomeUnknown, ErrInFlight).err
 	}
-	if err := end(d.rec); err != nil {
+	if err := d.change(func() error { return end(d.rec) }); err != nil {
 		return &Error{Op: name, Key: Key(d.rec.Key), State: d.rec.State, Cause: err, is: []error{ErrOutcomeUnknown}}
 	}
 	return nil

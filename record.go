@@ -330,13 +330,16 @@ func (d *drive) mustFlush(rec *persist.Record) bool {
 // finish records how the operation ended. An error was logged; the record then
 // stands as it stood, or the end may be lost in a crash.
 func (d *drive) finish(state persist.State) error {
-	rec := d.counted()
-	rec.State, rec.HoldReason = state, ""
-	rec.Finished = d.c.now().Round(0)
-	rec.Answer = d.kept(rec.Finished)
-	rec.Unreported = d.unreported(state)
 	ctx := d.f.values
-	err := d.c.journal.Finish(ctx, rec)
+	var rec persist.Record
+	err := d.change(func() error {
+		rec = d.counted()
+		rec.State, rec.HoldReason = state, ""
+		rec.Finished = d.c.now().Round(0)
+		rec.Answer = d.kept(rec.Finished)
+		rec.Unreported = d.unreported(state)
+		return d.c.journal.Finish(ctx, rec)
+	})
 	if err == nil && d.mustFlush(&rec) {
 		err = d.c.flush(ctx)
 	}
@@ -358,58 +361,104 @@ func (d *drive) withdraw(name string) landing {
 	if d.reading.outcome == OutcomeNotSent {
 		why = ErrNotSent
 	}
-	ctx := d.f.values
-	if d.created {
-		if err := d.c.journal.Forget(ctx, d.rec); err != nil {
-			d.c.log(ctx, slog.LevelError, "an operation without effect could not be forgotten", d.rec.Key, err)
-			d.stop = err
-			return d.fail(name, ErrOutcomeUnknown, why)
+	forgotten := false
+	err := d.change(func() error {
+		if forgotten = d.created && !d.rec.Enqueued; forgotten {
+			return d.c.journal.Forget(d.f.values, d.rec)
 		}
+		rec := d.counted()
+		rec.MaybeSent, rec.FirstSent = false, time.Time{}
+		rec.NextAttempt = d.notBefore()
+		return d.update(rec)
+	})
+	switch {
+	case !forgotten:
+		d.unrecorded(err)
+		d.c.wake()
+	case err == nil:
 		return d.fail(name, ErrNoEffect, why)
+	default:
+		d.c.log(d.f.values, slog.LevelError, "an operation without effect could not be forgotten", d.rec.Key, err)
+		d.stop = err
 	}
-	rec := d.counted()
-	rec.MaybeSent, rec.FirstSent = false, time.Time{}
-	rec.NextAttempt = d.notBefore()
-	d.update(ctx, rec)
-	d.c.wake()
 	return d.fail(name, ErrOutcomeUnknown, why)
+}
+
+// change makes one change of the journal. Where that meets ErrStale only because an
+// Enqueue marked the record meanwhile, it is made again of the marked record.
+func (d *drive) change(make func() error) error {
+	err := make()
+	if !errors.Is(err, persist.ErrStale) {
+		return err
+	}
+	now, getErr := d.c.journal.Get(d.f.values, d.rec.ID)
+	if getErr != nil || !onlyMarked(&d.rec, &now) {
+		return err
+	}
+	d.rec.Revision, d.rec.Enqueued, d.rec.SendBefore = now.Revision, now.Enqueued, now.SendBefore
+	return make()
+}
+
+// onlyMarked reports whether all that happened to a record is that an Enqueue
+// marked it.
+func onlyMarked(before, now *persist.Record) bool {
+	return now.Enqueued && !before.Enqueued && now.Revision == before.Revision+1 && now.Seq == before.Seq &&
+		now.State == before.State && now.HoldReason == before.HoldReason && now.LeaseOwner == before.LeaseOwner
 }
 
 // keep leaves an operation in doubt: pending, or held where another send cannot
 // help or might hurt.
 func (d *drive) keep(name string) landing {
-	rec, is := d.counted(), []error{ErrOutcomeUnknown}
-	rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
-	if !d.history.InDoubt() && d.reading.outcome == OutcomeExpired { // proved, though it came too late
-		rec.MaybeSent, rec.FirstSent = false, time.Time{}
-	}
-	hold := d.reading.hold
-	if _, shown := d.f.plain(); hold == "" && shown {
-		hold = persist.HoldCaller
-	}
+	var hold persist.HoldReason
+	d.unrecorded(d.change(func() error {
+		rec := d.counted()
+		rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
+		if !d.history.InDoubt() && d.reading.outcome == OutcomeExpired { // proved, though it came too late
+			rec.MaybeSent, rec.FirstSent = false, time.Time{}
+		}
+		if hold = d.holdReason(); hold != "" {
+			rec.State, rec.HoldReason = persist.StateHeld, hold
+			rec.Answer = d.kept(d.c.now().Round(0)) // for whoever has to settle it
+		} else {
+			rec.NextAttempt = d.notBefore()
+		}
+		return d.update(rec)
+	}))
+	d.c.wake()
+	is := []error{ErrOutcomeUnknown}
 	if hold != "" {
-		rec.State, rec.HoldReason = persist.StateHeld, hold
-		rec.Answer = d.kept(d.c.now().Round(0)) // for whoever has to settle it
 		is = append(is, ErrHeld)
-	} else {
-		rec.NextAttempt = d.notBefore()
 	}
 	if why := d.reading.why; why != nil {
 		is = append(is, why)
 	}
-	d.update(d.f.values, rec)
-	d.c.wake()
 	return d.fail(name, is...)
 }
 
-func (d *drive) update(ctx context.Context, rec persist.Record) {
-	updated, err := d.c.journal.Update(ctx, rec)
-	if err != nil {
-		d.c.log(ctx, slog.LevelError, "the state could not be recorded", rec.Key, err)
-		return
+// holdReason is why nothing more may be sent; empty if it may. A caller that sees
+// plain HTTP may act on the answer that it was shown; what was enqueued is sent all
+// the same, as that was promised.
+func (d *drive) holdReason() persist.HoldReason {
+	if _, shown := d.f.plain(); d.reading.hold == "" && shown && !d.rec.Enqueued {
+		return persist.HoldCaller
 	}
-	d.rec = updated
-	d.rec.Attempts, d.rec.Sends = d.rec.Attempts-d.attempts, d.rec.Sends-d.sends
+	return d.reading.hold
+}
+
+func (d *drive) update(rec persist.Record) error {
+	updated, err := d.c.journal.Update(d.f.values, rec)
+	if err == nil {
+		d.rec = updated
+		d.rec.Attempts, d.rec.Sends = d.rec.Attempts-d.attempts, d.rec.Sends-d.sends
+	}
+	return err
+}
+
+// unrecorded logs that a state could not be recorded, unless err is nil.
+func (d *drive) unrecorded(err error) {
+	if err != nil {
+		d.c.log(d.f.values, slog.LevelError, "the state could not be recorded", d.rec.Key, err)
+	}
 }
 
 // notBefore is when Resume may go on: when the server said, or when the origin is

@@ -414,7 +414,7 @@ func (d *drive) reconcile(name string) (landing, bool) {
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrHeld), true
 	}
 	d.rec.Unreported = res.Effect == EffectHappened && d.rec.Generated
-	if err := d.c.resolve(d.f.values, d.rec, res); err != nil { // it may be final all the same
+	if err := d.change(func() error { return d.c.resolve(d.f.values, d.rec, res) }); err != nil { // it may be final all the same
 		return landing{err: journalError(name, Key(d.rec.Key), err, true)}, true
 	}
 	result := d.result(OutcomeConfirmed, SourceJournal)

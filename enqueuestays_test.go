@@ -1,0 +1,177 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// TestEnqueueBesideACall: an Enqueue that returned nil stays until it is final,
+// whatever becomes of the call that was under way with its key, in this process or in
+// another.
+func TestEnqueueBesideACall(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		reply reply
+		state persist.State // once the call is over
+	}{
+		"not sent":       {reply{refused: true, delay: time.Second}, persist.StatePending},
+		"refused":        {reply{status: 403, delay: time.Second}, persist.StatePending},
+		"lost":           {reply{err: errLost, delay: time.Second}, persist.StatePending},
+		"server error":   {reply{status: 500, delay: time.Second}, persist.StatePending},
+		"still working":  {reply{status: 409, delay: time.Second}, persist.StatePending},
+		"redirected":     {reply{status: 301, delay: time.Second}, persist.StateHeld},
+		"confirmed":      {reply{status: 201, delay: time.Second}, persist.StateConfirmed},
+		"declined":       {reply{status: 402, delay: time.Second}, persist.StateConfirmed},
+		"another's key":  {reply{status: 422, header: "Content-Type: application/problem+json", delay: time.Second}, persist.StateMismatched},
+		"Retry-After 1h": {reply{status: 429, header: "Retry-After: 3600", delay: time.Second}, persist.StatePending},
+	}
+	for name, r := range rows {
+		for _, plain := range []bool{false, true} {
+			for _, abroad := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, plain, abroad), func(t *testing.T) {
+					t.Parallel()
+					bubble(t, func(t *testing.T) {
+						j := memory.New()
+						w := &wire{replies: []reply{r.reply}}
+						c, _ := newClient(t, w, on(j, oneAttempt))
+						other := c
+						if abroad {
+							other, _ = newClient(t, w, on(newLeasing(j), oneAttempt))
+						}
+						var wg sync.WaitGroup
+						wg.Go(func() { call(t, c, plain) })
+						synctest.Wait()
+						if w.count() != 1 {
+							t.Fatal("it is not on the wire")
+						}
+						for range 2 {
+							if err := other.Enqueue(post(t, "{}"), "k"); err != nil {
+								t.Fatalf("Enqueue: %v", err)
+							}
+						}
+						wg.Wait()
+						rec := lookup(t, c, "k")
+						if rec.State != r.state || !rec.Enqueued || rec.State == persist.StateHeld && rec.HoldReason == persist.HoldCaller {
+							t.Fatalf("it stands %v %q, enqueued %v; want %v", rec.State, rec.HoldReason, rec.Enqueued, r.state)
+						}
+						if rec.State == persist.StatePending {
+							w.mu.Lock()
+							w.replies = []reply{{status: 201}}
+							w.mu.Unlock()
+							time.Sleep(2 * time.Hour)
+							if got := resume(t, c)["k"]; got.err != nil || got.result.Answer.Status != 201 {
+								t.Errorf("Resume: %+v", got)
+							}
+						}
+						if len(w.keys()) != 1 {
+							t.Errorf("keys %v", w.keys())
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// call makes one call with the key "k", of a caller that sees plain HTTP or not.
+func call(t *testing.T, c *oncehttp.Client, plain bool) {
+	if !plain {
+		_, err := c.DoKey(post(t, "{}"), "k")
+		if err != nil {
+			exactlyOne(t, err)
+		}
+		if errors.Is(err, oncehttp.ErrNoEffect) && !errors.Is(err, oncehttp.ErrKeyReused) {
+			t.Errorf("%v, though it is enqueued", err)
+		}
+		return
+	}
+	req := post(t, "{}")
+	req.Header.Set("Idempotency-Key", "k")
+	if resp, err := c.StandardClient().Do(req); err == nil {
+		resp.Body.Close()
+	}
+}
+
+// TestEnqueueAfterACall: it takes over what a call left behind, also what is held for
+// a caller that sees plain HTTP.
+func TestEnqueueAfterACall(t *testing.T) {
+	t.Parallel()
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprint(plain), func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				w := &wire{replies: []reply{{status: 500}, {refused: true}, {status: 500}, {status: 201}}}
+				c, _ := newClient(t, w, on(j, oneAttempt))
+				call(t, c, plain)
+				if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+					t.Fatal(err)
+				}
+				call(t, c, true) // once more by a caller that sees plain HTTP
+				for range 2 {
+					time.Sleep(10 * time.Minute)
+					resume(t, c)
+				}
+				if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || !rec.Enqueued || w.count() != 4 {
+					t.Errorf("it stands %v %q after %d sends", rec.State, rec.HoldReason, w.count())
+				}
+			})
+		})
+	}
+}
+
+// TestEnqueueIsNotUndone: what no journal has written is not acknowledged.
+func TestEnqueueIsNotUndone(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := &faulty{Journal: memory.New()}
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+		_, _ = c.DoKey(post(t, "{}"), "k")
+		j.update = fails(errDisk)
+		err := c.Enqueue(post(t, "{}"), "k")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) || lookup(t, c, "k").Enqueued {
+			t.Errorf("%v, want ErrOutcomeUnknown", err)
+		}
+		j.update = nil
+		if err := c.Enqueue(post(t, "{}"), "k"); err != nil || !lookup(t, c, "k").Enqueued {
+			t.Errorf("again: %v", err)
+		}
+	})
+}
+
+// TestEnqueueUnderStress: calls that fail without effect and forget, and Enqueues
+// beside them, on both journals.
+func TestEnqueueUnderStress(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{refused: true}}}
+		c, _ := newClient(t, w, on(j, oneAttempt))
+		other, _ := newClient(t, w, on(j, oneAttempt))
+		var wg sync.WaitGroup
+		for i := range 20 {
+			key := oncehttp.NewScope("x").Key(fmt.Sprint(i))
+			for range 3 {
+				wg.Go(func() { _, _ = c.DoKey(post(t, "{}"), key) })
+			}
+			wg.Go(func() {
+				if err := other.Enqueue(post(t, "{}"), key); err != nil {
+					t.Errorf("Enqueue: %v", err)
+				}
+			})
+			wg.Go(func() { resume(t, other) })
+		}
+		wg.Wait()
+		for i := range 20 {
+			if rec := lookup(t, c, oncehttp.NewScope("x").Key(fmt.Sprint(i))); rec.State != persist.StatePending || !rec.Enqueued || rec.MaybeSent {
+				t.Errorf("%s stands %v, enqueued %v, maybe sent %v", rec.Key, rec.State, rec.Enqueued, rec.MaybeSent)
+			}
+		}
+	})
+}
