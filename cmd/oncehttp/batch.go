@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +27,12 @@ type batchFlags struct {
 	rate       float64
 	generation int
 	out        string
+	delimiter  string
+	orderedBy  string
+	maxErrors  int
+	failFast   bool
+	dry        bool
+	quiet      bool
 }
 
 const (
@@ -37,14 +45,15 @@ func batchCommand(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "batch FILE --url URL --key TEMPLATE",
 		Short: "Send one operation for each row of a file, each exactly once",
-		Long: `Send one operation for each row of FILE: CSV with a header row, or NDJSON (one
-JSON object a line); "-" is stdin. An NDJSON line is sent byte for byte. A CSV
+		Long: `Send one operation for each row of FILE: CSV or TSV with a header row, or NDJSON
+(one JSON object a line), packed with gzip or not; "-" is stdin. An NDJSON line is sent byte for byte. A CSV
 row is sent as a JSON object of strings; --number makes numbers of columns.
 
 --key spells each row's idempotency key: {field} stands for a field's value, and
 the text before the first one is the scope. Every row is checked before anything
 is sent. Two rows with one key and the same content are one operation; with
-other content they are an error.
+other content they are an error. A batch that cannot succeed stops: after
+--max-errors rows in a row that failed alike, or when no connection can be had.
 
 Each operation is in the journal, on disk, before its first byte leaves. Running
 the same command again, also after a crash, finishes what is pending, sends
@@ -69,7 +78,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
 	}
 	fs := cmd.Flags()
 	f.bind(fs)
-	fs.StringVar(&f.url, "url", "", "where each row is sent")
+	fs.StringVar(&f.url, "url", "", "where each row is sent; {field} in the path or query stands for a row's value")
 	fs.StringVar(&f.key, "key", "", "spells each row's key, such as 'order:{user}:{order_id}'")
 	fs.StringVar(&f.journal, "journal", "", "the journal's file (default: FILE.oncehttp.db)")
 	fs.StringVar(&f.method, "method", http.MethodPost, "the method")
@@ -77,6 +86,12 @@ is unknown, held or still to do. The summary names the next step for each.`,
 	fs.IntVar(&f.workers, "workers", 8, "operations at once")
 	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
 	fs.IntVar(&f.generation, "generation", 1, "the how-many-th try this is: tries anew only rows whose try before is a confirmed 4xx or settled as absent")
+	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or the tabs of a TSV file)")
+	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
+	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")
+	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
+	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests, and send nothing")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
 	return cmd
 }
@@ -101,26 +116,39 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 		return err
 	}
 	defer in.close()
-	sv, err := surveyRows(ctx, in, p, cfg)
-	if err != nil {
-		return err
-	}
 	if err := f.checkOut(file); err != nil {
 		return err
 	}
+	bar := newProgress(s.err, s.out, in.name, f.quiet)
+	sv, err := surveyRows(ctx, in, p, cfg, filepath.Dir(f.journal), bar.checked)
+	if err != nil || f.dry {
+		bar.finish()
+	}
+	if err != nil {
+		return err
+	}
+	defer sv.close()
+	if f.dry {
+		return f.dryRun(ctx, in, p, sv, s)
+	}
+	bar.sending(sv.rows)
+	return f.send(ctx, &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar}, cfg)
+}
+
+// send opens the journal and the output, and runs the batch.
+func (f *batchFlags) send(ctx context.Context, b *batch, cfg oncehttp.Config) error {
+	defer b.bar.finish()
+	b.observe(&cfg)
 	ses, err := openSession(f.journal, cfg, true)
 	if err != nil {
 		return err
 	}
-	out, closeOut, err := openOut(f.out, s.out)
+	b.session = ses
+	out, closeOut, err := openOut(f.out, b.streams.out)
 	if err != nil {
 		return errors.Join(err, ses.close())
 	}
-	say(s.err, "journal: %s", f.journal)
-	b := &batch{
-		flags: f, plan: p, survey: sv, in: in, session: ses, stderr: s.err,
-		bar: newProgress(s.err, out, sv.rows, in.name),
-	}
+	b.note("journal: %s", f.journal)
 	err = b.run(ctx, out)
 	if cerr := closeOut(); err == nil && cerr != nil {
 		err = &exitError{status: exitUnknown, err: cerr}
@@ -138,29 +166,67 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if f.url == "" {
 		return fail(errors.New("--url is required"))
 	}
-	target, err := parseTarget(f.url)
-	if err != nil {
-		return fail(fmt.Errorf("--url: %w", err))
-	}
 	if err := checkMethod(f.method); err != nil {
 		return fail(fmt.Errorf("--method: %w", err))
 	}
 	t, err := parseKeyTemplate(f.key)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fail(fmt.Errorf("--key %w", err))
-	case f.workers < 1 || f.workers > workersMax:
-		return fail(fmt.Errorf("--workers must be from 1 to %d", workersMax))
-	case !(f.rate >= 0 && f.rate <= rateMax):
-		return fail(fmt.Errorf("--rate must be from 0 to %d", int(rateMax)))
-	case f.generation < 1:
-		return fail(errors.New("--generation must be at least 1"))
 	}
+	needs := rowNeeds{fields: t.fields, ofKey: len(t.fields), numbers: f.numbers}
+	target, err := parseURLTemplate(f.url, &needs.fields)
+	if err != nil {
+		return fail(fmt.Errorf("--url: %w", err))
+	}
+	if err := f.checkNumbers(); err != nil {
+		return fail(err)
+	}
+	if needs.delimiter, err = parseDelimiter(f.delimiter); err != nil {
+		return fail(err)
+	}
+	p := &plan{method: f.method, target: target, header: header, key: t, generation: f.generation, orderedBy: -1}
+	if f.orderedBy != "" {
+		if p.orderedBy = slices.Index(needs.fields, f.orderedBy); p.orderedBy < 0 {
+			p.orderedBy = len(needs.fields)
+			needs.fields = append(needs.fields, f.orderedBy)
+		}
+	}
+	p.needs = needs
 	if header.Get("Content-Type") == "" {
 		header.Set("Content-Type", "application/json")
 	}
-	needs := rowNeeds{fields: t.fields, numbers: f.numbers}
-	return &plan{method: f.method, target: target, header: header, key: t, needs: needs, generation: f.generation}, cfg, nil
+	return p, cfg, nil
+}
+
+// checkNumbers checks the ranges of the flags that are numbers.
+func (f *batchFlags) checkNumbers() error {
+	switch {
+	case f.workers < 1 || f.workers > workersMax:
+		return fmt.Errorf("--workers must be from 1 to %d", workersMax)
+	case !(f.rate >= 0 && f.rate <= rateMax):
+		return fmt.Errorf("--rate must be from 0 to %d", int(rateMax))
+	case f.generation < 1:
+		return errors.New("--generation must be at least 1")
+	case f.maxErrors < 0:
+		return errors.New("--max-errors must not be negative")
+	}
+	if f.failFast {
+		f.maxErrors = 1
+	}
+	return nil
+}
+
+func parseDelimiter(text string) (rune, error) {
+	r, size := utf8.DecodeRuneInString(text)
+	switch {
+	case text == "":
+		return 0, nil
+	case text == "TAB" || text == `\t`:
+		return '\t', nil
+	case size != len(text) || r == '"' || r == '\r' || r == '\n' || r == utf8.RuneError:
+		return 0, fmt.Errorf("--delimiter %q: want one character, or TAB", clip(text))
+	}
+	return r, nil
 }
 
 func defaultJournal(file string) (string, error) {

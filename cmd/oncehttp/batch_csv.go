@@ -21,7 +21,8 @@ type csvRows struct {
 	names   []string // the columns as in the header
 	quoted  []string // the same as JSON strings
 	numbers []bool   // by column
-	fields  []int    // columns of the key's fields
+	fields  []int    // columns of the fields that are needed
+	needs   rowNeeds
 	number  int
 }
 
@@ -29,6 +30,8 @@ func newCSVRows(file string, r io.Reader, needs rowNeeds) (*csvRows, error) {
 	limit := &recordLimit{r: r, left: rowBytesMax}
 	c := &csvRows{file: file, in: csv.NewReader(limit), limit: limit}
 	c.in.ReuseRecord = true
+	c.in.Comma = needs.delimiter
+	c.needs = needs
 	header, err := c.in.Read()
 	if err != nil {
 		return nil, &inputError{file: file, err: fmt.Errorf("header: %w", csvCause(err))}
@@ -39,7 +42,7 @@ func newCSVRows(file string, r io.Reader, needs rowNeeds) (*csvRows, error) {
 	for _, name := range needs.fields {
 		i := slices.Index(c.names, name)
 		if i < 0 {
-			return nil, c.noColumn("--key", name)
+			return nil, c.noColumn(needs.flag(len(c.fields)), name)
 		}
 		c.fields = append(c.fields, i)
 	}
@@ -87,11 +90,11 @@ func (c *csvRows) next() (row, error) {
 	}
 	c.number++
 	if err != nil {
-		return row{}, &inputError{file: c.file, row: c.number, line: csvLine(err), err: csvCause(err)}
+		return row{}, &inputError{file: c.file, row: c.number, line: csvLine(err), err: csvCause(err), more: errors.Is(err, csv.ErrFieldCount)}
 	}
 	line, _ := c.in.FieldPos(0)
 	fail := func(column int, err error) (row, error) {
-		return row{}, &inputError{file: c.file, row: c.number, line: line, column: c.names[column], err: err}
+		return row{}, &inputError{file: c.file, row: c.number, line: line, column: c.names[column], err: err, more: true}
 	}
 	for i, value := range record {
 		if err := checkText(value); err != nil {
@@ -104,13 +107,13 @@ func (c *csvRows) next() (row, error) {
 	r := row{number: c.number, line: line, fields: make([]string, len(c.fields))}
 	for i, column := range c.fields {
 		if record[column] == "" {
-			return fail(column, errors.New("is empty, and the key needs it"))
+			return fail(column, errors.New("is empty, and "+c.needs.why(i)))
 		}
 		r.fields[i] = strings.Clone(record[column])
 	}
 	r.body = c.object(record)
 	if len(r.body) > rowBytesMax {
-		return row{}, &inputError{file: c.file, row: c.number, line: line, err: errRowTooLong}
+		return row{}, &inputError{file: c.file, row: c.number, line: line, err: errRowTooLong, more: true}
 	}
 	return r, nil
 }

@@ -1,30 +1,31 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
+	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"os"
 )
 
 // input is a batch's file, which is read twice: once to check every row, once to
-// send. What cannot be read twice (stdin, a pipe) is kept: in memory up to
-// spoolBytesMax, else in a temporary file beside the journal.
+// send. What cannot be read twice (stdin, a pipe) is spooled. A gzip file is
+// unpacked while it is read.
 type input struct {
 	name   string
-	file   *os.File // nil: memory
-	memory []byte
-	remove string // the temporary file to remove, where one is still there
+	file   *os.File // nil: kept
+	kept   *spool
+	zipped bool
 }
 
+// spoolBytesMax is how much of what cannot be read twice is kept in memory.
 const spoolBytesMax = 8 << 20
 
-// openInput opens name; "-" is stdin.
+// openInput opens name; "-" is stdin. What has to be kept goes to spoolDir.
 func openInput(name string, stdin io.Reader, spoolDir string) (*input, error) {
 	if name == "-" {
-		return spool("stdin", stdin, spoolDir)
+		return keepInput("stdin", stdin, spoolDir)
 	}
 	fail := func(err error) (*input, error) {
 		return nil, &inputError{file: name, err: pathless(err)}
@@ -38,53 +39,66 @@ func openInput(name string, stdin io.Reader, spoolDir string) (*input, error) {
 	case err == nil && info.IsDir():
 		err = errors.New("is a directory")
 	case err == nil && info.Mode().IsRegular():
-		return &input{name: name, file: f}, nil
+		return (&input{name: name, file: f}).sniff()
 	}
 	defer f.Close()
 	if err != nil {
 		return fail(err)
 	}
-	return spool(name, f, spoolDir)
+	return keepInput(name, f, spoolDir)
 }
 
-func spool(name string, r io.Reader, dir string) (*input, error) {
-	in := &input{name: name}
-	var head bytes.Buffer
-	if _, err := io.CopyN(&head, r, spoolBytesMax); errors.Is(err, io.EOF) {
-		in.memory = head.Bytes()
-		return in, nil
-	} else if err != nil {
+// keepInput reads r to its end.
+func keepInput(name string, r io.Reader, dir string) (*input, error) {
+	in := &input{name: name, kept: &spool{dir: dir, limit: spoolBytesMax}}
+	if _, err := io.Copy(in.kept, r); err != nil {
+		in.close()
 		return nil, &inputError{file: name, err: pathless(err)}
 	}
-	f, err := os.CreateTemp(dir, ".oncehttp-input-*") // mode 0600
-	if err != nil {
-		return nil, &inputError{file: name, err: fmt.Errorf("keeping it beside the journal: %w", err)}
-	}
-	in.file = f
-	if os.Remove(f.Name()) != nil { // Windows removes no open file
-		in.remove = f.Name()
-	}
-	if _, err := io.Copy(f, io.MultiReader(&head, r)); err != nil {
-		in.close()
-		return nil, &inputError{file: name, err: fmt.Errorf("keeping it beside the journal: %w", pathless(err))}
-	}
+	return in.sniff()
+}
+
+// sniff sees whether the input is packed: the two bytes that gzip begins with
+// (RFC 1952 section 2.3.1) begin no text.
+func (in *input) sniff() (*input, error) {
+	var magic [2]byte
+	_, err := io.ReadFull(in.raw(), magic[:])
+	in.zipped = err == nil && magic == [2]byte{0x1f, 0x8b}
 	return in, nil
 }
 
-// reader starts from the beginning. The file stays the same one even if another
+// raw starts from the beginning. The file stays the same one even if another
 // takes its name meanwhile.
-func (in *input) reader() io.Reader {
+func (in *input) raw() io.Reader {
 	if in.file == nil {
-		return bytes.NewReader(in.memory)
+		return in.kept.reader()
 	}
 	return io.NewSectionReader(in.file, 0, math.MaxInt64)
 }
+
+// reader starts from the beginning, unpacked.
+func (in *input) reader() io.Reader {
+	if !in.zipped {
+		return in.raw()
+	}
+	z, err := gzip.NewReader(bufio.NewReader(in.raw()))
+	if err != nil {
+		return failingReader{err}
+	}
+	return z
+}
+
+// failingReader gives its error at the first Read.
+type failingReader struct{ err error }
+
+// Read gives the error.
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
 func (in *input) close() {
 	if in.file != nil {
 		_ = in.file.Close() // only read from
 	}
-	if in.remove != "" {
-		_ = os.Remove(in.remove)
+	if in.kept != nil {
+		in.kept.close()
 	}
 }

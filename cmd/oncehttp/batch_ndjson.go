@@ -35,7 +35,7 @@ func (n *ndjsonRows) next() (row, error) {
 		r := row{number: n.line, line: n.line, body: line}
 		var column string
 		if r.fields, column, err = n.parse(line); err != nil {
-			return row{}, &inputError{file: n.file, row: n.line, column: column, err: err}
+			return row{}, &inputError{file: n.file, row: n.line, column: column, err: err, more: true}
 		}
 		return r, nil
 	}
@@ -93,22 +93,22 @@ func (n *ndjsonRows) parse(line []byte) (fields []string, column string, err err
 			continue
 		}
 		if seen[i] {
-			return nil, n.needs.fields[i], errors.New("appears twice, so that the key is in doubt")
+			return nil, n.needs.fields[i], errors.New("appears twice, so that its value is in doubt")
 		}
 		seen[i] = true
-		if fields[i], err = keyText(value); err != nil {
+		if fields[i], err = fieldText(value, n.needs.why(i)); err != nil {
 			return nil, n.needs.fields[i], err
 		}
 	}
 	if i := slices.Index(seen, false); i >= 0 {
-		return nil, n.needs.fields[i], errors.New("is not there, and the key needs it")
+		return nil, n.needs.fields[i], errors.New("is not there, and " + n.needs.why(i))
 	}
 	return fields, "", nil
 }
 
-// keyText is a field's value as it stands in a key: a string, or the text of a
-// number as it is written.
-func keyText(value json.RawMessage) (string, error) {
+// fieldText is a field's value as it stands in a key or URL: a string, or the text
+// of a number as it is written. why says what needs it.
+func fieldText(value json.RawMessage, why string) (string, error) {
 	switch value[0] {
 	case '"':
 		var s string
@@ -116,15 +116,15 @@ func keyText(value json.RawMessage) (string, error) {
 			return "", fmt.Errorf("is not JSON: %w", err)
 		}
 		if s == "" {
-			return "", errors.New("is empty, and the key needs it")
+			return "", errors.New("is empty, and " + why)
 		}
 		return s, nil
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		return string(value), nil
 	case 'n':
-		return "", errors.New("is null, and the key needs it")
+		return "", errors.New("is null, and " + why)
 	}
-	return "", errors.New("is neither a string nor a number, and the key needs it")
+	return "", errors.New("is neither a string nor a number, and " + why)
 }
 
 // jsonFault says where the line stops being JSON.

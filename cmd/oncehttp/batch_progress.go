@@ -1,44 +1,189 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
-// progress is a bar on a terminal, and nothing anywhere else.
-type progress struct{ bar *progressbar.ProgressBar }
+// progress tells the person at the terminal how far a batch is: on one line that
+// is drawn again and again, or, where stderr is no terminal, on a line every
+// linePause. It draws nothing on a terminal that the results go to as well, where
+// the two would run into each other. Safe for concurrent use.
+type progress struct {
+	w        io.Writer
+	name     string
+	terminal bool
+	silent   bool
+	columns  func() int
 
-// newProgress draws on stderr if it is a terminal, unless the results go to a
-// terminal too, where the two would run into each other.
-func newProgress(stderr, results io.Writer, rows int, name string) *progress {
-	if !isTerminal(stderr) || isTerminal(results) {
-		return &progress{}
-	}
-	return &progress{bar: progressbar.NewOptions(rows,
-		progressbar.OptionSetWriter(stderr),
-		progressbar.OptionSetDescription(name),
-		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString("rows"),
-		progressbar.OptionThrottle(100e6),
-		progressbar.OptionClearOnFinish(),
-	)}
+	mu        sync.Mutex
+	phase     string
+	began     time.Time
+	total     int // 0: not known yet
+	done      int
+	sent      int // of these, not from the journal
+	running   int
+	results   map[result]int
+	lastError string
+
+	stop    chan struct{}
+	end     sync.Once
+	stopped sync.WaitGroup
 }
 
-func (p *progress) add() {
-	if p.bar != nil {
-		_ = p.bar.Add(1) // a bar that cannot be drawn is no reason to stop
+const (
+	drawPause = 200 * time.Millisecond
+	linePause = 10 * time.Second
+)
+
+// newProgress begins to show what name is at. finish ends it.
+func newProgress(stderr, results io.Writer, name string, quiet bool) *progress {
+	p := &progress{
+		w: stderr, name: name, terminal: isTerminal(stderr), silent: quiet || isTerminal(stderr) && isTerminal(results),
+		columns: func() int { return columnsOf(stderr) }, phase: "checking", began: time.Now(),
+		results: make(map[result]int), stop: make(chan struct{}),
+	}
+	if p.silent {
+		return p
+	}
+	pause := linePause
+	if p.terminal {
+		pause = drawPause
+		p.draw()
+	}
+	p.stopped.Go(func() { p.tick(pause) })
+	return p
+}
+
+func (p *progress) tick(pause time.Duration) {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			p.draw()
+		case <-p.stop:
+			return
+		}
 	}
 }
 
+// checked says how many rows have been checked so far.
+func (p *progress) checked(rows int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = rows
+}
+
+// sending begins the second phase.
+func (p *progress) sending(total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase, p.began, p.total, p.done = "sending", time.Now(), total, 0
+}
+
+// note sets the phase, such as "interrupted".
+func (p *progress) note(phase string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase = phase
+}
+
+// start and add are the beginning and the end of a row.
+func (p *progress) start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running++
+}
+
+func (p *progress) add(l *line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running--
+	p.done++
+	p.results[l.Result]++
+	if l.Source != "journal" {
+		p.sent++
+	}
+	if l.Error != nil {
+		p.lastError = strings.TrimSpace(fmt.Sprintf("%s %s", group{status: l.Status}.text(), l.Error.Code))
+	}
+}
+
+// draw prints the line.
+func (p *progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.text(time.Now())
+	if !p.terminal {
+		say(p.w, "%s", text)
+		return
+	}
+	_, _ = fmt.Fprintf(p.w, "\r%s\x1b[K", cut(text, p.columns()-1))
+}
+
+// text is the line. Under mu.
+func (p *progress) text(now time.Time) string {
+	if p.total == 0 {
+		return fmt.Sprintf("%s: %s, %d rows so far", p.name, p.phase, p.done)
+	}
+	parts := []string{fmt.Sprintf("%s: %s %d/%d", p.name, p.phase, p.done, p.total)}
+	for _, r := range allResults() {
+		if n := p.results[r]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, r))
+		}
+	}
+	if p.running > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting", p.running))
+	}
+	if took := now.Sub(p.began).Seconds(); took > 0 && p.done > 0 {
+		rate := float64(p.done) / took
+		parts = append(parts, fmt.Sprintf("%.3g/s", rate), "ETA "+roughly(time.Duration(float64(p.total-p.done)/rate*float64(time.Second))))
+	}
+	if p.lastError != "" {
+		parts = append(parts, "last error "+p.lastError)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// finish takes the line away. A second call does nothing.
 func (p *progress) finish() {
-	if p.bar != nil {
-		_ = p.bar.Exit()
-		_ = p.bar.Clear()
+	if !p.silent {
+		p.end.Do(p.clear)
 	}
+}
+
+func (p *progress) clear() {
+	close(p.stop)
+	p.stopped.Wait()
+	if p.terminal {
+		_, _ = fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+// cut shortens text to so many characters.
+func cut(text string, most int) string {
+	if most < 1 || utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+// columnsOf is the width of a terminal; 80 where it does not say.
+func columnsOf(w any) int {
+	if f, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return 80
 }
 
 func isTerminal(w any) bool {

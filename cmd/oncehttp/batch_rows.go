@@ -27,15 +27,33 @@ type row struct {
 }
 
 // rowReader gives a file's rows in order, io.EOF after the last. Any other error
-// is an *inputError, and the last thing it gives.
+// is an *inputError, and the last thing it gives unless its more is set.
 type rowReader interface {
 	next() (row, error)
 }
 
 // rowNeeds is what is asked of every row.
 type rowNeeds struct {
-	fields  []string // must be there and not empty
-	numbers []string // CSV columns that become JSON numbers
+	fields    []string // must be there and not empty: those of the key, then others
+	ofKey     int      // how many of them the key needs
+	numbers   []string // CSV columns that become JSON numbers
+	delimiter rune     // between the columns; 0: a tab in the header, else a comma
+}
+
+// why says what needs the field with this index.
+func (n *rowNeeds) why(field int) string {
+	if field < n.ofKey {
+		return "the key needs it"
+	}
+	return "--url or --ordered-by needs it"
+}
+
+// flag is the flag that names the field with this index.
+func (n *rowNeeds) flag(field int) string {
+	if field < n.ofKey {
+		return "--key"
+	}
+	return "--url or --ordered-by"
 }
 
 // inputError says what is wrong with an input, and where.
@@ -45,6 +63,7 @@ type inputError struct {
 	line   int    // 0: the same as row
 	column string // "": of no single column
 	err    error
+	more   bool // the rows behind it can be read all the same
 }
 
 func (e *inputError) Error() string {
@@ -66,7 +85,7 @@ func (e *inputError) Error() string {
 
 func (e *inputError) Unwrap() error { return e.err }
 
-// newRows reads r as CSV with a header row or, where the first character that is
+// newRows reads r as CSV or TSV with a header row or, where the first character that is
 // not blank is a "{", as NDJSON. file is its name in errors. A byte order mark
 // is skipped.
 func newRows(file string, r io.Reader, needs rowNeeds) (rowReader, error) {
@@ -95,6 +114,12 @@ func newRows(file string, r io.Reader, needs rowNeeds) (rowReader, error) {
 		return fail("is NDJSON, whose lines are sent as they are; --number is for CSV")
 	case first[0] == '{':
 		return &ndjsonRows{file: file, in: in, needs: needs}, nil
+	}
+	if needs.delimiter == 0 {
+		needs.delimiter = ','
+		if firstLine, _, _ := bytes.Cut(first, []byte("\n")); bytes.IndexByte(firstLine, '\t') >= 0 && bytes.IndexByte(firstLine, ',') < 0 {
+			needs.delimiter = '\t'
+		}
 	}
 	return newCSVRows(file, in, needs)
 }

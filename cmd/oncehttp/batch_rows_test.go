@@ -30,7 +30,7 @@ func readAll(text string, needs rowNeeds) ([]row, error) {
 
 func TestRows(t *testing.T) {
 	t.Parallel()
-	user := rowNeeds{fields: []string{"user"}}
+	user := rowNeeds{fields: []string{"user"}, ofKey: 1}
 	tests := []struct {
 		name  string
 		in    string
@@ -49,7 +49,7 @@ func TestRows(t *testing.T) {
 			{1, 2, []byte(`{"user":"u1","note":"a \"b\",\nc<>&"}`), []string{"u1"}},
 			{2, 4, []byte(`{"user":"u2","note":"d"}`), []string{"u2"}},
 		}},
-		{"csv numbers keep their text", "user,amount\nu1,1.50\nu2,-12e+3\nu3,123456789012345678901\n", rowNeeds{[]string{"user"}, []string{"amount"}}, []row{
+		{"csv numbers keep their text", "user,amount\nu1,1.50\nu2,-12e+3\nu3,123456789012345678901\n", rowNeeds{fields: []string{"user"}, numbers: []string{"amount"}, ofKey: 9}, []row{
 			{1, 2, []byte(`{"user":"u1","amount":1.50}`), []string{"u1"}},
 			{2, 3, []byte(`{"user":"u2","amount":-12e+3}`), []string{"u2"}},
 			{3, 4, []byte(`{"user":"u3","amount":123456789012345678901}`), []string{"u3"}},
@@ -87,7 +87,7 @@ func TestRows(t *testing.T) {
 
 func TestRowErrors(t *testing.T) {
 	t.Parallel()
-	user := rowNeeds{fields: []string{"user"}}
+	user := rowNeeds{fields: []string{"user"}, ofKey: 1}
 	tests := []struct {
 		name  string
 		in    string
@@ -104,7 +104,7 @@ func TestRowErrors(t *testing.T) {
 		{"csv: NUL late", "user,x\nu1,a\n" + strings.Repeat("u,b\n", 2000) + "u2,\x00\n", user, `in: row 2002 (line 2003), column "x": holds a NUL byte`},
 		{"csv: not UTF-8 late", "user,x\n" + strings.Repeat("u,b\n", 2000) + "\xff,c\n", user, `in: row 2001 (line 2002), column "user": is not UTF-8 text`},
 		{"csv: unknown field", "usr,order\nu,1\n", user, `in: column "user": named by --key, is not there; the columns are "usr", "order"`},
-		{"csv: unknown number", "user,order\nu,1\n", rowNeeds{[]string{"user"}, []string{"amount"}}, `in: column "amount": named by --number, is not there; the columns are "user", "order"`},
+		{"csv: unknown number", "user,order\nu,1\n", rowNeeds{fields: []string{"user"}, numbers: []string{"amount"}, ofKey: 9}, `in: column "amount": named by --number, is not there; the columns are "user", "order"`},
 		{"csv: too few fields", "user,x\nu1,1\nu2\n", user, "in: row 2 (line 3): has another number of fields than the header"},
 		{"csv: too many fields", "user,x\nu1,1,2\n", user, "in: row 1 (line 2): has another number of fields than the header"},
 		{"csv: open quote", "user\nu1\n\"u2\n", user, `in: row 2 (line 3): a quote is not closed, or something follows it; inside quotes write " as ""`},
@@ -113,12 +113,12 @@ func TestRowErrors(t *testing.T) {
 		{"csv: empty key field", "user,x\nu1,1\n,2\n", user, `in: row 2 (line 3), column "user": is empty, and the key needs it`},
 		{"csv: nameless column", "user,\nu1,1\n", user, "in: header: column 2 has no name"},
 		{"csv: two columns of one name", "user,user\nu1,1\n", user, `in: header: two columns are named "user"`},
-		{"csv: no number", "user,amount\nu1,ten\n", rowNeeds{[]string{"user"}, []string{"amount"}}, `in: row 1 (line 2), column "amount": "ten" is not a JSON number`},
-		{"csv: leading zero", "user,amount\nu1,007\n", rowNeeds{[]string{"user"}, []string{"amount"}}, `in: row 1 (line 2), column "amount": "007" is not a JSON number`},
-		{"csv: spaced number", "user,amount\nu1, 7\n", rowNeeds{[]string{"user"}, []string{"amount"}}, `in: row 1 (line 2), column "amount": " 7" is not a JSON number`},
-		{"csv: empty number", "user,amount\nu1,\n", rowNeeds{[]string{"user"}, []string{"amount"}}, `in: row 1 (line 2), column "amount": "" is not a JSON number`},
+		{"csv: no number", "user,amount\nu1,ten\n", rowNeeds{fields: []string{"user"}, numbers: []string{"amount"}, ofKey: 9}, `in: row 1 (line 2), column "amount": "ten" is not a JSON number`},
+		{"csv: leading zero", "user,amount\nu1,007\n", rowNeeds{fields: []string{"user"}, numbers: []string{"amount"}, ofKey: 9}, `in: row 1 (line 2), column "amount": "007" is not a JSON number`},
+		{"csv: spaced number", "user,amount\nu1, 7\n", rowNeeds{fields: []string{"user"}, numbers: []string{"amount"}, ofKey: 9}, `in: row 1 (line 2), column "amount": " 7" is not a JSON number`},
+		{"csv: empty number", "user,amount\nu1,\n", rowNeeds{fields: []string{"user"}, numbers: []string{"amount"}, ofKey: 9}, `in: row 1 (line 2), column "amount": "" is not a JSON number`},
 		{"csv: endless quote", "user\n\"" + strings.Repeat("x", rowBytesMax+1<<20), user, "in: row 1: is longer than 10485760 bytes"},
-		{"ndjson: --number", `{"user":"u"}`, rowNeeds{[]string{"user"}, []string{"amount"}}, "in: is NDJSON, whose lines are sent as they are; --number is for CSV"},
+		{"ndjson: --number", `{"user":"u"}`, rowNeeds{fields: []string{"user"}, numbers: []string{"amount"}, ofKey: 9}, "in: is NDJSON, whose lines are sent as they are; --number is for CSV"},
 		{"ndjson: broken", "{\"user\":\"u1\"}\n{\"user\":}\n", user, "in: row 2: is not JSON: byte 9: invalid character '}' looking for beginning of value"},
 		{"ndjson: two values", `{"user":"u1"} {"user":"u2"}`, user, "in: row 1: is not JSON: byte 15: invalid character '{' after top-level value"},
 		{"ndjson: no object", "{\"user\":\"u1\"}\n7\n", user, "in: row 2: is not a JSON object"},
@@ -126,7 +126,7 @@ func TestRowErrors(t *testing.T) {
 		{"ndjson: empty", `{"user":""}`, user, `in: row 1, column "user": is empty, and the key needs it`},
 		{"ndjson: null", `{"user":null}`, user, `in: row 1, column "user": is null, and the key needs it`},
 		{"ndjson: object", `{"user":{}}`, user, `in: row 1, column "user": is neither a string nor a number, and the key needs it`},
-		{"ndjson: twice", `{"user":"a","user":"b"}`, user, `in: row 1, column "user": appears twice, so that the key is in doubt`},
+		{"ndjson: twice", `{"user":"a","user":"b"}`, user, `in: row 1, column "user": appears twice, so that its value is in doubt`},
 		{"ndjson: NUL late", strings.Repeat("{\"user\":\"u\"}\n", 1000) + "\x00\n", user, "in: row 1001: holds a NUL byte"},
 		{"ndjson: endless line", `{"user":"` + strings.Repeat("x", rowBytesMax), user, "in: row 1: is longer than 10485760 bytes"},
 	}
@@ -149,7 +149,7 @@ func TestRowErrors(t *testing.T) {
 func TestRowAtTheBound(t *testing.T) {
 	t.Parallel()
 	line := `{"user":"u","x":"` + strings.Repeat("x", rowBytesMax-19) + `"}`
-	rows, err := readAll(line+"\r\n", rowNeeds{fields: []string{"user"}})
+	rows, err := readAll(line+"\r\n", rowNeeds{fields: []string{"user"}, ofKey: 1})
 	if err != nil || len(rows) != 1 || len(rows[0].body) != rowBytesMax {
 		t.Fatalf("%d rows, %v; want one of %d bytes", len(rows), err, rowBytesMax)
 	}
@@ -163,7 +163,7 @@ func FuzzRows(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		needs := rowNeeds{fields: []string{"user"}}
+		needs := rowNeeds{fields: []string{"user"}, ofKey: 1}
 		first, err := readAll(text, needs)
 		again, errAgain := readAll(text, needs)
 		if (err == nil) != (errAgain == nil) || len(first) != len(again) {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,14 +22,34 @@ type batch struct {
 	survey  *survey
 	in      *input
 	session *session
-	stderr  io.Writer
+	streams streams
 	bar     *progress
+	breaker *breaker
 
 	stop  context.CancelCauseFunc
 	lines chan placed
 
 	mu    sync.Mutex
 	tally tally
+}
+
+// note prints a line on stderr, unless --quiet.
+func (b *batch) note(format string, args ...any) {
+	if !b.flags.quiet {
+		say(b.streams.err, format, args...)
+	}
+}
+
+// observe shows the breaker every attempt, beside whoever looks already.
+func (b *batch) observe(cfg *oncehttp.Config) {
+	b.breaker = newBreaker(b.flags.maxErrors, func(cause error) { b.stop(cause) })
+	next := cfg.Observe
+	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
+		b.breaker.observe(e)
+		if next != nil {
+			next(ctx, e)
+		}
+	}
 }
 
 // job is a row with its place in the sequence.
@@ -48,34 +70,37 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	unhook := context.AfterFunc(stopped, func() {
 		defer close(drained)
 		if ctx.Err() != nil {
-			say(b.stderr, "interrupted: waiting for the attempts on the wire; once more kills")
+			b.bar.note("interrupted, waiting for the attempts on the wire;")
+			say(b.streams.err, "interrupted: waiting for the attempts on the wire; once more kills")
 		}
 		_ = b.session.client.Close() // its error, if any, comes again at the session's close
 	})
 	b.lines = make(chan placed, b.flags.workers)
-	jobs := make(chan job)
+	jobs := b.queues()
 	var workers sync.WaitGroup
-	for range b.flags.workers {
-		workers.Go(func() { b.work(stopped, jobs) })
+	for i := range b.flags.workers {
+		workers.Go(func() { b.work(stopped, jobs[i%len(jobs)]) })
 	}
 	printed := make(chan error, 1)
 	go func() {
 		printed <- newPrinter(out, b.session.flush).run(context.WithoutCancel(ctx), b.lines, stop)
 	}()
 	b.dispatch(stopped, jobs)
-	close(jobs)
+	for _, queue := range jobs {
+		close(queue)
+	}
 	workers.Wait()
 	close(b.lines)
 	err := <-printed
 	if !unhook() {
 		<-drained
 	}
-	b.bar.finish()
 	return b.conclude(ctx, stopped, err)
 }
 
 // dispatch reads the input a second time and hands its rows out.
-func (b *batch) dispatch(ctx context.Context, jobs chan<- job) {
+func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
+	first := b.survey.again()
 	rows, err := newRows(b.in.name, b.in.reader(), b.plan.needs)
 	pace := newPace(b.flags.rate)
 	for seq := 0; err == nil && ctx.Err() == nil; seq++ {
@@ -84,7 +109,7 @@ func (b *batch) dispatch(ctx context.Context, jobs chan<- job) {
 			break
 		}
 		key := b.plan.keyOf(&r, b.plan.generation)
-		of, saw := b.survey.saw(key, &r)
+		of, saw := first.saw(key, &r)
 		if !saw {
 			err = &inputError{file: b.in.name, row: r.number, line: r.line, err: errors.New("is not what was checked")}
 			break
@@ -93,13 +118,36 @@ func (b *batch) dispatch(ctx context.Context, jobs chan<- job) {
 			pace.wait(ctx)
 		}
 		select {
-		case jobs <- job{seq: seq, row: r, of: of}:
+		case b.queueOf(&r, jobs) <- job{seq: seq, row: r, of: of}:
 		case <-ctx.Done():
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
 	}
+}
+
+// queues are one for all workers or, where rows are ordered, one for each.
+func (b *batch) queues() []chan job {
+	n := 1
+	if b.plan.orderedBy >= 0 {
+		n = b.flags.workers
+	}
+	queues := make([]chan job, n)
+	for i := range queues {
+		queues[i] = make(chan job)
+	}
+	return queues
+}
+
+// queueOf is the same for all rows of one group, so that one worker sends them one
+// after the other.
+func (b *batch) queueOf(r *row, queues []chan job) chan<- job {
+	if len(queues) == 1 {
+		return queues[0]
+	}
+	sum := short([]byte(r.fields[b.plan.orderedBy]))
+	return queues[binary.BigEndian.Uint32(sum[:])%uint32(len(queues))]
 }
 
 // stands reports whether the journal answers this key by itself.
@@ -116,18 +164,20 @@ func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, e
 
 func (b *batch) work(ctx context.Context, jobs <-chan job) {
 	for j := range jobs {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || !b.breaker.begin(ctx) {
 			continue // counted as not tried
 		}
+		b.bar.start()
 		l := b.do(ctx, &j.row)
 		l.Row = j.row.number
 		if j.of != j.row.number {
 			l.Result, l.OfRow = resultDuplicate, j.of
 		}
+		b.breaker.end(&l)
 		b.mu.Lock()
 		b.tally.add(&l)
 		b.mu.Unlock()
-		b.bar.add()
+		b.bar.add(&l)
 		b.lines <- placed{seq: j.seq, text: l.marshal()}
 	}
 }
@@ -139,12 +189,42 @@ func (b *batch) do(ctx context.Context, r *row) line {
 			return standing
 		}
 	}
+	if l, waits := b.notDue(ctx, r); waits {
+		return l
+	}
 	return b.send(ctx, r, b.plan.generation)
+}
+
+// notDue honours what the server asked for in an earlier run: a wait of up to
+// --max-retry-after is waited for, a longer one leaves the row for a later run.
+func (b *batch) notDue(ctx context.Context, r *row) (line, bool) {
+	rec, err := b.lookup(ctx, b.plan.keyOf(r, b.plan.generation))
+	wait := time.Until(rec.NextAttempt)
+	if err != nil || rec.State != persist.StatePending || rec.NextAttempt.IsZero() || wait <= 0 {
+		return line{}, false
+	}
+	if wait <= cmp.Or(b.flags.retry.MaxRetryAfter, time.Minute) {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return line{}, false
+		case <-ctx.Done():
+		}
+	}
+	return line{
+		Key: rec.Key, Result: resultUnknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), exit: exitUnknown,
+		Error: &lineError{Code: "not_due", Message: "the next attempt is not due before " + rec.NextAttempt.UTC().Format(time.RFC3339)},
+	}, true
 }
 
 func (b *batch) send(ctx context.Context, r *row, generation int) line {
 	key := b.plan.keyOf(r, generation)
-	resp, err := b.session.client.DoKey(b.plan.request(ctx, r.body), key)
+	req, err := b.plan.request(ctx, r)
+	if err != nil {
+		return failed(key, err) // cannot be: the survey made the same request
+	}
+	resp, err := b.session.client.DoKey(req, key)
 	if err == nil {
 		return b.flags.declines.answered(resp)
 	}
@@ -189,7 +269,11 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 // than the row: another body, URL or header that the key names. A record of an
 // older recipe cannot be compared, and counts as other.
 func (b *batch) otherContent(ctx context.Context, r *row, generation int, rec *persist.Record) (bool, error) {
-	prepared, err := b.survey.client.Prepare(b.plan.request(ctx, r.body), b.plan.keyOf(r, generation))
+	req, err := b.plan.request(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	prepared, err := b.survey.client.Prepare(req, b.plan.keyOf(r, generation))
 	if err != nil {
 		return false, err
 	}
@@ -241,13 +325,14 @@ func (list declines) recorded(rec *persist.Record, what string) line {
 // conclude prints the summary and says how it all ended.
 func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	b.tally.notTried = b.survey.rows - b.tally.rows
-	say(b.stderr, "%s", b.tally.summary(b.in.name))
+	b.bar.finish()
+	b.note("%s", b.tally.summary(b.in.name))
 	status := b.tally.exit
 	if b.tally.notTried > 0 || stopped.Err() != nil || printing != nil {
 		status = exitUnknown
 	}
 	for _, step := range b.tally.nextSteps(b.session.path, b.plan.generation) {
-		say(b.stderr, "%s", step)
+		b.note("%s", step)
 	}
 	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
 		return &exitError{status: exitUnknown, err: cause}

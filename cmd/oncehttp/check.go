@@ -180,7 +180,7 @@ func (f *checkFlags) run(ctx context.Context, url string, s streams) error {
 	if err != nil {
 		return checkError(err)
 	}
-	bar := newProgress(s.err, io.Discard, len(chosen), "check")
+	bar := newBar(s.err, io.Discard, len(chosen), "check")
 	o.Done = func(conformance.Result) { bar.add() }
 	rep, err := conformance.Run(ctx, o)
 	bar.finish()

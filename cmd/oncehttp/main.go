@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,7 +36,13 @@ func exec(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
-	if unsaid(err) != nil {
+	var several *faultsError
+	switch {
+	case errors.As(err, &several):
+		for _, line := range several.lines() {
+			say(stderr, "%s", line)
+		}
+	case unsaid(err) != nil:
 		say(stderr, "%s", oneLine(err))
 	}
 	return statusOf(err)

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// breaker stops a batch that cannot succeed: a wrong token, a wrong URL, a server
+// that is down. Without it every row would learn the same by itself.
+//
+// It counts the answers in a row that failed alike, a success between or an
+// answer of the business (done, accepted, declined) beginning anew. While no
+// connection can be had, no further row is begun: the rows that are being tried
+// go on with their own attempts, and the first answer to any of them lets all go
+// on. Safe for concurrent use.
+type breaker struct {
+	most int               // alike in a row; 0: no limit
+	trip func(cause error) // stops the batch
+
+	mu      sync.Mutex
+	last    group
+	alike   int
+	running int
+	down    bool          // no connection could be had, and no answer since
+	changed chan struct{} // closed, and made anew, when a row may be begun again
+}
+
+func newBreaker(most int, trip func(error)) *breaker {
+	return &breaker{most: most, trip: trip, changed: make(chan struct{})}
+}
+
+// begin waits until a row may be begun; false means that ctx ended first. Every
+// begin that gives true is followed by one end.
+func (b *breaker) begin(ctx context.Context) bool {
+	for {
+		b.mu.Lock()
+		changed := b.changed
+		if !b.down || b.running == 0 {
+			b.running++
+			b.mu.Unlock()
+			return true
+		}
+		b.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// end takes a row's line. Rows that the journal answered say nothing of the
+// server.
+func (b *breaker) end(l *line) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	b.wake()
+	if b.down && b.running == 0 && b.most > 0 {
+		b.trip(errors.New("stopped: no connection to the server could be had; the rest was not tried"))
+		return
+	}
+	if l.Source == sourceName(oncehttp.SourceJournal) || l.Attempts == 0 {
+		return
+	}
+	g := group{result: l.Result, status: l.Status}
+	if l.Error != nil {
+		g.code = l.Error.Code
+	}
+	switch {
+	case l.Result.exit() == exitOK, l.Result == resultDeclined:
+		b.alike = 0
+		return
+	case g == b.last:
+		b.alike++
+	default:
+		b.last, b.alike = g, 1
+	}
+	if b.most > 0 && b.alike >= b.most {
+		b.trip(fmt.Errorf("stopped: %d rows one after the other ended alike: %s%s; the rest was not tried (--max-errors)", b.alike, g.result, parens(g.text(), g.code)))
+	}
+}
+
+// parens shows the status, and the code where it says more.
+func parens(text, code string) string {
+	if text != code && code != "" {
+		text += " " + code
+	}
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// observe sees every attempt of every row.
+func (b *breaker) observe(e oncehttp.Event) {
+	if e.Kind != oncehttp.EventAnswered {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	down := e.Err != nil && e.Status == 0 && e.Outcome == oncehttp.OutcomeNotSent
+	if was := b.down; was && !down && e.Status != 0 {
+		b.down = false
+		b.wake()
+	} else if down {
+		b.down = true
+	}
+}
+
+// wake lets whoever waits look again. Under mu.
+func (b *breaker) wake() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}

@@ -1,0 +1,363 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"container/heap"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// survey is what the first reading of the input found: that every row is sound,
+// and which rows repeat others. Its memory does not grow with the input: what it
+// has to remember of each row (48 bytes) goes to temporary files when there are
+// many.
+type survey struct {
+	rows    int
+	account string           // of every record, the headers that part accounts in it
+	client  *oncehttp.Client // prepares requests, and sends none
+	repeats []repeat         // in the order of the rows
+
+	dir     string
+	digests *spool // a digest for each row, in their order
+	runs    []*spool
+	chunk   []entry
+	most    int // entries of a chunk
+}
+
+// entry is what is remembered of a row while duplicates are looked for.
+type entry struct {
+	key, body [16]byte
+	at        uint64 // the row's place, from 0
+	number    uint64 // its number in messages
+}
+
+// repeat is a row that has the key of an earlier one.
+type repeat struct {
+	at    int // the row's place, from 0
+	of    int // the earlier row's number
+	other bool
+}
+
+const (
+	chunkRows     = 1 << 17 // sorted in memory at once
+	entryBytes    = 48
+	faultsMax     = 20 // wrong rows that are reported
+	digestsMemory = 4 << 20
+)
+
+// surveyRows reads the whole input and sends nothing. Wrong rows are reported all
+// together, up to faultsMax of them.
+func surveyRows(ctx context.Context, in *input, p *plan, cfg oncehttp.Config, dir string, seen func(rows int)) (*survey, error) {
+	client, err := newProbe(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := newSurvey(dir, chunkRows)
+	s.client = client
+	err = s.read(ctx, in, p, seen)
+	if err == nil {
+		err = s.findRepeats(in, p)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// newSurvey keeps its files in dir, and sorts so many rows at once.
+func newSurvey(dir string, most int) *survey {
+	return &survey{dir: dir, digests: &spool{dir: dir, limit: digestsMemory}, most: most}
+}
+
+// newProbe is a client that prepares requests and sends none: it says whether it
+// would take a request and a key. It needs no journal.
+func newProbe(cfg oncehttp.Config) (*oncehttp.Client, error) {
+	ses, err := openUnjournaled(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return ses.client, nil
+}
+
+// read checks every row and remembers it.
+func (s *survey) read(ctx context.Context, in *input, p *plan, seen func(int)) error {
+	rows, err := newRows(in.name, in.reader(), p.needs)
+	if err != nil {
+		return err
+	}
+	digests := bufio.NewWriter(s.digests)
+	var faults faults
+	for !faults.full() {
+		r, err := rows.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = s.check(ctx, in, p, &r)
+		}
+		if err == nil {
+			err = s.remember(p.keyOf(&r, p.generation), &r, digests)
+		}
+		if stop := faults.add(err); stop != nil {
+			return stop
+		}
+		if s.rows%4096 == 0 {
+			seen(s.rows)
+		}
+		if ctx.Err() != nil {
+			return &exitError{status: exitUnknown, err: errors.New("interrupted before anything was sent")}
+		}
+	}
+	return cmp.Or(faults.err(in.name), digests.Flush())
+}
+
+// check asks the client whether it would take the row.
+func (s *survey) check(ctx context.Context, in *input, p *plan, r *row) error {
+	req, err := p.request(ctx, r)
+	if err == nil {
+		rec, perr := s.client.Prepare(req, p.keyOf(r, p.generation))
+		s.account, err = rec.Account, plain(perr)
+	}
+	if err != nil {
+		return &inputError{file: in.name, row: r.number, line: r.line, err: err, more: true}
+	}
+	return nil
+}
+
+// remember writes the row's digest, and its entry into the chunk.
+func (s *survey) remember(key oncehttp.Key, r *row, digests io.Writer) error {
+	e := entry{key: short([]byte(key)), body: short(r.body), at: uint64(s.rows), number: uint64(r.number)}
+	s.rows++
+	s.chunk = append(s.chunk, e)
+	digest := e.digest()
+	if _, err := digests.Write(digest[:]); err != nil {
+		return err
+	}
+	if len(s.chunk) < s.most {
+		return nil
+	}
+	return s.spillChunk()
+}
+
+// digest is of key and content together.
+func (e *entry) digest() [16]byte { return short(slices.Concat(e.key[:], e.body[:])) }
+
+func short(b []byte) [16]byte {
+	sum := sha256.Sum256(b)
+	return [16]byte(sum[:16])
+}
+
+func byKey(a, b entry) int {
+	return cmp.Or(slices.Compare(a.key[:], b.key[:]), cmp.Compare(a.at, b.at))
+}
+
+// spillChunk writes the chunk to a file of its own, sorted.
+func (s *survey) spillChunk() error {
+	slices.SortFunc(s.chunk, byKey)
+	run := &spool{dir: s.dir}
+	s.runs = append(s.runs, run)
+	w := bufio.NewWriterSize(run, 1<<16)
+	for i := range s.chunk {
+		if _, err := w.Write(s.chunk[i].bytes()); err != nil {
+			return err
+		}
+	}
+	s.chunk = s.chunk[:0]
+	return w.Flush()
+}
+
+func (e *entry) bytes() []byte {
+	b := make([]byte, 0, entryBytes)
+	b = append(append(b, e.key[:]...), e.body[:]...)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, e.at), e.number)
+}
+
+func entryOf(b []byte) entry {
+	return entry{
+		key: [16]byte(b), body: [16]byte(b[16:]),
+		at: binary.BigEndian.Uint64(b[32:]), number: binary.BigEndian.Uint64(b[40:]),
+	}
+}
+
+// findRepeats goes through all rows in the order of their keys. The same key with
+// the same content is one operation; with other content it is two that would pass
+// for one.
+func (s *survey) findRepeats(in *input, p *plan) error {
+	slices.SortFunc(s.chunk, byKey)
+	sources := []func() (entry, bool, error){sliceSource(s.chunk)}
+	for _, run := range s.runs {
+		sources = append(sources, fileSource(run.reader()))
+	}
+	var first entry
+	has := false
+	err := mergeEntries(sources, func(e entry) {
+		if has && e.key == first.key {
+			s.repeats = append(s.repeats, repeat{at: int(e.at), of: int(first.number), other: e.body != first.body})
+			return
+		}
+		first, has = e, true
+	})
+	s.chunk = nil
+	for _, run := range s.runs {
+		run.close()
+	}
+	s.runs = nil
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(s.repeats, func(a, b repeat) int { return cmp.Compare(a.at, b.at) })
+	return s.collisions(in, p)
+}
+
+// collisions reports the rows that have the key of another and other content. The
+// input is read again for their keys, which were not kept.
+func (s *survey) collisions(in *input, p *plan) error {
+	if !slices.ContainsFunc(s.repeats, func(r repeat) bool { return r.other }) {
+		return nil
+	}
+	rows, err := newRows(in.name, in.reader(), p.needs)
+	if err != nil {
+		return err
+	}
+	var faults faults
+	left := s.repeats
+	for at := 0; len(left) > 0 && !faults.full(); at++ {
+		r, err := rows.next()
+		if err != nil {
+			return cmp.Or(faults.err(in.name), err)
+		}
+		if left[0].at != at {
+			continue
+		}
+		if left[0].other {
+			faults.add(&inputError{
+				file: in.name, row: r.number, line: r.line, more: true,
+				err: fmt.Errorf("has the key %q of row %d, and other content", p.keyOf(&r, p.generation), left[0].of),
+			})
+		}
+		left = left[1:]
+	}
+	return faults.err(in.name)
+}
+
+// close removes the temporary files.
+func (s *survey) close() {
+	s.digests.close()
+	for _, run := range s.runs {
+		run.close()
+	}
+}
+
+// second is the second reading of the input beside the first.
+type second struct {
+	survey  *survey
+	digests *bufio.Reader
+	at      int
+	repeats []repeat
+}
+
+func (s *survey) again() *second {
+	return &second{survey: s, digests: bufio.NewReader(s.digests.reader()), repeats: s.repeats}
+}
+
+// saw reports whether the first reading found this very row in this place, so that
+// a file which changes between the two readings sends nothing that was not
+// checked. of is the number of the row that it repeats, else its own.
+func (s *second) saw(key oncehttp.Key, r *row) (of int, found bool) {
+	e := entry{key: short([]byte(key)), body: short(r.body)}
+	var was [16]byte
+	if _, err := io.ReadFull(s.digests, was[:]); err != nil || was != e.digest() {
+		return 0, false
+	}
+	of = r.number
+	if len(s.repeats) > 0 && s.repeats[0].at == s.at {
+		of, s.repeats = s.repeats[0].of, s.repeats[1:]
+	}
+	s.at++
+	return of, true
+}
+
+// sliceSource gives the entries of a slice, and false after the last.
+func sliceSource(entries []entry) func() (entry, bool, error) {
+	return func() (entry, bool, error) {
+		if len(entries) == 0 {
+			return entry{}, false, nil
+		}
+		e := entries[0]
+		entries = entries[1:]
+		return e, true, nil
+	}
+}
+
+// fileSource gives the entries of a run.
+func fileSource(r io.Reader) func() (entry, bool, error) {
+	in := bufio.NewReaderSize(r, 1<<16)
+	return func() (entry, bool, error) {
+		var b [entryBytes]byte
+		if _, err := io.ReadFull(in, b[:]); err == io.EOF {
+			return entry{}, false, nil
+		} else if err != nil {
+			return entry{}, false, pathless(err)
+		}
+		return entryOf(b[:]), true, nil
+	}
+}
+
+// mergeEntries calls yield for the entries of all sorted sources, in the order of
+// byKey.
+func mergeEntries(sources []func() (entry, bool, error), yield func(entry)) error {
+	var heads entryHeap
+	pull := func(next func() (entry, bool, error)) error {
+		e, more, err := next()
+		if err == nil && more {
+			heap.Push(&heads, sortedSource{e, next})
+		}
+		return err
+	}
+	for _, next := range sources {
+		if err := pull(next); err != nil {
+			return err
+		}
+	}
+	for len(heads) > 0 {
+		h := heap.Pop(&heads).(sortedSource)
+		yield(h.entry)
+		if err := pull(h.next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sortedSource is a source and the entry that it gave last.
+type sortedSource struct {
+	entry entry
+	next  func() (entry, bool, error)
+}
+
+// entryHeap is a heap.Interface in the order of byKey.
+type entryHeap []sortedSource
+
+func (h entryHeap) Len() int           { return len(h) }
+func (h entryHeap) Less(i, j int) bool { return byKey(h[i].entry, h[j].entry) < 0 }
+func (h entryHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push appends; heap.Push calls it.
+func (h *entryHeap) Push(x any) { *h = append(*h, x.(sortedSource)) }
+
+// Pop takes the last; heap.Pop calls it.
+func (h *entryHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}
