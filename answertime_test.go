@@ -1,0 +1,182 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// dripping answers with a word each gap, n times.
+func dripping(sends *atomic.Int32, gap time.Duration, n int) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		sends.Add(1)
+		for range n {
+			if _, err := io.WriteString(w, "word "); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+			nap(req, gap)
+		}
+	}
+}
+
+// TestAnswerTimeoutBoundsTheWholeAnswer: an answer that flows is read to its end if that comes within AnswerTimeout;
+// one that comes later is cut and unknown, however steadily it flows.
+func TestAnswerTimeoutBoundsTheWholeAnswer(t *testing.T) {
+	t.Parallel()
+	for _, r := range []struct {
+		words int
+		whole bool
+	}{{10, true}, {11, false}} { // the end comes a gap after the last word
+		bubble(t, func(t *testing.T) {
+			var sends atomic.Int32
+			c, _ := newClient(t, pipes(t, dripping(&sends, 29*time.Second, r.words)), func(cfg *oncehttp.Config) {
+				cfg.Retry = oncehttp.Policy{MaxAttempts: 1, AnswerTimeout: 291 * time.Second}
+			})
+			start := time.Now()
+			resp, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k")
+			took := time.Since(start)
+			if r.whole {
+				if err != nil || read(t, resp) != strings.Repeat("word ", r.words) {
+					t.Errorf("%v after %v, want the whole body", err, took)
+				}
+				return
+			}
+			exactlyOne(t, err)
+			if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "AnswerTimeout") || took != 291*time.Second {
+				t.Errorf("%v after %v, want an unknown outcome for AnswerTimeout after 291s", err, took)
+			}
+		})
+	}
+}
+
+// TestAnswerTimeoutBoundsEveryAttempt: answers that drip for ever hold neither Do nor a pass for longer than their
+// attempts may take.
+func TestAnswerTimeoutBoundsEveryAttempt(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var sends atomic.Int32
+		c, _ := newClient(t, pipes(t, dripping(&sends, 29*time.Second, 1<<20)), nil)
+		start := time.Now()
+		_, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k")
+		if took := time.Since(start); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || took > 5*time.Minute {
+			t.Errorf("Do: %v after %v; want an unknown outcome within MaxElapsed and one answer", err, took)
+		}
+		time.Sleep(time.Hour)
+		start = time.Now()
+		for range c.Resume(t.Context()) {
+		}
+		if took := time.Since(start); took > 5*time.Minute {
+			t.Errorf("a pass took %v", took)
+		}
+	})
+}
+
+// TestAnswerTimeoutLeavesTheRest: what is handed to the caller is not cut.
+func TestAnswerTimeoutLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, _ := newClient(t, pipes(t, endless), func(cfg *oncehttp.Config) {
+			cfg.MaxResponseBytes, cfg.Retry.AnswerTimeout = 1000, time.Minute
+		})
+		resp, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, resp); len(got) != 2000+100*len("more") {
+			t.Errorf("%d bytes of the rest", len(got))
+		}
+	})
+}
+
+// TestLeaseOutlastsAWholeAnswer: another process must not take over an operation whose answer still flows within its
+// bounds.
+func TestLeaseOutlastsAWholeAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var lease time.Time
+		var j persist.Journal
+		rt := pipes(t, func(_ http.ResponseWriter, req *http.Request) {
+			rec, err := j.Get(req.Context(), persist.ID{Account: persist.Account(""), Key: "k"})
+			if err != nil {
+				t.Error(err)
+			}
+			lease = rec.LeaseUntil
+		})
+		var c *oncehttp.Client
+		c, j = newClient(t, rt, func(cfg *oncehttp.Config) { cfg.Retry.AnswerTimeout = time.Hour })
+		start := time.Now()
+		if _, err := c.DoKey(request(t, "POST", "http://api.example.com/payments", "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if least := 2*time.Minute + time.Hour; lease.Sub(start) < least {
+			t.Errorf("leased for %v, want at least MaxElapsed and AnswerTimeout, %v", lease.Sub(start), least)
+		}
+	})
+}
+
+// TestBodyShorterThanItsLength: whatever the transport, a body that ends before its Content-Length is cut off.
+func TestBodyShorterThanItsLength(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		sends := 0
+		rt := roundTripFunc(func(req *http.Request) (*http.Response, error) {
+			_, _ = io.Copy(io.Discard, req.Body)
+			resp := &http.Response{StatusCode: 201, ContentLength: 13, Body: io.NopCloser(strings.NewReader(`{"id":"p1"}  `[:11]))}
+			if sends++; sends > 1 {
+				resp.Body = io.NopCloser(strings.NewReader(`{"id":"p1"}  `))
+			}
+			return resp, nil
+		})
+		c, _ := newClient(t, rt, nil)
+		resp, err := c.DoKey(post(t, "{}"), "k")
+		if err != nil || read(t, resp) != `{"id":"p1"}  ` || sends != 2 {
+			t.Errorf("%v after %d sends, want the whole body from the second", err, sends)
+		}
+	})
+}
+
+// TestTruncatedJSON: a success whose end only the connection marks, and whose JSON breaks off, is asked for again;
+// the same bytes a second time are the whole answer. Nothing else is suspected.
+func TestTruncatedJSON(t *testing.T) {
+	t.Parallel()
+	const ends, long = thenHangUp + "HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n", `{"id":"p1","amount":100}`
+	for name, r := range map[string]struct {
+		answers []string
+		body    string
+		sends   int
+	}{
+		"cut, then whole":              {[]string{ends + long[:15], ends + long}, long, 2},
+		"cut twice alike":              {[]string{ends + long[:15], ends + long[:15]}, long[:15], 2},
+		"cut, cut elsewhere, whole":    {[]string{ends + long[:15], ends + long[:9], ends + long}, long, 3},
+		"an array":                     {[]string{ends + `[1,2`, ends + `[1,2,3]`}, `[1,2,3]`, 2},
+		"whole":                        {[]string{ends + long}, long, 1},
+		"with a length":                {[]string{"HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\n" + `{"id"`}, `{"id"`, 1},
+		"chunked":                      {[]string{"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n" + `{"id"` + "\r\n0\r\n\r\n"}, `{"id"`, 1},
+		"no JSON":                      {[]string{ends + "id=p1&amo"}, "id=p1&amo", 1},
+		"broken, but not broken off":   {[]string{ends + `{"id":}`}, `{"id":}`, 1},
+		"an error's":                   {[]string{strings.Replace(ends, "201 Created", "400 Bad Request", 1) + `{"id"`}, `{"id"`, 1},
+		"nothing":                      {[]string{ends}, "", 1},
+		"broken off after blank space": {[]string{ends + " \n{", ends + " \n{}"}, " \n{}", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newTap(t, r.answers...)
+			c, _ := newClient(t, private(t), func(cfg *oncehttp.Config) { cfg.Retry = quick(5) })
+			resp, err := c.DoKey(request(t, "POST", "http://"+p.addr, "{}"), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, resp); got != r.body || oncehttp.ResultOf(resp).Sends != r.sends {
+				t.Errorf("%q after %d sends, want %q after %d", got, oncehttp.ResultOf(resp).Sends, r.body, r.sends)
+			}
+		})
+	}
+}
