@@ -244,3 +244,46 @@ func TestProfileByHost(t *testing.T) {
 		}
 	})
 }
+
+// TestReplayMarks: after a lost answer, a 402 that carries one of the marks in use settles the matter. What looks like
+// a mark and says otherwise does not.
+func TestReplayMarks(t *testing.T) {
+	t.Parallel()
+	for mark, replayed := range map[string]bool{
+		"Idempotent-Replayed: true":            true,
+		"Idempotency-Replayed: true":           true,
+		"X-Idempotent-Replayed: true":          true,
+		"X-Idempotency-Replayed: True":         true,
+		"Request-Idempotency: true":            true,
+		"Idempotent-Response: true":            true,
+		"X-Idempotency-Cache-Hit: true":        true,
+		"Idempotency-Status: replayed":         true,
+		"X-Idempotency-Status: replayed":       true,
+		"X-Idempotent-Replayed: false":         false,
+		"X-Idempotency-Cache-Hit: false":       false,
+		"Idempotency-Status: ignored":          false,
+		"X-Idempotency-Status: processed":      false,
+		"Idempotency-Key: k":                   false, // some servers repeat the key in every answer
+		"Repeatability-Result: accepted":       false, // given to the first request, too
+		"Original-Request: req_1":              false, // it is a replay only where it is not the Request-Id
+		"X-GCS-Idempotence-Key: k":             false,
+		"Idempotent-Replayed: not-true-at-all": false,
+	} {
+		t.Run(mark, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{err: errLost}, {status: 402, header: mark, body: "declined"}}}
+				c, _ := newClient(t, w, nil)
+				resp, err := c.DoKey(post(t, "{}"), "k")
+				switch {
+				case !replayed:
+					if !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+						t.Errorf("%v, want it unknown", err)
+					}
+				case err != nil || resp.StatusCode != 402 || oncehttp.ResultOf(resp).Source != oncehttp.SourceReplay:
+					t.Errorf("%v, want the replayed 402", err)
+				}
+			})
+		})
+	}
+}

@@ -26,11 +26,8 @@ func Draft07() *Profile {
 			{Status: []int{422}, Header: "Link", Has: []string{"describedby"}},
 		},
 		InProgress: []Matcher{{Status: []int{409}}},
-		Replay: []Matcher{
-			{Header: "Idempotent-Replayed", Has: []string{"true"}},
-			{Header: "Idempotency-Replayed", Has: []string{"true"}},
-		},
-		NotActed: notActed(),
+		Replay:     replayMarks(),
+		NotActed:   notActed(),
 		Stored: Stored{
 			Success: Yes,
 			Client:  []Matcher{{Status: []int{400, 402, 404, 409, 410, 422}, Header: "Content-Type", Has: problem}},
@@ -43,4 +40,23 @@ func Draft07() *Profile {
 			"Stored": said, "RetryAfter": http, "Reconcile": field,
 		},
 	}
+}
+
+// replayMarks are the spellings in use of "this is the stored answer to an earlier request". Left out is what also
+// stands in first answers: the key repeated, Repeatability-Result, Original-Request (a replay only where it differs
+// from Request-Id).
+func replayMarks() []Matcher {
+	var marks []Matcher
+	for _, name := range []string{
+		"Idempotent-Replayed", "Idempotency-Replayed", "X-Idempotent-Replayed", "X-Idempotency-Replayed",
+		"Request-Idempotency",     // PPRO
+		"Idempotent-Response",     // Nylas
+		"X-Idempotency-Cache-Hit", // Flutterwave
+	} {
+		marks = append(marks, Matcher{Header: name, Has: []string{"true"}})
+	}
+	for _, name := range []string{"Idempotency-Status", "X-Idempotency-Status"} { // Solidgate, integrated.finance
+		marks = append(marks, Matcher{Header: name, Has: []string{"replayed"}})
+	}
+	return marks
 }
