@@ -40,6 +40,12 @@
 // itself is lost, defence against a captured request that is played again (sign
 // each attempt in Config.Authorize), or mutual exclusion across machines.
 //
+// An answer without Content-Length over HTTP/1, neither chunked nor compressed,
+// ends where the connection ends, and a connection that broke can look like one
+// that was closed. JSON that breaks off is recognised and asked for again; the
+// same bytes a second time are taken for the whole answer. Other text that was
+// cut in this way cannot be recognised.
+//
 // # Requests without a key
 //
 // A generated key protects the one call that it was made for, and its Resume. Two

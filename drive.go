@@ -212,6 +212,9 @@ func (d *drive) decide() bool {
 		attempts:  d.attempts, inFlight: d.inFlight,
 		scheduled: d.delay(), hint: d.hint,
 	}
+	if d.history.InDoubt() {
+		p.lastAsk = p.windowEnd.Add(-d.rec.Window / 10)
+	}
 	d.wait, d.next, d.stop = p.next()
 	if d.stop == nil {
 		d.stop = cmp.Or(d.f.givenUp(), context.Cause(d.f.draining))

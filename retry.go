@@ -118,6 +118,9 @@ type plan struct {
 	started   time.Time // of the drive
 	deadline  time.Time // of the caller; zero: none
 	windowEnd time.Time // last moment at which a send may start
+	// lastAsk is when to ask once more where the server asks for a wait beyond the
+	// window; zero: the wait stands.
+	lastAsk   time.Time
 	attempts  int
 	inFlight  int // answers "still in flight", this one included
 	scheduled time.Duration
@@ -127,10 +130,11 @@ type plan struct {
 // next gives the wait before the next attempt, or why there is none. notBefore,
 // if set, is when it is worth going on after a stop.
 func (p *plan) next() (wait time.Duration, notBefore time.Time, stop error) {
-	wait = max(p.scheduled, min(p.hint, hintMax))
+	hint := p.waitAsked()
+	wait = max(p.scheduled, hint)
 	at := p.now.Add(wait)
 	switch {
-	case p.hint > p.policy.MaxRetryAfter:
+	case hint > p.policy.MaxRetryAfter:
 		return 0, at, errRetryAfter
 	case p.attempts >= p.policy.MaxAttempts:
 		return 0, at, errAttemptsSpent
@@ -144,4 +148,14 @@ func (p *plan) next() (wait time.Duration, notBefore time.Time, stop error) {
 		return 0, at, errWindow
 	}
 	return wait, time.Time{}, nil
+}
+
+// waitAsked is the wait that the server asks for, cut to lastAsk where it would
+// outlast the window.
+func (p *plan) waitAsked() time.Duration {
+	hint := min(p.hint, hintMax)
+	if p.now.Before(p.lastAsk) && !p.now.Add(hint).Before(p.windowEnd) {
+		return p.lastAsk.Sub(p.now)
+	}
+	return hint
 }

@@ -1,6 +1,7 @@
 package oncehttp_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -82,7 +83,8 @@ func TestRetryAfterBound(t *testing.T) {
 	}{
 		{"at the bound", nil, "60", false, false},
 		{"one past it", []reply{{status: 503, header: "Retry-After: 61"}}, "61", true, true},
-		{"a year", []reply{{status: 503, header: "Retry-After: 31536000"}}, "31536000", true, true},
+		{"most of the window", []reply{{status: 503, header: "Retry-After: 72000"}}, "72000", true, true},
+		{"a year, of which nothing is left", []reply{{status: 429, header: "Retry-After: 31536000"}}, "31536000", true, false},
 		{"429, of which nothing is left", []reply{{status: 429, header: "Retry-After: 3600"}}, "3600", true, false},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -126,6 +128,60 @@ func TestRetryAfterBound(t *testing.T) {
 					t.Errorf("%d sends before its time", w.count())
 				}
 			})
+		})
+	}
+}
+
+// TestRetryAfterBeyondTheWindow: a server that asks for a longer wait than it keeps the key is asked once more while
+// it still knows the key, and not again.
+func TestRetryAfterBeyondTheWindow(t *testing.T) {
+	t.Parallel()
+	for _, answers := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			later := reply{status: 503, header: "Retry-After: 172800"}
+			w := &wire{replies: []reply{later, {status: 201, body: "paid"}}}
+			if !answers {
+				w.replies = []reply{later}
+			}
+			c, _ := newClient(t, w, nil)
+			start := time.Now()
+			_, err := c.DoKey(post(t, "{}"), "k")
+			var e *oncehttp.Error
+			if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+				t.Fatalf("%v, want an unknown outcome", err)
+			}
+			if in := e.NextAttempt.Sub(start); in < 12*time.Hour || in >= 24*time.Hour-90*time.Second {
+				t.Fatalf("the next attempt is due in %v, want late in the window of 24h", in)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 72*time.Hour)
+			defer cancel()
+			_ = c.Run(ctx)
+			rec := lookup(t, c, "k")
+			switch {
+			case w.count() != 2:
+				t.Errorf("%d sends in three days, want one more in the window", w.count())
+			case answers && rec.State != persist.StateConfirmed:
+				t.Errorf("record %v, want confirmed", rec.State)
+			case !answers && (rec.State != persist.StateHeld || rec.HoldReason != persist.HoldExpired):
+				t.Errorf("record %v %q, want held as expired", rec.State, rec.HoldReason)
+			}
+		})
+	}
+}
+
+// TestRetryAfterTwice: of two lines, and of a line and a date, the longer wait counts.
+func TestRetryAfterTwice(t *testing.T) {
+	t.Parallel()
+	for _, lines := range []string{"Retry-After: 5\nRetry-After: 50", "Retry-After: 50\nRetry-After: 5"} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 503, header: lines}, {status: 201}}}
+			c, _ := newClient(t, w, unhurried)
+			if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.sends[1].at.Sub(w.sends[0].at); got < 50*time.Second || got > 51*time.Second {
+				t.Errorf("%q: waited %v, want 50s", lines, got)
+			}
 		})
 	}
 }
