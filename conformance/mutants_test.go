@@ -104,7 +104,7 @@ func parseVerdicts(list string) map[string]conformance.Verdict {
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	want := mutants()
-	catalogue := bugs.All()
+	catalogue := slices.DeleteFunc(bugs.All(), func(b bugs.Bug) bool { return len(b.Cases) == 0 }) // no case yet
 	reports := make([]*conformance.Report, len(catalogue))
 	beside(catalogue, func(i int, bug bugs.Bug) { reports[i] = runMutant(t, bug.Name) })
 	for i, bug := range catalogue {

@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"net"
 	"net/http"
 
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
@@ -25,6 +26,16 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 	case "/_expire":
 		want = http.MethodPost
 		act = func() any { s.Expire(); return map[string]bool{"expired": true} }
+	case "/_restart":
+		want = http.MethodPost
+		act = func() any {
+			var own net.Conn
+			if c, counted := r.Context().Value(connectionKey{}).(*connection); counted {
+				own = c.conn
+			}
+			s.restart(own)
+			return map[string]bool{"restarted": true}
+		}
 	case "/_finish":
 		want = http.MethodPost
 		act = s.finish

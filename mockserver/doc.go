@@ -33,7 +33,7 @@
 // query does.
 //
 // GET /_ledger, GET /_effects?ref=R, POST /_reset, POST /_expire (all windows
-// have passed) and POST /_finish (the referee's verdict) are for the person who
+// have passed), POST /_restart (as killing and starting it again) and POST /_finish (the referee's verdict) are for the person who
 // tests; they are no sends, and no fault touches them.
 //
 // # Clients and their mistakes

@@ -54,8 +54,8 @@ func (s *Server) front(listener net.Listener) (io.Closer, error) {
 		ErrorLog:          log.New(io.Discard, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return s.life },
 		ConnState:         s.connState,
-		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
-			return context.WithValue(ctx, connectionKey{}, s.connections.Add(1))
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, &connection{s.connections.Add(1), conn})
 		},
 	}
 	s.mu.Lock()
@@ -97,13 +97,17 @@ func (s *Server) Close() error {
 
 // connState counts the goroutine of a connection, which net/http may keep for
 // half a second after the last answer: it must not outlive Close.
-func (s *Server) connState(_ net.Conn, state http.ConnState) {
+func (s *Server) connState(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.open[conn] = struct{}{}
 		s.busy++
 	case http.StateClosed, http.StateHijacked:
+		s.mu.Lock()
+		delete(s.open, conn)
+		s.mu.Unlock()
 		s.leave()
 	}
 }
@@ -136,7 +140,7 @@ func (s *Server) track(conn net.Conn) bool {
 		_ = conn.Close() // it is thrown away
 		return false
 	}
-	s.conns[conn] = struct{}{}
+	s.conns[conn], s.open[conn] = struct{}{}, struct{}{}
 	return true
 }
 
@@ -144,5 +148,6 @@ func (s *Server) untrack(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, conn)
+	delete(s.open, conn)
 	_ = conn.Close() // it is thrown away
 }

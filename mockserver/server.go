@@ -31,15 +31,18 @@ type Server struct {
 	end  context.CancelFunc
 
 	connections atomic.Uint64 // how many were accepted
+	requests    atomic.Uint64 // how many have arrived
 
-	mu     sync.Mutex
-	closed bool
-	busy   int           // requests and connections being handled
-	idle   chan struct{} // closed, and made anew, when busy reaches zero
-	conns  map[net.Conn]struct{}
-	fronts []io.Closer
-	url    string
-	late   map[string][]*exchange // requests to be handled after the next one with their key
+	mu      sync.Mutex
+	closed  bool
+	busy    int                   // requests and connections being handled
+	idle    chan struct{}         // closed, and made anew, when busy reaches zero
+	conns   map[net.Conn]struct{} // those that http.Server no longer knows
+	open    map[net.Conn]struct{} // those that it knows, and those
+	process *process
+	fronts  []io.Closer
+	url     string
+	late    map[string][]*exchange // requests to be handled after the next one with their key
 }
 
 // New makes a server. It panics where the configuration is wrong, which is an
@@ -49,7 +52,7 @@ func New(cfg Config) *Server {
 	if err := cfg.Validate(); err != nil {
 		panic(err.Error())
 	}
-	s := &Server{cfg: cfg.withDefaults(), ledger: newLedger(), idle: make(chan struct{}), conns: map[net.Conn]struct{}{}, late: map[string][]*exchange{}}
+	s := &Server{cfg: cfg.withDefaults(), ledger: newLedger(), idle: make(chan struct{}), conns: map[net.Conn]struct{}{}, open: map[net.Conn]struct{}{}, late: map[string][]*exchange{}}
 	s.plan = newPlan(&s.cfg)
 	s.watch = newWatch(&s.cfg, s.ledger)
 	s.service = s.cfg.Handler
@@ -58,9 +61,10 @@ func New(cfg Config) *Server {
 		s.service = s.own
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.process = newProcess(s.life)
 	bug, _ := bugs.Find(cfg.Bug) // Validate has looked for it; "" is the zero bug
 	s.keys = keylayer.New(keylayer.Layer{
-		Profile: s.cfg.Profile, RequireKey: s.cfg.RequireKey, RetryAfter: s.cfg.RetryAfter,
+		Profile: s.cfg.Profile, RequireKey: s.cfg.RequireKey, RetryAfter: s.cfg.RetryAfter, Window: s.cfg.Window,
 		Store: keylayer.NewStore(s.cfg.Window), Bug: bug.Mutation(), Done: s.life.Done(),
 	})
 	return s
@@ -112,7 +116,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = unmoved(r)
-	x := &exchange{w: w, Exchange: keylayer.Exchange{Request: r}}
+	x := &exchange{w: w, Exchange: keylayer.Exchange{Request: r, Number: s.requests.Add(1)}}
 	x.Execute = func() *keylayer.Answer { return s.run(x) }
 	switch {
 	case !changes(r.Method):
@@ -145,9 +149,10 @@ func changes(method string) bool {
 // exchange is one request on its way through the server.
 type exchange struct {
 	keylayer.Exchange
-	w     http.ResponseWriter
-	fault Fault
-	seen  *observation
+	w       http.ResponseWriter
+	fault   Fault
+	seen    *observation
+	process *process // that handles it
 }
 
 // receive reads the whole request and writes it into the ledger. A request
@@ -191,7 +196,7 @@ func (s *Server) play(x *exchange) {
 			late(s.keys, &x.Exchange)
 		}()
 	}
-	a, said := s.keys.Handle(&x.Exchange)
+	a, said := s.handle(x)
 	s.arriveLate(x.seen.Key)
 	if x.fault.Kind == Duplicate {
 		s.duplicate(x)
@@ -208,16 +213,13 @@ func (s *Server) play(x *exchange) {
 func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.Request.Context()))
 	defer cancel()
-	defer context.AfterFunc(s.life, cancel)()
-	if x.fault.holds() {
-		keylayer.Pause(x.fault.Delay, s.life.Done(), nil)
-	}
+	defer context.AfterFunc(x.process, cancel)()
 	request := x.Request.Clone(ctx)
 	request.Body = io.NopCloser(bytes.NewReader(x.Body))
 	recorder := keylayer.NewRecorder()
 	defer func() {
 		crash := recover()
-		x.Crashed = crash != nil
+		x.Crashed, x.Killed = crash != nil, crash != nil && x.process.Err() != nil
 		switch crash {
 		case nil:
 		case http.ErrAbortHandler:
@@ -226,6 +228,9 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 			a = keylayer.Problem(s.cfg.Profile, http.StatusInternalServerError, "the handler failed", "")
 		}
 	}()
+	if x.fault.holds() && !keylayer.Pause(x.fault.Delay, x.process.Done(), nil) {
+		panic(http.ErrAbortHandler)
+	}
 	s.service.ServeHTTP(recorder, request)
 	a = recorder.Answer()
 	if a.Status < 400 {

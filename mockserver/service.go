@@ -70,7 +70,9 @@ func (v *service) steer(w http.ResponseWriter, r *http.Request) bool {
 			say(w, http.StatusBadRequest, "sleep is not a number of milliseconds up to 600000")
 			return false
 		}
-		keylayer.Pause(time.Duration(ms)*time.Millisecond, r.Context().Done(), nil)
+		if !keylayer.Pause(time.Duration(ms)*time.Millisecond, r.Context().Done(), nil) {
+			panic(http.ErrAbortHandler) // the server has ended
+		}
 	}
 	if query.Get("crash") != "" {
 		panic("mockserver: crash=1 was asked for")

@@ -11,7 +11,7 @@ import (
 // redelivery is the request of x once more, as the server gets it from somebody
 // who is not the client: nobody waits for its answer.
 func (s *Server) redelivery(x *exchange) *exchange {
-	again := &exchange{seen: x.seen, Exchange: keylayer.Exchange{Request: x.Request.WithContext(s.life), Body: x.Body, Key: x.Key}}
+	again := &exchange{seen: x.seen, Exchange: keylayer.Exchange{Request: x.Request.WithContext(s.life), Body: x.Body, Key: x.Key, Number: s.requests.Add(1)}}
 	again.Execute = func() *keylayer.Answer { return s.run(again) }
 	return again
 }
@@ -24,7 +24,7 @@ func (s *Server) handleUnheard(x *exchange) {
 			panic(crash)
 		}
 	}()
-	s.keys.Handle(&x.Exchange)
+	s.handle(x)
 	if late := s.keys.Bug.Late; late != nil {
 		x.Delivered = true
 		late(s.keys, &x.Exchange)

@@ -108,7 +108,7 @@ func requestDigest(r *http.Request, body []byte) [32]byte {
 	return keylayer.DigestOf(r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type"), string(body))
 }
 
-// connectionKey is where a request's context holds the number of its connection.
+// connectionKey is where a request's context holds its *connection.
 type connectionKey struct{}
 
 // connectionOf names the connection of a request: by the server's own count, or
@@ -118,8 +118,8 @@ func connectionOf(r *http.Request) string {
 	if r.ProtoMajor != 1 {
 		return ""
 	}
-	if number, counted := r.Context().Value(connectionKey{}).(uint64); counted {
-		return strconv.FormatUint(number, 10)
+	if c, counted := r.Context().Value(connectionKey{}).(*connection); counted {
+		return strconv.FormatUint(c.number, 10)
 	}
 	return r.RemoteAddr
 }

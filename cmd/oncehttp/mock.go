@@ -80,7 +80,7 @@ call is wrong, it cannot listen, or nothing was judged.`,
 	fs.DurationVar(&f.window, "window", 0, "how long a key is known (default: as the profile says)")
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how keys are honoured: "+strings.Join(profile.Names(), ", "))
 	fs.StringVar(&f.header, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
-	fs.StringVar(&f.bug, "bug", "", "play a broken server; list names them all, each with the check cases that catch it")
+	fs.StringVar(&f.bug, "bug", "", "play a broken server; list names them all, with what a customer sees and the check cases that catch it")
 	fs.StringVar(&f.pointer, "operation-pointer", "", "JSON pointer to what names an operation in a body, such as /reference")
 	fs.BoolVar(&f.require, "require-key", false, "answer 400 to a request without a key")
 	fs.BoolVar(&f.referee, "referee", false, "judge the client")
@@ -216,11 +216,19 @@ func ruleIDs() []string {
 	return ids
 }
 
-// listBugs names the broken servers.
+// listBugs names the broken servers, a line each.
 func listBugs(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, b := range bugs.All() {
-		_, _ = fmt.Fprintf(w, "%s\t%s (%s)\n", b.Name, b.Description, strings.Join(b.Cases, ", ")) // Flush gives the error
+		caught := strings.Join(b.Cases, ", ")
+		if b.Hidden {
+			caught = strings.TrimPrefix(caught+"; needs a witness", "; ")
+		}
+		line := b.Name + "\t" + b.Description + " " + b.Impact
+		if caught != "" {
+			line += " (" + caught + ")"
+		}
+		_, _ = fmt.Fprintln(w, line) // Flush gives the error
 	}
 	return w.Flush()
 }

@@ -15,23 +15,44 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
+// Short names for what every entry speaks of.
+type (
+	layer    = keylayer.Layer
+	exchange = keylayer.Exchange
+	entry    = keylayer.Entry
+	answer   = keylayer.Answer
+	reading  = keylayer.Reading
+	digest   = keylayer.Digest
+	claim    = keylayer.Claim
+	mutation = keylayer.Mutation
+)
+
 // Bug is one entry of the catalogue.
 type Bug struct {
 	// Name is what Config.Bug takes.
 	Name string
 	// Description says in one sentence what the server does.
 	Description string
+	// Impact says in one sentence what a customer sees.
+	Impact string
+	// Hidden: every answer looks right; only a count of the effects shows the
+	// bug. False: the answers alone show it.
+	Hidden bool
 	// Cases are the ids of the conformance suite's cases that exist to catch
-	// it. Which others it fails besides is the suite's business.
+	// it. Which others it fails besides is the suite's business. Empty: no
+	// case was written for it yet.
 	Cases []string
 
-	change keylayer.Mutation
+	change mutation
 }
 
 // All lists the broken servers, in the order of the suite's groups. The caller
 // owns the list.
 func All() []Bug {
-	return slices.Concat(keyBugs(), scopeBugs(), inFlightBugs(), outcomeBugs(), replayBugs())
+	return slices.Concat(
+		keyBugs(), protectionBugs(), scopeBugs(), fingerprintBugs(), inFlightBugs(), effectBugs(), outcomeBugs(), replayBugs(),
+		memoryBugs(), instanceBugs(),
+	)
 }
 
 // Find is the bug of that name. The error names all that are known.

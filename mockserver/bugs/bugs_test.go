@@ -1,11 +1,14 @@
 package bugs_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,21 +34,28 @@ func TestBugs(t *testing.T) {
 			if !known {
 				t.Fatal("no probe for this bug")
 			}
+			said := map[string]string{}
 			for name, want := range map[string]bool{"": true, bug.Name: false} {
 				mocktest.Bubble(t, mockserver.Config{Window: time.Hour, Bug: name}, func(s *mockserver.Server, cl *client) {
+					answers := &recording{inner: cl.HTTP.Transport}
+					cl.HTTP.Transport = answers
+					defer func() { said[name] = answers.text() }()
 					if got := ask(s, cl); got != want {
 						t.Errorf("bug %q behaves: got %v, want %v", name, got, want)
 					}
 					synctest.Wait()
 				})
 			}
-			if bug.Description == "" || len(bug.Cases) == 0 {
-				t.Error("a bug needs a description and a case")
+			if !bug.Hidden && said[""] == said[bug.Name] {
+				t.Errorf("the answers are those of a correct server, and it is not said to be hidden:\n%s", said[""])
+			}
+			if !strings.HasSuffix(bug.Description, ".") || !strings.HasSuffix(bug.Impact, ".") {
+				t.Errorf("a bug needs a description and an impact, one sentence each: %q, %q", bug.Description, bug.Impact)
 			}
 		})
 	}
-	if len(names) < 32 {
-		t.Errorf("got %d bugs, want at least 32", len(names))
+	if len(names) < 90 {
+		t.Errorf("got %d bugs, want at least 90", len(names))
 	}
 	slices.Sort(names)
 	if len(slices.Compact(names)) != len(bugs.All()) || len(probes) != len(names) {
@@ -53,9 +63,41 @@ func TestBugs(t *testing.T) {
 	}
 }
 
+// recording keeps what each request was answered, but for its date.
+type recording struct {
+	inner http.RoundTripper
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *recording) RoundTrip(req *http.Request) (*http.Response, error) {
+	response, err := r.inner.RoundTrip(req)
+	line := "no answer"
+	if err == nil {
+		response.Header.Del("Date")
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		line = fmt.Sprint(response.StatusCode, response.Header, string(body))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, line)
+	return response, err
+}
+
+// text is all of it, in an order that does not depend on who was first.
+func (r *recording) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.Sort(r.lines)
+	return strings.Join(r.lines, "\n")
+}
+
 func bugProbes() map[string]probe {
 	all := map[string]probe{}
-	for _, some := range []map[string]probe{keyProbes(), scopeProbes(), flightProbes(), hangUpProbes(), failureProbes(), replayProbes()} {
+	for _, some := range []map[string]probe{keyProbes(), scopeProbes(), flightProbes(), hangUpProbes(), failureProbes(), replayProbes(),
+		readProbes(), protectionProbes(), fingerprintProbes(), effectProbes(), waitingProbes(), refusalProbes(), memoryProbes(), instanceProbes()} {
 		for name, ask := range some {
 			all[name] = ask
 		}

@@ -8,19 +8,28 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// raceDelay is the gap between looking and claiming of the racing store.
-const raceDelay = 2 * time.Millisecond
+const (
+	// raceDelay is the gap between looking and claiming of the racing store.
+	raceDelay = 2 * time.Millisecond
+	// lockDelay is how long the lock of lock-outlived lasts.
+	lockDelay = 100 * time.Millisecond
+	// lookDelay is how often a waiter looks whether the first is done.
+	lookDelay = 5 * time.Millisecond
+)
 
 // inFlightBugs go wrong while the first request is being handled.
-func inFlightBugs() []Bug { return slices.Concat(exclusionBugs(), duplicateBugs(), hangUpBugs()) }
+func inFlightBugs() []Bug {
+	return slices.Concat(exclusionBugs(), duplicateBugs(), waitingBugs(), hangUpBugs())
+}
 
 // exclusionBugs let two requests in, or never one again.
 func exclusionBugs() []Bug {
 	return []Bug{
 		{
 			Name: "no-exclusion", Description: "A duplicate that arrives while the first is handled is executed too.",
-			Cases: []string{"inflight/once"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, x *keylayer.Exchange, _ *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "Two clicks at the same moment charge the customer twice.",
+			Cases:  []string{"inflight/once"},
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
 				if said == keylayer.Running {
 					return x.Execute()
 				}
@@ -28,11 +37,13 @@ func exclusionBugs() []Bug {
 			}},
 		}, {
 			Name: "burst-race", Description: "Between looking a key up and claiming it others slip in.",
-			Cases: []string{"inflight/burst"}, change: keylayer.Mutation{Begin: racingBegin},
+			Impact: "Once in a while two clicks at the same moment charge the customer twice.",
+			Cases:  []string{"inflight/burst"}, change: mutation{Begin: racingBegin},
 		}, {
 			Name: "in-flight-stored", Description: "The conflict answer to a duplicate is stored, and given instead of the outcome.",
-			Cases: []string{"inflight/converges"},
-			change: keylayer.Mutation{Claimed: noteDuplicate, Settle: func(l *keylayer.Layer, _ *keylayer.Exchange, e *keylayer.Entry, _ *keylayer.Answer) bool {
+			Impact: "A customer who clicked twice is told in progress for ever.",
+			Cases:  []string{"inflight/converges"},
+			change: mutation{Claimed: noteDuplicate, Settle: func(l *layer, _ *exchange, e *entry, _ *answer) bool {
 				note := l.Store.Noted(e)
 				if note != nil {
 					l.Store.Finish(e, note)
@@ -41,8 +52,9 @@ func exclusionBugs() []Bug {
 			}},
 		}, {
 			Name: "stuck-after-duplicate", Description: "A key that has seen a concurrent duplicate never resolves.",
-			Cases: []string{"inflight/leaves-no-trap"},
-			change: keylayer.Mutation{Claimed: noteDuplicate, Settle: func(l *keylayer.Layer, _ *keylayer.Exchange, e *keylayer.Entry, _ *keylayer.Answer) bool {
+			Impact: "A customer who clicked twice never learns how the payment ended.",
+			Cases:  []string{"inflight/leaves-no-trap"},
+			change: mutation{Claimed: noteDuplicate, Settle: func(l *layer, _ *exchange, e *entry, _ *answer) bool {
 				return l.Store.Noted(e) != nil
 			}},
 		},
@@ -54,14 +66,16 @@ func duplicateBugs() []Bug {
 	return []Bug{
 		{
 			Name: "in-flight-500", Description: "A duplicate that arrives while the first is handled is answered 500.",
-			Cases: []string{"inflight/status-or-wait"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, _ *keylayer.Exchange, _ *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "A customer who clicked twice is told that the payment failed, while it succeeds.",
+			Cases:  []string{"inflight/status-or-wait"},
+			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, said claim) *answer {
 				return failure(l, said == keylayer.Running)
 			}},
 		}, {
 			Name: "in-flight-200", Description: "A duplicate that arrives while the first is handled is told 200, before anything has happened.",
-			Cases: []string{"inflight/status-or-wait"},
-			change: keylayer.Mutation{Claimed: func(_ *keylayer.Layer, _ *keylayer.Exchange, _ *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "A customer is told that the payment is done, and then it fails.",
+			Cases:  []string{"inflight/status-or-wait"},
+			change: mutation{Claimed: func(_ *layer, _ *exchange, _ *entry, said claim) *answer {
 				if said != keylayer.Running {
 					return nil
 				}
@@ -69,8 +83,9 @@ func duplicateBugs() []Bug {
 			}},
 		}, {
 			Name: "in-flight-hangs", Description: "A duplicate that arrives while the first is handled is never answered.",
-			Cases: []string{"inflight/status-or-wait"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, x *keylayer.Exchange, _ *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "A customer who clicked twice waits until the browser gives up.",
+			Cases:  []string{"inflight/status-or-wait"},
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
 				if said != keylayer.Running {
 					return nil
 				}
@@ -82,16 +97,35 @@ func duplicateBugs() []Bug {
 			}},
 		}, {
 			Name: "retry-after-absurd", Description: "The conflict answer asks to wait an hour.",
-			Cases: []string{"inflight/retry-after-sane"},
-			change: keylayer.Mutation{Shape: func(_ *keylayer.Layer, _ *keylayer.Exchange, said keylayer.Claim, a *keylayer.Answer) {
+			Impact: "The client reports a payment an hour late that was done in a second.",
+			Cases:  []string{"inflight/retry-after-sane"},
+			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
 				if said == keylayer.Running {
 					a.Header.Set("Retry-After", "3600")
 				}
 			}},
 		}, {
+			Name: "in-flight-mismatch", Description: "A duplicate that arrives while the first is handled is told that its key belongs to another request.",
+			Impact: "A customer who clicked twice is told that the payment is refused, while it succeeds.",
+			change: mutation{Claimed: func(l *layer, _ *exchange, e *entry, said claim) *answer {
+				if said == keylayer.Running {
+					return l.MismatchAnswer(e)
+				}
+				return nil
+			}},
+		}, {
+			Name: "retry-after-garbage", Description: "The conflict answer says Retry-After: -1.",
+			Impact: "Clients that read it crash or hammer, the others guess.",
+			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
+				if said == keylayer.Running {
+					a.Header.Set("Retry-After", "-1")
+				}
+			}},
+		}, {
 			Name: "retry-after-missing", Description: "The conflict answer does not say how long to wait.",
-			Cases: []string{"inflight/retry-after-present"},
-			change: keylayer.Mutation{Shape: func(_ *keylayer.Layer, _ *keylayer.Exchange, said keylayer.Claim, a *keylayer.Answer) {
+			Impact: "Clients guess how long to wait, and hammer or dawdle.",
+			Cases:  []string{"inflight/retry-after-present"},
+			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
 				if said == keylayer.Running {
 					a.Header.Del("Retry-After")
 				}
@@ -100,19 +134,84 @@ func duplicateBugs() []Bug {
 	}
 }
 
+// waitingBugs let a duplicate wait for the first, and then do the wrong thing.
+func waitingBugs() []Bug {
+	return []Bug{
+		{
+			Name: "waits-then-executes", Description: "A duplicate waits for the first, and is then executed: one at a time, and all of them.",
+			Impact: "Two clicks at the same moment charge the customer twice, one after the other.",
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
+				if said != keylayer.Running {
+					return nil
+				}
+				first(l, x)
+				return x.Execute()
+			}},
+		}, {
+			Name: "waiter-empty", Description: "A duplicate waits for the first, and is told 200 without a word of it.",
+			Impact: "Whose second click is answered has no payment id, and takes a refusal for a success.",
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
+				if said != keylayer.Running {
+					return nil
+				}
+				first(l, x)
+				return &answer{Status: http.StatusOK, Header: http.Header{}}
+			}},
+		}, {
+			Name: "follower-frees-key", Description: "A duplicate waits for the first; if its client leaves, the key is free, though the first goes on.",
+			Impact: "Who clicks a third time, after the second gave no answer, is charged again.",
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
+				if said != keylayer.Running {
+					return nil
+				}
+				if stored := first(l, x); stored != nil {
+					return l.ReplayAnswer(stored)
+				}
+				l.Store.Forget(l.Scope(x))
+				return l.InProgressAnswer()
+			}},
+		}, {
+			Name: "lock-outlived", Description: "The lock of a request lasts 100 ms: what takes longer is executed again by a duplicate.",
+			Impact: "On a slow day, when customers click twice, they are charged twice.",
+			change: mutation{Claimed: func(_ *layer, x *exchange, e *entry, said claim) *answer {
+				if said == keylayer.Running && time.Since(e.First) > lockDelay {
+					return x.Execute()
+				}
+				return nil
+			}},
+		},
+	}
+}
+
+// first waits until the first request with the key is answered, and gives its
+// answer; nil: the client left before, or there is none.
+func first(l *layer, x *exchange) *answer {
+	for {
+		standing, known := l.Store.Peek(l.Scope(x))
+		if !known || standing.Answer != nil {
+			return standing.Answer
+		}
+		if !keylayer.Pause(lookDelay, x.Request.Context().Done(), l.Done) {
+			return nil
+		}
+	}
+}
+
 // hangUpBugs go wrong when the client or its connection is gone.
 func hangUpBugs() []Bug {
 	return []Bug{
 		{
 			Name: "stuck-after-abort", Description: "A client that hangs up leaves its key locked.",
-			Cases: []string{"net/abort-then-retry-resolves"},
-			change: keylayer.Mutation{Settle: func(_ *keylayer.Layer, x *keylayer.Exchange, _ *keylayer.Entry, _ *keylayer.Answer) bool {
+			Impact: "After a timeout, which is what keys are for, the customer never learns how the payment ended.",
+			Cases:  []string{"net/abort-then-retry-resolves"},
+			change: mutation{Settle: func(_ *layer, x *exchange, _ *entry, _ *answer) bool {
 				return x.Request.Context().Err() != nil
 			}},
 		}, {
 			Name: "released-on-abort", Description: "A client that hangs up frees its key, though the effect has happened.",
+			Impact: "After a timeout, which is what keys are for, the retry charges the customer again.", Hidden: true,
 			Cases: []string{"net/once"},
-			change: keylayer.Mutation{Settle: func(l *keylayer.Layer, x *keylayer.Exchange, e *keylayer.Entry, _ *keylayer.Answer) bool {
+			change: mutation{Settle: func(l *layer, x *exchange, e *entry, _ *answer) bool {
 				if x.Request.Context().Err() == nil {
 					return false
 				}
@@ -121,12 +220,14 @@ func hangUpBugs() []Bug {
 			}},
 		}, {
 			Name: "stored-after-write", Description: "An answer that could not be handed out is not stored, though the effect has happened.",
+			Impact: "When the answer is lost, which is what keys are for, the retry charges the customer again.", Hidden: true,
 			Cases:  []string{"net/response-lost-then-retry"},
-			change: keylayer.Mutation{Settle: holdAnswer, Late: storeIfWritten},
+			change: mutation{Settle: holdAnswer, Late: storeIfWritten},
 		}, {
 			Name: "truncated-claims", Description: "An upload that breaks off claims its key.",
-			Cases: []string{"net/truncated-does-not-claim"},
-			change: keylayer.Mutation{Broken: func(l *keylayer.Layer, x *keylayer.Exchange) {
+			Impact: "An upload that broke off makes its own retry impossible.",
+			Cases:  []string{"net/truncated-does-not-claim"},
+			change: mutation{Broken: func(l *layer, x *exchange) {
 				if x.Key = keylayer.ReadKey(l.Profile, x.Request, nil); x.Key.Present && x.Key.Err == nil {
 					e, said := l.Store.Begin(l.Scope(x), l.Fingerprint(x.Request, nil), time.Now())
 					if said == keylayer.Fresh {
@@ -139,7 +240,7 @@ func hangUpBugs() []Bug {
 }
 
 // racingBegin looks, waits a moment, and claims whatever it saw.
-func racingBegin(l *keylayer.Layer, id, print keylayer.Digest) (*keylayer.Entry, keylayer.Claim) {
+func racingBegin(l *layer, id, print digest) (*entry, claim) {
 	if _, known := l.Store.Peek(id); known {
 		return l.Store.Begin(id, print, time.Now())
 	}
@@ -147,11 +248,11 @@ func racingBegin(l *keylayer.Layer, id, print keylayer.Digest) (*keylayer.Entry,
 	if e, said := l.Store.Begin(id, print, time.Now()); said == keylayer.Fresh {
 		return e, keylayer.Fresh
 	}
-	return &keylayer.Entry{ID: id, Fingerprint: print, First: time.Now()}, keylayer.Fresh
+	return &entry{ID: id, Fingerprint: print, First: time.Now()}, keylayer.Fresh
 }
 
 // noteDuplicate remembers in the standing entry that a duplicate came.
-func noteDuplicate(l *keylayer.Layer, x *keylayer.Exchange, _ *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+func noteDuplicate(l *layer, x *exchange, _ *entry, said claim) *answer {
 	if said == keylayer.Running {
 		l.Store.Note(l.Scope(x), l.InProgressAnswer())
 	}
@@ -159,7 +260,7 @@ func noteDuplicate(l *keylayer.Layer, x *keylayer.Exchange, _ *keylayer.Entry, s
 }
 
 // holdAnswer keeps the entry open until the answer has been handed out.
-func holdAnswer(l *keylayer.Layer, x *keylayer.Exchange, e *keylayer.Entry, a *keylayer.Answer) bool {
+func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	if !keylayer.Keeps(l.Profile, a) {
 		return false
 	}
@@ -167,7 +268,7 @@ func holdAnswer(l *keylayer.Layer, x *keylayer.Exchange, e *keylayer.Entry, a *k
 	return true
 }
 
-func storeIfWritten(l *keylayer.Layer, x *keylayer.Exchange) {
+func storeIfWritten(l *layer, x *exchange) {
 	switch {
 	case x.Held == nil:
 	case x.Delivered:

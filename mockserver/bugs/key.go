@@ -9,43 +9,50 @@ import (
 )
 
 // keyBugs read the key wrongly.
-func keyBugs() []Bug { return slices.Concat(unreadBugs(), collidingBugs(), quotingBugs(), boundBugs()) }
+func keyBugs() []Bug {
+	return slices.Concat(unreadBugs(), collidingBugs(), respellingBugs(), quotingBugs(), boundBugs())
+}
 
 // unreadBugs do not see the key, or see one where there is none.
 func unreadBugs() []Bug {
 	return []Bug{
 		{
 			Name: "keys-ignored", Description: "The key has no effect: every request is executed.",
+			Impact: "A retry after a lost answer charges the customer again.",
 			Cases:  []string{"replay/effects-once", "replay/answered"},
-			change: keylayer.Mutation{Read: func(*keylayer.Layer, *keylayer.Exchange) keylayer.Reading { return keylayer.Reading{} }},
+			change: mutation{Read: func(*layer, *exchange) reading { return reading{} }},
 		}, {
 			Name: "other-header-name", Description: "The key is looked for under X-Idempotency-Key only.",
-			Cases: []string{"replay/effects-once", "replay/answered"},
-			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+			Impact: "A client that follows the draft is not protected: its retries charge the customer again.",
+			Cases:  []string{"replay/effects-once", "replay/answered"},
+			change: mutation{Read: func(l *layer, x *exchange) reading {
 				return keylayer.One(l.Profile, x.Request.Header.Values("X-Idempotency-Key"), bare)
 			}},
 		}, {
 			Name: "two-lines-first-wins", Description: "Of two key headers the first counts, and nothing is said.",
-			Cases: []string{"key/two-lines"},
-			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+			Impact: "A proxy that adds a key of its own decides which operation it is, and nobody is told.",
+			Cases:  []string{"key/two-lines"},
+			change: mutation{Read: func(l *layer, x *exchange) reading {
 				values := x.Request.Header.Values(l.Profile.Carrier.Name)
 				return keylayer.One(l.Profile, values[:min(len(values), 1)], bare)
 			}},
 		}, {
 			Name: "empty-key-shared", Description: "An empty key header is one key for everybody.",
-			Cases: []string{"key/empty-not-shared"},
-			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+			Impact: "A customer whose client sends an empty key is shown somebody else's payment, and his own is never made.",
+			Cases:  []string{"key/empty-not-shared"},
+			change: mutation{Read: func(l *layer, x *exchange) reading {
 				if x.Key.Present && x.Key.Key == "" && strings.Trim(rawKey(l, x), `" `) == "" {
-					return keylayer.Reading{Key: "(empty)", Present: true}
+					return reading{Key: "(empty)", Present: true}
 				}
 				return x.Key
 			}, Scope: strangersToo("(empty)")},
 		}, {
 			Name: "keyless-merged", Description: "Requests without a key are merged when their bodies are equal, also those of strangers.",
-			Cases: []string{"key/missing-not-merged"},
-			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+			Impact: "Two customers who order the same thing without a key get one order between them.",
+			Cases:  []string{"key/missing-not-merged"},
+			change: mutation{Read: func(l *layer, x *exchange) reading {
 				if !x.Key.Present {
-					return keylayer.Reading{Key: "(none)" + string(x.Body), Present: true}
+					return reading{Key: "(none)" + string(x.Body), Present: true}
 				}
 				return x.Key
 			}, Scope: strangersToo("(none)")},
@@ -58,18 +65,22 @@ func collidingBugs() []Bug {
 	return []Bug{
 		{
 			Name: "key-truncated", Description: "Only the first 64 bytes of a key count, so that long keys collide.",
+			Impact: "Two long keys with the same beginning are one: the second payment is never made.",
 			Cases:  []string{"key/255-accepted"},
 			change: remade(func(key string) string { return key[:min(len(key), 64)] }),
 		}, {
 			Name: "key-folded", Description: "Keys are compared without regard to case.",
+			Impact: "Two keys that differ in case alone are one: the second payment is never made.",
 			Cases:  []string{"key/case-sensitive"},
 			change: remade(strings.ToLower),
 		}, {
 			Name: "key-trimmed", Description: "Punctuation at the ends of a key is trimmed away.",
+			Impact: "Two keys that differ in their punctuation are one: the second payment is refused or never made.",
 			Cases:  []string{"key/hostile-names"},
 			change: remade(func(key string) string { return strings.Trim(key, "-_.:/") }),
 		}, {
 			Name: "key-normalised", Description: "Everything but letters and digits is taken out of a key.",
+			Impact: "Keys such as a:b and a-b are one: the second payment is refused or never made.",
 			Cases:  []string{"key/hostile-names"},
 			change: remade(lettersAndDigits),
 		},
@@ -81,25 +92,28 @@ func quotingBugs() []Bug {
 	return []Bug{
 		{
 			Name: "quoted-key-500", Description: "A key in quotes, which is the draft's own spelling, is answered 500.",
-			Cases: []string{"key/sf-string-accepted"},
-			change: keylayer.Mutation{Intercept: func(l *keylayer.Layer, x *keylayer.Exchange) *keylayer.Answer {
+			Impact: "A client that spells its keys as the draft does cannot pay at all.",
+			Cases:  []string{"key/sf-string-accepted"},
+			change: mutation{Intercept: func(l *layer, x *exchange) *answer {
 				return failure(l, strings.HasPrefix(rawKey(l, x), `"`))
 			}},
 		}, {
 			Name: "malformed-quotes-accepted", Description: "A quoted key that does not end, or has garbage behind it, is taken as it is.",
-			Cases: []string{"key/malformed-sf-rejected"},
-			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+			Impact: "A broken client is not told, and its repeats are other operations to a stricter server.",
+			Cases:  []string{"key/malformed-sf-rejected"},
+			change: mutation{Read: func(l *layer, x *exchange) reading {
 				if raw := rawKey(l, x); x.Key.Err != nil && strings.HasPrefix(raw, `"`) && len(raw) > 2 {
-					return keylayer.Reading{Key: raw, Present: true}
+					return reading{Key: raw, Present: true}
 				}
 				return x.Key
 			}},
 		}, {
 			Name: "parameters-in-key", Description: "The parameters behind a quoted key are part of the key.",
-			Cases: []string{"key/sf-parameters-ignored"},
-			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+			Impact: "A retry through a library that adds a parameter charges the customer again.",
+			Cases:  []string{"key/sf-parameters-ignored"},
+			change: mutation{Read: func(l *layer, x *exchange) reading {
 				if raw := rawKey(l, x); x.Key.Err == nil && strings.HasPrefix(raw, `"`) {
-					return keylayer.Reading{Key: strings.ReplaceAll(raw, `"`, ""), Present: true}
+					return reading{Key: strings.ReplaceAll(raw, `"`, ""), Present: true}
 				}
 				return x.Key
 			}},
@@ -112,25 +126,28 @@ func boundBugs() []Bug {
 	return []Bug{
 		{
 			Name: "invalid-key-500", Description: "A key outside the bounds is answered 500.",
-			Cases: []string{"key/invalid-is-4xx"},
-			change: keylayer.Mutation{Intercept: func(l *keylayer.Layer, x *keylayer.Exchange) *keylayer.Answer {
+			Impact: "A client with a bad key tries again for ever instead of being told what is wrong.",
+			Cases:  []string{"key/invalid-is-4xx"},
+			change: mutation{Intercept: func(l *layer, x *exchange) *answer {
 				return failure(l, x.Key.Err != nil)
 			}},
 		}, {
 			Name: "invalid-key-executed", Description: "A key outside the bounds is dropped, and the request executed without protection.",
-			Cases: []string{"key/invalid-not-executed"},
-			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+			Impact: "A client with a bad key believes that it is protected: its retries charge the customer again.",
+			Cases:  []string{"key/invalid-not-executed"},
+			change: mutation{Read: func(l *layer, x *exchange) reading {
 				if x.Key.Err != nil {
-					return keylayer.Reading{}
+					return reading{}
 				}
 				return x.Key
 			}},
 		}, {
 			Name: "long-key-accepted", Description: "A key of any length is accepted.",
-			Cases: []string{"key/5000-rejected-4xx"},
-			change: keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+			Impact: "A key of any length fills the store: everybody's keys are lost when it is full.",
+			Cases:  []string{"key/5000-rejected-4xx"},
+			change: mutation{Read: func(l *layer, x *exchange) reading {
 				if raw := rawKey(l, x); x.Key.Err != nil && len(raw) > 255 {
-					return keylayer.Reading{Key: raw, Present: true}
+					return reading{Key: raw, Present: true}
 				}
 				return x.Key
 			}},
@@ -139,7 +156,7 @@ func boundBugs() []Bug {
 }
 
 // rawKey is the first key header as it stands, whatever its name in the profile.
-func rawKey(l *keylayer.Layer, x *keylayer.Exchange) string {
+func rawKey(l *layer, x *exchange) string {
 	return strings.TrimSpace(x.Request.Header.Get(l.Profile.Carrier.Name))
 }
 
@@ -147,8 +164,8 @@ func rawKey(l *keylayer.Layer, x *keylayer.Exchange) string {
 func bare(text string) (string, error) { return keylayer.ParseKey(text, "") }
 
 // remade turns every valid key into another.
-func remade(change func(string) string) keylayer.Mutation {
-	return keylayer.Mutation{Read: func(l *keylayer.Layer, x *keylayer.Exchange) keylayer.Reading {
+func remade(change func(string) string) mutation {
+	return mutation{Read: func(l *layer, x *exchange) reading {
 		k := x.Key
 		if k.Err == nil {
 			k.Key = change(k.Key)
@@ -167,8 +184,8 @@ func lettersAndDigits(key string) string {
 }
 
 // strangersToo drops the principal from keys that begin so.
-func strangersToo(prefix string) func(*keylayer.Exchange, []string) []string {
-	return func(x *keylayer.Exchange, parts []string) []string {
+func strangersToo(prefix string) func(*exchange, []string) []string {
+	return func(x *exchange, parts []string) []string {
 		if strings.HasPrefix(x.Key.Key, prefix) {
 			return parts[len(parts)-1:]
 		}
@@ -177,7 +194,7 @@ func strangersToo(prefix string) func(*keylayer.Exchange, []string) []string {
 }
 
 // failure is a 500 if the condition holds.
-func failure(l *keylayer.Layer, holds bool) *keylayer.Answer {
+func failure(l *layer, holds bool) *answer {
 	if !holds {
 		return nil
 	}

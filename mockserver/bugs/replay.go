@@ -1,26 +1,21 @@
 package bugs
 
 import (
-	"math"
+	"encoding/json"
 	"net/http"
 	"slices"
 
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// smallStore is how many keys the store that is too small remembers.
-const smallStore = 32
-
-// replayBugs give the stored answer wrongly, or have it no more.
-func replayBugs() []Bug { return slices.Concat(repeatBugs(), memoryBugs()) }
-
-// repeatBugs give a repeat something else than the first answer.
-func repeatBugs() []Bug {
+// replayBugs give a repeat something else than the first answer.
+func replayBugs() []Bug {
 	return []Bug{
 		{
 			Name: "replay-rejected", Description: "Every identical repeat is refused as a conflict.",
-			Cases: []string{"replay/answered"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, _ *keylayer.Exchange, _ *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "A client whose answer was lost never learns that the payment succeeded.",
+			Cases:  []string{"replay/answered"},
+			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, said claim) *answer {
 				if said != keylayer.Replayed {
 					return nil
 				}
@@ -28,8 +23,9 @@ func repeatBugs() []Bug {
 			}},
 		}, {
 			Name: "replay-executes", Description: "A repeat gets the stored answer, but is executed as well.",
+			Impact: "Every retry charges the customer again, behind an answer that looks right.", Hidden: true,
 			Cases: []string{"replay/effects-once"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, x *keylayer.Exchange, _ *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
 				if said == keylayer.Replayed {
 					x.Execute()
 				}
@@ -37,36 +33,60 @@ func repeatBugs() []Bug {
 			}},
 		}, {
 			Name: "replay-loses-status", Description: "A repeat is always answered 200.",
+			Impact: "A retry of a refused payment looks like a success.",
 			Cases:  []string{"replay/status"},
-			change: onReplay(func(a, _ *keylayer.Answer) { a.Status = http.StatusOK }),
+			change: onReplay(func(a, _ *answer) { a.Status = http.StatusOK }),
 		}, {
 			Name: "replay-loses-body", Description: "A repeat gets an empty body.",
+			Impact: "After a lost answer the client has no payment id.",
 			Cases:  []string{"replay/body-bytes"},
-			change: onReplay(func(a, _ *keylayer.Answer) { a.Body = nil }),
+			change: onReplay(func(a, _ *answer) { a.Body = nil }),
 		}, {
 			Name: "replay-cuts-body", Description: "A repeat gets at most the first 64 bytes of the body.",
+			Impact: "After a lost answer the client cannot read what it has bought.",
 			Cases:  []string{"replay/large-body"},
-			change: onReplay(func(a, _ *keylayer.Answer) { a.Body = a.Body[:min(len(a.Body), 64)] }),
+			change: onReplay(func(a, _ *answer) { a.Body = a.Body[:min(len(a.Body), 64)] }),
+		}, {
+			Name: "replay-respelled", Description: "The stored answer is parsed and written anew: its members are in another order, its numbers rounded.",
+			Impact: "A client that checks a signature or an id beyond 2^53 rejects what it is given after a lost answer.",
+			change: onReplay(func(a, _ *answer) {
+				var value any
+				if json.Unmarshal(a.Body, &value) == nil {
+					if text, err := json.MarshalIndent(value, "", " "); err == nil {
+						a.Body = text
+					}
+				}
+			}),
+		}, {
+			Name: "replay-wrapped", Description: "A repeat gets the stored body inside an object of its own.",
+			Impact: "After a lost answer the client finds no payment id where it looks for it.",
+			change: onReplay(func(a, _ *answer) {
+				a.Body = slices.Concat([]byte(`{"cached":true,"response":`), a.Body, []byte("}"))
+			}),
 		}, {
 			Name: "replay-loses-type", Description: "A repeat has no Content-Type of its own.",
+			Impact: "After a lost answer the client cannot parse what it is given.",
 			Cases:  []string{"replay/headers"},
-			change: onReplay(func(a, _ *keylayer.Answer) { a.Header.Set("Content-Type", "text/plain; charset=utf-8") }),
+			change: onReplay(func(a, _ *answer) { a.Header.Set("Content-Type", "text/plain; charset=utf-8") }),
 		}, {
 			Name: "replay-loses-location", Description: "A repeat has no Location.",
+			Impact: "After a lost answer the client does not find its payment.",
 			Cases:  []string{"replay/headers"},
-			change: onReplay(func(a, _ *keylayer.Answer) { a.Header.Del("Location") }),
+			change: onReplay(func(a, _ *answer) { a.Header.Del("Location") }),
 		}, {
 			Name: "replay-gives-cookie", Description: "A repeat gets the Set-Cookie of the first caller.",
-			Cases: []string{"replay/no-set-cookie"},
-			change: onReplay(func(a, stored *keylayer.Answer) {
+			Impact: "Whoever repeats a request is logged in as the first caller.",
+			Cases:  []string{"replay/no-set-cookie"},
+			change: onReplay(func(a, stored *answer) {
 				if cookies := stored.Header.Values("Set-Cookie"); len(cookies) > 0 {
 					a.Header["Set-Cookie"] = cookies
 				}
 			}),
 		}, {
 			Name: "first-marked", Description: "The first answer is marked as a replay.",
-			Cases: []string{"replay/not-marked-when-first"},
-			change: keylayer.Mutation{Shape: func(l *keylayer.Layer, _ *keylayer.Exchange, said keylayer.Claim, a *keylayer.Answer) {
+			Impact: "A client that tells new from old by the mark ships nothing, for everything looks old.",
+			Cases:  []string{"replay/not-marked-when-first"},
+			change: mutation{Shape: func(l *layer, _ *exchange, said claim, a *answer) {
 				if p := l.Profile; said == keylayer.Fresh && len(p.Replay) > 0 {
 					a.Header = a.Header.Clone()
 					a.Header.Set(p.Replay[0].Header, keylayer.FirstOr(p.Replay[0].Has, "true"))
@@ -76,28 +96,9 @@ func repeatBugs() []Bug {
 	}
 }
 
-// memoryBugs forget too early, or too late.
-func memoryBugs() []Bug {
-	return []Bug{
-		{
-			Name: "store-too-small", Description: "Only the last 32 keys are remembered, so that live ones are forgotten.",
-			Cases:  []string{"replay/after-100-requests"},
-			change: keylayer.Mutation{Setup: func(l *keylayer.Layer) { l.Store.Limit = smallStore }},
-		}, {
-			Name: "expires-early", Description: "Keys are forgotten after a tenth of their window.",
-			Cases:  []string{"time/not-before"},
-			change: keylayer.Mutation{Setup: func(l *keylayer.Layer) { l.Store.Window /= 10 }},
-		}, {
-			Name: "never-expires", Description: "Keys are never forgotten.",
-			Cases:  []string{"time/expires"},
-			change: keylayer.Mutation{Setup: func(l *keylayer.Layer) { l.Store.Window = math.MaxInt64 }},
-		},
-	}
-}
-
 // onReplay changes an answer that was given from the store.
-func onReplay(change func(a, stored *keylayer.Answer)) keylayer.Mutation {
-	return keylayer.Mutation{Shape: func(_ *keylayer.Layer, x *keylayer.Exchange, said keylayer.Claim, a *keylayer.Answer) {
+func onReplay(change func(a, stored *answer)) mutation {
+	return mutation{Shape: func(_ *layer, x *exchange, said claim, a *answer) {
 		if said == keylayer.Replayed {
 			change(a, x.Entry.Answer)
 		}

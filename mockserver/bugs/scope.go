@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
@@ -18,21 +19,25 @@ const (
 )
 
 // scopeBugs mistake what a key names, or whose it is.
-func scopeBugs() []Bug { return slices.Concat(mismatchBugs(), targetBugs()) }
+func scopeBugs() []Bug {
+	return slices.Concat(mismatchBugs(), refusalBugs(), principalBugs(), targetBugs(), framingBugs())
+}
 
-// mismatchBugs take another request for the same one, or refuse it badly.
+// mismatchBugs take another request for the same one, or for a new one.
 func mismatchBugs() []Bug {
 	return []Bug{
 		{
 			Name: "mismatch-silent", Description: "Another body under a known key is answered with the first answer.",
-			Cases: []string{"conflict/not-silent"},
-			change: keylayer.Mutation{Print: func(_ *http.Request, parts []string) []string {
+			Impact: "The customer changes the amount, is told 201, and the old amount stands.",
+			Cases:  []string{"conflict/not-silent"},
+			change: mutation{Print: func(_ *http.Request, parts []string) []string {
 				return parts[:len(parts)-1]
 			}},
 		}, {
 			Name: "mismatch-executed", Description: "Another request under a known key is executed too.",
-			Cases: []string{"conflict/not-executed"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, x *keylayer.Exchange, e *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "A reused key pays both amounts.",
+			Cases:  []string{"conflict/not-executed"},
+			change: mutation{Claimed: func(l *layer, x *exchange, e *entry, said claim) *answer {
 				if said == keylayer.Mismatch && e.Answer != nil {
 					return x.Execute()
 				}
@@ -40,8 +45,9 @@ func mismatchBugs() []Bug {
 			}},
 		}, {
 			Name: "mismatch-in-flight-executed", Description: "While the first request is handled, another one under its key is executed too.",
-			Cases: []string{"inflight/other-body"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, x *keylayer.Exchange, e *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "Two requests under one key at the same time both charge the customer.",
+			Cases:  []string{"inflight/other-body"},
+			change: mutation{Claimed: func(l *layer, x *exchange, e *entry, said claim) *answer {
 				if said == keylayer.Mismatch && e.Answer == nil {
 					return x.Execute()
 				}
@@ -49,23 +55,51 @@ func mismatchBugs() []Bug {
 			}},
 		}, {
 			Name: "mismatch-replaces", Description: "A refused mismatch takes the key over: the first answer is forgotten.",
-			Cases: []string{"conflict/original-survives"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, x *keylayer.Exchange, _ *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "After a refused mistake the retry of the first payment charges the customer again.",
+			Cases:  []string{"conflict/original-survives"},
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
 				if said == keylayer.Mismatch {
 					l.Store.Expire(l.Scope(x))
 				}
 				return nil
 			}},
-		}, {
+		},
+	}
+}
+
+// refusalBugs refuse another request under a known key in a way that misleads.
+func refusalBugs() []Bug {
+	return []Bug{
+		{
 			Name: "mismatch-500", Description: "Another request under a known key is answered 500.",
-			Cases: []string{"conflict/rejected-status"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, _ *keylayer.Exchange, _ *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "A client with a reused key tries again for ever instead of being told what is wrong.",
+			Cases:  []string{"conflict/rejected-status"},
+			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, said claim) *answer {
 				return failure(l, said == keylayer.Mismatch)
 			}},
 		}, {
+			Name: "mismatch-as-in-progress", Description: "Another request under a known key is told that the first is in progress, for ever.",
+			Impact: "A client with a reused key asks again until it gives up, and never learns why.",
+			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, said claim) *answer {
+				if said == keylayer.Mismatch {
+					return l.InProgressAnswer()
+				}
+				return nil
+			}},
+		}, {
+			Name: "mismatch-swallowed", Description: "Another request under a known key is told 200, and nothing is done.",
+			Impact: "The second order of a customer is confirmed and never made.",
+			change: mutation{Claimed: func(_ *layer, _ *exchange, _ *entry, said claim) *answer {
+				if said == keylayer.Mismatch {
+					return keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, map[string]string{"status": "ok"})
+				}
+				return nil
+			}},
+		}, {
 			Name: "mismatch-bare", Description: "The refusal of a mismatch is neither problem+json nor has a link.",
-			Cases: []string{"conflict/error-shape"},
-			change: keylayer.Mutation{Shape: func(_ *keylayer.Layer, _ *keylayer.Exchange, said keylayer.Claim, a *keylayer.Answer) {
+			Impact: "The client's developer is told no, and not why.",
+			Cases:  []string{"conflict/error-shape"},
+			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
 				if said == keylayer.Mismatch {
 					a.Header = http.Header{"Content-Type": {"text/plain"}}
 					a.Body = []byte("no")
@@ -73,8 +107,9 @@ func mismatchBugs() []Bug {
 			}},
 		}, {
 			Name: "mismatch-leaks", Description: "The refusal of a mismatch shows the stored answer.",
-			Cases: []string{"conflict/no-leak"},
-			change: keylayer.Mutation{Claimed: func(l *keylayer.Layer, _ *keylayer.Exchange, e *keylayer.Entry, said keylayer.Claim) *keylayer.Answer {
+			Impact: "Whoever guesses a key reads what a stranger has bought.",
+			Cases:  []string{"conflict/no-leak"},
+			change: mutation{Claimed: func(l *layer, _ *exchange, e *entry, said claim) *answer {
 				if said != keylayer.Mismatch || e.Answer == nil {
 					return nil
 				}
@@ -89,39 +124,87 @@ func targetBugs() []Bug {
 	return []Bug{
 		{
 			Name: "other-path-answered", Description: "A key that was used on one path answers every other.",
-			Cases: []string{"scope/other-path-not-answered"}, change: without(printPath),
+			Impact: "A refund is answered with the payment, and never happens.",
+			Cases:  []string{"scope/other-path-not-answered"}, change: without(printPath),
 		}, {
 			Name: "other-method-answered", Description: "A key that was used with one method answers every other.",
-			Cases: []string{"scope/other-method"}, change: without(printMethod),
+			Impact: "A change is answered with the creation, and never happens.",
+			Cases:  []string{"scope/other-method"}, change: without(printMethod),
 		}, {
 			Name: "other-query-answered", Description: "The query is not part of what a key names.",
-			Cases: []string{"scope/other-query"}, change: without(printQuery),
-		}, {
+			Impact: "A request with another query is answered with the first one's result.",
+			Cases:  []string{"scope/other-query"}, change: without(printQuery),
+		},
+	}
+}
+
+// principalBugs mistake who is asking.
+func principalBugs() []Bug {
+	return []Bug{
+		{
 			Name: "other-principal-answered", Description: "Another caller with the same key gets the stored answer.",
-			Cases: []string{"scope/other-principal-not-answered"},
-			change: keylayer.Mutation{Scope: func(_ *keylayer.Exchange, parts []string) []string {
+			Impact: "A customer is shown a stranger's payment, and his own is never made.",
+			Cases:  []string{"scope/other-principal-not-answered"},
+			change: mutation{Scope: func(_ *exchange, parts []string) []string {
 				return parts[len(parts)-1:]
 			}},
 		}, {
-			Name: "connection-scoped", Description: "A key is known on its own connection only.",
-			Cases: []string{"replay/effects-once"},
-			change: keylayer.Mutation{Scope: func(x *keylayer.Exchange, parts []string) []string {
-				return append(parts, x.Request.RemoteAddr)
+			Name: "principal-scheme-only", Description: "Callers are told apart by the scheme of their credential alone: all bearers are one.",
+			Impact: "A customer is shown a stranger's payment, and his own is never made.",
+			change: mutation{Scope: func(_ *exchange, parts []string) []string {
+				parts[0], _, _ = strings.Cut(parts[0], " ")
+				return parts
 			}},
 		}, {
+			Name: "other-principal-refused", Description: "A key that a stranger has used is refused as a mismatch.",
+			Impact: "A customer cannot pay because somebody else's key is the same; and whoever tries keys learns which are taken.",
+			change: mutation{
+				Scope: func(_ *exchange, parts []string) []string { return parts[len(parts)-1:] },
+				Print: func(r *http.Request, parts []string) []string { return append(parts, r.Header.Get("Authorization")) },
+			},
+		}, {
+			Name: "connection-scoped", Description: "A key is known on its own connection only.",
+			Impact: "A retry on a new connection, which is what a retry is, charges the customer again.",
+			Cases:  []string{"replay/effects-once"},
+			change: mutation{Scope: func(x *exchange, parts []string) []string {
+				return append(parts, x.Request.RemoteAddr)
+			}},
+		},
+	}
+}
+
+// framingBugs see another request where only its form differs, or keys where
+// they mean nothing.
+func framingBugs() []Bug {
+	return []Bug{
+		{
 			Name: "chunked-differs", Description: "A chunked body is another request than the same bytes with a length.",
-			Cases: []string{"net/chunked-equals-length"},
-			change: keylayer.Mutation{Print: func(r *http.Request, parts []string) []string {
+			Impact: "A retry through a proxy that changes the framing is refused: the customer never learns the outcome.",
+			Cases:  []string{"net/chunked-equals-length"},
+			change: mutation{Print: func(r *http.Request, parts []string) []string {
 				return append(parts, strconv.FormatBool(r.ContentLength < 0))
 			}},
 		}, {
 			Name: "fresh-key-refused", Description: "A fresh key is refused because its body was seen under another.",
+			Impact: "A customer who buys the same thing twice is refused the second time.",
 			Cases:  []string{"scope/fresh-key-executes"},
-			change: keylayer.Mutation{Intercept: bodySeen},
+			change: mutation{Intercept: bodySeen},
+		}, {
+			Name: "get-claims-key", Description: "A GET that carries a key claims it: the POST that follows is refused.",
+			Impact: "A client that sends its key on every request cannot pay.",
+			change: mutation{Safe: func(l *layer, x *exchange) *answer {
+				if x.Key = keylayer.ReadKey(l.Profile, x.Request, nil); x.Key.Present && x.Key.Err == nil {
+					if e, said := l.Store.Begin(l.Scope(x), l.Fingerprint(x.Request, nil), time.Now()); said == keylayer.Fresh {
+						l.Store.Finish(e, keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, nil))
+					}
+				}
+				return nil
+			}},
 		}, {
 			Name: "get-answered", Description: "A GET that carries a key is answered from the store.",
-			Cases: []string{"scope/safe-method-not-answered"},
-			change: keylayer.Mutation{Safe: func(l *keylayer.Layer, x *keylayer.Exchange) *keylayer.Answer {
+			Impact: "A read with a key shows an old state.",
+			Cases:  []string{"scope/safe-method-not-answered"},
+			change: mutation{Safe: func(l *layer, x *exchange) *answer {
 				x.Key = keylayer.ReadKey(l.Profile, x.Request, nil)
 				e, known := l.Store.Peek(l.Scope(x))
 				if !x.Key.Present || !known || e.Answer == nil {
@@ -134,22 +217,22 @@ func targetBugs() []Bug {
 }
 
 // without leaves one part out of the fingerprint.
-func without(part int) keylayer.Mutation {
-	return keylayer.Mutation{Print: func(_ *http.Request, parts []string) []string {
+func without(part int) mutation {
+	return mutation{Print: func(_ *http.Request, parts []string) []string {
 		parts[part] = ""
 		return parts
 	}}
 }
 
 // bodySeen remembers bodies in the store beside the keys.
-func bodySeen(l *keylayer.Layer, x *keylayer.Exchange) *keylayer.Answer {
+func bodySeen(l *layer, x *exchange) *answer {
 	if !x.Key.Present || x.Key.Err != nil || len(x.Body) == 0 {
 		return nil
 	}
 	e, said := l.Store.Begin(keylayer.DigestOf("body", string(x.Body)), keylayer.DigestOf(x.Key.Key), time.Now())
 	switch said {
 	case keylayer.Fresh:
-		l.Store.Finish(e, &keylayer.Answer{})
+		l.Store.Finish(e, &answer{})
 	case keylayer.Mismatch:
 		return keylayer.Problem(l.Profile, http.StatusUnprocessableEntity, "this payload was sent before", "")
 	}

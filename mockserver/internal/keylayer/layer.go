@@ -20,6 +20,8 @@ type Layer struct {
 	RequireKey bool
 	// RetryAfter is what the "in progress" answer says; not above zero: nothing.
 	RetryAfter time.Duration
+	// Window is how long the API promises to know a key. The store has its own.
+	Window time.Duration
 	// Store keeps keys and answers.
 	Store *Store
 	// Bug is what is wrong with the server; zero: nothing.
@@ -32,6 +34,8 @@ type Layer struct {
 type Exchange struct {
 	Request *http.Request
 	Body    []byte
+	// Number counts the server's requests, from 1.
+	Number uint64
 	// Key is what the request says of its key, as ReadKey found it.
 	Key Reading
 	// Execute has the effect, and gives what its handler answers.
@@ -39,14 +43,22 @@ type Exchange struct {
 
 	// Entry is what the store gave; nil until it was asked.
 	Entry *Entry
-	// Crashed: the handler panicked.
-	Crashed bool
+	// Crashed: the handler panicked. Killed: a restart has ended it.
+	Crashed, Killed bool
 	// Delivered: the whole answer was written to a client that was there.
 	Delivered bool
 	// Held and Answer are what a bug keeps back until the answer has been
 	// handed out.
 	Held   *Entry
 	Answer *Answer
+}
+
+// Restart forgets what a process knows and its store does not: nothing, in a
+// correct server, whose handlers have been killed already.
+func (l *Layer) Restart() {
+	if l.Bug.Restarted != nil {
+		l.Bug.Restarted(l)
+	}
 }
 
 // New makes a correct layer with the bug put into it.
@@ -114,8 +126,12 @@ func (l *Layer) begin(x *Exchange) (*Entry, Claim) {
 func (l *Layer) first(x *Exchange, e *Entry) *Answer {
 	settled := false
 	defer func() {
-		if !settled && !(x.Crashed && l.Bug.AbortLeaks) {
+		leaks := x.Killed && l.Bug.KillLeaks || x.Crashed && !x.Killed && l.Bug.AbortLeaks
+		if !settled && !leaks {
 			l.Store.Release(e)
+		}
+		if x.Killed && l.Bug.Killed != nil {
+			l.Bug.Killed(l, x)
 		}
 	}()
 	a := x.Execute()

@@ -28,6 +28,12 @@ type Mutation struct {
 	Claimed func(*Layer, *Exchange, *Entry, Claim) *Answer
 	// Settle may take care of the entry of a request that was executed.
 	Settle func(*Layer, *Exchange, *Entry, *Answer) bool
+	// KillLeaks keeps the locks of handlers that a restart has killed.
+	KillLeaks bool
+	// Killed sees a request whose handler a restart has killed.
+	Killed func(*Layer, *Exchange)
+	// Restarted is told of a restart.
+	Restarted func(*Layer)
 	// AbortLeaks keeps the lock of a handler that aborts the connection.
 	AbortLeaks bool
 	// Late is told when the answer has been handed out, or has not.

@@ -1,6 +1,7 @@
 package keylayer
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -90,6 +91,24 @@ func (t *Store) Expire(id Digest) {
 	defer t.mu.Unlock()
 	if e, known := t.entries[id]; known && e.Answer != nil {
 		delete(t.entries, id)
+	}
+}
+
+// Forget forgets a key, whatever is known of it.
+func (t *Store) Forget(id Digest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.entries, id)
+}
+
+// Renew lets the window of a key begin anew.
+func (t *Store) Renew(id Digest, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e, known := t.entries[id]; known {
+		e.First = now
+		at := slices.Index(t.order, e)
+		t.order = append(slices.Delete(t.order, at, at+1), e)
 	}
 }
 

@@ -1,0 +1,125 @@
+package bugs
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
+)
+
+// queuedDelay is how long after a repeat its queued effect comes.
+const queuedDelay = 300 * time.Millisecond
+
+// effectBugs have an effect of which their answers say nothing.
+func effectBugs() []Bug { return slices.Concat(besideBugs(), beforeFailureBugs()) }
+
+// besideBugs execute what they refuse, or what they replay.
+func besideBugs() []Bug {
+	return []Bug{
+		{
+			Name: "mismatch-executed-then-refused", Description: "Another request under a known key is executed, and then refused.",
+			Impact: "The customer is told that nothing happened, and is charged both amounts.", Hidden: true,
+			change: mutation{Claimed: func(_ *layer, x *exchange, _ *entry, said claim) *answer {
+				if said == keylayer.Mismatch {
+					x.Execute()
+				}
+				return nil
+			}},
+		}, {
+			Name: "duplicate-executed-then-refused", Description: "A duplicate that arrives while the first is handled is executed, and answered 409.",
+			Impact: "Two clicks at the same moment charge the customer twice, and both answers look right.", Hidden: true,
+			change: mutation{Claimed: func(_ *layer, x *exchange, _ *entry, said claim) *answer {
+				if said == keylayer.Running {
+					x.Execute()
+				}
+				return nil
+			}},
+		}, {
+			Name: "invalid-key-executed-then-refused", Description: "A request whose key is invalid is executed, and answered 400.",
+			Impact: "The customer is told that the request was refused, and is charged.", Hidden: true,
+			change: mutation{Intercept: func(_ *layer, x *exchange) *answer {
+				if x.Key.Err != nil {
+					x.Execute()
+				}
+				return nil
+			}},
+		}, {
+			Name: "replay-queues-again", Description: "A repeat gets the stored answer, and its work is queued again.",
+			Impact: "A moment after every retry the customer is charged again.", Hidden: true,
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
+				if said == keylayer.Replayed {
+					go func() {
+						if keylayer.Pause(queuedDelay, l.Done, nil) {
+							quietly(x)
+						}
+					}()
+				}
+				return nil
+			}},
+		},
+	}
+}
+
+// beforeFailureBugs have the effect, and then report a failure.
+func beforeFailureBugs() []Bug {
+	return []Bug{
+		{
+			Name: "failed-after-effect", Description: "A request that fails with 500 has had its effect before, and its repeat has it again.",
+			Impact: "Each retry of a payment that seems to fail charges the customer.", Hidden: true,
+			change: mutation{Settle: func(_ *layer, x *exchange, _ *entry, a *answer) bool {
+				if a.Status >= 500 && !x.Crashed {
+					without := withoutFaults(x)
+					defer without()
+					x.Execute()
+				}
+				return false
+			}},
+		}, {
+			Name: "crashed-after-effect", Description: "A handler that crashes has had its effect before, and its repeat has it again.",
+			Impact: "Each retry of a payment on which the server crashes charges the customer.", Hidden: true,
+			change: mutation{Settle: func(_ *layer, x *exchange, _ *entry, _ *answer) bool {
+				if x.Crashed {
+					without := withoutFaults(x)
+					defer without()
+					x.Execute()
+				}
+				return false
+			}},
+		}, {
+			Name: "refused-after-effect", Description: "A request that is refused with a 4xx has had its effect before.",
+			Impact: "The customer is told that the card was declined, and is charged.", Hidden: true,
+			change: mutation{Settle: func(_ *layer, x *exchange, _ *entry, a *answer) bool {
+				if a.Status >= 400 && a.Status < 500 {
+					without := withoutFaults(x)
+					defer without()
+					x.Execute()
+				}
+				return false
+			}},
+		},
+	}
+}
+
+// withoutFaults takes what makes the mock's service fail or dawdle out of the
+// request, until restore is called.
+func withoutFaults(x *exchange) (restore func()) {
+	original := x.Request
+	x.Request = original.Clone(original.Context())
+	query := x.Request.URL.Query()
+	for _, name := range []string{"fail", "crash", "sleep"} {
+		query.Del(name)
+	}
+	x.Request.URL.RawQuery = query.Encode()
+	return func() { x.Request = original }
+}
+
+// quietly executes, though nobody waits for it any more.
+func quietly(x *exchange) {
+	defer func() {
+		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {
+			panic(crash)
+		}
+	}()
+	x.Execute()
+}

@@ -1,0 +1,115 @@
+package bugs
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
+)
+
+const (
+	// smallStore is how many keys the store that is too small remembers.
+	smallStore = 32
+	// storedBytesMax is the longest answer that large-answer-not-stored keeps.
+	storedBytesMax = 4 << 10
+	// storedDelay is how long after its answer a key of stored-late is known.
+	storedDelay = 100 * time.Millisecond
+)
+
+// memoryBugs forget too early, or too late.
+func memoryBugs() []Bug { return slices.Concat(windowBugs(), forgettingBugs()) }
+
+// windowBugs mistake how long a key is known.
+func windowBugs() []Bug {
+	return []Bug{
+		{
+			Name: "store-too-small", Description: "Only the last 32 keys are remembered, so that live ones are forgotten.",
+			Impact: "On a busy day a retry finds its key gone, and charges the customer again.",
+			Cases:  []string{"replay/after-100-requests"},
+			change: mutation{Setup: func(l *layer) { l.Store.Limit = smallStore }},
+		}, {
+			Name: "expires-early", Description: "Keys are forgotten after a tenth of their window.",
+			Impact: "A job that resumes next morning charges the customers again.",
+			Cases:  []string{"time/not-before"},
+			change: mutation{Setup: func(l *layer) { l.Store.Window /= 10 }},
+		}, {
+			Name: "never-expires", Description: "Keys are never forgotten.",
+			Impact: "A key that may be used again after its window is answered with last year's payment.",
+			Cases:  []string{"time/expires"},
+			change: mutation{Setup: func(l *layer) { l.Store.Window = math.MaxInt64 }},
+		}, {
+			Name: "window-slides", Description: "Each repeat lets the window begin anew.",
+			Impact: "A client that asks every day is answered with the first payment for ever.",
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
+				if said == keylayer.Replayed {
+					l.Store.Renew(l.Scope(x), time.Now())
+				}
+				return nil
+			}},
+		}, {
+			Name: "expired-refused", Description: "A key whose window has passed is refused for ever.",
+			Impact: "A monthly payment under the key of its month of the year fails in the second year.",
+			change: mutation{
+				Setup: func(l *layer) { l.Store.Window = math.MaxInt64 },
+				Claimed: func(l *layer, _ *exchange, e *entry, said claim) *answer {
+					if said != keylayer.Replayed || time.Since(e.First) < l.Window {
+						return nil
+					}
+					return keylayer.Problem(l.Profile, 410, "the key has expired", "")
+				},
+			},
+		},
+	}
+}
+
+// forgettingBugs lose an answer that they should have.
+func forgettingBugs() []Bug {
+	return []Bug{
+		{
+			Name: "replayed-once", Description: "The stored answer is taken out of the store when it is given: the third request is executed.",
+			Impact: "A retry whose answer is lost as well charges the customer again.",
+			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
+				if said == keylayer.Replayed {
+					l.Store.Forget(l.Scope(x))
+				}
+				return nil
+			}},
+		}, {
+			Name: "large-answer-not-stored", Description: "An answer over 4 KiB is not stored: its repeat is executed.",
+			Impact: "A long order, of all orders, is placed twice by its retry.",
+			change: mutation{Settle: func(l *layer, _ *exchange, e *entry, a *answer) bool {
+				if len(a.Body) <= storedBytesMax {
+					return false
+				}
+				l.Store.Release(e)
+				return true
+			}},
+		}, {
+			Name: "truncated-forgets", Description: "A repeat that breaks off while it is sent makes the server forget its key.",
+			Impact: "On a bad line every second retry charges the customer.",
+			change: mutation{Broken: func(l *layer, x *exchange) {
+				if x.Key = keylayer.ReadKey(l.Profile, x.Request, nil); x.Key.Present && x.Key.Err == nil {
+					l.Store.Expire(l.Scope(x))
+				}
+			}},
+		}, {
+			Name: "stored-late", Description: "The key is free from the answer until it is stored, 100 ms later.",
+			Impact: "A retry that comes at once, after a lost answer, charges the customer again.",
+			change: mutation{Settle: func(l *layer, _ *exchange, e *entry, a *answer) bool {
+				if !keylayer.Keeps(l.Profile, a) {
+					return false
+				}
+				l.Store.Release(e)
+				go func() {
+					if keylayer.Pause(storedDelay, l.Done, nil) {
+						if kept, said := l.Store.Begin(e.ID, e.Fingerprint, time.Now()); said == keylayer.Fresh {
+							l.Store.Finish(kept, a)
+						}
+					}
+				}()
+				return true
+			}},
+		},
+	}
+}

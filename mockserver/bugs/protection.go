@@ -1,0 +1,61 @@
+package bugs
+
+import (
+	"net/http"
+	"strings"
+)
+
+// protectedBytesMax is the longest body that large-body-unprotected protects.
+const protectedBytesMax = 64 << 10
+
+// protectionBugs honour keys on some requests, and silently not on others.
+func protectionBugs() []Bug {
+	return []Bug{
+		{
+			Name: "patch-unprotected", Description: "Keys are honoured on POST only: every PATCH is executed.",
+			Impact: "A retried change is made twice: a balance is raised twice.", Hidden: true,
+			change: unprotected(func(x *exchange) bool { return x.Request.Method == http.MethodPatch }),
+		}, {
+			Name: "other-route-unprotected", Description: "Keys are honoured under /payments only, where the middleware is mounted.",
+			Impact: "A retried refund pays the customer twice.",
+			change: unprotected(func(x *exchange) bool { return !strings.HasPrefix(x.Request.URL.Path, "/payments") }),
+		}, {
+			Name: "action-unprotected", Description: "Keys are honoured on creation only: actions on a resource are executed each time.",
+			Impact: "A retried capture takes the money twice.", Hidden: true,
+			change: unprotected(func(x *exchange) bool { return strings.Count(strings.Trim(x.Request.URL.Path, "/"), "/") > 0 }),
+		}, {
+			Name: "form-unprotected", Description: "Keys are honoured for JSON only: a form, or a body of another type, is executed each time.",
+			Impact: "A client that sends forms, as Stripe's do, is charged again by each retry.",
+			change: unprotected(func(x *exchange) bool {
+				kind := x.Request.Header.Get("Content-Type")
+				return kind != "" && !strings.Contains(kind, "json")
+			}),
+		}, {
+			Name: "empty-body-unprotected", Description: "A request without a body is executed each time.",
+			Impact: "A retried cancellation, which needs no body, happens twice.",
+			change: unprotected(func(x *exchange) bool { return len(x.Body) == 0 }),
+		}, {
+			Name: "large-body-unprotected", Description: "A body over 64 KiB is executed each time.",
+			Impact: "A long order, of all orders, is placed twice by its retry.",
+			change: unprotected(func(x *exchange) bool { return len(x.Body) > protectedBytesMax }),
+		}, {
+			Name: "authorised-unprotected", Description: "Requests with credentials are executed each time, as a cache in front passes them by.",
+			Impact: "Every customer who is logged in is charged again by a retry.",
+			change: unprotected(func(x *exchange) bool { return x.Request.Header.Get("Authorization") != "" }),
+		}, {
+			Name: "chunked-unprotected", Description: "A chunked request is executed each time.",
+			Impact: "A client that streams its body is charged again by each retry.",
+			change: unprotected(func(x *exchange) bool { return x.Request.ContentLength < 0 }),
+		},
+	}
+}
+
+// unprotected takes no notice of the keys of such requests.
+func unprotected(which func(*exchange) bool) mutation {
+	return mutation{Read: func(_ *layer, x *exchange) reading {
+		if x.Key.Err == nil && which(x) {
+			return reading{}
+		}
+		return x.Key
+	}}
+}
