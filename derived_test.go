@@ -1,0 +1,120 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// followers are clients that follow redirects over c: a plain one over its Transport, and a StandardClient whose
+// CheckRedirect was replaced.
+func followers(c *oncehttp.Client) map[string]*http.Client {
+	standard := c.StandardClient()
+	standard.CheckRedirect = func(*http.Request, []*http.Request) error { return nil }
+	return map[string]*http.Client{"Transport": {Transport: c.Transport()}, "StandardClient": standard}
+}
+
+// TestRedirectElsewhereIsNeverSent: what net/http makes of a redirect to another origin is not sent at all, neither
+// under a new key nor under the first, whether that one was given or generated. The error names the first key.
+func TestRedirectElsewhereIsNeverSent(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, keyed := range []bool{false, true} {
+			for _, name := range []string{"Transport", "StandardClient"} {
+				t.Run(fmt.Sprint(status, " keyed ", keyed, " ", name), func(t *testing.T) {
+					t.Parallel()
+					bubble(t, func(t *testing.T) {
+						w := &wire{replies: []reply{{status: status, header: "Location: https://elsewhere.example/payments"}, {status: 201}}}
+						c, _ := newClient(t, w, nil)
+						req := post(t, `{"amount":100}`)
+						req.Header.Set("X-Api-Key", "secret")
+						if keyed {
+							req.Header.Set("Idempotency-Key", "k")
+						}
+						resp, err := followers(c)[name].Do(req)
+						if err == nil {
+							t.Fatalf("answered %d after %d sends", resp.StatusCode, w.count())
+						}
+						var e *oncehttp.Error
+						if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrRedirected) {
+							t.Fatalf("%v, want redirected and unknown", err)
+						}
+						exactlyOne(t, e)
+						if w.count() != 1 || string(e.Key) != w.sends[0].key || e.Key == "" {
+							t.Errorf("%d sends, error about %q; want one, and its key", w.count(), e.Key)
+						}
+						if rec := lookup(t, c, e.Key); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldRedirected {
+							t.Errorf("record %v %q, want held as redirected", rec.State, rec.HoldReason)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestRedirectedReadGoesWithoutTheKey: the GET that net/http makes of a redirect within the origin is sent, without
+// the key, and is no operation. What it leads to at another origin is not sent.
+func TestRedirectedReadGoesWithoutTheKey(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 303} {
+		for _, last := range []string{"", "Location: https://elsewhere.example/x"} {
+			t.Run(fmt.Sprint(status, last), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					w := &wire{replies: []reply{
+						{status: status, header: "Location: /payments/1"}, {status: 302, header: "Location: /payments/2"}, {status: 200, body: "paid"},
+					}}
+					if last != "" {
+						w.replies[2] = reply{status: 302, header: last}
+					}
+					c, _ := newClient(t, w, nil)
+					req := post(t, "{}")
+					req.Header.Set("Idempotency-Key", "k")
+					resp, err := followers(c)["Transport"].Do(req)
+					switch {
+					case last != "":
+						var e *oncehttp.Error
+						if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrRedirected) || e.Key != "k" {
+							t.Errorf("%v, want redirected, of key k", err)
+						}
+					case err != nil || read(t, resp) != "paid":
+						t.Errorf("%v, want the resource", err)
+					}
+					if w.count() != 3 {
+						t.Fatalf("%d sends, want 3", w.count())
+					}
+					for _, s := range w.sends[1:] {
+						if s.method != "GET" || s.key != "" || !strings.HasPrefix(s.url, "https://api.example.com/payments/") {
+							t.Errorf("sent %s %s with key %q", s.method, s.url, s.key)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestOwnRequestsAreNotDerived: a request that a caller makes himself, after an answer or beside it, is sent under a
+// key of its own.
+func TestOwnRequestsAreNotDerived(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 201}}}
+		c, _ := newClient(t, w, nil)
+		hc := followers(c)["Transport"]
+		for range 2 {
+			if _, err := hc.Do(post(t, "{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := len(w.keys()); got != 2 {
+			t.Errorf("%d keys, want 2", got)
+		}
+	})
+}
