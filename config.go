@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -31,8 +30,9 @@ type Config struct {
 	Account string
 	// Profile is how the API does idempotency. Zero: profile.Draft07.
 	Profile *profile.Profile
-	// ProfileByHost gives single hosts ("api.example.com", or with ":port")
-	// another profile, so that one client and one journal serve many APIs.
+	// ProfileByHost gives single hosts another profile, so that one client and one journal serve many APIs. A host is
+	// in lower case, without a scheme, and may have a port: "api.example.com:443" is https://api.example.com/ too. A
+	// host with a port goes before the same one without.
 	ProfileByHost map[string]*profile.Profile
 	// Retry bounds the attempts. Zero: each field's default.
 	Retry Policy
@@ -201,8 +201,8 @@ func (c *Config) fillReader() {
 func (c *Config) fillProfiles() error {
 	c.ProfileByHost = maps.Clone(c.ProfileByHost)
 	for host, p := range c.ProfileByHost {
-		if p == nil || host == "" || host != strings.ToLower(host) {
-			return fmt.Errorf("at ProfileByHost[%q]: want a lower-case host and a profile", host)
+		if p == nil || !request.IsHost(host) {
+			return fmt.Errorf("at ProfileByHost[%q]: want a profile, and a host in lower case, without a scheme or a path, with or without a port", host)
 		}
 		if err := c.checkProfile(p); err != nil {
 			return err
@@ -229,7 +229,7 @@ func (c *Config) profileFor(u *url.URL) *profile.Profile {
 	if len(c.ProfileByHost) == 0 || u == nil {
 		return c.Profile
 	}
-	for _, host := range []string{strings.ToLower(u.Host), strings.ToLower(u.Hostname())} {
+	for _, host := range request.Hosts(u) {
 		if p := c.ProfileByHost[host]; p != nil {
 			return p
 		}

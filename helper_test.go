@@ -1,12 +1,15 @@
 package oncehttp_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -211,4 +214,18 @@ type byHost map[string]http.RoundTripper
 
 func (b byHost) RoundTrip(req *http.Request) (*http.Response, error) {
 	return b[req.URL.Hostname()].RoundTrip(req)
+}
+
+// holds checks whether a file holds a text.
+func holds(t *testing.T, path, text string, want bool) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil || len(raw) == 0 || bytes.Contains(raw, []byte(text)) != want {
+		t.Errorf("%s (%d bytes, %v) holds %q: %v, want %v", path, len(raw), err, text, !want, want)
+	}
+}
+
+func sha256Of(s string) []byte {
+	sum := sha256.Sum256([]byte(s))
+	return sum[:]
 }

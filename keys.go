@@ -3,9 +3,9 @@ package oncehttp
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -23,73 +23,67 @@ type Key string
 
 // RandomKey is a version 4 UUID in its text form, 122 bits of randomness. It
 // protects the one call that it is made for, and its Resume; nothing above it.
-func RandomKey() Key {
-	var id uuid.UUID
-	// Never fails, and unlike uuid.New allocates nothing.
-	_, _ = rand.Read(id[:])
-	// Version 4, RFC 9562 section 5.4.
-	id[6], id[8] = 0x40|id[6]&0x0f, 0x80|id[8]&0x3f
-	return Key(id.String())
-}
-
-const keyPrefix = "idemp"
+func RandomKey() Key { return Key(uuid.NewString()) }
 
 // Scope is the business that keys belong to, such as "order" or "user:update".
 // It is a value: copy and share it freely. The zero Scope makes only empty keys.
 type Scope struct {
-	prefix string
-	broken bool
+	text   string // the first word, then each part behind a colon
+	broken bool   // some part was empty
 }
 
-// NewScope makes the scope of these parts, with the prefix "idemp". With an
+// NewScope makes the scope of these parts, with the first word "idemp". With an
 // empty part, or none, it makes only empty keys, which every call refuses.
 func NewScope(parts ...string) Scope {
-	return Scope{prefix: keyPrefix}.with(parts)
+	return Scope{text: "idemp", broken: len(parts) == 0}.with(parts)
 }
 
 // Prefix is the same scope under another first word than "idemp", such as the
 // name of the application.
 func (s Scope) Prefix(p string) Scope {
-	_, rest, _ := strings.Cut(s.prefix, ":")
-	head := Scope{broken: s.broken || s.prefix == ""}.with([]string{p})
-	head.prefix = strings.TrimPrefix(head.prefix, ":") + ":" + rest
-	return head
+	_, parts, _ := strings.Cut(s.text, ":")
+	return Scope{text: escapePart(p) + ":" + parts, broken: s.broken || s.text == "" || p == ""}
 }
 
 func (s Scope) with(parts []string) Scope {
-	var scratch [128]byte // on the stack, and enough for most
-	b := append(scratch[:0], s.prefix...)
 	for _, p := range parts {
 		s.broken = s.broken || p == ""
-		b = appendPart(append(b, ':'), p)
+		s.text += ":" + escapePart(p)
 	}
-	return Scope{prefix: string(b), broken: s.broken || len(parts) == 0}
+	return s
 }
 
 // Key is the scope's key for these parts: "idemp:order:uid123:order456". Every
 // part is percent-encoded outside A-Za-z0-9._~-, so that no two lists of parts
-// give one key. An empty part is the sign of a missing id, which would merge
-// strangers: it gives "". Numbers go through strconv.
+// give one key. The list is that of the scope with that of the key behind it:
+// where one ends and the other begins does not show, so that
+// NewScope("user", "update").Key("1") is NewScope("user").Key("update", "1").
+// Scopes whose keys must never meet differ in their first part.
+//
+// An empty part is the sign of a missing id, which would merge strangers: it
+// gives "", as does an empty list. Numbers go through strconv.
 func (s Scope) Key(parts ...string) Key {
 	k := s.with(parts)
-	if k.broken || s.prefix == "" {
+	if k.broken || s.text == "" || len(parts) == 0 {
 		return ""
 	}
-	return Key(k.prefix)
+	return Key(k.text)
 }
 
-func appendPart(b []byte, s string) []byte {
-	const hex = "0123456789ABCDEF"
+// escapePart percent-encodes all bytes outside A-Za-z0-9._~-, the unreserved
+// characters of RFC 3986 section 2.3.
+func escapePart(s string) string {
+	var b strings.Builder
 	for i := range len(s) {
 		switch c := s[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
 			c == '.', c == '_', c == '~', c == '-':
-			b = append(b, c)
+			b.WriteByte(c)
 		default:
-			b = append(b, '%', hex[c>>4], hex[c&15])
+			fmt.Fprintf(&b, "%%%02X", c)
 		}
 	}
-	return b
+	return b.String()
 }
 
 // TimeBucket names the stretch of time that t, the time of the event, falls into:
@@ -121,7 +115,7 @@ func (k Key) Derive(step string) Key {
 	if k == "" || step == "" {
 		return ""
 	}
-	return Key(appendPart([]byte(k+":step="), step))
+	return k + ":step=" + Key(escapePart(step))
 }
 
 // Opaque is a key that tells nothing: HMAC-SHA256 of k under secret, 43

@@ -47,6 +47,14 @@ func TestScopes(t *testing.T) {
 	}
 }
 
+// TestScopeAndPartsAreOneList: where the scope ends and the key begins does not show.
+func TestScopeAndPartsAreOneList(t *testing.T) {
+	t.Parallel()
+	if a, b := oncehttp.NewScope("user", "update").Key("1"), oncehttp.NewScope("user").Key("update", "1"); a != b || a != "idemp:user:update:1" {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
 // TestScopesAreValues: one scope makes many, and none changes another.
 func TestScopesAreValues(t *testing.T) {
 	t.Parallel()

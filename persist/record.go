@@ -159,8 +159,8 @@ type Record struct {
 	Target string // path and query as on the wire
 	Header http.Header
 	Body   []byte
-	// Omitted names the headers that were left out because they are, or look
-	// like, credentials. "userinfo" stands for that of the URL.
+	// Omitted names what was left out because it is, or looks like, a credential: headers by their names, query
+	// parameters with a '?' before the name. "userinfo" stands for that of the URL.
 	Omitted []string
 
 	// How the key travels, frozen so that another version of a profile changes

@@ -2,6 +2,7 @@ package request
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -10,11 +11,7 @@ import (
 // Origin is scheme, host and port of u, normalised so that a changed base URL shows and another spelling of the
 // same one does not. The port is always there.
 func Origin(u *url.URL) string {
-	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), Port(u)
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	return scheme + "://" + host + ":" + port
+	return strings.ToLower(u.Scheme) + "://" + Hosts(u)[0]
 }
 
 // Port is u's port, or that of its scheme.
@@ -30,6 +27,23 @@ func defaultPort(scheme string) string {
 		return "443"
 	}
 	return "80"
+}
+
+// Hosts are the spellings of u's host among which the first that has a profile decides: with the port that u has or
+// means, then without. An IPv6 address stands in brackets.
+func Hosts(u *url.URL) []string {
+	host := strings.ToLower(u.Hostname())
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return []string{host + ":" + Port(u), host}
+}
+
+// IsHost reports whether Hosts can give this: a host in lower case, with or without a port.
+func IsHost(host string) bool {
+	u, err := url.Parse("//" + host)
+	return err == nil && u.Host == host && u.Hostname() != "" && plainHost(u) && slices.Contains(Hosts(u), host) &&
+		u.Path == "" && u.RawQuery == "" && !u.ForceQuery && u.User == nil && !strings.Contains(host, "#")
 }
 
 // URL is where a record is sent to. What it omits of the query is not there. It is an error if the record's target
