@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,6 +94,12 @@ func TestBatchUsage(t *testing.T) {
 			want := "oncehttp: " + r.Replace(tt.want)
 			if start, open := strings.CutSuffix(want, "…"); open && strings.HasPrefix(got.err, start) {
 				want = strings.TrimSuffix(got.err, "\n")
+			}
+			if strings.Contains(strings.Join(args, " "), locked) {
+				if got.status != exitLocked || !strings.Contains(got.err, fmt.Sprintf("process %d", os.Getpid())) {
+					t.Errorf("exit %d, stderr %q; want the process that holds it", got.status, got.err)
+				}
+				got.status = exitUsage
 			}
 			got.usage(t, want)
 			if strings.Count(got.err, "\n") != 1 || strings.Contains(got.err, "secret") {

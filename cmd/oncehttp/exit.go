@@ -17,6 +17,8 @@ const (
 	// exitUnknown: something is unknown or still to do. The same command again
 	// goes on. It outranks exitRefused.
 	exitUnknown = 3
+	// exitLocked: another process holds the journal; nothing was done.
+	exitLocked = 5
 )
 
 // exitError ends the command with a status other than exitUsage, which any other

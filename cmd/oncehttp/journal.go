@@ -59,6 +59,18 @@ func (f *journalFlags) query() persist.Query {
 	return persist.Query{Account: persist.Account(f.account), AllAccounts: !f.hasAccount}
 }
 
+// withReader runs work on the journal, which may be held by another process.
+func (f *journalFlags) withReader(work func(*session) error) error {
+	if f.path = journalPath(f.path); f.path == "" {
+		return errors.New("--journal is required")
+	}
+	ses, err := openReader(f.path)
+	if err != nil {
+		return err
+	}
+	return joinExit(work(ses), ses.close())
+}
+
 // withJournal runs work on the open journal and closes it.
 func (f *journalFlags) withJournal(work func(*session) error) error {
 	ses, err := f.open(oncehttp.Config{})

@@ -51,7 +51,7 @@ bodies in base64. No credentials are in a journal.`,
 			if name != "" && f.path != "" && samePath(name, f.path) {
 				return errSameFile(name, f.path)
 			}
-			return f.withJournal(func(ses *session) error {
+			return f.withReader(func(ses *session) error {
 				out, closeOut, err := openOut(name, s.out)
 				if err != nil {
 					return err

@@ -29,7 +29,7 @@ Bodies and query strings are not shown.`,
 			if q.States, err = parseStates(states); err != nil {
 				return err
 			}
-			return f.withJournal(func(ses *session) error {
+			return f.withReader(func(ses *session) error {
 				if asJSON {
 					return printRecords(cmd.Context(), ses, q, s.out, recordParts{})
 				}

@@ -21,7 +21,7 @@ several accounts have an operation of this key, all are shown.`,
   oncehttp journal show idemp:order:u1:o7 --journal payments.db --body`,
 		Args: wantArgs(1, 1, "KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.withJournal(func(ses *session) error {
+			return f.withReader(func(ses *session) error {
 				return f.show(cmd.Context(), ses, args[0], s.out, parts)
 			})
 		},

@@ -25,7 +25,7 @@ looks at the server and says what happened: journal settle.`,
   oncehttp journal stuck --journal orders.csv.oncehttp.db --json`,
 		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.withJournal(func(ses *session) error {
+			return f.withReader(func(ses *session) error {
 				q := f.query()
 				q.States = unfinished()
 				if asJSON {

@@ -239,7 +239,7 @@ func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s st
 		}
 		f.note(s, "journal: %s", path)
 	}
-	return openSession(path, cfg, true)
+	return openVisiting(path, cfg)
 }
 
 // check asks the client whether it takes the request, before there is a journal.

@@ -140,6 +140,7 @@ type session struct {
 	client  *oncehttp.Client
 	journal persist.Journal
 	path    string
+	holder  *holder // nil: readers are not served
 }
 
 // openSession opens the journal file at path, and makes it if create is set.
@@ -147,16 +148,69 @@ func openSession(path string, cfg oncehttp.Config, create bool) (*session, error
 	if err := checkJournalPath(path, create); err != nil {
 		return nil, err
 	}
-	j, err := bolt.Open(path, bolt.Options{})
+	j, err := openBolt(path)
 	if err != nil {
-		return nil, journalError(path, err)
+		return nil, err
 	}
 	cfg.Journal = j
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return nil, errors.Join(plain(err), j.Close())
 	}
+	return &session{client: c, journal: j, path: path, holder: holdJournal(path, j)}, nil
+}
+
+// openVisiting is a session that holds the journal file only for the length of each
+// call. It makes the file if there is none.
+func openVisiting(path string, cfg oncehttp.Config) (*session, error) {
+	if err := checkJournalPath(path, true); err != nil {
+		return nil, err
+	}
+	first, err := bolt.Open(path, bolt.Options{LockWait: visitWait}) // what is wrong with it shows before anything is sent
+	if errors.Is(err, persist.ErrLocked) {
+		return nil, lockedError(path, err)
+	}
+	if err == nil {
+		err = first.Close()
+	}
+	if err != nil {
+		return nil, journalError(path, err)
+	}
+	j := &visitJournal{path: path}
+	cfg.Journal = j
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		return nil, errors.Join(plain(err), j.Close())
+	}
 	return &session{client: c, journal: j, path: path}, nil
+}
+
+// openReader opens the journal at path to read it: through the process that holds
+// it, if one does.
+func openReader(path string) (*session, error) {
+	if err := checkJournalPath(path, false); err != nil {
+		return nil, err
+	}
+	if held := openHeld(path); held != nil {
+		return &session{journal: held, path: path}, nil
+	}
+	j, err := openBolt(path)
+	if err != nil {
+		return nil, err
+	}
+	return &session{journal: j, path: path, holder: holdJournal(path, j)}, nil
+}
+
+// openBolt opens the file. Where another process has it, the error says which.
+func openBolt(path string) (persist.Journal, error) {
+	j, err := bolt.Open(path, bolt.Options{})
+	switch {
+	case errors.Is(err, persist.ErrLocked):
+		return nil, lockedError(path, err)
+	case err != nil:
+		return nil, journalError(path, err)
+	}
+	return j, nil
 }
 
 // checkJournalPath refuses what cannot be a journal before anything is created.
@@ -215,7 +269,14 @@ func (s *session) flush(ctx context.Context) error {
 }
 
 func (s *session) close() error {
-	if err := errors.Join(s.client.Close(), s.journal.Close()); err != nil {
+	if s.holder != nil {
+		s.holder.close()
+	}
+	var err error
+	if s.client != nil {
+		err = s.client.Close()
+	}
+	if err := errors.Join(err, s.journal.Close()); err != nil {
 		return journalError(s.path, err)
 	}
 	return nil

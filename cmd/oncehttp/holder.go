@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// A command that holds a journal lets other commands read it: through a socket
+// beside the file, of the same owner and mode. Nothing reads the file itself
+// meanwhile: its pages change under a second reader, and a copy may be torn.
+
+// holder answers readers while a journal is held.
+type holder struct {
+	journal  persist.Journal
+	listener net.Listener
+	hello    holderHello
+	conns    sync.WaitGroup
+	ctx      context.Context
+	stop     context.CancelFunc
+}
+
+// holderHello is the first thing that a reader is told.
+type holderHello struct {
+	PID     int
+	Command string
+	Since   time.Time
+}
+
+// holderQuery is what a reader asks: one record, or a listing.
+type holderQuery struct {
+	One           bool
+	ID            persist.ID
+	Account       string
+	AllAccounts   bool
+	Key           string
+	States        []persist.State
+	After         uint64
+	AnyUnresolved bool
+}
+
+// holderReply is one record, or what ends the replies.
+type holderReply struct {
+	Record  persist.Record
+	More    bool   // Record is set, and others may follow
+	Damaged string // a damaged record; others may follow
+	Missing bool   // there is no such record
+	Err     string
+}
+
+// socketPathMax is what a socket's address may hold on every system.
+const socketPathMax = 100
+
+func socketOf(path string) string { return path + ".sock" }
+
+// holdJournal serves readers of the journal at path until close. It serves nobody
+// where the path is too long for a socket; that takes nothing from the holder.
+func holdJournal(path string, j persist.Journal) *holder {
+	h := &holder{journal: j, hello: holderHello{PID: os.Getpid(), Command: "oncehttp", Since: time.Now().UTC()}}
+	if len(os.Args) > 1 {
+		h.hello.Command += " " + os.Args[1]
+	}
+	name := socketOf(path)
+	if len(name) > socketPathMax {
+		return h
+	}
+	_ = os.Remove(name) // of a holder that died: the lock on the file is ours
+	listener, err := net.Listen("unix", name)
+	if err != nil {
+		return h
+	}
+	_ = os.Chmod(name, 0o600)
+	h.listener = listener
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	h.conns.Go(h.accept)
+	return h
+}
+
+func (h *holder) accept() {
+	for {
+		conn, err := h.listener.Accept()
+		if err != nil {
+			return
+		}
+		h.conns.Go(func() {
+			defer conn.Close()
+			defer context.AfterFunc(h.ctx, func() { _ = conn.Close() })()
+			_ = h.answer(conn) // a reader that goes away is no matter
+		})
+	}
+}
+
+// answer serves one query.
+func (h *holder) answer(conn net.Conn) error {
+	enc := gob.NewEncoder(conn)
+	if err := enc.Encode(h.hello); err != nil {
+		return err
+	}
+	var q holderQuery
+	if err := gob.NewDecoder(conn).Decode(&q); err != nil {
+		return err
+	}
+	if q.One {
+		rec, err := h.journal.Get(h.ctx, q.ID)
+		switch {
+		case errors.Is(err, persist.ErrNotFound):
+			return enc.Encode(holderReply{Missing: true})
+		case err != nil:
+			return enc.Encode(holderReply{Err: err.Error()})
+		}
+		return enc.Encode(holderReply{Record: rec, More: true})
+	}
+	query := persist.Query{
+		Account: q.Account, AllAccounts: q.AllAccounts, Key: q.Key, States: q.States, After: q.After, AnyUnresolved: q.AnyUnresolved,
+	}
+	for rec, err := range h.journal.List(h.ctx, query) {
+		reply := holderReply{Record: rec, More: true}
+		switch {
+		case errors.Is(err, persist.ErrCorrupt):
+			reply = holderReply{Damaged: err.Error()}
+		case err != nil:
+			return enc.Encode(holderReply{Err: err.Error()})
+		}
+		if err := enc.Encode(reply); err != nil {
+			return err
+		}
+	}
+	return enc.Encode(holderReply{})
+}
+
+// close ends the readers and takes the socket away.
+func (h *holder) close() {
+	if h.listener == nil {
+		return
+	}
+	h.stop()
+	_ = h.listener.Close() // removes the socket
+	h.conns.Wait()
+}
+
+// heldJournal reads a journal through its holder. It has Get, List and Close only.
+type heldJournal struct {
+	persist.Journal // nil
+	path            string
+	hello           holderHello
+}
+
+// openHeld finds the holder of the journal at path; nil if there is none that
+// answers.
+func openHeld(path string) *heldJournal {
+	j := &heldJournal{path: path}
+	conn, _, err := j.ask()
+	if err != nil {
+		return nil
+	}
+	_ = conn.Close()
+	return j
+}
+
+// ask connects, and reads who answers.
+func (j *heldJournal) ask() (net.Conn, *gob.Decoder, error) {
+	name := socketOf(j.path)
+	if len(name) > socketPathMax {
+		return nil, nil, errors.New("no holder answers")
+	}
+	conn, err := net.DialTimeout("unix", name, time.Second)
+	if err != nil {
+		return nil, nil, err
+	}
+	dec := gob.NewDecoder(conn)
+	if err := dec.Decode(&j.hello); err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	return conn, dec, nil
+}
+
+// Get asks the holder for one record.
+func (j *heldJournal) Get(_ context.Context, id persist.ID) (persist.Record, error) {
+	conn, dec, err := j.ask()
+	if err != nil {
+		return persist.Record{}, err
+	}
+	defer conn.Close()
+	var reply holderReply
+	err = errors.Join(gob.NewEncoder(conn).Encode(holderQuery{One: true, ID: id}), dec.Decode(&reply))
+	switch {
+	case err != nil:
+		return persist.Record{}, fmt.Errorf("the holder of the journal went away: %w", err)
+	case reply.Missing:
+		return persist.Record{}, persist.ErrNotFound
+	case reply.Err != "":
+		return persist.Record{}, errors.New(reply.Err)
+	}
+	return reply.Record, nil
+}
+
+// List asks the holder for the records that q selects.
+func (j *heldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		conn, dec, err := j.ask()
+		if err != nil {
+			yield(persist.Record{}, err)
+			return
+		}
+		defer conn.Close()
+		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+		err = gob.NewEncoder(conn).Encode(holderQuery{
+			Account: q.Account, AllAccounts: q.AllAccounts, Key: q.Key, States: q.States, After: q.After, AnyUnresolved: q.AnyUnresolved,
+		})
+		for err == nil {
+			var reply holderReply
+			err = dec.Decode(&reply)
+			switch {
+			case err != nil:
+			case reply.Err != "":
+				err = errors.New(reply.Err)
+			case reply.Damaged != "":
+				if !yield(persist.Record{}, fmt.Errorf("%w: %s", persist.ErrCorrupt, strings.TrimPrefix(reply.Damaged, "persist: "))) {
+					return
+				}
+			case !reply.More:
+				return
+			case !yield(reply.Record, nil):
+				return
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+			err = errors.New("the holder of the journal went away")
+		}
+		yield(persist.Record{}, err)
+	}
+}
+
+// Close has nothing to close: every call has a connection of its own.
+func (*heldJournal) Close() error { return nil }
+
+// lockedError says who holds the journal at path, as far as can be found out.
+func lockedError(path string, err error) error {
+	who := holderOf(path)
+	if who != "" {
+		err = fmt.Errorf("%w: %s", err, who)
+	}
+	return &exitError{status: exitLocked, err: journalError(path, err)}
+}
+
+// holderOf names the process that holds the file: the holder itself says it, else
+// the system's list of locks.
+func holderOf(path string) string {
+	if j := openHeld(path); j != nil {
+		return fmt.Sprintf("process %d (%s), since %s", j.hello.PID, j.hello.Command, j.hello.Since.Format(time.RFC3339))
+	}
+	if pid, since := lockOwner(path); pid > 0 {
+		return fmt.Sprintf("process %d, running since %s", pid, since.UTC().Format(time.RFC3339))
+	}
+	return ""
+}

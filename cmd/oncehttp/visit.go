@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+)
+
+// visitJournal is a journal file that is held only for the length of each call,
+// so that several send commands, and whoever looks at the journal, do not wait for
+// each other's requests. While a request is under way its operation has a lease in
+// the file (the client takes leases on every journal that is a persist.Claimer).
+//
+// A lease of a process that has died must not stop the next send for minutes: the
+// process keeps a lock on a file beside the journal, named by the lease's owner,
+// for as long as it lives. A lease without such a lock is taken for none.
+type visitJournal struct {
+	persist.Attachment
+	path string
+	mine *ownerLock // made by the first Begin or Update that names an owner
+}
+
+// visitWait is how long one call waits for others' calls.
+const visitWait = 10 * time.Second
+
+// visit opens the file for one call.
+func visit[T any](j *visitJournal, work func(persist.Journal) (T, error)) (T, error) {
+	var none T
+	file, err := bolt.Open(j.path, bolt.Options{LockWait: visitWait})
+	if err != nil {
+		return none, err
+	}
+	result, err := work(file)
+	return result, errors.Join(err, file.Close())
+}
+
+// own locks the owner's file before its lease is written.
+func (j *visitJournal) own(rec *persist.Record) error {
+	if rec.LeaseOwner == "" || j.mine != nil {
+		return nil
+	}
+	var err error
+	j.mine, err = lockOwnerFile(j.path, rec.LeaseOwner)
+	return err
+}
+
+// living takes the lease of a process that has died off the record.
+func (j *visitJournal) living(rec persist.Record) persist.Record {
+	if rec.LeaseOwner != "" && (j.mine == nil || rec.LeaseOwner != j.mine.owner) && !ownerLives(j.path, rec.LeaseOwner) {
+		rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	}
+	return rec
+}
+
+type begun struct {
+	rec     persist.Record
+	created bool
+}
+
+// Begin is persist.Journal's.
+func (j *visitJournal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if err := j.own(&rec); err != nil {
+		return persist.Record{}, false, err
+	}
+	b, err := visit(j, func(file persist.Journal) (begun, error) {
+		standing, created, err := file.Begin(ctx, rec)
+		return begun{standing, created}, err
+	})
+	return j.living(b.rec), b.created, err
+}
+
+// Update is persist.Journal's.
+func (j *visitJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := j.own(&rec); err != nil {
+		return persist.Record{}, err
+	}
+	return visit(j, func(file persist.Journal) (persist.Record, error) { return file.Update(ctx, rec) })
+}
+
+// do visits for a call without a result.
+func (j *visitJournal) do(work func(persist.Journal) error) error {
+	_, err := visit(j, func(file persist.Journal) (struct{}, error) { return struct{}{}, work(file) })
+	return err
+}
+
+// Finish is persist.Journal's, and durable on return.
+func (j *visitJournal) Finish(ctx context.Context, rec persist.Record) error {
+	return j.do(func(file persist.Journal) error { return file.Finish(ctx, rec) })
+}
+
+// Forget is persist.Journal's.
+func (j *visitJournal) Forget(ctx context.Context, rec persist.Record) error {
+	return j.do(func(file persist.Journal) error { return file.Forget(ctx, rec) })
+}
+
+// MarkReported is persist.Journal's.
+func (j *visitJournal) MarkReported(ctx context.Context, id persist.ID) error {
+	return j.do(func(file persist.Journal) error { return file.MarkReported(ctx, id) })
+}
+
+// Get is persist.Journal's.
+func (j *visitJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	rec, err := visit(j, func(file persist.Journal) (persist.Record, error) { return file.Get(ctx, id) })
+	return j.living(rec), err
+}
+
+// List is persist.Journal's. The file is held while it is ranged over.
+func (j *visitJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		err := j.do(func(file persist.Journal) error {
+			for rec, err := range file.List(ctx, q) {
+				if !yield(j.living(rec), err) {
+					yield = nil
+					return nil
+				}
+			}
+			return nil
+		})
+		if err != nil && yield != nil {
+			yield(persist.Record{}, err)
+		}
+	}
+}
+
+// Sweep is persist.Journal's.
+func (j *visitJournal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	return visit(j, func(file persist.Journal) (int, error) { return file.Sweep(ctx, l) })
+}
+
+// Claim is persist.Claimer's. send resumes nothing, so that nobody calls it; that
+// it is there makes the client take leases.
+func (j *visitJournal) Claim(context.Context, persist.Query, string, time.Time, time.Time, int) ([]persist.Record, error) {
+	return nil, errors.New("a visited journal claims nothing")
+}
+
+// Flush has nothing to do: every call closes the file, which makes all durable.
+func (*visitJournal) Flush(context.Context) error { return nil }
+
+// Close takes the owner's lock away.
+func (j *visitJournal) Close() error {
+	if j.mine != nil {
+		j.mine.release()
+	}
+	return nil
+}
