@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+)
+
+// file is a real journal in a real file. A crash leaves the bytes that the file
+// had when it was last synced.
+type file struct {
+	*bolt.Journal
+	t   *testing.T
+	dir string
+	n   int
+
+	mu     sync.Mutex
+	synced []byte
+	over   bool
+}
+
+// openFile opens the n-th file of a run.
+func openFile(t *testing.T, dir string, n int) *file {
+	f := &file{t: t, dir: dir, n: n}
+	journal, err := bolt.Open(f.path(), bolt.Options{Sync: f.sync})
+	if err != nil {
+		panic(fmt.Sprintf("sim: %v", err)) // what a crash left must open
+	}
+	f.Journal = journal
+	return f
+}
+
+func (f *file) path() string { return filepath.Join(f.dir, fmt.Sprintf("%d.db", f.n)) }
+
+// sync keeps what the file holds now. It is not synced to a real disk.
+func (f *file) sync(to *os.File) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over {
+		return errDead
+	}
+	b, err := os.ReadFile(to.Name())
+	f.synced = b
+	return err
+}
+
+// crash implements [store].
+func (f *file) crash(*rand.Rand) store {
+	f.mu.Lock()
+	f.over = true
+	synced := f.synced
+	f.mu.Unlock()
+	next := &file{t: f.t, dir: f.dir, n: f.n + 1}
+	if err := os.WriteFile(next.path(), synced, 0o600); err != nil {
+		panic(err)
+	}
+	go func() { _ = f.Journal.Close() }() // the old one is nobody's
+	return openFile(f.t, f.dir, f.n+1)
+}
+
+// durable implements [store]. It shows what was committed, or is about to be.
+func (f *file) durable(id persist.ID) (persist.Record, bool) {
+	rec, err := f.Get(context.Background(), id)
+	return rec, err == nil
+}
+
+func (f *file) all() []persist.Record {
+	var all []persist.Record
+	for rec, err := range f.List(context.Background(), persist.Query{AllAccounts: true}) {
+		if err == nil {
+			all = append(all, rec)
+		}
+	}
+	return all
+}

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver"
+)
+
+// ServeHTTP is the server's work, behind the mock server: it pays, or declines.
+// It runs once for each key that the server does not know yet.
+func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	ref, account, key := refOf(r.URL.Path), r.Header.Get("Authorization"), keyOf(r.Header)
+	if account == "" {
+		account = accountName(0)
+	}
+	n := w.model.executed(account, ref)
+	switch x := w.dice.unit("verdict "+account+ref, n); {
+	case strings.HasPrefix(ref, "s"): // a stranger's
+		say(rw, http.StatusCreated, "", fmt.Sprintf(`{"stranger":%q}`, ref))
+	case x < 0.06: // the server keeps this answer
+		w.decline(rw, ref, x < 0.03)
+	case x < 0.12: // and forgets this one
+		say(rw, http.StatusBadRequest, "", fmt.Sprintf(`{"refused":%q,"n":%d}`, ref, n))
+	default:
+		id := w.model.effect(account, ref, key)
+		pad := strings.Repeat("x", int(w.dice.hash("pad "+ref, 0)%600))
+		say(rw, http.StatusCreated, "", fmt.Sprintf(`{"id":"pay_%d","reference":%q,"note":%q}`, id, ref, pad))
+	}
+}
+
+// decline is a final no that the API stores. In Stripe's way it may ask to be tried
+// again all the same.
+func (w *world) decline(rw http.ResponseWriter, ref string, again bool) {
+	if w.plan.Setting.Profile.ShouldRetry.Header == "" {
+		say(rw, http.StatusPaymentRequired, "application/problem+json", fmt.Sprintf(`{"title":"declined","reference":%q}`, ref))
+		return
+	}
+	if again {
+		rw.Header().Set(w.plan.Setting.Profile.ShouldRetry.Header, w.plan.Setting.Profile.ShouldRetry.Yes)
+	}
+	say(rw, http.StatusPaymentRequired, "", fmt.Sprintf(`{"error":{"type":"card_error"},"reference":%q}`, ref))
+}
+
+func say(rw http.ResponseWriter, status int, kind, body string) {
+	if kind == "" {
+		kind = "application/json"
+	}
+	rw.Header().Set("Content-Type", kind)
+	rw.WriteHeader(status)
+	_, _ = rw.Write([]byte(body)) // a recorder's
+}
+
+// weather is what an honest server and a bad line do to a share of the sends.
+// Honest: what an answer says of effects is true.
+func weather(storm float64) mockserver.Mix {
+	f := func(kind mockserver.Kind) mockserver.Fault { return mockserver.Fault{Kind: kind} }
+	status := func(code int, wait string) mockserver.Fault {
+		return mockserver.Fault{Kind: mockserver.Answer, Status: code, RetryAfter: wait}
+	}
+	faults := []mockserver.Fault{
+		f(mockserver.DropBefore), f(mockserver.DropAfter), f(mockserver.DropAfter), f(mockserver.Reset), f(mockserver.ResetAfter),
+		{Kind: mockserver.Hang, Delay: time.Minute}, {Kind: mockserver.HangAfter, Delay: time.Minute},
+		f(mockserver.SlowBody), f(mockserver.CutBody), f(mockserver.CutBody), f(mockserver.KillIdle), f(mockserver.Redirect),
+		{Kind: mockserver.Redirect, Location: "http://elsewhere.test/x"}, {Kind: mockserver.HugeError, Bytes: 20_000},
+		{Kind: mockserver.AnswerAfter, Status: 500}, {Kind: mockserver.AnswerAfter, Status: 503}, {Delay: 20 * time.Second},
+		status(401, ""), status(403, ""), status(408, ""), status(409, "1"), status(425, ""), status(429, ""), status(429, "2"),
+		status(429, "7200"), status(500, ""), status(502, ""), status(503, ""), status(503, "30"), status(504, ""),
+		status(400, ""), status(404, ""),
+	}
+	mix := make(mockserver.Mix, 0, len(faults))
+	for _, fault := range faults {
+		mix = append(mix, mockserver.Share{Fault: fault, Probability: storm / float64(len(faults))})
+	}
+	return mix
+}

@@ -1,0 +1,348 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// order is one intent: what one caller wants to happen once, by whatever keys.
+type order struct {
+	want
+	id   int
+	kind orderKind
+	proc int
+
+	// The caller's own.
+	gen      int           // which try this is: 1 is the first
+	named    oncehttp.Key  // a generated key that an error named
+	req      *http.Request // used again, if the caller keeps it
+	over     bool          // the caller is done
+	lastLife *life         // that the caller spoke to
+
+	// Under model.mu.
+	effects map[string]int    // by key
+	closed  map[string]string // by key: why it can have none any more, as its caller was told
+	total   int
+	calls   int  // under way
+	overlap bool // calls have been under way side by side in this round
+	settled bool // somebody settles it, and has told its caller
+	excused bool // its caller does what nobody is protected from
+}
+
+// orderKind is how a caller names what it wants.
+type orderKind uint8
+
+const (
+	keyed    orderKind = iota // a key of its own for each try
+	keyless                   // a loop around Do
+	enqueued                  // Enqueue, and whoever resumes sends it
+	plain                     // through StandardClient, with a key
+	bare                      // through StandardClient, without
+	reuser                    // with a key that belongs to another order
+	orderKinds
+)
+
+// verdict is what a caller makes of an answer.
+type verdict uint8
+
+const (
+	dead     verdict = iota // nobody is told
+	unknown                 // an effect is possible: the same key again
+	noEffect                // nothing happened: the same key, or the next
+	declined                // a final answer, and it is no
+	paid
+	stuck // nothing that the caller can do
+)
+
+// newOrder enters an order.
+func (w *world) newOrder(s Step) *order {
+	r := w.dice.of("order", s.ID)
+	kind := pick(r, keyed, keyed, keyed, keyless, keyless, enqueued, enqueued, plain, bare, reuser)
+	if kind == enqueued && r.IntN(2) == 0 {
+		kind = keyed // which enqueues beside its Do
+	}
+	o := &order{
+		want: want{accountName(r.IntN(w.plan.Setting.Accounts)), "i" + strconv.Itoa(s.ID)},
+		id:   s.ID, kind: kind, proc: r.IntN(w.plan.Setting.Processes), gen: 1,
+		effects: map[string]int{}, closed: map[string]string{},
+	}
+	if r.IntN(8) == 0 && w.plan.Setting.Accounts > 1 && kind == keyed {
+		o.ref = "twin" + strconv.Itoa(s.ID/4) // two accounts may want the same, under the same key
+	}
+	m := w.model
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.orders[o.want] != nil {
+		o.ref = "i" + strconv.Itoa(s.ID)
+	}
+	m.orders[o.want] = o
+	return o
+}
+
+// key is the key of this try.
+func (o *order) key() oncehttp.Key {
+	ref := o.ref
+	if o.kind == reuser {
+		ref = "i" + strconv.Itoa(o.id-1)
+	}
+	return oncehttp.NewScope("order").Key("u", ref).Generation(o.gen)
+}
+
+// client is the client of the order's account.
+func (o *order) client(l *life) *oncehttp.Client {
+	return l.clients[number(o.account)]
+}
+
+// request is what the order sends. Every third caller keeps its request and uses
+// it again.
+func (o *order) request(w *world) *http.Request {
+	r := w.dice.of("request", o.id)
+	kind, size := r.IntN(3), r.IntN(200)
+	if o.req != nil && kind == 0 && w.plan.Setting.Reuse {
+		return o.req
+	}
+	var body io.Reader = strings.NewReader(`{"order":"` + o.ref + `","note":"` + strings.Repeat("n", size) + `"}`)
+	if kind == 1 {
+		body = struct{ io.Reader }{body} // of unknown length, and read once
+	}
+	req, err := http.NewRequest(http.MethodPost, w.pipe.URL+"/pay/"+o.ref, body)
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	o.req = req
+	return req
+}
+
+// serve lets an order's caller do its rounds.
+func (w *world) serve(s Step) {
+	o := w.newOrder(s)
+	r := w.dice.of("rounds", s.ID)
+	for range 1 + r.IntN(4) {
+		if w.done(o) {
+			return
+		}
+		w.round(o, r)
+		time.Sleep(upTo(r, pick(r, time.Second, 30*time.Second, 3*time.Minute)))
+	}
+}
+
+// round is one turn of a caller: one call, or several side by side, and what it
+// makes of what they say.
+func (w *world) round(o *order, r *rand.Rand) {
+	l := w.live(o.proc)
+	if o.kind == keyless || o.kind == bare {
+		if o.lastLife != nil && o.lastLife != l && !w.protected(o) {
+			o.over = true // it has no key to ask with, and nothing stands: nobody promises anything
+			return
+		}
+	}
+	o.lastLife = l
+	w.model.round(o)
+	first := w.plannedCall(o, l, r)
+	v := dead
+	if o.kind == keyed && r.IntN(5) == 0 {
+		v = w.together(first, w.secondCall(o, l, r))
+	} else {
+		v = first()
+	}
+	w.conclude(o, v, r)
+}
+
+// done reports whether the caller asks no more.
+func (w *world) done(o *order) bool {
+	w.model.mu.Lock()
+	defer w.model.mu.Unlock()
+	return o.over || o.settled
+}
+
+// together runs calls side by side. What is told is the least that any was told.
+func (w *world) together(calls ...func() verdict) verdict {
+	verdicts := make([]verdict, len(calls))
+	var all sync.WaitGroup
+	for i, f := range calls {
+		all.Go(func() { verdicts[i] = f() })
+	}
+	all.Wait()
+	v := verdicts[0]
+	for _, other := range verdicts[1:] {
+		switch {
+		case v == paid || other == paid:
+			v = paid
+		case v != other:
+			v = unknown
+		}
+	}
+	return v
+}
+
+// conclude is how the caller goes on.
+func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
+	w.logf("%s: %v", o.ref, v)
+	switch v {
+	case paid, stuck:
+		o.over = r.IntN(4) > 0 || o.kind == keyless || o.kind == bare // else it asks once more
+	case declined:
+		o.over = r.IntN(2) == 0
+		o.gen++
+		o.req, o.named = nil, ""
+	case noEffect:
+		o.over = r.IntN(8) == 0
+		if r.IntN(2) == 0 {
+			o.gen++
+		}
+		o.named = ""
+	}
+}
+
+// protected reports whether a repeat without a key is one from which the journal
+// protects: the operation stands unresolved, or nothing was ever done.
+func (w *world) protected(o *order) bool {
+	for _, rec := range w.records() {
+		if rec.Account == o.account && refOf(rec.Target) == o.ref && rec.Generated && (!rec.State.Final() || rec.Unreported) {
+			return true
+		}
+	}
+	w.model.mu.Lock()
+	defer w.model.mu.Unlock()
+	return o.total == 0 && !w.model.underWay(o)
+}
+
+// plannedCall is the call of this round.
+func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
+	ctx, cancel := w.patience(r)
+	req := o.request(w).WithContext(ctx)
+	if r.IntN(2) == 0 && ctx.Done() == nil {
+		req = o.req // the very same value
+	}
+	key := o.key()
+	c := o.client(l)
+	do := func() (*http.Response, error) { return c.DoKey(req, key) }
+	switch {
+	case o.kind == enqueued && r.IntN(3) > 0:
+		return func() verdict { defer cancel(); return w.enqueue(o, l, req, key) }
+	case o.kind == plain:
+		req = withKey(req, key)
+		do = func() (*http.Response, error) { return c.StandardClient().Do(req) }
+	case o.kind == bare, o.kind == keyless && o.named == "":
+		key = ""
+		do = func() (*http.Response, error) { return c.Do(req) }
+		if o.kind == bare {
+			do = func() (*http.Response, error) { return c.StandardClient().Do(req) }
+		}
+	case o.kind == keyless:
+		key = o.named
+		do = func() (*http.Response, error) { return c.DoKey(req, o.named) }
+	case r.IntN(3) == 0:
+		req = withKey(req, key)
+		do = func() (*http.Response, error) { return c.Do(req) }
+	}
+	return func() verdict { defer cancel(); return w.call(o, l, key, do) }
+}
+
+// secondCall is another call for the same order, beside the first.
+func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
+	ctx, cancel := w.patience(r)
+	kept := o.req
+	o.req = nil
+	req := o.request(w).WithContext(ctx)
+	o.req = kept
+	key, enqueues, delay := o.key(), r.IntN(2) == 0, upTo(r, 2*time.Second)
+	return func() verdict {
+		defer cancel()
+		time.Sleep(delay)
+		if enqueues {
+			return w.enqueue(o, l, req, key)
+		}
+		return w.call(o, l, key, func() (*http.Response, error) { return o.client(l).DoKey(req, key) })
+	}
+}
+
+func withKey(req *http.Request, key oncehttp.Key) *http.Request {
+	req = req.Clone(req.Context())
+	req.Header.Set("Idempotency-Key", string(key))
+	return req
+}
+
+// patience is how long a caller waits: most for ever.
+func (w *world) patience(r *rand.Rand) (context.Context, context.CancelFunc) {
+	switch ctx := context.Background(); r.IntN(6) {
+	case 0:
+		return context.WithTimeout(ctx, upTo(r, 20*time.Second))
+	case 1:
+		return context.WithTimeout(ctx, upTo(r, time.Millisecond)) // with the answer, or before it
+	case 2:
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(upTo(r, 10*time.Second), cancel)
+		return ctx, cancel
+	default:
+		return ctx, func() {}
+	}
+}
+
+// call makes one call and says what its caller makes of it.
+func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Response, error)) verdict {
+	since := w.model.calling(o, key)
+	resp, err := do()
+	var text []byte
+	if err == nil {
+		var cut error
+		text, cut = io.ReadAll(resp.Body)
+		_ = resp.Body.Close() // it is read
+		if cut != nil {
+			text = nil // the rest of an answer too large to keep: its head is true all the same
+		}
+	}
+	lives := l.told()
+	w.logf("%s %s is told (%t): %v %v", l.name, o.ref, lives, resp != nil, err)
+	if v, over := w.model.returned(o, l, key, since, resp, text, err, lives); over {
+		return v
+	}
+	return w.understand(o, l, key, resp, text, err)
+}
+
+// understand is what a caller makes of an answer or an error.
+func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Response, text []byte, err error) verdict {
+	var e *oncehttp.Error
+	switch {
+	case err == nil:
+		return w.model.answer(o, resp, text)
+	case errors.Is(err, oncehttp.ErrKeyReused), errors.Is(err, oncehttp.ErrAbandoned), errors.Is(err, oncehttp.ErrAnswerGone):
+		if errors.Is(err, oncehttp.ErrNoEffect) {
+			w.model.noEffect(o, l, key, err)
+			return noEffect
+		}
+		return stuck
+	case errors.Is(err, oncehttp.ErrNoEffect):
+		w.model.noEffect(o, l, key, err)
+		return noEffect
+	case errors.As(err, &e) && o.kind == keyless && e.Key != "" && w.dice.chance(0.5, "named "+o.ref, len(e.Key)):
+		o.named = e.Key
+	}
+	return unknown
+}
+
+// enqueue records the intention.
+func (w *world) enqueue(o *order, l *life, req *http.Request, key oncehttp.Key) verdict {
+	since := w.model.calling(o, key)
+	err := o.client(l).Enqueue(req, key)
+	lives := l.told()
+	if v, over := w.model.returned(o, l, key, since, nil, nil, err, lives); over {
+		return v
+	}
+	if err == nil {
+		w.model.acknowledged(persist.ID{Account: o.account, Key: string(key)})
+		return unknown
+	}
+	return w.understand(o, l, key, nil, nil, err)
+}

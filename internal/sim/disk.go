@@ -1,0 +1,368 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// errFull is a write that definitely did not happen.
+var errFull = errors.New("sim: no space left on device")
+
+// finishDelay is how long a Finish may stay volatile, as the contract says.
+const finishDelay = 10 * time.Millisecond
+
+// finishFails: a Finish may fail definitely. Not yet: the client gives a final 4xx
+// all the same, which Resume then sends again.
+const finishFails = false
+
+// disk is a journal in memory of which it is known what is durable. Begin, Update
+// and Forget return once their change is; a Finish is visible at once and durable
+// later. A crash keeps, of what was not durable, any part that the contract
+// allows: each record on its own, in the order of its changes.
+type disk struct {
+	persist.Attachment
+	dice  dice
+	fails float64 // share of writes that fail
+	bug   Bug
+
+	mu     sync.Mutex
+	mem    *memory.Journal
+	safe   map[persist.ID]persist.Record // what a crash cannot take
+	wait   []change                      // visible, not durable, oldest first
+	first  int                           // number of wait[0]
+	writes int
+	broken error // of the commit after which nothing is known
+}
+
+// change is one record after one write; gone: it was forgotten.
+type change struct {
+	rec    persist.Record
+	gone   bool
+	waited bool // its caller waits for it to be durable
+}
+
+var (
+	_ persist.Journal = (*disk)(nil)
+	_ persist.Claimer = (*disk)(nil)
+)
+
+func newDisk(d dice, fails float64, bug Bug) *disk {
+	return &disk{dice: d, fails: fails, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}}
+}
+
+// Begin implements [persist.Journal].
+func (d *disk) Begin(ctx context.Context, rec persist.Record) (standing persist.Record, created bool, err error) {
+	err = d.write(rec.ID, true, func() (*change, error) {
+		if standing, created, err = d.mem.Begin(ctx, rec); err != nil || !created {
+			return nil, err
+		}
+		return &change{rec: standing.Clone()}, nil
+	})
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	return standing, created, nil
+}
+
+// Update implements [persist.Journal].
+func (d *disk) Update(ctx context.Context, rec persist.Record) (updated persist.Record, err error) {
+	err = d.write(rec.ID, true, func() (*change, error) {
+		if updated, err = d.mem.Update(ctx, rec); err != nil {
+			return nil, err
+		}
+		return &change{rec: updated.Clone()}, nil
+	})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return updated, nil
+}
+
+// Finish implements [persist.Journal].
+func (d *disk) Finish(ctx context.Context, rec persist.Record) error {
+	return d.write(rec.ID, false, func() (*change, error) {
+		if err := d.mem.Finish(ctx, rec); err != nil {
+			return nil, err
+		}
+		final, err := d.mem.Get(context.WithoutCancel(ctx), rec.ID)
+		return &change{rec: final}, err
+	})
+}
+
+// Forget implements [persist.Journal]. The record is seen until it is durable that
+// it is gone.
+func (d *disk) Forget(ctx context.Context, rec persist.Record) error {
+	return d.write(rec.ID, true, func() (*change, error) {
+		standing, err := d.mem.Get(ctx, rec.ID)
+		switch {
+		case err != nil:
+			return nil, err
+		case standing.State.Final() || standing.Seq != rec.Seq || standing.Revision != rec.Revision:
+			return nil, fmt.Errorf("sim: %w", persist.ErrStale)
+		}
+		return &change{rec: standing, gone: true}, nil
+	})
+}
+
+// MarkReported implements [persist.Journal]. It is in no hurry.
+func (d *disk) MarkReported(ctx context.Context, id persist.ID) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return d.broken
+	}
+	if err := d.mem.MarkReported(ctx, id); err != nil {
+		return err
+	}
+	rec, err := d.mem.Get(ctx, id)
+	if errors.Is(err, persist.ErrNotFound) {
+		return nil
+	}
+	n := d.put(change{rec: rec})
+	time.AfterFunc(time.Second, func() { _ = d.commit(n, false) }) // a later Flush tells
+	return err
+}
+
+// Claim implements [persist.Claimer].
+func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.broken == nil && d.forgetting() {
+		d.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		d.mu.Lock()
+	}
+	if d.broken != nil {
+		return nil, d.broken
+	}
+	claimed, err := d.mem.Claim(ctx, q, owner, now, until, n)
+	for i := range claimed { // a lease that is lost costs a send at most
+		d.put(change{rec: claimed[i].Clone()})
+	}
+	d.settle(d.first + len(d.wait))
+	return claimed, err
+}
+
+// write makes one change in memory, and waits until it is durable if durable.
+// Before anything is written it may fail for good; afterwards the commit may
+// fail, and then nothing is known.
+func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error)) error {
+	d.mu.Lock()
+	d.quiet(id)
+	if d.broken != nil {
+		defer d.mu.Unlock()
+		return d.broken
+	}
+	d.writes++
+	trouble := d.dice.unit(id.Account+id.Key, d.writes)
+	took := time.Duration(d.dice.hash("sync", d.writes) % uint64(5*time.Millisecond))
+	if trouble < d.fails*0.8 && (durable || finishFails) {
+		d.mu.Unlock()
+		time.Sleep(took)
+		return errFull
+	}
+	c, err := apply()
+	if err != nil || c == nil {
+		d.mu.Unlock()
+		return err
+	}
+	c.waited = durable
+	n := d.put(*c)
+	d.mu.Unlock()
+	if !durable {
+		time.AfterFunc(finishDelay, func() { d.commit(n, false) })
+		return nil
+	}
+	if d.bug == BugSendBeforeSync && !c.gone {
+		time.AfterFunc(took+finishDelay, func() { d.commit(n, false) })
+		return nil
+	}
+	time.Sleep(took)
+	return d.commit(n, trouble < d.fails)
+}
+
+// put adds a visible change and returns its number. The caller holds mu.
+func (d *disk) put(c change) int {
+	d.wait = append(d.wait, c)
+	return d.first + len(d.wait)
+}
+
+// commit makes durable all changes up to the n-th, or breaks the journal.
+func (d *disk) commit(n int, fails bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case n <= d.first: // another commit took it along
+		return nil
+	case d.broken != nil:
+		return d.broken
+	case fails:
+		d.broken = fmt.Errorf("sim: %w", persist.ErrUncertain)
+		return d.broken
+	}
+	d.settle(n)
+	return nil
+}
+
+// settle moves the changes up to the n-th to what a crash cannot take.
+func (d *disk) settle(n int) {
+	for ; d.first < n; d.first++ {
+		c := d.wait[0]
+		d.wait = d.wait[1:]
+		keep(d.safe, c)
+		if !c.gone {
+			continue
+		}
+		if err := d.mem.Forget(context.Background(), c.rec); err != nil {
+			panic(fmt.Sprintf("sim: a record changed while it was forgotten: %v", err))
+		}
+	}
+}
+
+func keep(records map[persist.ID]persist.Record, c change) {
+	if c.gone {
+		delete(records, c.rec.ID)
+		return
+	}
+	records[c.rec.ID] = c.rec
+}
+
+// quiet waits until no write to this record is under way: what others see of it
+// may still fail to become durable. The caller holds mu.
+func (d *disk) quiet(id persist.ID) {
+	for d.broken == nil && d.unsettled(id) {
+		d.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		d.mu.Lock()
+	}
+}
+
+// forgetting reports whether a Forget is under way. The caller holds mu.
+func (d *disk) forgetting() bool {
+	return slices.ContainsFunc(d.wait, func(c change) bool { return c.gone })
+}
+
+func (d *disk) unsettled(id persist.ID) bool {
+	return slices.ContainsFunc(d.wait, func(c change) bool { return c.waited && c.rec.ID == id })
+}
+
+// Get implements [persist.Journal].
+func (d *disk) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.quiet(id); d.broken != nil {
+		return persist.Record{}, d.broken
+	}
+	return d.mem.Get(ctx, id)
+}
+
+// List implements [persist.Journal].
+func (d *disk) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.broken; err != nil {
+		return func(yield func(persist.Record, error) bool) { yield(persist.Record{}, err) }
+	}
+	return d.mem.List(ctx, q)
+}
+
+// Flush implements [persist.Journal].
+func (d *disk) Flush(context.Context) error {
+	d.mu.Lock()
+	n := d.first + len(d.wait)
+	took := time.Duration(d.dice.hash("flush", n) % uint64(5*time.Millisecond))
+	d.mu.Unlock()
+	time.Sleep(took)
+	return d.commit(n, false)
+}
+
+// Sweep implements [persist.Journal]. It is durable at once.
+func (d *disk) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return 0, d.broken
+	}
+	n, err := d.mem.Sweep(ctx, l)
+	d.settle(d.first + len(d.wait))
+	clear(d.safe)
+	for rec := range d.mem.List(context.WithoutCancel(ctx), persist.Query{AllAccounts: true}) {
+		d.safe[rec.ID] = rec
+	}
+	return n, err
+}
+
+// Close implements [persist.Journal]. The records stay, for the next process.
+func (d *disk) Close() error { return d.Flush(context.Background()) }
+
+// durable is a record as a crash would leave it at this moment, at the least.
+func (d *disk) durable(id persist.ID) (persist.Record, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rec, ok := d.safe[id]
+	return rec, ok
+}
+
+// crash is the disk after a loss of power, or the end of the only process: what
+// was durable, and of the rest what r says.
+func (d *disk) crash(r *rand.Rand) store {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lost := map[persist.ID]bool{}
+	share := pick(r, 0, 0, 0.5, 1)
+	for _, c := range d.wait {
+		id := c.rec.ID
+		if lost[id] = lost[id] || r.Float64() >= share; !lost[id] {
+			keep(d.safe, c)
+		} else if d.bug == BugTornCommit && c.rec.Answer != nil && !c.gone {
+			a := *c.rec.Answer
+			a.Body = a.Body[:len(a.Body)/2]
+			c.rec.Answer = &a
+			keep(d.safe, c)
+		}
+	}
+	next := newDisk(d.dice+1, d.fails, d.bug)
+	next.restore(d.safe)
+	d.broken = fmt.Errorf("sim: %w", persist.ErrClosed)
+	return next
+}
+
+// restore fills an empty disk with records, oldest first.
+func (d *disk) restore(records map[persist.ID]persist.Record) {
+	for _, rec := range bySeq(records) {
+		begun := rec.Clone()
+		if rec.State.Final() {
+			begun.State, begun.Effect, begun.Swept, begun.Unreported = persist.StatePending, persist.EffectUnknown, false, false
+		}
+		ctx := context.Background()
+		standing, _, err := d.mem.Begin(ctx, begun)
+		if err == nil && rec.State.Final() {
+			final := rec.Clone()
+			final.Seq, final.Revision = standing.Seq, standing.Revision
+			err = d.mem.Finish(ctx, final)
+		}
+		if err == nil {
+			standing, err = d.mem.Get(ctx, rec.ID)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("sim: a record cannot be restored: %v", err))
+		}
+		d.safe[rec.ID] = standing
+	}
+}
+
+// all is every durable record.
+func (d *disk) all() []persist.Record {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return bySeq(d.safe)
+}

@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// endPasses bounds how often everything is tried again once the faults have
+// stopped; endPause lies between two passes.
+const (
+	endPasses = 40
+	endPause  = 15 * time.Minute
+)
+
+// disarm lets no process die any more.
+func (w *world) disarm() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.procs {
+		if p.life != nil {
+			p.life.killIn = 0
+		}
+	}
+}
+
+// end goes on without faults until nothing is in doubt: passes, an operator who
+// settles what is held, and the callers.
+func (w *world) end() {
+	w.logf("the faults stop")
+	for _, p := range w.procs {
+		w.restart(p)
+	}
+	w.model.audit(w.store, "after the last restart")
+	left := 1
+	for n := 0; n < endPasses && left > 0; n++ {
+		w.server.Inject(make([]mockserver.Fault, 50+20*len(w.plan.Steps))...)
+		for _, p := range w.procs {
+			for _, c := range p.life.clients {
+				for res, err := range c.Resume(context.Background()) {
+					w.logf("at the end %s: %v %v", res.Key, res.Outcome, err)
+				}
+			}
+		}
+		left = w.settleHeld() + w.askAgain()
+		if left > 0 {
+			time.Sleep(endPause)
+		}
+	}
+	for _, rec := range w.records() {
+		if !rec.State.Final() {
+			w.model.fail(Ends, "%q is still %v %s", rec.Key, rec.State, rec.HoldReason)
+		}
+	}
+	w.model.audit(w.store, "at the end")
+}
+
+// restart ends a life in good order and begins the next.
+func (w *world) restart(p *process) {
+	l := p.life
+	l.close()
+	w.mu.Lock()
+	l.dead.Store(true)
+	p.life, p.up = nil, make(chan struct{})
+	w.mu.Unlock()
+	if err := w.store.Flush(context.Background()); err != nil {
+		w.model.fail(Ends, "the journal: %v", err)
+	}
+	p.start()
+}
+
+// settleHeld lets the operator settle what is held, and counts what is unfinished.
+func (w *world) settleHeld() (left int) {
+	for _, rec := range w.records() {
+		if rec.State == persist.StateHeld {
+			w.resolve(w.live(0), rec, false)
+		}
+		if !rec.State.Final() {
+			left++
+		}
+	}
+	return left
+}
+
+// askAgain lets the callers who do not know yet ask once more, and counts those
+// who still do not know.
+func (w *world) askAgain() (left int) {
+	for _, o := range w.model.waiting() {
+		l := w.live(o.proc)
+		if (o.kind == keyless || o.kind == bare) && o.lastLife != nil && o.lastLife != l && o.named == "" && !w.protected(o) {
+			o.over = true
+			continue
+		}
+		o.lastLife = l
+		w.model.round(o)
+		r := w.dice.of("end", o.id)
+		call := w.plannedCall(o, l, r)
+		switch v := call(); v {
+		case paid, stuck, declined, noEffect:
+			o.over = true
+		default:
+			left++
+		}
+	}
+	return left
+}
+
+// close takes everything down, and looks at what is left.
+func (w *world) close() {
+	for _, p := range w.procs {
+		p.life.close()
+	}
+	w.ghosts.CloseIdleConnections()
+	_ = w.store.Close() // nothing is kept
+	_ = w.server.Close()
+	synctest.Wait()
+	w.model.mu.Lock()
+	open := w.model.open
+	w.model.mu.Unlock()
+	if open != 0 {
+		w.model.fail(NothingLeft, "%d bodies of answers are not closed", open)
+	}
+	if left := goroutines(); left != "" {
+		w.model.fail(NothingLeft, "goroutines are left:\n%s", left)
+	}
+}
+
+// goroutines is the stacks of the bubble's goroutines other than this one.
+func goroutines() string {
+	buf := make([]byte, 1<<20)
+	stacks := bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n"))
+	head, _, _ := bytes.Cut(stacks[0], []byte("\n"))
+	_, bubble, found := bytes.Cut(head, []byte("synctest bubble "))
+	if !found {
+		return ""
+	}
+	bubble, _, _ = bytes.Cut(bubble, []byte("]"))
+	var left []string
+	for _, s := range stacks[1:] {
+		head, _, _ := bytes.Cut(s, []byte("\n"))
+		if bytes.Contains(head, append([]byte("synctest bubble "), append(bubble, ']')...)) && !bytes.Contains(s, []byte("testing/synctest.Test(")) && !bytes.Contains(s, []byte("testingSynctestTest")) {
+			left = append(left, string(s))
+		}
+	}
+	return strings.Join(left, "\n\n")
+}
+
+// waiting is the orders whose callers do not know yet how they ended.
+func (m *model) waiting() []*order {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var orders []*order
+	for _, o := range m.orders {
+		if !o.over && !o.settled {
+			orders = append(orders, o)
+		}
+	}
+	return orders
+}
+
+func (m *model) sendsOf(id persist.ID) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.op(id).sends
+}
+
+// dismiss tells a caller without a key that somebody settles its operation: it does
+// not ask any more.
+func (m *model) dismiss(rec persist.Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o := m.orders[want{rec.Account, refOf(rec.Target)}]; o != nil && (o.kind == keyless || o.kind == bare) {
+		o.settled = true
+	}
+}
+
+// excuse takes an order out of the count: somebody acted on what was not true.
+func (m *model) excuse(rec persist.Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o := m.orders[want{rec.Account, refOf(rec.Target)}]; o != nil {
+		o.excused = true
+	}
+}
+
+// unfinished says how an operation for this order stands, if one may still be sent.
+func (w *world) unfinished(o *order, l *life) string {
+	for _, rec := range l.store.all() {
+		if rec.Account == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() {
+			return strconv.Quote(rec.Key) + " " + rec.State.String()
+		}
+	}
+	return ""
+}
+
+// number is the number of an account.
+func number(account string) int {
+	n, _ := strconv.Atoi(strings.TrimPrefix(account, "account"))
+	return n
+}

@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// errDead is what a dead process gets from everything. Nobody ever sees it.
+var errDead = errors.New("sim: this process is dead")
+
+// handle is the journal as one process sees it. Each call is a step at which the
+// process may die, before it reaches the journal or after. The process's clock is
+// off by clock, so the times of all records are shifted on their way in and out.
+type handle struct {
+	persist.Attachment
+	life  *life
+	to    persist.Journal
+	clock time.Duration
+}
+
+// sharedHandle is a handle on a journal that other processes share.
+type sharedHandle struct{ *handle }
+
+var (
+	_ persist.Journal = (*handle)(nil)
+	_ persist.Claimer = sharedHandle{}
+)
+
+// journalOf is the journal for a life.
+func journalOf(l *life, shared bool) persist.Journal {
+	h := &handle{life: l, to: l.w.faulty(l.store), clock: l.clock}
+	if shared {
+		return sharedHandle{h}
+	}
+	return h
+}
+
+// Begin implements [persist.Journal].
+func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if h.life.step("begin") {
+		return persist.Record{}, false, errDead
+	}
+	standing, created, err := h.to.Begin(ctx, shift(rec, -h.clock))
+	if created {
+		h.life.w.model.free(rec.ID)
+	}
+	if h.life.step("begun") {
+		return persist.Record{}, false, errDead
+	}
+	return shift(standing, h.clock), created, h.life.heed(err)
+}
+
+// Update implements [persist.Journal].
+func (h *handle) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if h.life.step("update") {
+		return persist.Record{}, errDead
+	}
+	updated, err := h.to.Update(ctx, shift(rec, -h.clock))
+	if h.life.step("updated") {
+		return persist.Record{}, errDead
+	}
+	return shift(updated, h.clock), h.life.heed(err)
+}
+
+// Finish implements [persist.Journal].
+func (h *handle) Finish(ctx context.Context, rec persist.Record) error {
+	return h.around("finish", func() error { return h.to.Finish(ctx, shift(rec, -h.clock)) })
+}
+
+// Forget implements [persist.Journal].
+func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
+	return h.around("forget", func() error {
+		err := h.to.Forget(ctx, shift(rec, -h.clock))
+		if err == nil {
+			h.life.w.model.free(rec.ID) // nothing stands under the key
+		}
+		return err
+	})
+}
+
+// MarkReported implements [persist.Journal].
+func (h *handle) MarkReported(ctx context.Context, id persist.ID) error {
+	return h.around("report", func() error { return h.to.MarkReported(ctx, id) })
+}
+
+// Flush implements [persist.Journal].
+func (h *handle) Flush(ctx context.Context) error {
+	return h.around("flush", func() error { return h.to.Flush(ctx) })
+}
+
+// around is a call between two steps.
+func (h *handle) around(what string, f func() error) error {
+	if h.life.step(what) {
+		return errDead
+	}
+	err := f()
+	if h.life.step(what + " done") {
+		return errDead
+	}
+	return h.life.heed(err)
+}
+
+// Get implements [persist.Journal].
+func (h *handle) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if h.life.step("get") {
+		return persist.Record{}, errDead
+	}
+	rec, err := h.to.Get(ctx, id)
+	return shift(rec, h.clock), err
+}
+
+// List implements [persist.Journal].
+func (h *handle) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	q.DueBy = later(q.DueBy, -h.clock)
+	return func(yield func(persist.Record, error) bool) {
+		if h.life.step("list") {
+			yield(persist.Record{}, errDead)
+			return
+		}
+		for rec, err := range h.to.List(ctx, q) {
+			if !yield(shift(rec, h.clock), err) {
+				return
+			}
+		}
+	}
+}
+
+// Claim implements [persist.Claimer].
+func (h sharedHandle) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+	if h.life.step("claim") {
+		return nil, errDead
+	}
+	q.DueBy = later(q.DueBy, -h.clock)
+	claimed, err := h.life.store.(persist.Claimer).Claim(ctx, q, owner, later(now, -h.clock), later(until, -h.clock), n)
+	for i := range claimed {
+		claimed[i] = shift(claimed[i], h.clock)
+	}
+	return claimed, err
+}
+
+// Sweep implements [persist.Journal].
+func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	if h.life.step("sweep") {
+		return 0, errDead
+	}
+	l.Now = later(l.Now, -h.clock)
+	return h.to.Sweep(ctx, l)
+}
+
+// Close implements [persist.Journal]. The world closes what is beneath.
+func (h *handle) Close() error { return nil }
+
+// shift moves all times of a record.
+func shift(rec persist.Record, by time.Duration) persist.Record {
+	if by == 0 {
+		return rec
+	}
+	for _, t := range []*time.Time{&rec.Created, &rec.FirstSent, &rec.NextAttempt, &rec.SendBefore, &rec.LeaseUntil, &rec.Finished} {
+		*t = later(*t, by)
+	}
+	if rec.Answer != nil {
+		a := *rec.Answer
+		a.At = later(a.At, by)
+		rec.Answer = &a
+	}
+	return rec
+}
+
+// later is t moved, unless it is not set.
+func later(t time.Time, by time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(by)
+}
+
+// bySeq is the records in the order in which they were begun.
+func bySeq(records map[persist.ID]persist.Record) []persist.Record {
+	return slices.SortedFunc(maps.Values(records), func(a, b persist.Record) int { return cmp.Compare(a.Seq, b.Seq) })
+}

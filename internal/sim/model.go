@@ -1,0 +1,274 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Invariant is the number of a rule in ARCHITECTURE.md.
+type Invariant int
+
+// The invariants that a run is held to.
+const (
+	OneEffect     Invariant = 1 + iota // at most one effect for each intent
+	NoEffectTrue                       // ErrNoEffect only where there was and will be no effect
+	EnqueuedStays                      // an acknowledged Enqueue stays until it is final
+	ServersAnswer                      // the answer handed out is the server's own
+	AnswerKept                         // no answer is lost
+	OneRequest                         // one key, one request
+	JournalFirst                       // nothing is sent before it is durable
+	InWindow                           // nothing is sent past the window
+	OneVerdict                         // every error matches exactly one of the two
+	Ends                               // once faults stop everything ends
+	NothingLeft                        // no goroutine and no body is left
+	OneProcess                         // two processes do not send one operation at once
+)
+
+// Failure is one breach of an invariant.
+type Failure struct {
+	Rule   Invariant
+	Detail string
+	At     time.Duration // since the start of the run
+}
+
+// String is the failure in one line.
+func (f Failure) String() string {
+	return fmt.Sprintf("invariant %d at %v: %s", f.Rule, f.At, f.Detail)
+}
+
+// model is what the business sees, and what it is compared with.
+type model struct {
+	w *world
+
+	mu       sync.Mutex
+	orders   map[want]*order
+	ops      map[persist.ID]*operation
+	runs     map[want]int // of the server's work
+	failures []Failure
+	open     int // bodies
+	effects  int
+	sends    int
+	calls    int
+}
+
+// want names an intent: whose, and what.
+type want struct{ account, ref string }
+
+// operation is what was seen of one key.
+type operation struct {
+	what    string          // see send.what
+	ref     string          // what it is for
+	answers map[string]bool // read whole on the wire
+	sends   int
+	handed  int // sends that had a connection, since the record was begun
+	copies  int // on their way, unknown to the client
+	last    time.Time
+	sending map[*life]int
+	whole   *life // who has read a whole 2xx last
+	wholeAt time.Time
+	acked   bool // Enqueue said nil
+	settled bool // by an operator or Config.Reconcile
+}
+
+func newModel(w *world) *model {
+	return &model{w: w, orders: map[want]*order{}, ops: map[persist.ID]*operation{}, runs: map[want]int{}}
+}
+
+// fail notes a breach. The first ones tell the most.
+func (m *model) fail(rule Invariant, format string, args ...any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failLocked(rule, format, args...)
+}
+
+func (m *model) failLocked(rule Invariant, format string, args ...any) {
+	f := Failure{Rule: rule, Detail: fmt.Sprintf(format, args...), At: time.Since(m.w.began)}
+	m.w.logf("FAILURE %v", f)
+	if len(m.failures) < 10 {
+		m.failures = append(m.failures, f)
+	}
+}
+
+// op is the operation of a key. The caller holds mu.
+func (m *model) op(id persist.ID) *operation {
+	o := m.ops[id]
+	if o == nil {
+		o = &operation{answers: map[string]bool{}, sending: map[*life]int{}}
+		m.ops[id] = o
+	}
+	return o
+}
+
+// free notes that nothing stands under a key, or stood until now.
+func (m *model) free(id persist.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.op(id).handed, m.op(id).what = 0, ""
+}
+
+// sending checks a request at the moment in which the client hands it to its
+// transport, and gives its number under its key.
+func (m *model) sending(l *life, s *send) int {
+	rec, stands := l.store.durable(s.id)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.op(s.id)
+	o.sends++
+	m.sends++
+	o.last = time.Now()
+	if o.what == "" {
+		o.what, o.ref = s.what(), s.ref
+	} else if o.what != s.what() {
+		m.failLocked(OneRequest, "%q carries another request than before:\n%s\n-- before:\n%s", s.id.Key, s.what(), o.what)
+	}
+	m.journaled(s, rec, stands)
+	m.inWindow(l, s, rec)
+	o.sending[l]++
+	for other := range o.sending {
+		if other != l && !other.dead.Load() && !m.w.plan.Setting.Clocks {
+			m.failLocked(OneProcess, "%q is sent by %s and %s at once", s.id.Key, l.name, other.name)
+		}
+	}
+	return o.sends
+}
+
+// journaled checks that the record stands as one that may be on the wire.
+func (m *model) journaled(s *send, rec persist.Record, stands bool) {
+	skewed := m.w.plan.Setting.Clocks && m.w.plan.Setting.Processes > 1 // a lease may end too early
+	switch {
+	case !stands:
+		m.failLocked(JournalFirst, "%q is sent, and no durable record stands", s.id.Key)
+	case !rec.MaybeSent || string(rec.Body) != string(s.body) || refOf(rec.Target) != s.ref:
+		m.failLocked(JournalFirst, "%q is sent, and its durable record is another (maybe sent %t): %s", s.id.Key, rec.MaybeSent, rec.Target)
+	case rec.State != persist.StatePending && !skewed && (rec.Answer == nil || !rec.Answer.BodyDropped):
+		m.failLocked(JournalFirst, "%q is sent, and its durable record is %v", s.id.Key, rec.State)
+	}
+}
+
+// inWindow checks the age of the key by the clock of who sends.
+func (m *model) inWindow(l *life, s *send, rec persist.Record) {
+	window := m.w.plan.Setting.Profile.Window.Floor
+	skew := min(time.Minute, window/10)
+	age := time.Since(later(rec.FirstSent, l.clock))
+	if !rec.FirstSent.IsZero() && (age < -skew || age >= window-skew) {
+		m.failLocked(InWindow, "%q is sent %v after its first send, with a window of %v", s.id.Key, age, window)
+	}
+}
+
+// handed notes that a send had a connection.
+func (m *model) handed(s *send) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.op(s.id).handed++
+}
+
+// sent notes that a send is over.
+func (m *model) sent(l *life, s *send) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.op(s.id)
+	if o.sending[l]--; o.sending[l] == 0 {
+		delete(o.sending, l)
+	}
+	o.last = time.Now()
+}
+
+// outstanding counts copies that are on their way.
+func (m *model) outstanding(s *send, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.op(s.id).copies += n
+	m.op(s.id).last = time.Now()
+}
+
+// answered wraps the body of an answer.
+func (m *model) answered(l *life, s *send, resp *http.Response) io.ReadCloser {
+	m.bodies(1)
+	return &answerBody{ReadCloser: resp.Body, m: m, life: l, send: s, status: resp.StatusCode}
+}
+
+func (m *model) bodies(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open += n
+}
+
+// whole notes an answer that was read to its end.
+func (m *model) whole(l *life, s *send, status int, text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.op(s.id)
+	o.answers[answerText(status, text)] = true
+	m.w.logf("%s, %d: whole", s.id.Key, s.nth)
+	if status < 300 {
+		o.whole, o.wholeAt = l, time.Now()
+	}
+}
+
+func answerText(status int, text string) string { return fmt.Sprintf("%d %s", status, text) }
+
+// executed counts the runs of the server's work for an intent.
+func (m *model) executed(account, ref string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runs[want{account, ref}]++
+	return m.runs[want{account, ref}]
+}
+
+// effect notes that the server did what was wanted, and gives the effect's number.
+func (m *model) effect(account, ref, key string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.effects++
+	o := m.orders[want{account, ref}]
+	if o == nil {
+		m.failLocked(OneRequest, "an effect for %q of %s, which nobody wants", ref, account)
+		return m.effects
+	}
+	o.effects[key]++
+	o.total++
+	m.w.logf("effect of %s under %s", ref, key)
+	if o.total > 1 && !o.excused {
+		m.failLocked(OneEffect, "%s of %s has %d effects: %v", ref, account, o.total, o.effects)
+	}
+	if o.closed[key] != "" && !o.excused {
+		m.failLocked(NoEffectTrue, "%s of %s takes effect under %q although its caller was told: %s", ref, account, key, o.closed[key])
+	}
+	return m.effects
+}
+
+// truth is what an honest person who looks long enough finds out about a key.
+func (m *model) truth(id persist.ID) persist.Effect {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op := m.op(id)
+	for w, o := range m.orders {
+		if w.account == id.Account && o.effects[id.Key] > 0 {
+			return persist.EffectHappened
+		}
+	}
+	if op.copies > 0 || len(op.sending) > 0 || time.Since(op.last) < quietFor {
+		return persist.EffectUnknown
+	}
+	return persist.EffectAbsent
+}
+
+// audit checks that every acknowledged Enqueue stands. The stores must be quiet.
+func (m *model) audit(s store, when string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, o := range m.ops {
+		if !o.acked {
+			continue
+		}
+		if _, stands := s.durable(id); !stands {
+			m.failLocked(EnqueuedStays, "%q was enqueued and is gone %s", id.Key, when)
+			o.acked = false // say it once
+		}
+	}
+}

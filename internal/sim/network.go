@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+const (
+	lateMax  = time.Minute   // how late a request may arrive at the server
+	clockMax = 2 * time.Hour // how far a process's clock may be behind
+	quietFor = 5 * time.Minute
+)
+
+// errReset is a connection that broke: nobody knows what the server did.
+var errReset error = &net.OpError{Op: "read", Net: "pipe", Err: syscall.ECONNRESET}
+
+// network is the way of one client's requests to the server.
+type network struct {
+	w       *world
+	life    *life
+	account int
+}
+
+func (w *world) network(l *life, account int) http.RoundTripper {
+	return w.bug.transport(&network{w: w, life: l, account: account})
+}
+
+// send is one hand-over: a request as the client gave it to its transport.
+type send struct {
+	id   persist.ID // whose, and under which key
+	ref  string     // what is wanted
+	req  *http.Request
+	body []byte
+	nth  int // with this key
+}
+
+// what is what has to be the same in all sends of a key.
+func (s *send) what() string {
+	return strings.Join([]string{s.req.Method, s.req.URL.Host, s.ref, s.req.URL.RawQuery, s.req.Header.Get("Content-Type"), string(s.body)}, "\n")
+}
+
+func refOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// RoundTrip looks at what the client sends, and lets the network do to it what the
+// seed says.
+func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
+	s := &send{id: persist.ID{Account: accountName(n.account), Key: keyOf(req.Header)}, ref: refOf(req.URL.Path), req: req}
+	if req.Body != nil {
+		s.body, _ = io.ReadAll(req.Body) // it is in memory
+		_ = req.Body.Close()
+	}
+	if n.life.step("send") {
+		return nil, errDead
+	}
+	w := n.w
+	s.nth = w.model.sending(n.life, s)
+	w.logf("%s sends %s, %d", n.life.name, s.id.Key, s.nth)
+	fate := w.dice.unit("network "+s.id.Account+s.id.Key, s.nth)
+	storm := w.plan.Setting.Storm
+	if w.calm.Load() {
+		storm = 0
+	}
+	switch {
+	case fate < storm*0.04: // it arrives after the client has given it up
+		n.pretend(s)
+		w.model.sent(n.life, s)
+		w.late(s)
+		return nil, errReset
+	case fate < storm*0.08: // it arrives twice, and the second answer is the client's
+		n.pretend(s)
+		w.copy(s)
+		resp, _, err := n.exchange(s)
+		return n.credible(s, resp, err)
+	}
+	resp, handed, err := n.exchange(s)
+	if n.life.step("sent") {
+		if err == nil {
+			_ = resp.Body.Close() // it goes with the process
+		}
+		return nil, errDead
+	}
+	if fate < storm*0.14 && handed && open(resp, err) { // and once more, later
+		w.late(s)
+	}
+	return resp, err
+}
+
+// exchange is one request and its answer. handed: a connection was had.
+func (n *network) exchange(s *send) (resp *http.Response, handed bool, err error) {
+	var got atomic.Bool
+	ctx := httptrace.WithClientTrace(s.req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if !got.Swap(true) {
+			n.w.model.handed(s)
+		}
+	}})
+	req := s.req.WithContext(ctx)
+	if s.body != nil {
+		req.Body = io.NopCloser(bytes.NewReader(s.body))
+	}
+	resp, err = n.life.wires.RoundTrip(req)
+	n.w.model.sent(n.life, s)
+	if err != nil {
+		n.w.logf("%s, %d: %v", s.id.Key, s.nth, err)
+	} else {
+		n.w.logf("%s, %d: %d", s.id.Key, s.nth, resp.StatusCode)
+		resp.Body = n.w.model.answered(n.life, s, resp)
+	}
+	return resp, got.Load(), err
+}
+
+// pretend shows the client that a connection was had, as it was for the copy.
+func (n *network) pretend(s *send) {
+	n.w.model.handed(s)
+	if trace := httptrace.ContextClientTrace(s.req.Context()); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
+}
+
+// open reports whether a client has to count with an effect all the same, so that
+// a copy that comes later is no lie of the server's.
+func open(resp *http.Response, err error) bool {
+	return err != nil || resp.StatusCode < 300 || resp.StatusCode >= 500 || resp.StatusCode == http.StatusConflict
+}
+
+// credible replaces an answer that would be a lie, as it says that nothing
+// happened while the other copy may have had an effect.
+func (n *network) credible(s *send, resp *http.Response, err error) (*http.Response, error) {
+	if n.life.step("sent twice") || !open(resp, err) {
+		n.w.logf("the answer %s is lost", s.id.Key)
+		if err == nil {
+			_ = resp.Body.Close() // nobody sees it
+		}
+		return nil, errReset
+	}
+	return resp, err
+}
+
+// late delivers a copy a while later, and nobody hears the answer.
+func (w *world) late(s *send) {
+	delay := upTo(w.dice.of("late "+s.id.Key, s.nth), lateMax)
+	w.model.outstanding(s, 1)
+	w.background.Go(func() {
+		defer w.model.outstanding(s, -1)
+		time.Sleep(delay)
+		w.logf("a copy of %s, %d arrives", s.id.Key, s.nth)
+		w.copy(s)
+	})
+}
+
+// copy delivers the same request once more.
+func (w *world) copy(s *send) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, s.req.Method, s.req.URL.String(), bytes.NewReader(s.body))
+	if err != nil {
+		panic(err)
+	}
+	req.Header = s.req.Header.Clone()
+	resp, err := w.ghosts.RoundTrip(req)
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+		err = errors.Join(err, resp.Body.Close())
+	}
+	if err != nil {
+		w.logf("the copy of %s: %v", s.id.Key, err)
+	}
+}
+
+// keyOf is the key of a request, however the header's name is spelled.
+func keyOf(h http.Header) string {
+	for name, lines := range h {
+		if strings.EqualFold(name, "Idempotency-Key") && len(lines) > 0 {
+			return lines[0]
+		}
+	}
+	return ""
+}
+
+// answerBody is an answer's body on its way to the client.
+type answerBody struct {
+	io.ReadCloser
+	m      *model
+	life   *life
+	send   *send
+	status int
+	text   []byte
+	closed atomic.Bool
+}
+
+// Read notes what passes. An answer counts once its end was read.
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.text = append(b.text, p[:n]...)
+	if err == io.EOF {
+		b.m.whole(b.life, b.send, b.status, string(b.text))
+	}
+	return n, err
+}
+
+// Close notes that the body is not left open.
+func (b *answerBody) Close() error {
+	if !b.closed.Swap(true) {
+		b.m.bodies(-1)
+	}
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Plan is one run, as the seed fixes it.
+type Plan struct {
+	Seed    uint64
+	Setting Setting
+	// Steps happen at their times, each in a goroutine of its own.
+	Steps []Step
+}
+
+// Setting is what holds for a whole run.
+type Setting struct {
+	// Bolt: the journal is persist/bolt in a real file. Else it is
+	// persist/memory under a layer that models durability.
+	Bolt bool
+	// Processes run at the same time. More than one share the journal, with
+	// leases.
+	Processes int
+	// Accounts have a client each in every process, and the same keys.
+	Accounts int
+	Profile  *profile.Profile
+	// Storm is the share of sends that meet a fault.
+	Storm float64
+	// Disk is the share of journal writes that fail.
+	Disk float64
+	// Clocks: processes come back with clocks that are off.
+	Clocks     bool
+	Reuse      bool // callers send one *http.Request value again
+	FixedKeys  bool // Config.NewKey gives one request one key, always
+	Authorize  bool // credentials come from Config.Authorize
+	Reconcile  bool // held operations are settled by Config.Reconcile
+	Retry      oncehttp.Policy
+	KeepBytes  int64 // Config.MaxResponseBytes
+	Workers    int   // Config.ResumeWorkers
+	Span       time.Duration
+	ServerHold time.Duration // how long the server knows a key
+}
+
+// StepKind says what a step does.
+type StepKind uint8
+
+// The kinds of steps.
+const (
+	StepOrder    StepKind = iota // a caller wants something: see caller.go
+	StepPass                     // Client.Resume, sometimes broken off
+	StepRun                      // Client.Run for a while
+	StepKill                     // a process dies a few calls later
+	StepPower                    // all processes die, and the disk loses what was not synced
+	StepOperator                 // somebody settles or abandons an operation
+	StepSweep                    // Client.Sweep
+	StepLook                     // Client.Unfinished and Client.Lookup
+	StepStranger                 // another system uses one of our keys at the server
+	stepKinds
+)
+
+// String is the kind in a word.
+func (k StepKind) String() string {
+	names := [stepKinds]string{"order", "pass", "run", "kill", "power", "operator", "sweep", "look", "stranger"}
+	return names[k]
+}
+
+// Step is one thing that happens. Its details are drawn from its own number, so
+// that they stay when other steps are dropped.
+type Step struct {
+	ID   int // unique in its plan
+	Kind StepKind
+	At   time.Duration // since the start
+}
+
+// String is the step in one line.
+func (s Step) String() string { return fmt.Sprintf("#%d %v at %v", s.ID, s.Kind, s.At) }
+
+// NewPlan is the plan of a seed with so many orders.
+func NewPlan(seed uint64, orders int) Plan {
+	r := dice(seed).of("plan", 0)
+	p := Plan{Seed: seed, Setting: newSetting(seed, r)}
+	s := &p.Setting
+	s.Span = time.Duration(orders) * pick(r, time.Second, 3*time.Second, 10*time.Second)
+	if s.Bolt {
+		orders = max(orders/4, 1) // real files are slow
+		s.Span /= 4
+	}
+	add := func(kind StepKind, n int) {
+		for range n {
+			p.Steps = append(p.Steps, Step{ID: len(p.Steps), Kind: kind, At: upTo(r, s.Span)})
+		}
+	}
+	add(StepOrder, orders)
+	add(StepPass, orders/10+r.IntN(3))
+	add(StepRun, r.IntN(4))
+	add(StepKill, r.IntN(orders/20+2))
+	add(StepPower, r.IntN(orders/60+2))
+	add(StepOperator, orders/15+r.IntN(2))
+	add(StepSweep, r.IntN(3))
+	add(StepLook, r.IntN(4))
+	add(StepStranger, r.IntN(orders/20+2))
+	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
+	return p
+}
+
+func newSetting(seed uint64, r *rand.Rand) Setting {
+	s := Setting{
+		Bolt: seed%10 == 0, Processes: 1, Accounts: 1 + r.IntN(2), Profile: profile.Draft07(),
+		Storm: pick(r, 0, 0.1, 0.3, 0.6), Clocks: r.IntN(3) == 0, Disk: pick(r, 0, 0, 0.01, 0.04),
+		FixedKeys: r.IntN(4) == 0, Reuse: r.IntN(2) == 0, Authorize: r.IntN(3) > 0, Reconcile: r.IntN(3) == 0,
+		KeepBytes: pick[int64](r, 0, 0, 300), Workers: 1 + r.IntN(3),
+		Retry: oncehttp.Policy{
+			MaxAttempts: 1 + r.IntN(5), AttemptTimeout: pick(r, 5*time.Second, 15*time.Second),
+			MinDelay: 100 * time.Millisecond, MaxDelay: pick(r, time.Second, 10*time.Second),
+		},
+	}
+	if !s.Authorize {
+		s.Accounts = 1 // nothing tells the server of two
+	}
+	if s.FixedKeys {
+		s.Disk = 0 // a Begin that fails does not look at what stands under such a key: not yet closed
+	}
+	if s.Bolt {
+		s.Disk = 0 // what a file can do has tests of its own, beside persist/bolt
+	}
+	if !s.Bolt && r.IntN(3) == 0 {
+		s.Processes = 2 + r.IntN(2)
+	}
+	if r.IntN(3) == 0 {
+		s.Profile = profile.StripeV1()
+	}
+	if r.IntN(4) == 0 { // so short that operations outlive it
+		s.Profile.Window.Floor = 10 * time.Minute
+	}
+	s.ServerHold = s.Profile.Window.Floor + clockMax + lateMax
+	return s
+}
+
+// String tells what matters of a plan, for a failing seed.
+func (p Plan) String() string {
+	s := &p.Setting
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts, profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
+		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
+	fmt.Fprintf(&b, "fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
+		s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
+	for _, step := range p.Steps {
+		fmt.Fprintf(&b, "  %v\n", step)
+	}
+	return b.String()
+}

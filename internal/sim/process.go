@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// process is a place where the program runs, one life after another.
+type process struct {
+	w     *world
+	n     int
+	lives int
+	life  *life         // the one that runs; nil between two. Under w.mu, as up.
+	up    chan struct{} // closed while there is one
+}
+
+// life is one run of the program on a process, from its start to its death. What
+// it had in memory is gone with it: its goroutines go on in this test, but they
+// reach neither the journal nor the network, and nobody is told what they return.
+type life struct {
+	w       *world
+	proc    *process
+	name    string
+	store   store
+	clock   time.Duration // how far its clock is off
+	clients []*oncehttp.Client
+	wires   *http.Transport
+
+	dead atomic.Bool
+
+	// Under w.mu.
+	killIn int // steps until it dies; 0: it does not
+	conns  map[net.Conn]bool
+}
+
+// start begins the process's next life.
+func (p *process) start() {
+	w := p.w
+	w.mu.Lock()
+	p.lives++
+	l := &life{w: w, proc: p, name: fmt.Sprintf("p%d.%d", p.n, p.lives), store: w.store, conns: map[net.Conn]bool{}}
+	w.mu.Unlock()
+	r := w.dice.of("life", p.n<<16|p.lives)
+	if w.plan.Setting.Clocks && !w.calm.Load() {
+		l.clock = pick(r, 0, 0, 30*time.Second, -30*time.Second, time.Hour, -clockMax)
+	}
+	l.wires = w.pipe.Transport()
+	dial := l.wires.DialContext
+	l.wires.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if l.refuses() {
+			return nil, &net.OpError{Op: "dial", Net: "pipe", Err: syscall.ECONNREFUSED}
+		}
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return l.track(conn)
+	}
+	journal := journalOf(l, w.plan.Setting.Processes > 1)
+	for account := range w.plan.Setting.Accounts {
+		c, err := oncehttp.New(w.config(l, journal, account))
+		if err != nil {
+			panic(err)
+		}
+		l.clients = append(l.clients, c)
+	}
+	w.mu.Lock()
+	p.life = l
+	close(p.up)
+	w.mu.Unlock()
+	w.logf("%s starts, its clock off by %v", l.name, l.clock)
+}
+
+// config is what a program would configure.
+func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.Config {
+	s := &w.plan.Setting
+	cfg := oncehttp.Config{
+		Journal: journal, Account: accountName(account), Profile: s.Profile, Retry: s.Retry,
+		Transport: w.network(l, account), MaxResponseBytes: s.KeepBytes, ResumeWorkers: s.Workers,
+		KeepAnswer: 72 * time.Hour, NewKey: w.newKey,
+	}
+	if s.Authorize {
+		cfg.Authorize = func(req *http.Request) error {
+			req.Header.Set("Authorization", accountName(account))
+			return nil
+		}
+	}
+	if s.Reconcile {
+		cfg.Reconcile = func(_ context.Context, rec persist.Record) (oncehttp.Resolution, error) {
+			return oncehttp.Resolution{Effect: w.model.truth(rec.ID)}, nil
+		}
+	}
+	return cfg
+}
+
+func accountName(n int) string { return "account" + strconv.Itoa(n) }
+
+// newKey is the key of a request that has none: one for each call, or always the
+// same for the same request.
+func (w *world) newKey(req *http.Request) (oncehttp.Key, error) {
+	if w.plan.Setting.FixedKeys {
+		return oncehttp.Key("fixed:" + req.URL.Path), nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.made[req.URL.Path]++
+	return oncehttp.Key(fmt.Sprintf("made:%s:%d", req.URL.Path, w.made[req.URL.Path])), nil
+}
+
+// refuses reports whether a dial fails, as it does for the dead.
+func (l *life) refuses() bool {
+	w := l.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dials++
+	return l.dead.Load() || !w.calm.Load() && w.dice.chance(w.plan.Setting.Storm/3, "dial", w.dials)
+}
+
+// track keeps a connection, to cut it when the process dies.
+func (l *life) track(conn net.Conn) (net.Conn, error) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	if l.dead.Load() {
+		_ = conn.Close() // it goes with the process
+		return nil, errDead
+	}
+	l.conns[conn] = true
+	return conn, nil
+}
+
+// step is a moment at which the process may die. It reports whether it is dead.
+func (l *life) step(what string) bool {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	if l.dead.Load() || l.killIn == 0 {
+		return l.dead.Load()
+	}
+	if l.killIn--; l.killIn == 0 {
+		l.w.logf("%s dies at %s", l.name, what)
+		l.die()
+	}
+	return l.dead.Load()
+}
+
+// die ends a life: w.mu is held. The process comes back a little later, on what
+// the disk kept where the journal was its own.
+func (l *life) die() {
+	w, p := l.w, l.proc
+	l.dead.Store(true)
+	p.life, p.up = nil, make(chan struct{})
+	for conn := range l.conns {
+		_ = conn.Close() // both ends see it go
+	}
+	if w.plan.Setting.Processes == 1 {
+		w.crash()
+	}
+	w.background.Go(func() {
+		time.Sleep(upTo(w.dice.of("down", p.n<<16|p.lives), 5*time.Second))
+		p.start()
+	})
+	w.background.Go(l.close)
+}
+
+// close lets what is left of a life come to its end.
+func (l *life) close() {
+	for _, c := range l.clients {
+		_ = c.Close() // what it says is nobody's
+	}
+	l.wires.CloseIdleConnections()
+}
+
+// crash takes from the store what was not durable: w.mu is held.
+func (w *world) crash() {
+	w.crashes++
+	w.reopens = false
+	w.store = w.store.crash(w.dice.of("crash", w.crashes))
+	w.logf("the disk keeps what was synced, and a part of the rest")
+}
+
+// power ends all lives at once, and takes what was not durable.
+func (w *world) power(why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.logf("power: %s", why)
+	for _, p := range w.procs {
+		if p.life != nil {
+			p.life.die()
+		}
+	}
+	if w.plan.Setting.Processes > 1 || w.reopens {
+		w.crash() // of a single process that was down already
+	}
+}
+
+// live is the running life of a process. It waits for one.
+func (w *world) live(n int) *life {
+	p := w.procs[n%len(w.procs)]
+	for {
+		w.mu.Lock()
+		l, up := p.life, p.up
+		w.mu.Unlock()
+		if l != nil {
+			return l
+		}
+		<-up
+	}
+}
+
+// told reports whether the process lives, so that what a call returned is known
+// to somebody.
+func (l *life) told() bool {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	return !l.dead.Load()
+}
+
+// heed lets somebody reopen a journal that refuses all work: every process ends,
+// and comes back on what the disk kept.
+func (l *life) heed(err error) error {
+	w := l.w
+	if !errors.Is(err, persist.ErrUncertain) {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.reopens && l.store == w.store {
+		w.reopens = true
+		w.background.Go(func() {
+			time.Sleep(5 * time.Second)
+			w.power("the journal is reopened")
+		})
+	}
+	return err
+}

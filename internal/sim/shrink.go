@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+)
+
+// Fails is how many of so many runs of a plan break an invariant, and what the last
+// of them broke.
+func Fails(t *testing.T, plan Plan, opts Options, runs int) (failed int, last Result) {
+	for range runs {
+		if res := Run(t, plan, opts); len(res.Failures) > 0 {
+			failed++
+			last = res
+		}
+	}
+	return failed, last
+}
+
+// shrinkRuns is how often a smaller plan is run to see that it still fails in half
+// of the runs or more.
+const shrinkRuns = 4
+
+// Shrink drops steps for as long as the rest still breaks the same invariant in at
+// least half of its runs. It tries halves of the steps first, then ever smaller
+// pieces, within so many runs.
+func Shrink(t *testing.T, plan Plan, opts Options, rule Invariant, budget int) Plan {
+	for size := (len(plan.Steps) + 1) / 2; size > 0 && budget > 0; {
+		dropped := false
+		for from := 0; from < len(plan.Steps) && budget > 0; {
+			smaller := plan
+			to := min(from+size, len(plan.Steps))
+			smaller.Steps = slices.Concat(plan.Steps[:from], plan.Steps[to:])
+			budget -= shrinkRuns
+			if breaks(t, smaller, opts, rule) {
+				plan, dropped = smaller, true
+			} else {
+				from = to
+			}
+		}
+		if !dropped {
+			size /= 2
+		} else {
+			size = min(size, (len(plan.Steps)+1)/2)
+		}
+	}
+	return plan
+}
+
+// breaks reports whether at least half of a few runs break the rule.
+func breaks(t *testing.T, plan Plan, opts Options, rule Invariant) bool {
+	failed := 0
+	for range shrinkRuns {
+		is := func(f Failure) bool { return f.Rule == rule }
+		if slices.ContainsFunc(Run(t, plan, opts).Failures, is) {
+			failed++
+		}
+	}
+	return 2*failed >= shrinkRuns
+}

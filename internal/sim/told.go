@@ -1,0 +1,129 @@
+package sim
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// round begins a round of an order's caller.
+func (m *model) round(o *order) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o.overlap = false
+}
+
+// calling notes that a caller asks. What was said before about its key holds no
+// longer, but for a final answer.
+func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls++
+	o.calls++
+	o.overlap = o.overlap || o.calls > 1
+	if o.closed[string(key)] == saidNone {
+		delete(o.closed, string(key))
+	}
+	return time.Now()
+}
+
+// returned checks what a call gave. over: there is nothing to understand.
+func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, resp *http.Response, text []byte, err error, lives bool) (v verdict, over bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o.calls--
+	if !lives {
+		return dead, true
+	}
+	if err != nil {
+		if no, may := errors.Is(err, oncehttp.ErrNoEffect), errors.Is(err, oncehttp.ErrOutcomeUnknown); no == may {
+			m.failLocked(OneVerdict, "%s: no effect %t, unknown %t: %v", o.ref, no, may, err)
+		}
+		m.answerKept(o, l, key, since, err)
+	}
+	return dead, false
+}
+
+// answerKept checks that a call whose process has read a whole 2xx gives it to its
+// caller. Who leaves while others wait does not get it.
+func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time, err error) {
+	if o.overlap || key == "" || errors.Is(err, oncehttp.ErrInFlight) {
+		return
+	}
+	op := m.op(persist.ID{Account: o.account, Key: string(key)})
+	if op.whole == l && !op.wholeAt.Before(since) && op.wholeAt.After(since) {
+		m.failLocked(AnswerKept, "%s under %q: its answer was read whole, and the call says: %v", o.ref, key, err)
+	}
+}
+
+// answer checks an answer that was handed out.
+func (m *model) answer(o *order, resp *http.Response, text []byte) verdict {
+	result := oncehttp.ResultOf(resp)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := persist.ID{Account: o.account, Key: string(result.Key)}
+	op := m.op(id)
+	if text != nil && !op.answers[answerText(resp.StatusCode, string(text))] {
+		m.failLocked(ServersAnswer, "%s under %q is given what the server never answered: %d %.200s", o.ref, result.Key, resp.StatusCode, text)
+	}
+	if result.Outcome != oncehttp.OutcomeConfirmed { // to a caller who sees plain HTTP
+		return unknown
+	}
+	if resp.StatusCode >= 300 {
+		o.closed[string(result.Key)] = "a final no"
+		return declined
+	}
+	if o.effects[string(result.Key)] == 0 {
+		m.failLocked(ServersAnswer, "%s under %q is said to be done, and is not: %.200s", o.ref, result.Key, text)
+	}
+	return paid
+}
+
+// saidNone is what a caller was told with ErrNoEffect. It holds until the next call
+// under the key.
+const saidNone = "no effect"
+
+// noEffect checks an error that says that nothing happened and nothing is pending.
+func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
+	stands := l.w.unfinished(o, l)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o.overlap || o.excused || o.settled {
+		return
+	}
+	op := m.op(persist.ID{Account: o.account, Key: string(key)})
+	switch {
+	case o.total > 0:
+		m.failLocked(NoEffectTrue, "%s has taken effect under %v, and the call under %q says: %v", o.ref, o.effects, key, err)
+	case stands != "":
+		m.failLocked(NoEffectTrue, "%s stands %s, and the call under %q says: %v", o.ref, stands, key, err)
+	case op.acked && op.ref == o.ref && !errors.Is(err, oncehttp.ErrSettled):
+		m.failLocked(NoEffectTrue, "%s was enqueued, and the call under %q says: %v", o.ref, key, err)
+	case key != "" && op.handed > 0 && errors.Is(err, oncehttp.ErrNotSent):
+		m.failLocked(NoEffectTrue, "%s was handed over %d times, and the call under %q says: %v", o.ref, op.handed, key, err)
+	}
+	if key != "" {
+		o.closed[string(key)] = saidNone
+	}
+}
+
+// acknowledged notes that an Enqueue said nil.
+func (m *model) acknowledged(id persist.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.op(id).acked = true
+}
+
+// underWay reports whether something of the order may still reach the server. The
+// caller holds mu.
+func (m *model) underWay(o *order) bool {
+	for id, op := range m.ops {
+		if id.Account == o.account && op.ref == o.ref && (op.copies > 0 || len(op.sending) > 0 || time.Since(op.last) < quietFor) {
+			return true
+		}
+	}
+	return false
+}

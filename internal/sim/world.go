@@ -1,0 +1,261 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// store is what the processes keep their operations in.
+type store interface {
+	persist.Journal
+	// all is every record that no crash can take.
+	all() []persist.Record
+	// durable is a record that no crash can take.
+	durable(persist.ID) (persist.Record, bool)
+	// crash gives what is left after the power was lost.
+	crash(*rand.Rand) store
+}
+
+// Options are how a plan is run.
+type Options struct {
+	Bug   Bug  // a defect to put in; none is the client as it is
+	Trace bool // keep a history
+}
+
+// Result is how a run went.
+type Result struct {
+	Failures []Failure
+	// Operations is how many intents the callers had, Calls how many calls they
+	// made for them, Sends how many requests went out.
+	Operations, Calls, Sends, Effects int
+	History                           []string
+}
+
+// world is one run.
+type world struct {
+	t     *testing.T
+	plan  Plan
+	dice  dice
+	bug   Bug
+	trace bool
+	began time.Time
+
+	model  *model
+	server *mockserver.Server
+	pipe   *mockserver.Pipe
+	ghosts *http.Transport // for copies, which belong to no process
+
+	calm       atomic.Bool    // nothing fails any more
+	background sync.WaitGroup // processes that come back, copies that arrive late
+
+	mu      sync.Mutex
+	procs   []*process
+	store   store
+	crashes int
+	dials   int
+	made    map[string]int // keys, by path
+	reopens bool           // the journal is broken, and somebody is about to reopen it
+
+	logs    sync.Mutex
+	history []string
+}
+
+// Run plays a plan inside a bubble of its own.
+func Run(t *testing.T, plan Plan, opts Options) (result Result) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan, opts)
+		w.play()
+		m := w.model
+		result = Result{
+			Failures: m.failures, Operations: len(m.orders), Calls: m.calls, Sends: m.sends, Effects: m.effects, History: w.history,
+		}
+	})
+	return result
+}
+
+func newWorld(t *testing.T, plan Plan, opts Options) *world {
+	w := &world{t: t, plan: plan, dice: dice(plan.Seed), bug: opts.Bug, trace: opts.Trace, began: time.Now(), made: map[string]int{}}
+	s := &plan.Setting
+	w.model = newModel(w)
+	w.server = mockserver.New(mockserver.Config{
+		Profile: s.Profile, Handler: w, Mix: weather(s.Storm), Seed: plan.Seed, Window: s.ServerHold,
+	})
+	w.pipe = w.server.Pipe()
+	w.ghosts = w.pipe.Transport()
+	w.ghosts.DisableKeepAlives = true
+	if s.Bolt {
+		w.store = openFile(t, t.TempDir(), 0)
+	} else {
+		w.store = newDisk(w.dice, s.Disk, w.bug)
+	}
+	for n := range s.Processes {
+		w.procs = append(w.procs, &process{w: w, n: n, up: make(chan struct{})})
+	}
+	return w
+}
+
+// play lets everything happen, then everything end.
+func (w *world) play() {
+	for _, p := range w.procs {
+		p.start()
+	}
+	var steps sync.WaitGroup
+	for _, s := range w.plan.Steps {
+		steps.Go(func() {
+			time.Sleep(s.At)
+			w.do(s)
+		})
+	}
+	steps.Wait()
+	w.disarm()
+	w.calm.Store(true)
+	w.background.Wait()
+	w.end()
+	w.close()
+}
+
+// do is one step of the plan.
+func (w *world) do(s Step) {
+	r := w.dice.of(s.Kind.String(), s.ID)
+	w.logf("%v", s)
+	switch s.Kind {
+	case StepOrder:
+		w.serve(s)
+	case StepPass:
+		w.pass(w.live(r.IntN(len(w.procs))), r)
+	case StepRun:
+		l := w.live(r.IntN(len(w.procs)))
+		ctx, cancel := context.WithTimeout(context.Background(), upTo(r, 10*time.Minute))
+		defer cancel()
+		if err := l.client(r).Run(ctx); err != nil {
+			w.logf("run: %v", err)
+		}
+	case StepKill:
+		l := w.live(r.IntN(len(w.procs)))
+		w.mu.Lock()
+		l.killIn = 1 + r.IntN(40)
+		w.mu.Unlock()
+	case StepPower:
+		w.power("lost")
+	case StepOperator:
+		w.operate(r)
+	case StepSweep:
+		l := w.live(r.IntN(len(w.procs)))
+		_, err := l.client(r).Sweep(context.Background())
+		w.logf("sweep: %v", err)
+	case StepLook:
+		for rec := range w.live(0).client(r).Unfinished(context.Background()) {
+			_, _ = w.live(0).client(r).Lookup(context.Background(), oncehttp.Key(rec.Key)) // it must only not hang
+		}
+	case StepStranger:
+		w.stranger(s, r)
+	}
+}
+
+func (l *life) client(r *rand.Rand) *oncehttp.Client { return l.clients[r.IntN(len(l.clients))] }
+
+// pass resumes what is due. Some are broken off, some cut short.
+func (w *world) pass(l *life, r *rand.Rand) {
+	ctx, cancel := context.Background(), func() {}
+	if r.IntN(4) == 0 {
+		ctx, cancel = context.WithTimeout(ctx, upTo(r, 20*time.Second))
+	}
+	defer cancel()
+	most := -1
+	if r.IntN(3) == 0 {
+		most = r.IntN(3)
+	}
+	for res, err := range l.client(r).Resume(ctx) {
+		w.logf("%s resumed %s: %v %v", l.name, res.Key, res.Outcome, err)
+		if most == 0 {
+			break
+		}
+		most--
+	}
+}
+
+// operate is a person who looks at one operation in doubt and settles it honestly,
+// or abandons it.
+func (w *world) operate(r *rand.Rand) {
+	var doubts []persist.Record
+	for _, rec := range w.records() {
+		if !rec.State.Final() {
+			doubts = append(doubts, rec)
+		}
+	}
+	if len(doubts) > 0 {
+		rec := doubts[r.IntN(len(doubts))]
+		w.resolve(w.live(r.IntN(len(w.procs))), rec, r.IntN(4) == 0)
+	}
+}
+
+// resolve settles one operation as an honest person would, or abandons it.
+func (w *world) resolve(l *life, rec persist.Record, abandons bool) {
+	c, key, ctx := l.clients[number(rec.Account)], oncehttp.Key(rec.Key), context.Background()
+	sends := w.model.sendsOf(rec.ID)
+	w.model.dismiss(rec)
+	effect := w.model.truth(rec.ID)
+	var err error
+	switch {
+	case abandons:
+		err = c.Abandon(ctx, key)
+	case effect == persist.EffectUnknown:
+		return
+	default:
+		err = c.Settle(ctx, key, oncehttp.Resolution{Effect: effect})
+	}
+	w.logf("operator: %s abandoned %t, else %q: %v", rec.Key, abandons, effect, err)
+	if w.model.sendsOf(rec.ID) != sends { // it was sent while the person looked
+		w.model.excuse(rec)
+	}
+}
+
+// stranger is another system that sends a request under a key of ours.
+func (w *world) stranger(s Step, r *rand.Rand) {
+	victim := persist.ID{Account: accountName(0), Key: string(oncehttp.NewScope("order").Key("u", fmt.Sprint("i", s.ID-1-r.IntN(3))))}
+	req, err := http.NewRequest(http.MethodPost, w.pipe.URL+"/pay/s"+fmt.Sprint(s.ID), nil)
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Idempotency-Key", victim.Key)
+	if w.plan.Setting.Authorize {
+		req.Header.Set("Authorization", victim.Account)
+	}
+	w.copy(&send{id: victim, ref: "s", req: req})
+}
+
+// records is all that the journal shows.
+func (w *world) records() []persist.Record {
+	w.mu.Lock()
+	s := w.store
+	w.mu.Unlock()
+	var all []persist.Record
+	for rec, err := range s.List(context.Background(), persist.Query{AllAccounts: true}) {
+		if err == nil {
+			all = append(all, rec)
+		}
+	}
+	return all
+}
+
+// logf notes an event of the history, if one is kept.
+func (w *world) logf(format string, args ...any) {
+	if !w.trace {
+		return
+	}
+	line := fmt.Sprintf("%12v  ", time.Since(w.began)) + fmt.Sprintf(format, args...)
+	w.logs.Lock()
+	defer w.logs.Unlock()
+	w.history = append(w.history, line)
+}
