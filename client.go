@@ -96,8 +96,8 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		}
 	}
 	f := newFlight(c, name)
-	if err := c.snapshot(&f.op, name, req, key); err != nil {
-		return nil, err
+	if err := c.snapshot(&f.op, req, key); err != nil {
+		return nil, c.notStarted(req.Context(), name, f.op.named, err, requestTrouble(err))
 	}
 	f.op.rec.PlainHTTP = plain
 	for {
@@ -128,13 +128,13 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 
 // board joins the flight of f's operation, or begins f.
 func (c *Client) board(f *flight, ctx context.Context) (*waiter, error) {
-	if ctx.Err() != nil {
-		return nil, c.turnedAway(f.name, ctx, &f.op, context.Cause(ctx))
-	}
 	if f.op.rec.Generated {
-		if err := f.refuseStray(ctx); err != nil {
+		if err := f.refuseStray(context.WithoutCancel(ctx)); err != nil {
 			return nil, err
 		}
+	}
+	if ctx.Err() != nil {
+		return nil, c.notBegun(ctx, f.name, f.op.named, false, context.Cause(ctx), ErrNotSent)
 	}
 	leaves := ctx.Done() != nil
 	if leaves && f.done == nil {
@@ -147,7 +147,9 @@ func (c *Client) board(f *flight, ctx context.Context) (*waiter, error) {
 	case !w.first:
 		return w, nil
 	case !c.takeOff():
-		f.fly(func() landing { return landing{err: c.unbegun(f.name, ctx, &f.op, nil, ErrClosed), aside: true} })
+		f.fly(func() landing {
+			return landing{err: c.notBegun(ctx, f.name, f.op.named, true, nil, ErrClosed), aside: true}
+		})
 		w.flew = true
 	case leaves:
 		c.crew.run(f)
@@ -173,7 +175,7 @@ func (f *flight) do() landing {
 	c, name, op := f.c, f.name, &f.op
 	rec, created, err := c.journal.Begin(f.values, c.begin(op))
 	if err != nil {
-		return landing{err: c.unbegun(name, f.values, op, err, ErrNotSent)}
+		return landing{err: c.notBegun(f.values, name, op.named, true, err, ErrNotSent)}
 	}
 	d := &f.drive
 	*d = drive{

@@ -96,7 +96,8 @@ type Config struct {
 	// a tenth of the window.
 	ClockSkew time.Duration
 
-	reader request.Reader // made of the above by fill
+	reader     request.Reader // made of the above by fill
+	randomKeys bool           // NewKey is RandomKey
 }
 
 // The defaults and the fixed bounds.
@@ -157,7 +158,7 @@ func (c *Config) fill() (err error) {
 	if err := c.fillMethods(); err != nil {
 		return err
 	}
-	if c.NewKey == nil {
+	if c.randomKeys = c.NewKey == nil; c.randomKeys {
 		c.NewKey = func(*http.Request) (Key, error) { return RandomKey(), nil }
 	}
 	c.fillReader()

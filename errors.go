@@ -58,14 +58,18 @@ var (
 	// kept. With ErrOutcomeUnknown: an effect there was, very likely.
 	ErrAnswerGone = errors.New("confirmed, but the answer is no longer kept")
 	// ErrKeyInvalid: the profile does not take this key, or the request names
-	// it in two ways. With ErrNoEffect.
+	// it in two ways. With ErrNoEffect, unless an operation stands under one of the
+	// keys that the call named; without a key, unless one under a generated key is
+	// unresolved or unreported that may be of the same request.
 	ErrKeyInvalid = errors.New("invalid key")
-	// ErrConfig: the client or the request is not put together rightly. With
-	// ErrNoEffect, unless an operation that stands already is in doubt.
+	// ErrConfig: the client or the request is not put together rightly. The verdict
+	// beside it is as for ErrKeyInvalid.
 	ErrConfig = errors.New("invalid configuration or request")
-	// ErrBodyTooLarge: the body is over Config.MaxRequestBytes. With ErrNoEffect.
+	// ErrBodyTooLarge: the body is over Config.MaxRequestBytes. The verdict beside
+	// it is as for ErrKeyInvalid.
 	ErrBodyTooLarge = errors.New("request body too large")
-	// ErrHeaderTooLarge: target and headers are over Config.MaxRequestHeaderBytes. With ErrNoEffect.
+	// ErrHeaderTooLarge: target and headers are over Config.MaxRequestHeaderBytes.
+	// The verdict beside it is as for ErrKeyInvalid.
 	ErrHeaderTooLarge = errors.New("request headers too large")
 	// ErrClosed: the client was closed, or is being closed. With ErrNoEffect where
 	// the call had not begun and nothing stands under its key; with

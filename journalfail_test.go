@@ -254,7 +254,8 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestListFails: without a look for strays nothing is sent without a key.
+// TestListFails: without a look at what stands unresolved nothing is sent without a
+// key.
 func TestListFails(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -262,8 +263,8 @@ func TestListFails(t *testing.T) {
 		j := &faulty{Journal: memory.New(), list: fails(errDisk)}
 		c, _ := newClient(t, w, on(j))
 		_, err := c.Do(post(t, "{}"))
-		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, errDisk) || w.count() != 0 {
-			t.Errorf("%v after %d sends", err, w.count())
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrNotSent) || !errors.Is(err, errDisk) || w.count() != 0 {
+			t.Errorf("%v after %d sends; want ErrOutcomeUnknown, as the same request may stand", err, w.count())
 		}
 		var e *oncehttp.Error
 		for _, err := range c.Resume(t.Context()) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -28,14 +29,14 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		return err
 	}
 	if !c.takeOff() {
-		return c.unbegun(name, req.Context(), &op, nil, ErrClosed)
+		return c.notBegun(req.Context(), name, op.named, false, nil, ErrClosed)
 	}
 	defer c.flying.Done()
 	for range enqueueTries {
 		standing, created, err := c.journal.Begin(req.Context(), op.rec)
 		switch {
 		case err != nil:
-			return c.turnedAway(name, req.Context(), &op, err)
+			return c.notBegun(req.Context(), name, op.named, false, err, ErrNotSent)
 		case !created && !op.sameRequest(&standing):
 			return (&drive{c: c, rec: standing}).refuseFinal(context.WithoutCancel(req.Context()), name, nil, doubt(&standing), ErrKeyReused).err
 		case !created:
@@ -91,11 +92,11 @@ func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
 
 func (c *Client) prepare(name string, req *http.Request, key Key) (operation, error) {
 	var op operation
-	if err := c.snapshot(&op, name, req, keySource{key: key, given: key != "", chosen: true}); err != nil {
-		return op, err
+	if err := c.snapshot(&op, req, keySource{key: key, given: key != "", chosen: true}); err != nil {
+		return op, c.notStarted(req.Context(), name, op.named, err, requestTrouble(err))
 	}
 	if err := c.missing(&op.rec); err != nil {
-		return op, &Error{Op: name, Key: Key(op.rec.Key), Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
+		return op, c.notStarted(req.Context(), name, op.named, err, ErrConfig)
 	}
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
 	op.rec.Enqueued = true
@@ -178,7 +179,8 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...L
 		return err
 	}
 	if r.Effect != EffectHappened && r.Effect != EffectAbsent {
-		return startError("settle", key, ErrConfig, "unknown effect %q", r.Effect)
+		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
+		return c.notStarted(ctx, "settle", named, fmt.Errorf("unknown effect %q", r.Effect), ErrConfig)
 	}
 	return c.close(ctx, "settle", key, options, func(rec persist.Record) error { return c.resolve(ctx, rec, r) })
 }

@@ -197,7 +197,7 @@ func (d *drive) takeUp(name string) (landing, bool) {
 	if !next.FirstSent.Equal(rec.FirstSent) || next.State != rec.State || d.c.leases {
 		updated, err := d.c.journal.Update(d.f.values, next)
 		if err != nil {
-			return landing{err: journalError(name, Key(rec.Key), err, true)}, true
+			return landing{err: journalError(name, Key(rec.Key), err)}, true
 		}
 		d.rec = updated
 	}
@@ -514,37 +514,7 @@ func (d *drive) fail(name string, is ...error) landing {
 	return land
 }
 
-// turnedAway is unbegun for a call without a flight of its own: another call may
-// drive the operation before it stands in the journal.
-func (c *Client) turnedAway(name string, ctx context.Context, op *operation, cause error) *Error {
-	if flying, _ := c.flights.flying(op.rec.ID); flying {
-		return &Error{Op: name, Key: Key(op.rec.Key), Cause: cause, is: []error{ErrOutcomeUnknown, ErrInFlight}}
-	}
-	return c.unbegun(name, ctx, op, cause, ErrNotSent)
-}
-
-// unbegun is an operation that this call could not begin. A key of the caller's
-// own may stand from before; only a look at the journal proves that it does not.
-func (c *Client) unbegun(name string, ctx context.Context, op *operation, cause error, why error) *Error {
-	e := &Error{Op: name, Key: Key(op.rec.Key), Outcome: OutcomeNotSent, Cause: cause, is: []error{ErrNoEffect, why}}
-	uncertain := errors.Is(cause, persist.ErrUncertain)
-	if op.rec.Generated && !uncertain {
-		return e
-	}
-	standing, err := c.journal.Get(context.WithoutCancel(ctx), op.rec.ID)
-	if uncertain || !errors.Is(err, persist.ErrNotFound) {
-		e.Outcome, e.State, e.is = OutcomeUnknown, standing.State, []error{ErrOutcomeUnknown, why}
-	}
-	return e
-}
-
-// journalError is what a journal that failed means for the caller. stands: the
-// record stood before. A commit in doubt may have left a record that a later
-// Resume sends, so it is never "no effect".
-func journalError(name string, key Key, err error, stands bool) *Error {
-	e := &Error{Op: name, Key: key, Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrNotSent}}
-	if stands || errors.Is(err, persist.ErrUncertain) {
-		e.Outcome, e.is = OutcomeUnknown, []error{ErrOutcomeUnknown}
-	}
-	return e
+// journalError is what a journal that failed means for an operation that stands.
+func journalError(name string, key Key, err error) *Error {
+	return &Error{Op: name, Key: key, Cause: err, is: []error{ErrOutcomeUnknown}}
 }

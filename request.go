@@ -47,32 +47,26 @@ func (c *Client) given(req *http.Request, key keySource) request.Given {
 
 // snapshot reads the caller's request into op, with its body, which it closes in every case. It never changes the
 // request. Beside an error op.named tells what the call names.
-func (c *Client) snapshot(op *operation, name string, req *http.Request, key keySource) error {
+func (c *Client) snapshot(op *operation, req *http.Request, key keySource) error {
 	s, named, err := c.cfg.reader.Read(req, c.cfg.profileFor(req.URL), c.given(req, key))
 	if err != nil {
 		op.named = named
-		return requestError(name, named, err)
+		return err
 	}
 	*op = operation{rec: s.Record, prof: s.Profile, credentials: s.Credentials, target: s.URL, read: s, named: named}
 	return nil
 }
 
-// requestError is the error of a request that could not be taken, before anybody looked at what stands under the keys
-// that it names.
-func requestError(name string, named request.Named, err error) *Error {
-	why := ErrConfig
+// requestTrouble is the sentinel that says why a request could not be taken.
+func requestTrouble(err error) error {
 	var e *request.Error
-	if errors.As(err, &e) {
-		why = map[request.Trouble]error{
-			request.Invalid: ErrConfig, request.InvalidKey: ErrKeyInvalid,
-			request.BodyTooLarge: ErrBodyTooLarge, request.HeaderTooLarge: ErrHeaderTooLarge,
-		}[e.Trouble]
+	if !errors.As(err, &e) {
+		return ErrConfig
 	}
-	key := ""
-	if len(named.Keys) > 0 {
-		key = named.Keys[0]
-	}
-	return &Error{Op: name, Key: Key(key), Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, why}}
+	return map[request.Trouble]error{
+		request.Invalid: ErrConfig, request.InvalidKey: ErrKeyInvalid,
+		request.BodyTooLarge: ErrBodyTooLarge, request.HeaderTooLarge: ErrHeaderTooLarge,
+	}[e.Trouble]
 }
 
 // journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been

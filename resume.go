@@ -71,7 +71,7 @@ func (c *Client) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case c.draining.Err() != nil:
-			return startError("run", "", ErrClosed, "")
+			return fmt.Errorf("oncehttp: run: %w", ErrClosed)
 		case err != nil:
 			return err
 		}
@@ -369,7 +369,7 @@ func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
 		return landing{aside: true}, false
 	}
 	if err != nil {
-		return landing{err: journalError(name, Key(listed.Key), err, true), aside: true}, true
+		return landing{err: journalError(name, Key(listed.Key), err), aside: true}, true
 	}
 	d := &drive{c: p.c, f: f, rec: rec}
 	if rec.NextAttempt.After(p.query.DueBy) {
@@ -415,7 +415,7 @@ func (d *drive) reconcile(name string) (landing, bool) {
 	}
 	d.rec.Unreported = res.Effect == EffectHappened && d.rec.Generated
 	if err := d.change(func() error { return d.c.resolve(d.f.values, d.rec, res) }); err != nil { // it may be final all the same
-		return landing{err: journalError(name, Key(d.rec.Key), err, true)}, true
+		return landing{err: journalError(name, Key(d.rec.Key), err)}, true
 	}
 	result := d.result(OutcomeConfirmed, SourceJournal)
 	land := landing{answer: &landed{result: result}}

@@ -34,7 +34,7 @@ func (f *flight) refuseStray(ctx context.Context) error {
 func (f *flight) seeStanding(standing persist.Record, err error) (goOn bool) {
 	rec := &f.op.rec
 	if err != nil {
-		f.refusal = journalError(f.name, Key(rec.Key), err, false)
+		f.refusal = &Error{Op: f.name, Key: Key(rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrNotSent}}
 		return false
 	}
 	if standing.Account != rec.Account || standing.Key == rec.Key { // NewKey may give one key again

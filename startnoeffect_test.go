@@ -1,0 +1,294 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// unfit are requests that no call can begin, each in one way.
+var unfit = map[string]struct {
+	change  func(req *http.Request) *http.Request
+	is      error
+	keyless bool // also where the request has no key
+}{
+	"body breaks off": {func(req *http.Request) *http.Request {
+		req.Body = io.NopCloser(iotest.ErrReader(errLost))
+		return req
+	}, errLost, true},
+	"body too large": {func(req *http.Request) *http.Request {
+		req.ContentLength = 1 << 40
+		return req
+	}, oncehttp.ErrBodyTooLarge, true},
+	"header name": {func(req *http.Request) *http.Request {
+		req.Header["a b"] = []string{"c"}
+		return req
+	}, oncehttp.ErrConfig, true},
+	"trailers": {func(req *http.Request) *http.Request {
+		req.Trailer = http.Header{"X": nil}
+		return req
+	}, oncehttp.ErrConfig, true},
+	"CONNECT": {func(req *http.Request) *http.Request {
+		req.Method = http.MethodConnect
+		return req
+	}, oncehttp.ErrConfig, false},
+	"scheme": {func(req *http.Request) *http.Request {
+		req.URL.Scheme = "ftp"
+		return req
+	}, oncehttp.ErrConfig, false},
+	"no URL": {func(req *http.Request) *http.Request {
+		req.URL = nil
+		return req
+	}, oncehttp.ErrConfig, false},
+	"strange key header": {func(req *http.Request) *http.Request {
+		req.Header.Set("X-Idempotency-Key", "strange")
+		return req
+	}, oncehttp.ErrKeyInvalid, false},
+	"context has ended": {func(req *http.Request) *http.Request {
+		ctx, cancel := context.WithCancel(req.Context())
+		cancel()
+		return req.WithContext(ctx)
+	}, context.Canceled, true},
+}
+
+// TestStartErrorsLookAtWhatStands: an error of a call that never began says "no
+// effect" only where nothing stands under any key that the call named.
+func TestStartErrorsLookAtWhatStands(t *testing.T) {
+	t.Parallel()
+	stands := map[string]func(t *testing.T, c *oncehttp.Client, w *wire){
+		"nothing":    nil,
+		"unresolved": func(t *testing.T, c *oncehttp.Client, _ *wire) { _, _ = c.DoKey(post(t, "{}"), "k") },
+		"enqueued":   func(t *testing.T, c *oncehttp.Client, _ *wire) { _ = c.Enqueue(post(t, "{}"), "k") },
+		"confirmed": func(t *testing.T, c *oncehttp.Client, w *wire) {
+			w.replies = []reply{{status: 201}}
+			_, _ = c.DoKey(post(t, "{}"), "k")
+		},
+	}
+	calls := map[string]func(c *oncehttp.Client, req *http.Request) error{
+		"DoKey":   func(c *oncehttp.Client, req *http.Request) error { _, err := c.DoKey(req, "k"); return err },
+		"Enqueue": func(c *oncehttp.Client, req *http.Request) error { return c.Enqueue(req, "k") },
+		"Do with a header": func(c *oncehttp.Client, req *http.Request) error {
+			req.Header.Set("Idempotency-Key", "k")
+			_, err := c.Do(req)
+			return err
+		},
+		"Do with a context": func(c *oncehttp.Client, req *http.Request) error {
+			_, err := c.Do(req.WithContext(oncehttp.ContextWithKey(req.Context(), "k")))
+			return err
+		},
+		"RoundTrip": func(c *oncehttp.Client, req *http.Request) error {
+			req.Header.Set("Idempotency-Key", "k")
+			_, err := c.Transport().RoundTrip(req)
+			return err
+		},
+	}
+	for what, stand := range stands {
+		for how, b := range unfit {
+			for name, f := range calls {
+				t.Run(what+" "+how+" "+name, func(t *testing.T) {
+					t.Parallel()
+					bubble(t, func(t *testing.T) {
+						w := &wire{replies: []reply{{err: errLost}}}
+						c, _ := newClient(t, w, oneAttempt)
+						if stand != nil {
+							stand(t, c, w)
+						}
+						sends := w.count()
+						err := f(c, b.change(post(t, "{}")))
+						if err == nil && name == "Enqueue" && stand != nil && how == "context has ended" {
+							return // the same again is nil
+						}
+						is := oncehttp.ErrOutcomeUnknown
+						if stand == nil {
+							is = oncehttp.ErrNoEffect
+						}
+						var e *oncehttp.Error
+						if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, is) || !errors.Is(err, b.is) || e.Key != "k" || w.count() != sends {
+							t.Errorf("%v, want %v, %v and the key", err, is, b.is)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestStartErrorsLookAtEveryKey: of two keys in one request the second may stand.
+func TestStartErrorsLookAtEveryKey(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+		_, _ = c.DoKey(post(t, "{}"), "stands")
+		for _, given := range []oncehttp.Key{"stands", "other"} {
+			for _, header := range []string{"stands", "other", "third"} {
+				req := post(t, "{}")
+				req.Header.Set("Idempotency-Key", header)
+				if oncehttp.Key(header) == given {
+					continue
+				}
+				_, err := c.DoKey(req, given)
+				var e *oncehttp.Error
+				is := oncehttp.ErrNoEffect
+				if given == "stands" || header == "stands" {
+					is = oncehttp.ErrOutcomeUnknown
+				}
+				if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, is) || !errors.Is(err, oncehttp.ErrKeyInvalid) || is == oncehttp.ErrOutcomeUnknown && e.Key != "stands" {
+					t.Errorf("%s and %s: %v, want %v", given, header, err, is)
+				}
+			}
+		}
+		strange := post(t, "{}")
+		strange.Header.Set("X-Idempotency-Key", "stands")
+		if _, err := c.Do(strange); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrKeyInvalid) {
+			t.Errorf("in a header that the profile does not use: %v", err)
+		}
+	})
+}
+
+// TestStartErrorsWithoutAKey: there the same account, origin, method and target
+// decide, as the body is not known.
+func TestStartErrorsWithoutAKey(t *testing.T) {
+	t.Parallel()
+	stands := map[string]func(t *testing.T, c *oncehttp.Client){
+		"nothing": nil,
+		"unresolved": func(t *testing.T, c *oncehttp.Client) {
+			_, _ = c.Do(post(t, "{}"))
+		},
+		"unreported": func(t *testing.T, c *oncehttp.Client) {
+			_, _ = c.Do(post(t, "{}"))
+			time.Sleep(time.Minute)
+			resume(t, c)
+		},
+		"of another target": func(t *testing.T, c *oncehttp.Client) {
+			_, _ = c.Do(request(t, "POST", "https://api.example.com/refunds", "{}"))
+		},
+		"of another origin": func(t *testing.T, c *oncehttp.Client) {
+			_, _ = c.Do(request(t, "POST", "https://api2.example.com/payments?via=test", "{}"))
+		},
+		"of another method": func(t *testing.T, c *oncehttp.Client) {
+			_, _ = c.Do(request(t, "PATCH", "https://api.example.com/payments?via=test", "{}"))
+		},
+		"of another account": func(t *testing.T, c *oncehttp.Client) {
+			req := post(t, "{}")
+			req.Header.Set("Stripe-Account", "acct_1")
+			_, _ = c.Do(req)
+		},
+		"under a chosen key": func(t *testing.T, c *oncehttp.Client) { _, _ = c.DoKey(post(t, "{}"), "k") },
+	}
+	for what, stand := range stands {
+		for how, b := range unfit {
+			if !b.keyless {
+				continue
+			}
+			t.Run(what+" "+how, func(t *testing.T) {
+				t.Parallel()
+				eachJournal(t, func(t *testing.T, j persist.Journal) {
+					w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+					c, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.Profile = profile.StripeV1() }))
+					if stand != nil {
+						stand(t, c)
+					}
+					sends := w.count()
+					_, err := c.Do(b.change(post(t, "{}")))
+					is := oncehttp.ErrNoEffect
+					if strings.HasPrefix(what, "un") && what != "under a chosen key" {
+						is = oncehttp.ErrOutcomeUnknown
+					}
+					var e *oncehttp.Error
+					if exactlyOne(t, err); !errors.Is(err, is) || w.count() != sends || is == oncehttp.ErrOutcomeUnknown && (!errors.As(err, &e) || e.Key == "") {
+						t.Errorf("%v after %d sends, want %v", err, w.count()-sends, is)
+					}
+					if is == oncehttp.ErrNoEffect && !errors.Is(err, b.is) {
+						t.Errorf("%v, want %v", err, b.is)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestNewKeyFailsOverWhatStands: a key that could not be made names nothing, and a key
+// that it makes of the request is looked up like any other.
+func TestNewKeyFailsOverWhatStands(t *testing.T) {
+	t.Parallel()
+	for _, stands := range []bool{false, true} {
+		t.Run(fmt.Sprint(stands), func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				key, fails := oncehttp.Key("made"), error(nil)
+				c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt, func(cfg *oncehttp.Config) {
+					cfg.NewKey = func(*http.Request) (oncehttp.Key, error) { return key, fails }
+				}))
+				is := oncehttp.ErrNoEffect
+				if stands {
+					_, _ = c.Do(post(t, "{}"))
+					is = oncehttp.ErrOutcomeUnknown
+				}
+				large := post(t, "{}")
+				large.ContentLength = 1 << 40
+				if _, err := c.Do(large); !errors.Is(err, is) || !errors.Is(err, oncehttp.ErrBodyTooLarge) {
+					t.Errorf("NewKey gives the key again: %v, want %v", err, is)
+				}
+				fails = errLost
+				_, err := c.Do(post(t, `{"other":1}`))
+				if exactlyOne(t, err); !errors.Is(err, is) || !errors.Is(err, errLost) {
+					t.Errorf("NewKey fails: %v, want %v", err, is)
+				}
+			})
+		})
+	}
+}
+
+// TestStartErrorsWithoutALook: where the journal cannot be asked, nothing is said.
+func TestStartErrorsWithoutALook(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := &faulty{Journal: memory.New(), get: fails(errDisk), list: fails(errDisk)}
+		c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(j, oneAttempt))
+		large := func() *http.Request {
+			req := post(t, "{}")
+			req.ContentLength = 1 << 40
+			return req
+		}
+		_, keyless := c.Do(large())
+		_, keyed := c.DoKey(large(), "k")
+		_, clean := c.Do(post(t, "{}"))
+		for name, err := range map[string]error{"keyless": keyless, "keyed": keyed, "a request without fault": clean, "Enqueue": c.Enqueue(large(), "k")} {
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+				t.Errorf("%s: %v, want ErrOutcomeUnknown", name, err)
+			}
+		}
+	})
+}
+
+// TestStartErrorsBesideOtherCalls: calls without keys that are under way, and were
+// never in doubt, say nothing of another.
+func TestStartErrorsBesideOtherCalls(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 201, delay: time.Second}}}
+		c, _ := newClient(t, w, on(j))
+		done := make(chan error)
+		go func() { _, err := c.Do(post(t, "{}")); done <- err }()
+		time.Sleep(time.Millisecond)
+		large := post(t, "{}")
+		large.ContentLength = 1 << 40
+		if _, err := c.Do(large); !errors.Is(err, oncehttp.ErrNoEffect) {
+			t.Errorf("%v, want ErrNoEffect", err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
