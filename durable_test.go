@@ -170,24 +170,45 @@ func TestFinal4xxIsDurable(t *testing.T) {
 	}
 }
 
-// TestFinal4xxSeenByAnother: nor is it handed out from the journal before it is
-// durable.
-func TestFinal4xxSeenByAnother(t *testing.T) {
+// TestFinal4xxThatIsNotDurable is no answer: asked again the server might act. Whoever
+// comes next asks it again, and sees the recorded one only once that is durable.
+func TestFinal4xxThatIsNotDurable(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		j := newLazy()
-		j.flush = fails(errDisk)
-		w := &wire{replies: []reply{{status: 418}, {status: 201}}}
-		c, _ := newClient(t, w, on(j))
-		if resp, err := c.DoKey(post(t, "{}"), "k"); err != nil || resp.StatusCode != http.StatusTeapot {
-			t.Fatalf("%v", err)
+	for name, break_ := range map[string]func(j *lazy, f *faulty){
+		"not flushed":  func(j *lazy, _ *faulty) { j.flush = fails(errDisk) },
+		"not recorded": func(_ *lazy, f *faulty) { f.finish = fails(errDisk) },
+	} {
+		for _, plain := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, plain), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					j := newLazy()
+					f := &faulty{Journal: j}
+					break_(j, f)
+					w := &wire{replies: []reply{{status: 418}}}
+					c, _ := newClient(t, w, on(f))
+					req := post(t, "{}")
+					req.Header.Set("Idempotency-Key", "k")
+					do := c.Do
+					if plain {
+						do = c.Transport().RoundTrip
+					}
+					_, err := do(req)
+					var e *oncehttp.Error
+					if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) || e.Answer == nil || e.Answer.Status != http.StatusTeapot || e.Outcome != oncehttp.OutcomeUnknown {
+						t.Errorf("%v, want ErrOutcomeUnknown with the answer", err)
+					}
+					j.flush, f.finish = nil, nil
+					resp, err := c.DoKey(post(t, "{}"), "k")
+					if name == "not recorded" { // asked again, while it is in doubt
+						if !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+							t.Errorf("%v, want it still unknown", err)
+						}
+					} else if err != nil || resp.StatusCode != http.StatusTeapot || len(j.before) != 0 || w.count() != 1 {
+						t.Errorf("%v, %d finishes would be lost", err, len(j.before))
+					}
+				})
+			})
 		}
-		j.flush = nil
-		if resp, err := c.DoKey(post(t, "{}"), "k"); err != nil || resp.StatusCode != http.StatusTeapot {
-			t.Fatalf("%v", err)
-		}
-		if len(j.before) != 0 {
-			t.Error("it was handed out again and would be lost")
-		}
-	})
+	}
 }

@@ -124,7 +124,7 @@ func (d *drive) confirmed(name string) (landing, bool) {
 	case a == nil:
 		return d.refuse(name, nil, ErrOutcomeUnknown, ErrAnswerGone), true
 	case !a.BodyDropped:
-		return d.fromJournal(OutcomeConfirmed), true
+		return d.fromJournal(name), true
 	}
 	d.prof = d.c.cfg.profileOf(&d.rec)
 	if d.prof == nil || d.c.cfg.window(d.rec.FirstSent, d.c.now(), d.rec.Window) != windowOpen || !intact(&d.rec) {
@@ -140,20 +140,21 @@ func (d *drive) settled(name string) landing {
 	case d.rec.Effect == persist.EffectAbsent:
 		return d.refuseFinal(d.f.values, name, nil, ErrNoEffect, ErrSettled)
 	case d.rec.Answer != nil && d.rec.Answer.Status != 0 && !d.rec.Answer.BodyDropped:
-		return d.fromJournal(OutcomeConfirmed)
+		return d.fromJournal(name)
 	}
 	return d.refuse(name, nil, ErrOutcomeUnknown, ErrSettled, ErrAnswerGone)
 }
 
-func (d *drive) fromJournal(o Outcome) landing {
+// fromJournal answers with the recorded answer. A 4xx may be visible and not durable
+// yet, and not be the server's to give again.
+func (d *drive) fromJournal(name string) landing {
 	a := d.rec.Answer
 	if a.Status >= 400 && a.Status < 500 && !a.Replayed && !a.AlreadyDone {
-		// It may be visible and not durable yet, and not be the server's to give again.
 		if err := d.c.flush(d.f.values); err != nil {
-			d.c.log(d.f.values, slog.LevelError, "the outcome could not be made durable", d.rec.Key, err)
+			return d.refuse(name, err, ErrOutcomeUnknown)
 		}
 	}
-	result := d.result(o, SourceJournal)
+	result := d.result(OutcomeConfirmed, SourceJournal)
 	result.AlreadyDone = a.AlreadyDone
 	return landing{answer: &landed{status: a.Status, header: a.Header, body: a.Body, result: result}, unreported: d.rec.Unreported}
 }
@@ -228,7 +229,7 @@ func (d *drive) settle(name string) landing {
 	case d.reask:
 		return d.askedAgain(name)
 	case r.outcome == OutcomeConfirmed:
-		return d.confirm()
+		return d.confirm(name)
 	case r.outcome == OutcomeMismatch && r.hold == "":
 		return d.conflict(name)
 	case (r.outcome == OutcomeNotSent || r.outcome == OutcomeRefused) && !d.history.InDoubt():
@@ -292,9 +293,15 @@ func (d *drive) counted() persist.Record {
 }
 
 // confirm records the answer. If that fails the answer is returned all the same:
-// the record stays pending, and the same key finds the answer again.
-func (d *drive) confirm() landing {
-	_ = d.finish(persist.StateConfirmed)
+// the record stays pending, and the same key finds the answer again. Only a 4xx that
+// the server does not store might be another then, and is no answer.
+func (d *drive) confirm(name string) landing {
+	if err := d.finish(persist.StateConfirmed); err != nil && d.mayChange() {
+		d.stop, d.reading.outcome = err, OutcomeUnknown
+		land := d.fail(name, ErrOutcomeUnknown)
+		land.answer = nil
+		return land
+	}
 	return landing{answer: d.landed(), unreported: d.unreported(persist.StateConfirmed)}
 }
 
@@ -323,6 +330,12 @@ func (d *drive) mustFlush(rec *persist.Record) bool {
 	if rec.State != persist.StateConfirmed || age < 0 || age > rec.Window-rec.Window/10 {
 		return true
 	}
+	return d.mayChange()
+}
+
+// mayChange reports whether the answer is a final 4xx that the server does not store,
+// so that it might answer otherwise if it were asked again.
+func (d *drive) mayChange() bool {
 	status := d.last.Answer.Head.StatusCode
 	return status >= 400 && status < 500 && !d.reading.stored
 }

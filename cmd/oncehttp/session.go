@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -287,6 +288,16 @@ type noJournal struct{ persist.Journal }
 
 // Attach makes a value of its own for each client.
 func (noJournal) Attach(create func() any) any { return create() }
+
+// Get finds nothing.
+func (noJournal) Get(context.Context, persist.ID) (persist.Record, error) {
+	return persist.Record{}, persist.ErrNotFound
+}
+
+// List yields nothing.
+func (noJournal) List(context.Context, persist.Query) iter.Seq2[persist.Record, error] {
+	return func(func(persist.Record, error) bool) {}
+}
 
 // Flush has nothing to wait for.
 func (noJournal) Flush(context.Context) error { return nil }
