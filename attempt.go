@@ -104,6 +104,9 @@ func (d *drive) targetURL() *url.URL {
 	return u
 }
 
+// lookupTries is how often a lookup is tried.
+const lookupTries = 2
+
 // lookup asks for the resource that an already-done answer names, and returns its answer in place of that one. A
 // failure changes nothing: the operation is confirmed, the answer stays the server's.
 func (d *drive) lookup(done wire.Result) wire.Result {
@@ -125,7 +128,7 @@ func (d *drive) lookup(done wire.Result) wire.Result {
 	sender := d.newSender(func(ctx context.Context, target *url.URL) (*http.Request, error) {
 		return d.requestFor(ctx, &get, target)
 	})
-	for range 2 {
+	for range lookupTries {
 		result := d.sendBy(sender, target)
 		if a := result.Answer; a != nil && a.Whole && a.Head.StatusCode >= 200 && a.Head.StatusCode < 300 {
 			return result

@@ -223,3 +223,36 @@ func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&l.
 func (l *logged) lines() int           { return strings.Count(l.b.String(), "\n") }
 func (l *logged) has(s string) bool    { return strings.Contains(l.b.String(), s) }
 func (l *logged) String() string       { return l.b.String() }
+
+// wrapped is a journal inside another, as one that measures or traces.
+type wrapped struct{ persist.Journal }
+
+// Unwrap gives the journal inside.
+func (w wrapped) Unwrap() persist.Journal { return w.Journal }
+
+// TestClientsOfOneJournalShare their calls in flight, also where one of them sees the
+// journal through a wrapper: two clients never send one operation side by side.
+func TestClientsOfOneJournalShare(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 201, delay: time.Second}}}
+		var wg sync.WaitGroup
+		for _, j := range []persist.Journal{j, wrapped{j}, struct{ persist.Journal }{j}, wrapped{wrapped{j}}, j} {
+			c, _ := newClient(t, w, on(j))
+			wg.Go(func() {
+				if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+					t.Error(err)
+				}
+			})
+			wg.Go(func() {
+				if _, err := c.Do(post(t, "{}").WithContext(oncehttp.ContextWithKey(t.Context(), "k2"))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if w.count() != 2 {
+			t.Errorf("%d sends, want one for each key", w.count())
+		}
+	})
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/pace"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // begin is the record as Do begins it: about to be sent.
@@ -20,15 +21,21 @@ func (c *Client) begin(op *operation) persist.Record {
 	now := c.now().Round(0)
 	rec.MaybeSent, rec.FirstSent = true, now
 	if c.leases {
-		rec.LeaseOwner, rec.LeaseUntil = c.owner, now.Add(c.leaseTime())
+		rec.LeaseOwner, rec.LeaseUntil = c.owner, now.Add(c.leaseTime(op.prof))
 	}
 	return rec
 }
 
-// leaseTime outlasts a drive, so that no lease needs renewing.
-func (c *Client) leaseTime() time.Duration {
+// leaseTime outlasts one run of an operation under p, so that no lease needs
+// renewing: the last attempt may begin when MaxElapsed is over and takes
+// AnswerTimeout, with Authorize, redirects and body; so does each lookup.
+func (c *Client) leaseTime(p *profile.Profile) time.Duration {
 	policy := &c.cfg.Retry
-	return policy.MaxElapsed + policy.AttemptTimeout + policy.AnswerTimeout
+	lease := policy.MaxElapsed + policy.AttemptTimeout + policy.AnswerTimeout
+	if p != nil && p.Lookup != nil {
+		lease += lookupTries * policy.AnswerTimeout
+	}
+	return lease
 }
 
 // takeOver is standing, again where another process changed the record in
@@ -193,7 +200,7 @@ func (d *drive) takeUp(name string) (landing, bool) {
 		next.MaybeSent, next.FirstSent = true, now
 	}
 	if d.c.leases {
-		next.LeaseOwner, next.LeaseUntil = d.c.owner, now.Add(d.c.leaseTime())
+		next.LeaseOwner, next.LeaseUntil = d.c.owner, now.Add(d.c.leaseTime(d.prof))
 	}
 	if !next.FirstSent.Equal(rec.FirstSent) || next.State != rec.State || d.c.leases {
 		updated, err := d.c.journal.Update(d.f.values, next)

@@ -245,7 +245,7 @@ func (p *pass) claim(j persist.Claimer) {
 	query.States = []persist.State{persist.StatePending}
 	for p.draining.Err() == nil {
 		now := p.c.now().Round(0)
-		batch, err := j.Claim(p.draining, query, p.owner, now, now.Add(p.c.leaseTime()), 2*p.c.cfg.ResumeWorkers)
+		batch, err := j.Claim(p.draining, query, p.owner, now, now.Add(p.c.leaseTime(nil)), 2*p.c.cfg.ResumeWorkers)
 		if err != nil {
 			p.failed(err)
 			return

@@ -100,6 +100,34 @@ func TestLeaseEnds(t *testing.T) {
 	}
 }
 
+// TestLeaseOutlastsTheCall: no other process takes an operation whose lookups are under
+// way, however long they take.
+func TestLeaseOutlastsTheCall(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		const slow = 9 * time.Minute
+		w := &wire{replies: []reply{{status: 409, body: alreadyDone, delay: slow}, {status: 503, delay: slow}, {status: 200, delay: slow}}}
+		change := func(cfg *oncehttp.Config) {
+			cfg.Profile = profile.GoCardless()
+			cfg.Retry = oncehttp.Policy{MaxElapsed: time.Minute, AttemptTimeout: 10 * time.Minute, AnswerTimeout: 12 * time.Minute}
+		}
+		c, _ := newClient(t, w, on(j, change))
+		other, _ := newClient(t, w, on(newLeasing(j), change))
+		done := make(chan error)
+		go func() { _, err := c.DoKey(post(t, "{}"), "k"); done <- err }()
+		for range 26 {
+			time.Sleep(time.Minute)
+			for _, err := range other.Resume(t.Context()) {
+				t.Errorf("another process took it: %v", err)
+			}
+		}
+		if err := <-done; err != nil || w.count() != 3 {
+			t.Errorf("%v after %d sends, want 3", err, w.count())
+		}
+	})
+}
+
 // TestSettleIsFinal: once settled or abandoned nothing changes it, and the error
 // of a second try says how it stands.
 func TestSettleIsFinal(t *testing.T) {
