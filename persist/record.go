@@ -203,6 +203,48 @@ type Record struct {
 	Finished time.Time
 	// Swept: the answer and the request are gone, the key is remembered.
 	Swept bool
+	// Status is that of the answer which Sweep dropped; 0 while Answer is there, or
+	// where there was none.
+	Status int
+
+	// History is the latest attempts, oldest first, HistoryMax at most. It is
+	// written with the changes that the operation makes anyway, so that the
+	// attempts of a process that died may be missing.
+	History []Attempt
+	// Note is what somebody said who settled or abandoned the operation, at most
+	// NoteBytesMax. It is shown to operators, and nothing reads it.
+	Note string
+}
+
+// Attempt is one try to send an operation, as operators look at it.
+type Attempt struct {
+	// At is when it began; Took is how long it was, to its answer or error.
+	At   time.Time
+	Took time.Duration
+	// Status is that of the answer; 0 if there was none.
+	Status int
+	// Sent: it was handed to the network, or may have been.
+	Sent bool
+	// Error is why there was no answer, in at most AttemptErrorBytesMax; it holds
+	// no body, no credential and no query string.
+	Error string
+}
+
+// The bounds of what is kept for operators.
+const (
+	HistoryMax           = 16
+	NoteBytesMax         = 1000
+	AttemptErrorBytesMax = 200
+)
+
+// AddAttempt appends a to the history, and drops the oldest where there are more
+// than HistoryMax. It never writes into an array that another record shares.
+func (r *Record) AddAttempt(a Attempt) {
+	if len(a.Error) > AttemptErrorBytesMax {
+		a.Error = strings.ToValidUTF8(a.Error[:AttemptErrorBytesMax], "")
+	}
+	from := max(0, len(r.History)+1-HistoryMax)
+	r.History = append(slices.Clone(r.History[from:]), a)
 }
 
 // Leased reports whether somebody other than owner holds the record at now.
@@ -232,6 +274,10 @@ func (r *Record) Validate() error {
 		return fmt.Errorf("%w: state %v with effect %q", ErrInvalid, r.State, r.Effect)
 	case r.Unreported && !(r.Generated && r.State.Final()):
 		return fmt.Errorf("%w: state %v, generated key %t, but unreported", ErrInvalid, r.State, r.Generated)
+	case len(r.Note) > NoteBytesMax:
+		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), NoteBytesMax)
+	case len(r.History) > HistoryMax:
+		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
 	}
 	return nil
 }
@@ -243,6 +289,7 @@ func (r *Record) Clone() Record {
 	c.Body = slices.Clone(r.Body)
 	c.Omitted = slices.Clone(r.Omitted)
 	c.Fingerprint = slices.Clone(r.Fingerprint)
+	c.History = slices.Clone(r.History)
 	if r.Answer != nil {
 		a := *r.Answer
 		a.Header = a.Header.Clone()
@@ -312,7 +359,10 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 // Strip turns r into a tombstone: the key and what it named are remembered by
 // fingerprint, the request and the answer are gone.
 func (r *Record) Strip() {
-	r.Header, r.Body, r.Answer, r.Omitted = nil, nil, nil, nil
+	if r.Answer != nil {
+		r.Status = r.Answer.Status
+	}
+	r.Header, r.Body, r.Answer, r.Omitted, r.History = nil, nil, nil, nil, nil
 	r.Swept = true
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -48,6 +49,8 @@ func TestValidate(t *testing.T) {
 			r.State, r.Finished, r.Effect = persist.StateSettled, now, persist.EffectAbsent
 		}, true},
 		"settled as nothing":  {func(r *persist.Record) { r.State, r.Finished = persist.StateSettled, now }, false},
+		"note too long":       {func(r *persist.Record) { r.Note = strings.Repeat("x", persist.NoteBytesMax+1) }, false},
+		"history too long":    {func(r *persist.Record) { r.History = make([]persist.Attempt, persist.HistoryMax+1) }, false},
 		"pending with effect": {func(r *persist.Record) { r.Effect = persist.EffectHappened }, false},
 		"abandoned and effect": {func(r *persist.Record) {
 			r.State, r.Finished, r.Effect = persist.StateAbandoned, now, persist.EffectAbsent
@@ -111,6 +114,8 @@ func filled(t *testing.T) persist.Record {
 			*x = bytes.Repeat([]byte{byte(n)}, 32)
 		case *[]string:
 			*x = []string{fmt.Sprint(n)}
+		case *[]persist.Attempt:
+			*x = []persist.Attempt{{At: time.Unix(int64(n), 0), Error: fmt.Sprint(n)}}
 		case *bool:
 			*x = true
 		case **persist.Answer:
@@ -145,6 +150,7 @@ func TestClone(t *testing.T) {
 		t.Errorf("clone differs: %+v, %+v", r, c)
 	}
 	r.Header["A"][0], r.Body[0], r.Omitted[0], r.Fingerprint[0] = "x", 'x', "x", 'x'
+	r.History[0].Error = "x"
 	r.Answer.Header["A"][0], r.Answer.Body[0], r.Answer.Status = "x", 'x', -1
 	if want := filled(t); !reflect.DeepEqual(c, want) {
 		t.Errorf("writing to the record changed its clone: %+v", c)
@@ -155,7 +161,7 @@ func TestStrip(t *testing.T) {
 	t.Parallel()
 	r, was := filled(t), filled(t)
 	r.Strip()
-	if r.Header != nil || r.Body != nil || r.Answer != nil || r.Omitted != nil || !r.Swept {
+	if r.Header != nil || r.Body != nil || r.Answer != nil || r.Omitted != nil || r.History != nil || !r.Swept || r.Status != was.Answer.Status {
 		t.Errorf("a tombstone keeps %+v", r)
 	}
 	if r.ID != was.ID || !bytes.Equal(r.Fingerprint, was.Fingerprint) || r.Recipe != was.Recipe || r.WireKey != was.WireKey || r.State != was.State {
@@ -333,5 +339,24 @@ func TestAs(t *testing.T) {
 		if got, ok := persist.As[persist.Claimer](c.j); ok != c.want || ok && got != persist.Claimer(inner) {
 			t.Errorf("%s: %v, %t; want %t", name, got, ok, c.want)
 		}
+	}
+}
+
+// The history holds the latest attempts, and shares nothing with other records.
+func TestAddAttempt(t *testing.T) {
+	t.Parallel()
+	var r persist.Record
+	for i := range 2 * persist.HistoryMax {
+		before := r
+		r.AddAttempt(persist.Attempt{Status: i, Error: strings.Repeat("é", persist.AttemptErrorBytesMax)})
+		if len(before.History) > 0 && before.History[len(before.History)-1].Status != i-1 {
+			t.Fatal("a record that shared the history has changed")
+		}
+	}
+	if n := len(r.History); n != persist.HistoryMax || r.History[0].Status != persist.HistoryMax || r.History[n-1].Status != 2*persist.HistoryMax-1 {
+		t.Errorf("%d attempts from %d", n, r.History[0].Status)
+	}
+	if e := r.History[0].Error; len(e) > persist.AttemptErrorBytesMax || !utf8.ValidString(e) || e == "" {
+		t.Errorf("error of %d bytes, valid %t", len(e), utf8.ValidString(e))
 	}
 }

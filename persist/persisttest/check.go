@@ -203,10 +203,19 @@ func same(got, want any) bool {
 		return bytes.Equal(x, want.([]byte))
 	case []string:
 		return slices.Equal(x, want.([]string))
+	case []persist.Attempt:
+		return slices.EqualFunc(x, want.([]persist.Attempt), sameAttempt)
 	case http.Header:
 		return maps.EqualFunc(x, want.(http.Header), slices.Equal)
 	}
 	return got == want
+}
+
+// sameAttempt compares instants, whatever their zone.
+func sameAttempt(a, b persist.Attempt) bool {
+	at := a.At.Equal(b.At)
+	a.At, b.At = time.Time{}, time.Time{}
+	return at && a == b
 }
 
 func short(v any) string {

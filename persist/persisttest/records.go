@@ -55,6 +55,8 @@ func changed(r persist.Record) persist.Record {
 	r.Attempts, r.Sends, r.Enqueued = 3, 4, true
 	r.Unreported = false
 	r.LeaseOwner, r.LeaseUntil = "worker 7", epoch().Add(2*time.Minute)
+	r.Note = "asked the bank"
+	r.History = []persist.Attempt{{At: epoch().Add(time.Second), Took: 30 * time.Second, Sent: true, Error: "no answer"}, {At: epoch().Add(time.Minute), Status: 500, Sent: true}}
 	r.Answer = &persist.Answer{Status: 500, Header: http.Header{"Idempotent-Replayed": {"true"}}, Body: []byte("oops"),
 		Replayed: true, At: epoch().Add(3 * time.Second)}
 	return r

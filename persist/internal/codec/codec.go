@@ -53,6 +53,7 @@ const (
 	fateAnswer
 	fateEnqueued
 	fateUnreported
+	fateForOperators // status, note and history follow the lease's owner
 
 	fateFlags // one past the last
 )
@@ -102,7 +103,10 @@ func IntentSize(r *persist.Record, limit int) int {
 
 // FateSize bounds the size of r's fate likewise.
 func FateSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner)
+	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note)
+	for i := range r.History {
+		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
+	}
 	if a := r.Answer; a != nil {
 		n += headerSize(a.Header)
 		if len(a.Body) <= limit {
@@ -180,6 +184,8 @@ func AppendFate(b []byte, r *persist.Record, limit int) []byte {
 	set(fateAnswer, r.Answer != nil)
 	set(fateEnqueued, r.Enqueued)
 	set(fateUnreported, r.Unreported)
+	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
+	set(fateForOperators, forOperators)
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	b = appendTimes(b, r, limit)
@@ -188,8 +194,31 @@ func AppendFate(b []byte, r *persist.Record, limit int) []byte {
 	b = binary.AppendVarint(b, int64(r.Attempts))
 	b = binary.AppendVarint(b, int64(r.Sends))
 	b = appendString(b, r.LeaseOwner)
+	if forOperators {
+		b = appendForOperators(b, r)
+	}
 	if r.Answer != nil {
 		b = appendAnswer(b, r.Answer, limit)
+	}
+	return b
+}
+
+// appendForOperators writes what only people look at. A history that is nil and one
+// that is empty are the same.
+func appendForOperators(b []byte, r *persist.Record) []byte {
+	b = binary.AppendVarint(b, int64(r.Status))
+	b = appendString(b, r.Note)
+	b = binary.AppendUvarint(b, uint64(len(r.History)))
+	for i := range r.History {
+		a := &r.History[i]
+		b = appendTime(b, a.At)
+		b = binary.AppendVarint(b, int64(a.Took))
+		b = binary.AppendVarint(b, int64(a.Status))
+		sent := byte(0)
+		if a.Sent {
+			sent = 1
+		}
+		b = appendString(append(b, sent), a.Error)
 	}
 	return b
 }

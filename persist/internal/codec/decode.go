@@ -87,7 +87,7 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 // Error: persist.ErrCorrupt, if b is not exactly one fate.
 func DecodeFate(b []byte, r *persist.Record) (Outside, error) {
 	d := decoder{b: b}
-	times, answered := d.fateHead(r)
+	times, flags := d.fateHead(r)
 	r.FirstSent = d.timeIf(times, timeFirstSent)
 	r.SendBefore = d.timeIf(times, timeSendBefore)
 	r.LeaseUntil = d.timeIf(times, timeLeaseUntil)
@@ -97,7 +97,10 @@ func DecodeFate(b []byte, r *persist.Record) (Outside, error) {
 	r.Attempts = int(d.varint())
 	r.Sends = int(d.varint())
 	r.LeaseOwner = d.string()
-	if !answered {
+	if flags&fateForOperators != 0 {
+		d.forOperators(r)
+	}
+	if flags&fateAnswer == 0 {
 		return Outside{}, d.end("fate")
 	}
 	a := &persist.Answer{At: at}
@@ -120,9 +123,9 @@ func (d *decoder) intentHead() (head Intent, flags byte, body bodySize) {
 }
 
 // fateHead reads as far as PeekFate needs, and returns which other times
-// follow, and whether an answer does.
-func (d *decoder) fateHead(r *persist.Record) (times byte, answered bool) {
-	flags := d.uvarint()
+// follow, and the flags.
+func (d *decoder) fateHead(r *persist.Record) (times byte, flags uint64) {
+	flags = d.uvarint()
 	d.bad = d.bad || flags >= fateFlags
 	r.State = persist.State(flags & fateState)
 	r.MaybeSent = flags&fateMaybeSent != 0
@@ -134,7 +137,24 @@ func (d *decoder) fateHead(r *persist.Record) (times byte, answered bool) {
 	times = d.byte()
 	r.Finished = d.timeIf(times, timeFinished)
 	r.NextAttempt = d.timeIf(times, timeNextAttempt)
-	return times, flags&fateAnswer != 0
+	return times, flags
+}
+
+// forOperators reads what appendForOperators writes.
+func (d *decoder) forOperators(r *persist.Record) {
+	r.Status = int(d.varint())
+	r.Note = d.string()
+	n := d.count()
+	if d.bad || n == 0 {
+		return
+	}
+	r.History = make([]persist.Attempt, n)
+	for i := range r.History {
+		a := &r.History[i]
+		a.At, a.Took, a.Status = d.time(), time.Duration(d.varint()), int(d.varint())
+		a.Sent = d.byte() != 0
+		a.Error = d.string()
+	}
 }
 
 func (d *decoder) answer(a *persist.Answer) Outside {
