@@ -36,19 +36,21 @@ func fingerprint(rec *persist.Record) (sum []byte, known bool) {
 	if version != recipeV1 && version != recipeV2 {
 		return nil, false
 	}
-	parts := []string{rec.Recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")}
-	for _, name := range recipeHeaders(rec.Recipe) {
-		parts = append(parts, joinedLines(rec.Header, name))
+	head := make([]byte, 0, 512)
+	for _, part := range []string{rec.Recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")} {
+		head = appendSized(head, part)
 	}
-	var head []byte
-	for _, part := range parts {
-		head = binary.AppendUvarint(head, uint64(len(part)))
-		head = append(head, part...)
+	for _, name := range recipeHeaders(rec.Recipe) {
+		head = appendSized(head, joinedLines(rec.Header, name))
 	}
 	h := sha256.New()
 	h.Write(head)
 	h.Write(rec.Body)
 	return h.Sum(nil), true
+}
+
+func appendSized(b []byte, part string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
 // Same reports whether s is the request that a standing record names, by that record's own recipe.

@@ -120,7 +120,7 @@ func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named
 		n.Target, _ = r.Secrets.splitTarget(req.URL.RequestURI(), queryCarrier(p))
 	}
 	n.add(given.Keys...)
-	wires := carriedKeys(req, p)
+	wires := slices.Clone(carriedKeys(req, p))
 	for _, name := range strangeKeyHeaders(req.Header, p) {
 		wires = append(wires, req.Header[name]...)
 	}

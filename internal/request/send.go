@@ -1,6 +1,7 @@
 package request
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -65,18 +66,25 @@ func KeyTravels(rec *persist.Record, to *url.URL) bool {
 	return rec.Carrier != string(profile.Query) || slices.Equal(to.Query()[rec.CarrierName], []string{rec.WireKey})
 }
 
-// lines are a header's lines, however its name is spelled in the map, in an order that does not change.
+// lines are a header's lines, however its name is spelled in the map, in an order that does not change. They may be
+// h's own.
 func lines(h http.Header, name string) []string {
-	var spellings []string
+	var all []string
+	spellings := 0
 	for spelled := range h {
 		if strings.EqualFold(spelled, name) {
-			spellings = append(spellings, spelled)
+			all = h[spelled]
+			spellings++
 		}
 	}
-	slices.Sort(spellings)
-	var all []string
-	for _, spelled := range spellings {
-		all = append(all, h[spelled]...)
+	if spellings < 2 {
+		return all
+	}
+	all = nil
+	for _, spelled := range slices.Sorted(maps.Keys(h)) {
+		if strings.EqualFold(spelled, name) {
+			all = append(all, h[spelled]...)
+		}
 	}
 	return all
 }
