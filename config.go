@@ -81,6 +81,9 @@ type Config struct {
 	// one still reaches the caller whole, but is not recorded. Zero: 1 MiB. At
 	// most 1 GiB.
 	MaxResponseBytes int64
+	// MaxResponseHeaderBytes bounds how much of an answer's headers, names and values, is kept. Larger ones still
+	// reach the caller, but only the status is recorded. Zero: 64 KiB. At most 1 GiB.
+	MaxResponseHeaderBytes int64
 	// ResumeWorkers is how many operations Resume drives at once. Zero: 8.
 	ResumeWorkers int
 	// EnqueueMaxAge is how long after Enqueue a first send may still happen;
@@ -142,12 +145,13 @@ func (c *Config) fill() (err error) {
 	positive(&err, "MaxRequestBytes", &c.MaxRequestBytes, defaultMaxRequestBytes)
 	positive(&err, "MaxRequestHeaderBytes", &c.MaxRequestHeaderBytes, defaultMaxHeaderBytes)
 	positive(&err, "MaxResponseBytes", &c.MaxResponseBytes, defaultMaxResponseBytes)
+	positive(&err, "MaxResponseHeaderBytes", &c.MaxResponseHeaderBytes, defaultMaxHeaderBytes)
 	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
 	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
 	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
-	if err == nil && max(c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes) > keptBytesMax {
-		err = fmt.Errorf("a MaxRequestBytes of %d, a MaxRequestHeaderBytes of %d or a MaxResponseBytes of %d is over %d",
-			c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, keptBytesMax)
+	if err == nil && max(c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes) > keptBytesMax {
+		err = fmt.Errorf("a MaxRequestBytes of %d, a MaxRequestHeaderBytes of %d, a MaxResponseBytes of %d or a MaxResponseHeaderBytes of %d is over %d",
+			c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes, keptBytesMax)
 	}
 	if err != nil {
 		return err
@@ -241,8 +245,17 @@ func (c *Config) profileFor(u *url.URL) *profile.Profile {
 // journals reports whether requests of this method are journaled without a key of their own.
 func (c *Config) journals(method string) bool { return slices.Contains(c.Methods, method) }
 
-// keptHeader is what is recorded of an answer's headers.
-func (c *Config) keptHeader(h http.Header) http.Header { return c.reader.Secrets.KeptHeader(h) }
+// keepAnswer takes out of an answer what is not recorded: credentials, and headers and body where the headers are too
+// large. As after an answer with too large a body, the server is then asked again.
+func (c *Config) keepAnswer(a *persist.Answer) {
+	a.Header = c.reader.Secrets.KeptHeader(a.Header)
+	if request.HeaderBytes(a.Header) > c.MaxResponseHeaderBytes {
+		a.Header, a.BodyDropped = nil, true
+	}
+	if a.BodyDropped {
+		a.Body = nil
+	}
+}
 
 // profileOf is the profile that a record was begun under, or nil if this client
 // does not know it.

@@ -280,12 +280,10 @@ func (d *drive) kept(now time.Time) *persist.Answer {
 		return nil
 	}
 	kept := &persist.Answer{
-		Status: a.Head.StatusCode, Header: d.c.cfg.keptHeader(a.Head.Header), Body: a.Body,
+		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole,
 		Replayed: d.reading.replayed, AlreadyDone: d.reading.done, At: now,
 	}
-	if !a.Whole {
-		kept.Body, kept.BodyDropped = nil, true
-	}
+	d.c.cfg.keepAnswer(kept)
 	return kept
 }
 

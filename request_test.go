@@ -478,6 +478,22 @@ func TestSecretHeadersByWords(t *testing.T) {
 	}
 }
 
+// oldRecord is a record of version 1 of the recipe, which left no credential out of the query.
+func oldRecord(key string) persist.Record {
+	p := profile.Draft07()
+	rec := persist.Record{
+		ID:     persist.ID{Key: key},
+		Origin: "https://api.example.com:443", Method: "POST", Target: "/p?access_token=t&n=1",
+		Header: http.Header{"Content-Type": {"application/json"}, "X-Auth": {"x"}}, Body: []byte("{}"),
+		Carrier: "header", CarrierName: "Idempotency-Key", WireKey: key, Profile: p.Name, ProfileVersion: p.Version,
+		Window: 24 * time.Hour, Created: time.Now(), Recipe: "v1 Content-Type",
+	}
+	// The recipe, the origin, the method, the target, no Host, and the content type, each behind its length in one
+	// byte, then the body.
+	rec.Fingerprint = sha256Of("\x0fv1 Content-Type" + "\x1bhttps://api.example.com:443" + "\x04POST" + "\x15" + rec.Target + "\x00" + "\x10application/json" + "{}")
+	return rec
+}
+
 // TestOldRecipeStillCompares: an operation whose fingerprint was made before credentials left it goes on under the
 // same request, and is refused under another.
 func TestOldRecipeStillCompares(t *testing.T) {
@@ -485,17 +501,7 @@ func TestOldRecipeStillCompares(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := &wire{replies: []reply{{status: 201}}}
 		c, j := newClient(t, w, nil)
-		rec := persist.Record{
-			ID:     persist.ID{Key: "k"},
-			Origin: "https://api.example.com:443", Method: "POST", Target: "/p?access_token=t&n=1",
-			Header: http.Header{"Content-Type": {"application/json"}, "X-Auth": {"x"}}, Body: []byte("{}"),
-			Carrier: "header", CarrierName: "Idempotency-Key", WireKey: "k", Profile: profile.Draft07().Name, ProfileVersion: profile.Draft07().Version,
-			Window: 24 * time.Hour, Created: time.Now(), Recipe: "v1 Content-Type",
-		}
-		// SHA-256 over the recipe, the origin, the method, the target, no Host, and the content type, each behind its
-		// length in one byte, then the body.
-		rec.Fingerprint = sha256Of("\x0fv1 Content-Type" + "\x1bhttps://api.example.com:443" + "\x04POST" + "\x15" + rec.Target + "\x00" + "\x10application/json" + "{}")
-		if _, _, err := j.Begin(t.Context(), rec); err != nil {
+		if _, _, err := j.Begin(t.Context(), oldRecord("k")); err != nil {
 			t.Fatal(err)
 		}
 		other := request(t, "POST", "https://api.example.com/p?access_token=u&n=1", "{}")
@@ -506,6 +512,55 @@ func TestOldRecipeStillCompares(t *testing.T) {
 		same.Header.Set("X-Auth", "x")
 		if resp, err := c.DoKey(same, "k"); err != nil || resp.StatusCode != 201 || w.sends[0].url != "https://api.example.com/p?access_token=t&n=1" {
 			t.Errorf("the same request: %v", err)
+		}
+	})
+}
+
+// TestMaxResponseHeaderBytes: headers of an answer at the bound are kept and given again from the journal; one byte
+// past it they reach the caller, only the status is recorded, and the server is asked again.
+func TestMaxResponseHeaderBytes(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int64{0, 100} {
+		room := limit
+		if limit == 0 {
+			room = 64 << 10
+		}
+		for past := range 2 {
+			bubble(t, func(t *testing.T) {
+				fill := strings.Repeat("a", int(room)-len("X-A: \r\n")+past)
+				w := &wire{replies: []reply{{status: 201, header: "X-A: " + fill + "\nSet-Cookie: " + fill, body: "paid"}}}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.MaxResponseHeaderBytes = limit })
+				for range 2 {
+					resp, err := c.DoKey(post(t, "{}"), "k")
+					if err != nil || resp.Header.Get("X-A") != fill || read(t, resp) != "paid" {
+						t.Fatal(err)
+					}
+				}
+				answer := lookup(t, c, "k").Answer
+				if w.count() != 1+past || (len(answer.Header) == 0) != (past == 1) || answer.BodyDropped != (past == 1) || answer.Status != 201 {
+					t.Errorf("%d past %d: %d sends, kept %d headers", past, limit, w.count(), len(answer.Header))
+				}
+			})
+		}
+	}
+}
+
+// TestKeylessLoopAcrossRecipes: an operation under a generated key that stands unresolved with a fingerprint of the
+// first recipe still stops the same request without a key.
+func TestKeylessLoopAcrossRecipes(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 201}}}
+		c, j := newClient(t, w, nil)
+		rec := oldRecord("generated")
+		rec.Generated, rec.MaybeSent, rec.FirstSent = true, true, time.Now()
+		if _, _, err := j.Begin(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Do(request(t, "POST", "https://api.example.com/p?access_token=t&n=1", "{}"))
+		var e *oncehttp.Error
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.As(err, &e) || e.Key != "generated" || w.count() != 0 {
+			t.Errorf("%v after %d sends", err, w.count())
 		}
 	})
 }

@@ -345,12 +345,10 @@ func (c *Client) resultOf(a *landed, w *waiter) Result {
 		return result
 	}
 	result.Answer = &persist.Answer{
-		Status: a.status, Header: c.cfg.keptHeader(w.header()), Body: a.body, BodyDropped: a.partial,
+		Status: a.status, Header: w.header(), Body: a.body, BodyDropped: a.partial,
 		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay,
 	}
-	if a.partial {
-		result.Answer.Body = nil
-	}
+	c.cfg.keepAnswer(result.Answer)
 	return result
 }
 

@@ -25,7 +25,11 @@ func (f *flight) refuseStray(ctx context.Context) error {
 		f.seeStray = f.seeStanding
 	}
 	f.refusal = nil
-	f.c.journal.List(ctx, persist.Query{Account: rec.Account, Unresolved: rec.Fingerprint})(f.seeStray)
+	for _, sum := range f.op.read.Fingerprints() {
+		if f.refusal == nil {
+			f.c.journal.List(ctx, persist.Query{Account: rec.Account, Unresolved: sum})(f.seeStray)
+		}
+	}
 	return f.refusal
 }
 

@@ -13,7 +13,7 @@ func (r *Reader) check(req *http.Request) error {
 	if err := checkParts(req); err != nil {
 		return &Error{Invalid, err}
 	}
-	if size := headerBytes(req); size > r.MaxHeaderBytes {
+	if size := int64(len(req.URL.RequestURI())) + HeaderBytes(req.Header); size > r.MaxHeaderBytes {
 		return &Error{HeaderTooLarge, fmt.Errorf("target and headers of %d bytes, limit %d", size, r.MaxHeaderBytes)}
 	}
 	return nil
@@ -82,10 +82,10 @@ func checkHeader(h http.Header) error {
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// headerBytes is the size of target and headers on the wire, ": " and line ends included.
-func headerBytes(req *http.Request) int64 {
-	size := int64(len(req.URL.RequestURI()))
-	for name, lines := range req.Header {
+// HeaderBytes is the size of headers on the wire, with ": " and the end of each line.
+func HeaderBytes(h http.Header) int64 {
+	var size int64
+	for name, lines := range h {
 		for _, line := range lines {
 			size += int64(len(name) + len(line) + len(": \r\n"))
 		}

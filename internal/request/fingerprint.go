@@ -55,16 +55,33 @@ func appendSized(b []byte, part string) []byte {
 
 // Same reports whether s is the request that a standing record names, by that record's own recipe.
 func (s *Snapshot) Same(standing *persist.Record) bool {
-	own := s.Record
 	if version, _, _ := strings.Cut(standing.Recipe, " "); version == recipeV1 {
-		own.Target, own.Header = s.URL.RequestURI(), own.Header.Clone()
-		for name, lines := range s.Credentials.Header {
-			if !wasSecretV1(name) {
-				own.Header[name] = lines
-			}
+		own := s.recordV1()
+		return Same(&own, standing)
+	}
+	return Same(&s.Record, standing)
+}
+
+// Fingerprints are those under which a record of the same request, begun under the same profile, may stand: its own,
+// then that by version 1 of the recipe.
+func (s *Snapshot) Fingerprints() [][]byte {
+	own := s.recordV1()
+	_, names, _ := strings.Cut(own.Recipe, " ")
+	own.Recipe = recipeV1 + " " + names
+	old, _ := fingerprint(&own)
+	return [][]byte{s.Record.Fingerprint, old}
+}
+
+// recordV1 is the record with what version 1 of the recipe did not leave out.
+func (s *Snapshot) recordV1() persist.Record {
+	own := s.Record
+	own.Target, own.Header = s.URL.RequestURI(), own.Header.Clone()
+	for name, lines := range s.Credentials.Header {
+		if !wasSecretV1(name) {
+			own.Header[name] = lines
 		}
 	}
-	return Same(&own, standing)
+	return own
 }
 
 // Same reports whether rec names the request that a standing record names, by the standing record's recipe. It is
