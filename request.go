@@ -66,6 +66,7 @@ func requestTrouble(err error) error {
 	return map[request.Trouble]error{
 		request.Invalid: ErrConfig, request.InvalidKey: ErrKeyInvalid,
 		request.BodyTooLarge: ErrBodyTooLarge, request.HeaderTooLarge: ErrHeaderTooLarge,
+		request.Ended: ErrNotSent,
 	}[e.Trouble]
 }
 

@@ -17,14 +17,14 @@ var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 
 // readBody copies the body once. It is Body's, or GetBody's where Body gives not one byte: then the request was
 // sent before, and its body is used up. What either gives must be as long as ContentLength says. The caller
-// closes req.Body.
+// closes req.Body, by closeBody.
 func readBody(req *http.Request, limit int64) ([]byte, error) {
-	body, err := readBytes(req, limit)
+	body, err := readWithin(req, func() ([]byte, error) { return readBytes(req, limit) })
 	var known *Error
 	switch {
 	case err == nil:
 		return body, nil
-	case errors.As(err, &known): // of a body that CarriesKey read before
+	case errors.As(err, &known): // of readWithin, or of a body that CarriesKey read before
 		return nil, known
 	case errors.Is(err, errTooLarge):
 		return nil, &Error{BodyTooLarge, err}

@@ -13,6 +13,8 @@ const (
 	BodyTooLarge
 	// HeaderTooLarge: target and headers together are over Reader.MaxHeaderBytes.
 	HeaderTooLarge
+	// Ended: the request's context ended while its body was read. The cause is the context's.
+	Ended
 )
 
 // Error is why a request was not taken. Nothing was recorded or sent.

@@ -188,9 +188,11 @@ func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) 
 	if p.Carrier.Place != profile.Body || req.Body == nil || req.Body == http.NoBody {
 		return false, req
 	}
-	defer req.Body.Close()
 	same = req.WithContext(req.Context())
-	body, err := readBody(req, r.MaxBodyBytes)
+	var body []byte
+	var err error
+	defer func() { closeBody(req, err) }()
+	body, err = readBody(req, r.MaxBodyBytes)
 	if err != nil {
 		same.Body, same.GetBody, same.ContentLength = failedBody{err}, nil, -1
 		return true, same

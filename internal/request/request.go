@@ -81,9 +81,7 @@ type Credentials struct {
 // case. Errors are of type *Error; named is what the call names in either case. NewKey is asked before the body
 // is read.
 func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Snapshot, named Named, err error) {
-	if req.Body != nil {
-		defer req.Body.Close()
-	}
+	defer func() { closeBody(req, err) }()
 	named = r.named(req, p, given)
 	generated := ""
 	if named.Keyless && named.Origin != "" && r.mayGenerate(p, given) {

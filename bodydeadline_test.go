@@ -1,0 +1,116 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// stuck is a body whose Read takes an hour, whatever is done to it. With locked, Close waits for Read, as with the
+// body of a request to a server of net/http.
+type stuck struct {
+	locked   bool
+	reading  chan struct{} // holds one while Read runs
+	finished atomic.Bool   // a Read came to its end
+	closed   atomic.Int32
+}
+
+func newStuck(locked bool) *stuck { return &stuck{locked: locked, reading: make(chan struct{}, 1)} }
+
+func (s *stuck) Read([]byte) (int, error) {
+	s.reading <- struct{}{}
+	defer func() { <-s.reading }()
+	time.Sleep(time.Hour)
+	s.finished.Store(true)
+	return 0, io.ErrUnexpectedEOF
+}
+
+func (s *stuck) Close() error {
+	if s.locked {
+		s.reading <- struct{}{}
+		<-s.reading
+	}
+	s.closed.Add(1)
+	return nil
+}
+
+// TestBlockedBodyEndsWithTheContext: a call that waits for a body that does not come returns when its context ends,
+// and closes the body, without a record and without a send. A Read that ignores Close ends alone.
+func TestBlockedBodyEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	pipe, _ := io.Pipe()
+	for name, body := range map[string]io.ReadCloser{"pipe": pipe, "stuck": newStuck(false), "stuck and locked": newStuck(true)} {
+		for _, size := range []int64{-1, 10} {
+			t.Run(name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					switch body.(type) { // of this bubble
+					case *stuck:
+						body = newStuck(name == "stuck and locked")
+					default:
+						body, _ = io.Pipe()
+					}
+					w := &wire{replies: []reply{{status: 201}}}
+					c, _ := newClient(t, w, nil)
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+					defer cancel()
+					calls := map[string]func(*http.Request) error{
+						"Do":      func(r *http.Request) error { _, err := c.DoKey(r, "k"); return err },
+						"Enqueue": func(r *http.Request) error { return c.Enqueue(r, "k") },
+					}
+					for call, do := range calls {
+						req := request(t, "POST", "https://api.example.com/payments", "").WithContext(ctx)
+						req.Body, req.GetBody, req.ContentLength = body, nil, size
+						start := time.Now()
+						err := do(req)
+						if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, context.DeadlineExceeded) {
+							t.Errorf("%s: %v, want no effect for the deadline", call, err)
+						}
+						if took := time.Since(start); took > 5*time.Second {
+							t.Errorf("%s returned after %v, want 5s", call, took)
+						}
+					}
+					if _, err := c.Lookup(t.Context(), "k"); !errors.Is(err, persist.ErrNotFound) || w.count() != 0 {
+						t.Errorf("%d sends, record: %v", w.count(), err)
+					}
+					time.Sleep(3 * time.Hour)
+					synctest.Wait()
+					if s, ok := body.(*stuck); ok && (s.closed.Load() != 2 || !s.finished.Load()) {
+						t.Errorf("closed %d times, read to its end %v; want both calls to close it", s.closed.Load(), s.finished.Load())
+					}
+				})
+			})
+		}
+	}
+}
+
+// panicking is a body whose Read panics.
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error) { panic("body") }
+func (panicking) Close() error             { return nil }
+
+// TestPanicOfABody goes on in the caller, who may recover, also where the context can end.
+func TestPanicOfABody(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		req := request(t, "POST", "https://api.example.com/payments", "").WithContext(ctx)
+		req.Body, req.GetBody, req.ContentLength = panicking{}, nil, 10
+		defer func() {
+			if recovered := recover(); recovered != "body" {
+				t.Errorf("recovered %v, want the body's own panic", recovered)
+			}
+		}()
+		_, _ = c.DoKey(req, "k")
+	})
+}

@@ -1,0 +1,68 @@
+package request
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+)
+
+// readWithin runs read, which reads req's body, and returns when it does or when the request's context ends. In the
+// latter case the error's trouble is Ended, and read goes on by itself until the body lets it go: closeBody then
+// closes the body beside it. A panic of read goes on in the caller.
+func readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) {
+	ctx := req.Context()
+	if ctx.Done() == nil || inMemory(req) {
+		return read()
+	}
+	type result struct {
+		body     []byte
+		err      error
+		panicked any
+		returned bool
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if !r.returned {
+				r.panicked = recover()
+			}
+			done <- r
+		}()
+		r.body, r.err = read()
+		r.returned = true
+	}()
+	select {
+	case r := <-done:
+		switch {
+		case r.panicked != nil:
+			panic(r.panicked)
+		case !r.returned:
+			return nil, errors.New("the body called runtime.Goexit")
+		}
+		return r.body, r.err
+	case <-ctx.Done():
+		return nil, &Error{Ended, context.Cause(ctx)}
+	}
+}
+
+// inMemory reports whether req's body is one that http.NewRequest made of bytes or a string, which never blocks.
+func inMemory(req *http.Request) bool {
+	return req.GetBody != nil && reflect.TypeOf(req.Body) == reflect.TypeOf(io.NopCloser(bytes.NewReader(nil)))
+}
+
+// closeBody closes req's body after reading it came to err. A body that may still be read closes in its own time,
+// since Close may wait for Read.
+func closeBody(req *http.Request, err error) {
+	var e *Error
+	switch {
+	case req.Body == nil:
+	case errors.As(err, &e) && e.Trouble == Ended:
+		go req.Body.Close()
+	default:
+		_ = req.Body.Close()
+	}
+}
