@@ -17,6 +17,9 @@ func readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) 
 	if ctx.Done() == nil || inMemory(req) {
 		return read()
 	}
+	if ctx.Err() != nil {
+		return nil, &Error{Ended, context.Cause(ctx)}
+	}
 	type result struct {
 		body     []byte
 		err      error
@@ -45,7 +48,7 @@ func readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) 
 		}
 		return r.body, r.err
 	case <-ctx.Done():
-		return nil, &Error{Ended, context.Cause(ctx)}
+		return nil, &Error{Ended, stillReading{context.Cause(ctx)}}
 	}
 }
 
@@ -57,12 +60,18 @@ func inMemory(req *http.Request) bool {
 // closeBody closes req's body after reading it came to err. A body that may still be read closes in its own time,
 // since Close may wait for Read.
 func closeBody(req *http.Request, err error) {
-	var e *Error
+	var reading stillReading
 	switch {
 	case req.Body == nil:
-	case errors.As(err, &e) && e.Trouble == Ended:
+	case errors.As(err, &reading):
 		go req.Body.Close()
 	default:
 		_ = req.Body.Close()
 	}
 }
+
+// stillReading is why a body was given up while it was being read.
+type stillReading struct{ cause error }
+
+func (s stillReading) Error() string { return s.cause.Error() }
+func (s stillReading) Unwrap() error { return s.cause }
