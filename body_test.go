@@ -27,7 +27,7 @@ func (broken) Begin(context.Context, persist.Record) (persist.Record, bool, erro
 	return persist.Record{}, false, errors.New("disk full")
 }
 
-// TestCallersRequest is RETRY-LAYER P2 and E12: on every path out of every call
+// TestCallersRequest: on every path out of every call
 // the caller's body is closed exactly once, and its request is as it was.
 func TestCallersRequest(t *testing.T) {
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestCallersRequest(t *testing.T) {
 	}
 }
 
-// TestBytesAreCopiedOnce is RETRY-LAYER P1 and E10: bytes that the caller changes
+// TestBytesAreCopiedOnce: bytes that the caller changes
 // after Do has begun are on no attempt, and in no record.
 func TestBytesAreCopiedOnce(t *testing.T) {
 	t.Parallel()
@@ -213,7 +213,7 @@ func (o *onceClosed) Close() error {
 	return o.ReadCloser.Close()
 }
 
-// TestAnswersAreClosed is RETRY-LAYER P7, P12, P13 and P18: the body of every
+// TestAnswersAreClosed: the body of every
 // answer is closed, whatever became of the operation.
 func TestAnswersAreClosed(t *testing.T) {
 	t.Parallel()
@@ -269,7 +269,7 @@ func TestAnswersAreClosed(t *testing.T) {
 	}
 }
 
-// TestErrorBodiesKeepConnections is RETRY-LAYER P17 and E14: error pages of up to
+// TestErrorBodiesKeepConnections: error pages of up to
 // 64 KiB past what is kept do not cost a connection each.
 func TestErrorBodiesKeepConnections(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ type rule struct {
 	may   []string
 }
 
-// importRules is DESIGN section 3.
+// importRules lists the folders whose imports are pinned.
 func importRules() []rule {
 	return []rule{
 		{".", false, []string{

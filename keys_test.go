@@ -13,7 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// TestScopes is DESIGN section 7, its examples first.
+// TestScopes: what a scope makes of parts, the documented examples first.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	event := time.Date(2024, 3, 30, 12, 4, 5, 0, time.FixedZone("CEST", 2*60*60))

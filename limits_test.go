@@ -23,8 +23,8 @@ import (
 // stream_test.go and retryafter_test.go; the drained bytes in body_test.go; the
 // hops in redirect_test.go.
 
-// TestMaxAttempts counts the attempts of every kind of failure. RETRY-LAYER P8 and
-// P22: the policy is our own, whatever go-retryablehttp would do.
+// TestMaxAttempts counts the attempts of every kind of failure:
+// the policy is our own, whatever go-retryablehttp would do.
 func TestMaxAttempts(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 2, 7} {

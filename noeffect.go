@@ -29,7 +29,8 @@ func (c *Client) notBegun(ctx context.Context, name string, named request.Named,
 	if len(named.Keys) > 0 {
 		e.Key = Key(named.Keys[0])
 	}
-	if errors.Is(cause, persist.ErrUncertain) {
+	unread := named.Unread && len(named.Keys) == 0 // whatever it names may stand
+	if unread || errors.Is(cause, persist.ErrUncertain) {
 		e.doubt(persist.Record{ID: persist.ID{Key: string(e.Key)}})
 		return e
 	}
@@ -61,7 +62,7 @@ func (c *Client) lookForSimilar(ctx context.Context, named request.Named, e *Err
 	for rec, err := range c.journal.List(context.WithoutCancel(ctx), query) {
 		if err != nil {
 			rec = persist.Record{ID: persist.ID{Key: string(e.Key)}}
-		} else if rec.Account != named.Account || rec.Origin != named.Origin || rec.Method != named.Method || rec.Target != named.Target {
+		} else if !c.cfg.reader.Like(named, &rec) {
 			continue
 		} else if flying, stray := c.flights.flying(rec.ID); flying && !stray && !rec.State.Final() {
 			continue // a call of its own, which was never in doubt

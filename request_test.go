@@ -191,7 +191,8 @@ func TestKeyInTheBodyOfAPut(t *testing.T) {
 	}
 }
 
-// TestUnreadableBodyThatMayHoldAKey: it is not streamed, in whole or in part.
+// TestUnreadableBodyThatMayHoldAKey: it is not streamed, in whole or in part; and since an operation may stand under
+// the key that could not be read, the error does not say that there was no effect.
 func TestUnreadableBodyThatMayHoldAKey(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]struct {
@@ -207,7 +208,7 @@ func TestUnreadableBodyThatMayHoldAKey(t *testing.T) {
 			req := request(t, "PUT", "https://api.example.com/p", "")
 			req.Body, req.ContentLength = io.NopCloser(r.body), -1
 			_, err := c.Do(req)
-			if exactlyOne(t, err); !errors.Is(err, r.want) || w.count() != 0 {
+			if exactlyOne(t, err); !errors.Is(err, r.want) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 0 {
 				t.Errorf("%s: %v after %d sends", name, err, w.count())
 			}
 		})

@@ -95,7 +95,7 @@ func readUnsized(r io.Reader, limit int64) ([]byte, error) {
 		chunks = append(chunks, chunk[:n])
 		switch {
 		case total > limit:
-			return chunks[0], fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
+			return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
 		case err == io.EOF || err == io.ErrUnexpectedEOF:
 			return slices.Concat(chunks...), nil
 		case err != nil:

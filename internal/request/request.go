@@ -54,6 +54,8 @@ type Named struct {
 	Keys []string
 	// Keyless: the call itself named no key.
 	Keyless bool
+	// Unread: the key travels in the body, which could not be read, so that Keys may lack one.
+	Unread bool
 	// The rest of what identifies the request; Origin and Target are empty if its URL cannot be read.
 	Account, Origin, Method, Target string
 }
@@ -95,6 +97,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	}
 	body, err := readBody(req, r.MaxBodyBytes)
 	if err != nil {
+		named.Unread = p.Carrier.Place == profile.Body
 		return nil, named, err
 	}
 	if p.Carrier.Place == profile.Body {
@@ -130,6 +133,17 @@ func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named
 	}
 	n.Keyless = len(n.Keys) == 0 && len(given.Keys) == 0
 	return n
+}
+
+// Like reports whether a record may be of the request that named is of, as far as account, origin, method and target
+// tell: body and key are not compared.
+func (r *Reader) Like(named Named, rec *persist.Record) bool {
+	carrier := ""
+	if rec.Carrier == string(profile.Query) {
+		carrier = rec.CarrierName
+	}
+	target, _ := r.Secrets.splitTarget(rec.Target, carrier) // one of an old record may hold credentials
+	return rec.Account == named.Account && rec.Origin == named.Origin && rec.Method == named.Method && target == named.Target
 }
 
 func (n *Named) add(keys ...string) {
