@@ -19,7 +19,7 @@ const (
 
 // inFlightBugs go wrong while the first request is being handled.
 func inFlightBugs() []Bug {
-	return slices.Concat(exclusionBugs(), duplicateBugs(), waitingBugs(), hangUpBugs())
+	return slices.Concat(exclusionBugs(), duplicateBugs(), hintBugs(), waitingBugs(), hangUpBugs())
 }
 
 // exclusionBugs let two requests in, or never one again.
@@ -82,6 +82,15 @@ func duplicateBugs() []Bug {
 				return keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, map[string]string{"status": "ok"})
 			}},
 		}, {
+			Name: "in-flight-mismatch", Description: "A duplicate that arrives while the first is handled is told that its key belongs to another request.",
+			Impact: "A customer who clicked twice is told that the payment is refused, while it succeeds.",
+			change: mutation{Claimed: func(l *layer, _ *exchange, e *entry, said claim) *answer {
+				if said == keylayer.Running {
+					return l.MismatchAnswer(e)
+				}
+				return nil
+			}},
+		}, {
 			Name: "in-flight-hangs", Description: "A duplicate that arrives while the first is handled is never answered.",
 			Impact: "A customer who clicked twice waits until the browser gives up.",
 			Cases:  []string{"inflight/status-or-wait"},
@@ -95,7 +104,14 @@ func duplicateBugs() []Bug {
 				}
 				panic(http.ErrAbortHandler)
 			}},
-		}, {
+		},
+	}
+}
+
+// hintBugs tell the one that comes second badly how long to wait.
+func hintBugs() []Bug {
+	return []Bug{
+		{
 			Name: "retry-after-absurd", Description: "The conflict answer asks to wait an hour.",
 			Impact: "The client reports a payment an hour late that was done in a second.",
 			Cases:  []string{"inflight/retry-after-sane"},
@@ -103,15 +119,6 @@ func duplicateBugs() []Bug {
 				if said == keylayer.Running {
 					a.Header.Set("Retry-After", "3600")
 				}
-			}},
-		}, {
-			Name: "in-flight-mismatch", Description: "A duplicate that arrives while the first is handled is told that its key belongs to another request.",
-			Impact: "A customer who clicked twice is told that the payment is refused, while it succeeds.",
-			change: mutation{Claimed: func(l *layer, _ *exchange, e *entry, said claim) *answer {
-				if said == keylayer.Running {
-					return l.MismatchAnswer(e)
-				}
-				return nil
 			}},
 		}, {
 			Name: "retry-after-garbage", Description: "The conflict answer says Retry-After: -1.",

@@ -9,7 +9,10 @@ import (
 )
 
 // replayBugs give a repeat something else than the first answer.
-func replayBugs() []Bug {
+func replayBugs() []Bug { return slices.Concat(bodyBugs(), headBugs()) }
+
+// bodyBugs refuse a repeat, execute it, or change its status or body.
+func bodyBugs() []Bug {
 	return []Bug{
 		{
 			Name: "replay-rejected", Description: "Every identical repeat is refused as a conflict.",
@@ -63,7 +66,14 @@ func replayBugs() []Bug {
 			change: onReplay(func(a, _ *answer) {
 				a.Body = slices.Concat([]byte(`{"cached":true,"response":`), a.Body, []byte("}"))
 			}),
-		}, {
+		},
+	}
+}
+
+// headBugs change the headers of a repeat, or of the first answer.
+func headBugs() []Bug {
+	return []Bug{
+		{
 			Name: "replay-loses-type", Description: "A repeat has no Content-Type of its own.",
 			Impact: "After a lost answer the client cannot parse what it is given.",
 			Cases:  []string{"replay/headers"},

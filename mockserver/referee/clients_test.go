@@ -210,8 +210,17 @@ func clientsThatRepeatBadly() map[string]brokenClient {
 		}, []string{"wait/retry-after"}},
 		"waits that never grow": {jitterless(func(int) time.Duration { return 200 * time.Millisecond }), []string{"wait/grows", "wait/jittered"}},
 		"waits without jitter":  {jitterless(func(attempt int) time.Duration { return 50 * time.Millisecond << attempt }), []string{"wait/jittered"}},
-		"no end of attempts":    {func(h *habits) { h.attempts = 40 }, []string{"attempts/bounded"}},
-		"hedging":               {func(h *habits) { h.hedge = time.Second }, []string{"attempts/no-overlap"}},
+		"waits without jitter, on a busy machine": {func(h *habits) {
+			sends := 0
+			jitterless(func(attempt int) time.Duration {
+				if sends++; sends%8 == 0 {
+					return 70*time.Millisecond<<attempt + time.Millisecond // the machine was late
+				}
+				return 70 * time.Millisecond << attempt * 3 / 4
+			})(h)
+		}, []string{"wait/jittered"}},
+		"no end of attempts": {func(h *habits) { h.attempts = 40 }, []string{"attempts/bounded"}},
+		"hedging":            {func(h *habits) { h.hedge = time.Second }, []string{"attempts/no-overlap"}},
 		"a timeout that does not cancel": {func(h *habits) { h.hedge, h.leavesOpen = 2*time.Second, true },
 			[]string{"attempts/no-overlap"}},
 	}

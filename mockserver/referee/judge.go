@@ -23,6 +23,15 @@ type finding struct {
 	skip       string // why the rule could not be judged; "" where it was
 }
 
+// operations counts those that broke the rule; one may have broken it twice.
+func (f finding) operations() int {
+	seen := map[*operation]bool{}
+	for _, v := range f.violations {
+		seen[v.at] = true
+	}
+	return len(seen)
+}
+
 // evidence is what is judged: the history of all operations, and what is needed
 // to read it.
 type evidence struct {

@@ -202,7 +202,7 @@ func (e *evidence) verdict(rule Rule, f finding) Case {
 			c.Verdict = Warn
 		}
 		first := f.violations[0]
-		c.Actual = fmt.Sprintf("%d of %d operations broke it; operation %q: %s", len(f.violations), len(e.operations), first.at.name, first.detail)
+		c.Actual = fmt.Sprintf("%d of %d operations broke it; operation %q: %s", f.operations(), len(e.operations), first.at.name, first.detail)
 		c.Exchanges = exchanges(first.at)
 	case f.skip != "":
 		c.Verdict = Skip

@@ -1,0 +1,10 @@
+// Package clients judges what clients do with idempotency keys when a server is
+// hard on them, and keeps the table in docs/clients.md true. It is a module of
+// its own, so that the clients stay out of the library's dependencies.
+//
+//	go test .                 # the clients in Go, in virtual time, against the table
+//	go test . -all -write     # all of them, and the table anew
+//
+// The clients in other languages run as programs, in real time: about three
+// minutes. They need python3 with requests, and node after "npm ci" in node/.
+package clients
