@@ -32,6 +32,10 @@ var (
 	// ErrCorrupt: the journal, or one record in it, is damaged. Nothing damaged
 	// is ever overwritten.
 	ErrCorrupt = errors.New("persist: journal is damaged")
+	// ErrGone: the journal's file was deleted, moved away or replaced while it was
+	// open, so that nobody would find again what is begun now. Begin refuses, and
+	// has written nothing; everything else goes on, so that what is under way ends.
+	ErrGone = errors.New("persist: journal is no longer at its place")
 	// ErrClosed: the journal was closed.
 	ErrClosed = errors.New("persist: journal is closed")
 	// ErrInvalid: the record breaks a rule of Record.Validate. A caller's bug.
@@ -52,8 +56,8 @@ type Journal interface {
 	// exactly one creates. A ctx that ends before the record was queued gives
 	// its error and leaves nothing; once queued, Begin waits for the commit and
 	// does not look at ctx.
-	// Errors: ErrInvalid, ErrUncertain, ErrClosed, ErrCorrupt, or the journal's
-	// own error when the record was definitely not written (a full disk).
+	// Errors: ErrInvalid, ErrUncertain, ErrClosed, ErrCorrupt, ErrGone, or the
+	// journal's own error when the record was definitely not written (a full disk).
 	Begin(ctx context.Context, rec Record) (standing Record, created bool, err error)
 
 	// Update replaces an unfinished record (Pending or Held, before and after)

@@ -1,285 +1,229 @@
 package bolt
 
 import (
-	"errors"
+	"bytes"
+	"encoding/binary"
 	"fmt"
-	"runtime"
-	"slices"
+	"os"
+	"runtime/debug"
 	"time"
 
+	bbolt "go.etcd.io/bbolt"
+
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// Group commit. Whoever finds nobody committing commits what is queued, for
-// itself and for all who join: a lone caller pays for no hand-over. Whoever
-// comes meanwhile waits, and the first of those commits next. Before it takes
-// the queue, a committer yields for as long as others join, so that the callers
-// whom the last commit has just released are served by this one: without that
-// every other commit would serve a handful. Where all of them are known to come back
-// soon it even waits until they have, see gatherAll and crowd; that is the one timer
-// for those who wait.
+// One commit is one bbolt transaction and one sync.
 //
-// What nobody waits for, a Finish, has a queue of its own, which joins a commit
-// every few milliseconds. So most commits write the end of one tree instead of
-// two.
+// bbolt itself syncs twice, once before it writes the meta page, so that a meta
+// page never names pages that a crash has kept from the disk. Here bbolt does not
+// sync, and the meta page may reach the disk first. The state entry makes that
+// safe: it holds a digest over every entry of the file, and the number of its
+// transaction. If the newest meta page names a tree with another digest, a crash
+// has cut off that commit, and nobody was told of it. Then the meta page before it
+// still counts, because bbolt never writes over pages that the commit before has
+// in use. Open finds this out, see recover.go.
+//
+// After the sync, and before anybody is told, a mark says in the file that this
+// commit is whole, see metapage.go. With it, what does not add up is damage and is
+// refused; without it, it is a commit that was cut off and is forgotten.
+//
+// All this relies on how one version of bbolt uses its pages again. With any other
+// version each commit has bbolt's own two syncs, see bboltversion.go.
 const (
-	// flushDelay is how long a Finish stays queued. With the commit itself it
-	// stays under the 10 ms that Finish promises.
-	flushDelay = 4 * time.Millisecond
-	// retryDelay is how long it stays queued after a commit that definitely
-	// failed, as on a full disk.
-	retryDelay = 100 * time.Millisecond
-	// lazyJoin is how many of them join the next commit in any case, lazyMax and
-	// lazyBytesMax how much may be queued before a Finish waits.
-	lazyJoin     = 512
-	lazyMax      = 4096
-	lazyBytesMax = 4 << 20
-	// yieldMax bounds how often a committer yields before it commits.
-	yieldMax = 8
-	// A commit is worth waiting for others if its sync takes noticeSync or more, and
-	// then for a fifth of that, at least gatherMin and at most gatherMax.
-	noticeSync = 50 * time.Microsecond
-	gatherMin  = 200 * time.Microsecond
-	gatherMax  = 5 * time.Millisecond
+	// fillPercent is how full bbolt packs pages. Entries come in order, so that
+	// pages are filled once and stay full.
+	fillPercent = 0.9
+	// growMin and growMax bound by how many bytes the file grows at once.
+	growMin = 64 << 10
+	growMax = 64 << 20
 )
 
-// await waits until b is settled, and commits it if nobody else does. The
-// caller holds mu, which await gives up.
-func (j *Journal) await(b *batch) error {
-	lead := false
-	if b == j.collecting {
-		b.waiters++
-		j.crowd.join()
-		lead = !j.leading
-		j.leading = true
-	}
-	if !lead && b.wake == nil {
-		b.wake = make(chan bool, 1)
-	}
-	wake := b.wake
-	j.mu.Unlock()
-	if lead || <-wake {
-		j.lead()
-	}
-	return b.err
-}
-
-// putLazy queues a Finish that nobody waits for. The caller holds mu.
-func (j *Journal) putLazy(c change, after slot) {
-	j.lazy.put(c)
-	j.lazyDigest += after.contribution(c.seq) - c.before.contribution(c.seq)
-	if !j.armed {
-		j.armed = true
-		j.timer.Reset(flushDelay)
-	}
-}
-
-// flushIdle is what the timer does: the next commit takes what nobody waits for,
-// and if nobody is about to commit, it does that itself.
-func (j *Journal) flushIdle() {
-	j.mu.Lock()
-	j.due = true
-	if j.closed || j.leading || len(j.lazy.changes) == 0 {
-		j.mu.Unlock()
-		return
-	}
-	j.leading, j.crowd.soon = true, false // nobody waits for this commit, nor does it for anybody
-	j.mu.Unlock()
-	j.lead()
-}
-
-// lead commits what is queued, then passes the lead on, or gives it up.
-func (j *Journal) lead() {
-	j.gather()
-	b := j.collecting
-	j.take(b)
-	if b.err = j.broken; b.err == nil {
-		j.mu.Unlock()
-		err := j.write(b)
-		j.mu.Lock()
-		b.err = err
-	}
-	j.flying = nil
-	j.settle(b)
-	j.crowd.release(b.waiters, gatherTime(j.syncTime))
-	j.pass()
-	wake := b.wake
-	j.mu.Unlock()
-	if wake != nil {
-		close(wake)
-	}
-}
-
-// gather yields for as long as callers join, and returns with mu held.
-func (j *Journal) gather() {
-	for joined, yields := 0, 1; ; yields++ {
-		runtime.Gosched()
-		j.mu.Lock()
-		n := j.collecting.waiters
-		if n <= joined+1 || yields == yieldMax {
-			break
+// write commits a batch. If its error is persist.ErrUncertain, the batch may or may
+// not be durable; with any other error it is definitely not. Only the committer
+// calls it, without mu.
+func (j *Journal) write(b *batch) (err error) {
+	var tx *bbolt.Tx
+	defer func() {
+		if p := recover(); p != nil {
+			err = j.uncertain(fmt.Errorf("%w: %v", persist.ErrCorrupt, p))
+			j.stuck = !rolledBack(tx)
 		}
-		joined = n
-		j.mu.Unlock()
+	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if tx, err = j.db.Begin(true); err != nil {
+		return j.unwritten(err)
 	}
-	if wait := gatherTime(j.syncTime); wait > 0 && j.crowd.missing() && j.usable() == nil {
-		j.gatherAll(wait)
+	j.step(stepCommitBegun)
+	// Each growth of the file is a sync of its own: few of them, and in proportion.
+	j.db.AllocSize = min(max(int(tx.Size()/8), growMin), growMax)
+	s := b.state
+	s.txid, s.bodies = uint64(tx.ID()), j.bodies
+	if err := j.apply(tx, b, &s); err != nil {
+		_ = tx.Rollback()
+		return j.unwritten(err)
 	}
-}
-
-// gatherTime is how long a commit may wait for callers to join, by what a sync takes.
-func gatherTime(sync time.Duration) time.Duration {
-	if sync < noticeSync {
-		return 0
-	}
-	return min(max(sync/5, gatherMin), gatherMax)
-}
-
-// gatherAll waits until everybody is back: half a batch costs as much as a whole
-// one. The last to join ends the wait. It does not yield but block, or the scheduler
-// would find work in this goroutine and leave the others where they are. The caller
-// holds mu, and does so again on return.
-func (j *Journal) gatherAll(wait time.Duration) {
-	full := make(chan struct{})
-	j.crowd.full = full
-	j.mu.Unlock()
-	late := time.NewTimer(wait)
-	select {
-	case <-full:
-	case <-late.C:
-	}
-	late.Stop()
-	j.mu.Lock()
-	j.crowd.full = nil
-}
-
-// take makes b the batch under commit. The caller holds mu.
-func (j *Journal) take(b *batch) {
-	if j.due || len(j.lazy.changes) >= lazyJoin {
-		for i := range j.lazy.changes {
-			b.put(j.lazy.changes[i])
+	j.step(stepCommitApplied)
+	began := time.Now()
+	if err := tx.Commit(); err != nil {
+		if j.reached(s.txid) {
+			return j.uncertain(err)
 		}
-		j.lazy.reset()
-		j.lazyDigest, j.due, j.armed = 0, false, false
+		return j.unwritten(err)
 	}
-	// What is still queued is in memory, but will not be in the file.
-	// What b forgets is the other way round.
-	b.state = state{digest: j.slots.digest - j.lazyDigest - b.forgottenDigest, records: uint64(j.slots.count) - b.forgotten, lastSeq: j.seq}
-	next := j.spare
-	j.spare = nil
-	if next == nil {
-		next = newQueue()
-	}
-	j.flying, j.collecting = b, &batch{queue: next}
-}
-
-// pass hands the lead to a waiter of the next batch. The caller holds mu.
-func (j *Journal) pass() {
-	switch next := j.collecting; {
-	case next.waiters > 0:
-		next.wake <- true
-	case j.due && len(j.lazy.changes) > 0 && j.broken == nil:
-		// Their time came during the commit that has just ended.
-		go j.lead()
-	default:
-		j.leading = false
-		j.idle.Broadcast()
-	}
-}
-
-// settle draws the conclusions from a commit. The caller holds mu.
-func (j *Journal) settle(b *batch) {
-	switch {
-	case b.err == nil:
-		j.stats.Commits++
-		j.stats.Changes += int64(len(b.changes))
-		if b.forgotten > 0 {
-			j.removeForgotten(b)
+	j.step(stepCommitWritten)
+	if !j.twoSyncs {
+		began = time.Now()
+		if err := j.sync(); err != nil {
+			return j.uncertain(err)
 		}
-		b.reset()
-		j.spare = b.queue
-	case errors.Is(b.err, persist.ErrUncertain):
-		j.broken = b.err
-	default:
-		j.undo(b)
 	}
+	j.syncTook(time.Since(began))
+	j.step(stepCommitSynced)
+	j.bodies = s.bodies
+	_ = j.mark(s.txid) // a lost mark matters to a damaged file only
+	j.step(stepCommitMarked)
+	j.count(tx.Stats())
+	return nil
 }
 
-// removeForgotten takes out of memory what is gone from the file. The caller holds
-// mu.
-func (j *Journal) removeForgotten(b *batch) {
+// syncTook notes how long the last sync took. The shorter of the last two counts,
+// so that a single slow one does not.
+func (j *Journal) syncTook(d time.Duration) {
+	j.lastSync, j.syncTime = d, min(j.lastSync, d)
+}
+
+// rolledBack reports whether a transaction that panicked has let go of bbolt's
+// locks.
+func rolledBack(tx *bbolt.Tx) (ok bool) {
+	defer func() { ok = recover() == nil && ok }()
+	return tx != nil && tx.Rollback() == nil
+}
+
+// apply puts a batch into a transaction, and its state with it. It opens only
+// the buckets that it needs, because opening and writing one is a good part of
+// what a small commit costs.
+func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
+	t := trees{tx: tx, names: &j.names}
+	key := j.scratch[:8] // bbolt copies it
 	for i := range b.changes {
 		c := &b.changes[i]
-		if s, stands := j.slots.get(c.seq); c.drop && stands {
-			j.removeSlot(c.seq, s, c.keys)
+		binary.BigEndian.PutUint64(key, c.seq)
+		if err := applyEntries(&t, c, key); err != nil {
+			return err
+		}
+		if err := applyBodies(&t, c, s); err != nil {
+			return err
 		}
 	}
+	// The bucket of buckets is written with every commit anyway.
+	return tx.Cursor().Bucket().Put(j.names.state, s.append(j.scratch[8:8]))
 }
 
-// undo takes back, in memory, a batch that was definitely not written, and what
-// was queued on top of it. What nobody waits for is queued again if it still
-// fits. The caller holds mu.
-func (j *Journal) undo(b *batch) {
-	next := j.collecting
-	j.collecting = &batch{queue: newQueue()}
-	var again []change
-	for _, q := range [...]*queue{j.lazy, next.queue, b.queue} {
-		for i := len(q.changes) - 1; i >= 0; i-- {
-			c := &q.changes[i]
-			after, _ := j.slots.get(c.seq)
-			j.restore(c)
-			if c.lazy {
-				c.after = after
-				again = append(again, *c)
-			}
+// trees are the buckets of one transaction, as far as they are needed.
+type trees struct {
+	tx                              *bbolt.Tx
+	names                           *names
+	inIntents, inProgress, inBodies *bbolt.Bucket
+}
+
+func (t *trees) open(b **bbolt.Bucket, name []byte) *bbolt.Bucket {
+	if *b == nil {
+		*b = t.tx.Bucket(name)
+		(*b).FillPercent = fillPercent
+	}
+	return *b
+}
+
+func (t *trees) intents() *bbolt.Bucket  { return t.open(&t.inIntents, t.names.intents) }
+func (t *trees) progress() *bbolt.Bucket { return t.open(&t.inProgress, t.names.progress) }
+func (t *trees) bodies() *bbolt.Bucket   { return t.open(&t.inBodies, t.names.bodies) }
+
+func applyEntries(t *trees, c *change, key []byte) error {
+	if c.drop {
+		if err := t.intents().Delete(key); err != nil {
+			return err
+		}
+		if !c.before.is(slotChanged) {
+			return nil
+		}
+		return t.progress().Delete(key)
+	}
+	if c.intent != nil {
+		if err := t.intents().Put(key, c.intent); err != nil {
+			return err
 		}
 	}
-	j.lazy.reset()
-	// The timer is set once, and for later.
-	j.lazyDigest, j.due, j.armed = 0, false, true
-	for _, c := range slices.Backward(again) {
-		j.requeue(c)
+	switch {
+	case c.progress != nil:
+		return t.progress().Put(key, c.progress)
+	case c.dropProgress:
+		return t.progress().Delete(key)
 	}
-	if j.armed = len(j.lazy.changes) > 0; j.armed {
-		j.timer.Reset(retryDelay)
-	}
-	// Those who wait for what was queued on top are told the same.
-	next.err = b.err
-	j.crowd.here -= next.waiters
-	if next.waiters > 0 {
-		close(next.wake)
-	}
+	return nil
 }
 
-// restore undoes one change in memory.
-func (j *Journal) restore(c *change) {
-	now, stands := j.slots.get(c.seq)
-	if c.fresh {
-		if stands {
-			j.removeSlot(c.seq, now, c.keys)
+func applyBodies(t *trees, c *change, s *state) error {
+	if c.before.is(slotOutside) {
+		from := partAnswer // a new progress has an answer of its own, or none
+		if c.dropBodies || c.drop {
+			from = partRequest
 		}
-		return
+		if err := deletePieces(t.bodies(), c.seq, from, s); err != nil {
+			return err
+		}
 	}
-	if c.drop && !stands { // what Forget was to remove stands
-		j.ids.add(c.keys.id, c.seq)
+	if c.request != nil {
+		if err := putPieces(t.bodies(), c.seq, partRequest, c.request, s); err != nil {
+			return err
+		}
 	}
-	j.slots.set(c.seq, c.before)
-	was := stands && now.unresolved()
-	j.index(c.keys, c.seq, was, c.before.unresolved())
+	if c.answer != nil {
+		return putPieces(t.bodies(), c.seq, partAnswer, c.answer, s)
+	}
+	return nil
 }
 
-// requeue queues a Finish again, if it still fits.
-func (j *Journal) requeue(c change) {
-	s, found := j.slots.get(c.seq)
-	if !found || s != c.before {
-		return
+// putPieces writes a body that is kept outside. bbolt copies the pieces into
+// its pages; nothing else does.
+func putPieces(bodies *bbolt.Bucket, seq uint64, part int, body []byte, s *state) error {
+	for n := 0; len(body) > 0; n++ {
+		key, piece := pieceKey(seq, part, n), body[:min(len(body), pieceMax)]
+		if err := bodies.Put(key, piece); err != nil {
+			return err
+		}
+		s.bodies += pieceContribution(key, codec.Checksum(piece))
+		body = body[len(piece):]
 	}
-	j.index(c.keys, c.seq, s.unresolved(), c.after.unresolved())
-	j.slots.set(c.seq, c.after)
-	j.putLazy(c, c.after)
+	return nil
 }
 
-// uncertain wraps the cause of a commit of which nothing is known.
-func (j *Journal) uncertain(cause error) error {
-	return fmt.Errorf("persist/bolt: %s: %w: %w", j.path, persist.ErrUncertain, cause)
+// deletePieces removes a record's pieces from a part on.
+func deletePieces(bodies *bbolt.Bucket, seq uint64, from int, s *state) error {
+	prefix := seqKey(seq)
+	var keys [][]byte
+	c := bodies.Cursor()
+	for k, v := c.Seek(pieceKey(seq, from, 0)); bytes.HasPrefix(k, prefix[:]); k, v = c.Next() {
+		keys = append(keys, bytes.Clone(k))
+		s.bodies -= pieceContribution(k, codec.Checksum(v))
+	}
+	for _, k := range keys {
+		if err := bodies.Delete(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count adds a commit to the counts.
+func (j *Journal) count(s bbolt.TxStats) {
+	syncs := int64(1)
+	if j.twoSyncs {
+		syncs = 2
+	}
+	j.mu.Lock()
+	j.stats.Syncs += syncs
+	j.stats.Bytes += s.GetPageAlloc() + int64(os.Getpagesize())
+	j.mu.Unlock()
 }

@@ -44,7 +44,7 @@ func examine(t testing.TB, dir, how string, file []byte, want []string) (refused
 	t.Helper()
 	path := filepath.Join(dir, "damaged.db")
 	writeFile(t, path, file)
-	j, err := bolt.Open(path, bolt.Options{})
+	j, err := tryOpen(path, bolt.Options{})
 	if err != nil {
 		wantErr(t, err, persist.ErrCorrupt, path)
 		if !bytes.Equal(readFile(t, path), file) {
@@ -223,14 +223,14 @@ func TestForeignFile(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		writeFile(t, path, file)
-		_, err := bolt.Open(path, bolt.Options{})
+		_, err := tryOpen(path, bolt.Options{})
 		wantErr(t, err, persist.ErrCorrupt, path)
 		if !bytes.Equal(readFile(t, path), file) {
 			t.Errorf("%s: the file was written to", name)
 		}
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "no such directory", "journal.db")} {
-		_, err := bolt.Open(path, bolt.Options{})
+		_, err := tryOpen(path, bolt.Options{})
 		if err == nil || errors.Is(err, persist.ErrCorrupt) || !strings.Contains(err.Error(), path) {
 			t.Errorf("Open of %s: %v", path, err)
 		}
@@ -254,7 +254,7 @@ func TestLaterFormat(t *testing.T) {
 	if err != nil || db.Close() != nil {
 		t.Fatal(err)
 	}
-	_, err = bolt.Open(path, bolt.Options{})
+	_, err = tryOpen(path, bolt.Options{})
 	wantErr(t, err, persist.ErrCorrupt, path)
 	if !strings.Contains(err.Error(), `format is: "2"`) {
 		t.Errorf("error %q does not name the format", err)

@@ -1,7 +1,103 @@
 package bolt
 
+import (
+	"bytes"
+	"io"
+	"slices"
+)
+
+// Reviewed is the version of bbolt whose page reuse was reviewed.
+const Reviewed = bboltReviewed
+
 // WithHashMask makes the hashes of the journal's indexes collide.
 func WithHashMask(opts Options, mask uint64) Options {
 	opts.hashMask = mask
 	return opts
 }
+
+// WithBboltVersion makes the journal believe that it is built with this version.
+func WithBboltVersion(opts Options, version string) Options {
+	opts.hooks.bboltVersion = version
+	return opts
+}
+
+// WithStep calls f at each named step.
+func WithStep(opts Options, f func(name string)) Options {
+	opts.hooks.step = f
+	return opts
+}
+
+// WithWrite calls f before the journal itself writes.
+func WithWrite(opts Options, f func(b []byte, at int64) error) Options {
+	opts.hooks.write = f
+	return opts
+}
+
+// WithRead wraps what Open reads through.
+func WithRead(opts Options, f func(io.ReaderAt) io.ReaderAt) Options {
+	opts.hooks.read = f
+	return opts
+}
+
+// StepCommitWritten is when bbolt has written pages and meta page.
+const StepCommitWritten = stepCommitWritten
+
+// Steps are the named steps.
+func Steps() []string {
+	return []string{
+		stepCreateMade, stepCreateWritten, stepCreateSynced, stepCreateLinked, stepCreateRemoved, stepCreateDone,
+		stepOpenLocked, stepOpenVerified, stepOpenRewritten, stepOpenSynced, stepOpenForgotten, stepOpenForgetSynced,
+		stepOpenMarked, stepOpenMarkSynced, stepOpenGiven,
+		stepCommitBegun, stepCommitApplied, stepCommitWritten, stepCommitSynced, stepCommitMarked,
+		stepCloseCommitted, stepCloseMarkSynced, stepCloseDone,
+	}
+}
+
+// NewPages are the pages that the newest commit in a file has and the one before
+// it has not: what the commit has written, meta page included. It is nil for a file
+// that cannot be read.
+func NewPages(file []byte) []uint64 {
+	f, size := bytes.NewReader(file), int64(len(file))
+	ms, err := readMetas(f, size)
+	if err != nil {
+		return nil
+	}
+	pages := newPageSums()
+	s, err := newScanner(f, size, ms.newest)
+	if err != nil {
+		return nil
+	}
+	s.read = pages.add
+	r, err := s.root()
+	if err != nil {
+		return nil
+	}
+	for _, b := range r.trees() {
+		if s.bucket(b.bucket, b.keySize, nil) != nil {
+			return nil
+		}
+	}
+	if ms.both {
+		_ = pages.without(f, size, ms.older)
+	}
+	all := []uint64{ms.newest.txid % 2}
+	for id, p := range pages.sums {
+		for i := range uint64(p.size) / uint64(ms.newest.pageSize) {
+			all = append(all, id+i)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// NewestMeta is the page of the newest meta in a file, or -1.
+func NewestMeta(file []byte) int {
+	ms, err := readMetas(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return -1
+	}
+	return int(ms.newest.txid % 2)
+}
+
+// NoSync reports whether bbolt leaves the syncs to the journal.
+func (j *Journal) NoSync() bool { return j.db.NoSync }

@@ -30,7 +30,7 @@ func TestForgetIsNotReadEarly(t *testing.T) {
 func forgetAndRead(t *testing.T, path string, broken error) {
 	ctx := context.Background()
 	var gate chan error // what the sync waits for and ends with
-	j, err := bolt.Open(path, bolt.Options{Sync: func(f *os.File) error {
+	j, err := tryOpen(path, bolt.Options{Sync: func(f *os.File) error {
 		if gate != nil {
 			return <-gate
 		}
@@ -77,6 +77,7 @@ func forgetAndRead(t *testing.T, path string, broken error) {
 		t.Errorf("a reader was told %v before it was known whether the record is gone", <-read)
 	}
 	gate <- broken
+	close(gate) // for the sync of Close
 	want, toldForget := persist.ErrNotFound, error(nil)
 	if broken != nil {
 		want, toldForget = persist.ErrUncertain, persist.ErrUncertain

@@ -36,7 +36,7 @@ func TestDiskFull(t *testing.T) {
 // goes on once there is space. It prints what is wrong.
 func full(path string) error {
 	signal.Ignore(syscall.SIGXFSZ)
-	j, err := bolt.Open(path, bolt.Options{})
+	j, err := tryOpen(path, bolt.Options{})
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func full(path string) error {
 	if err := errors.Join(j.Flush(ctx), j.Close()); err != nil {
 		fmt.Println("Flush and Close when there is space again:", err)
 	}
-	if j, err = bolt.Open(path, bolt.Options{}); err != nil {
+	if j, err = tryOpen(path, bolt.Options{}); err != nil {
 		return err
 	}
 	var got []string

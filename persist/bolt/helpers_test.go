@@ -44,9 +44,15 @@ func open(t testing.TB, path string) *bolt.Journal {
 	return openWith(t, path, bolt.Options{})
 }
 
+// tryOpen opens a journal as a program does that says that it is built with the
+// reviewed version of bbolt, which test binaries do not.
+func tryOpen(path string, opts bolt.Options) (*bolt.Journal, error) {
+	return bolt.Open(path, bolt.WithBboltVersion(opts, bolt.Reviewed))
+}
+
 func openWith(t testing.TB, path string, opts bolt.Options) *bolt.Journal {
 	t.Helper()
-	j, err := bolt.Open(path, opts)
+	j, err := tryOpen(path, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,315 +4,148 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	bbolt "go.etcd.io/bbolt"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Begin implements [persist.Journal].
-func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
-	if err := ready(ctx, &rec, false); err != nil {
-		return persist.Record{}, false, err
-	}
-	rec.Revision = 1
-	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true}
-	if len(rec.Body) > inlineMax {
-		c.request = rec.Body
-	}
-	if rec.Answer != nil && len(rec.Answer.Body) > inlineMax {
-		c.answer = rec.Answer.Body
-	}
-	var strangers []uint64 // other IDs with the same hash
-	for {
-		j.mu.Lock()
-		if err := j.usable(); err != nil {
-			j.mu.Unlock()
-			return persist.Record{}, false, err
-		}
-		seq := j.ids.find(c.keys.id, strangers)
-		if seq == 0 {
-			rec.Seq = j.enter(&rec, c)
-			if err := j.await(j.collecting); err != nil {
-				return persist.Record{}, false, err
-			}
-			return rec, true, nil
-		}
-		if b := j.unsettled(seq); b != nil {
-			// What stands may still fail to become durable.
-			_ = j.await(b)
-			continue
-		}
-		standing, err := j.read(seq)
-		if errors.Is(err, errAgain) {
-			continue
-		}
-		if err != nil || standing.ID == rec.ID {
-			return standing, false, err
-		}
-		strangers = append(strangers, seq)
-	}
+var _ persist.Journal = (*Journal)(nil)
+
+// Options adjust [Open]. The zero value is the right one but for tests.
+type Options struct {
+	_ struct{}
+
+	// LockWait is how long Open waits for another process that holds the file.
+	// Zero is one second; negative is not at all.
+	LockWait time.Duration
+
+	// OpenFile opens the file, which exists. Nil is os.OpenFile. For tests.
+	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
+
+	// Sync makes durable what was written to the file. Nil is fdatasync where
+	// there is one, else File.Sync. If it is set, each commit calls it once,
+	// whatever version of bbolt the program is built with. For tests and
+	// measurements.
+	Sync func(*os.File) error
+
+	hashMask uint64 // clears bits of every hash, so that tests see collisions
+	hooks    hooks
 }
 
-// enter queues a new record. The caller holds mu.
-func (j *Journal) enter(rec *persist.Record, c change) uint64 {
-	j.seq++
-	c.seq = j.seq
-	s := slot{rev: 1, flags: slotOpen | c.keys.check, intentSum: sealSum(c.intent, kindIntent, c.seq)}
-	s.mark(slotGenerated, rec.Generated)
-	s.mark(slotOutside, c.request != nil || c.answer != nil)
-	j.ids.add(c.keys.id, c.seq)
-	if rec.Generated {
-		j.unresolved.add(c.keys.fingerprint, c.seq)
-	}
-	j.accounts.add(rec.Account)
-	j.slots.set(c.seq, s)
-	j.collecting.put(c)
-	return c.seq
+// Journal is a journal in one file. [Open] makes one. All methods are safe for
+// concurrent use. A context that has ended stops a method before it queues
+// anything; afterwards it is not looked at.
+type Journal struct {
+	persist.Attachment
+
+	path     string
+	file     *os.File
+	place    place
+	pageSize int
+	db       *bbolt.DB
+	sync     func() error
+	twoSyncs bool // bbolt syncs itself, twice, and sync is not called for a commit
+	hash     hasher
+	names    names
+	hooks    hooks
+
+	// Only the committer uses what follows, and Open and Close.
+	scratch    [64]byte
+	bodies     uint64 // digest of what is in the bucket of bodies
+	stuck      bool   // bbolt panicked, and may hold its locks
+	markSynced bool   // the last mark is on the disk
+	lastSync   time.Duration
+	syncTime   time.Duration // the shorter of the last two syncs
+
+	// mu guards what follows. Nobody who holds a bbolt transaction takes it:
+	// transactions are begun under it.
+	mu         sync.Mutex
+	closed     bool
+	broken     error // of the commit after which nothing is known
+	seq        uint64
+	slots      *slots
+	ids        *index // by account and key
+	unresolved *index // by fingerprint, see slot.unresolved
+	accounts   accounts
+	collecting *batch // what the next commit writes
+	committing *batch // what the commit under way writes
+	waiters    waiters
+	spare      *queue // memory for the next batch
+	leading    bool   // somebody commits, or has been told to
+	idle       sync.Cond
+	lazy       *queue // changes that nobody waits for
+	lazyDigest uint64 // what they add to the digest
+	lazyDue    bool   // the next commit takes them
+	timer      *time.Timer
+	timerSet   bool
+	stats      Stats
 }
 
-// Update implements [persist.Journal].
-func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	if err := ready(ctx, &rec, false); err != nil {
-		return persist.Record{}, err
-	}
-	c, _, err := j.change(&rec, false)
-	if err != nil {
-		return persist.Record{}, err
-	}
-	j.collecting.put(c)
-	if err := j.await(j.collecting); err != nil {
-		return persist.Record{}, err
-	}
-	rec.Revision++
-	return rec, nil
+// Stats counts what a journal has done since it was opened.
+type Stats struct {
+	Commits int64 // batches made durable
+	Syncs   int64 // calls of Sync
+	Changes int64 // changes of records in those batches
+	Bytes   int64 // bytes of pages written, metadata included
 }
 
-// Finish implements [persist.Journal]. It waits for a commit only where so much
-// is queued already that memory would grow.
-func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
-	if err := ready(ctx, &rec, true); err != nil {
-		return err
-	}
-	c, after, err := j.change(&rec, true)
-	if err != nil {
-		return err
-	}
-	return j.queueLazy(c, after)
-}
-
-// queueLazy queues a change that nobody waits for, and waits all the same where
-// too much is queued. The caller holds mu, which queueLazy gives up.
-func (j *Journal) queueLazy(c change, after slot) error {
-	j.putLazy(c, after)
-	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {
-		j.due = true
-		return j.await(j.collecting)
-	}
-	j.mu.Unlock()
-	return nil
-}
-
-// MarkReported implements [persist.Journal]. It waits for a commit only where
-// Finish does.
-func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for {
-		if none, err := j.noneUnreported(id); none || err != nil {
-			return err
-		}
-		rec, err := j.lookup(id)
-		switch {
-		case errors.Is(err, persist.ErrNotFound):
-			return nil
-		case err != nil || !rec.Unreported:
-			return err
-		}
-		rec.Unreported = false
-		if done, err := j.replaceFinal(&rec); done || err != nil {
-			return err
-		}
-	}
-}
-
-// noneUnreported reports that memory alone shows that no record of this ID is
-// marked: most are not, and need not be read.
-func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
-	hash := j.hash.id(id.Account, id.Key)
+// Stats returns the counts.
+func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := j.usable(); err != nil {
-		return false, err
-	}
-	seq := j.ids.find(hash, nil)
-	s, _ := j.slots.get(seq)
-	return seq == 0 || j.ids.only(hash, seq) && !s.is(slotUnreported), nil
+	return j.stats
 }
 
-// replaceFinal queues rec's fate for the final record that stands at rec's
-// revision. It gives false, and does nothing, if it does not stand there any more.
-func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
-	read := rec.Revision
-	rec.Revision++
-	c := change{seq: rec.Seq, fate: encodeFate(rec), lazy: true, keys: j.hash.keys(rec)}
-	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
-		c.answer = a.Body
-	}
-	j.mu.Lock()
-	s, found := j.slots.get(rec.Seq)
-	if err := j.usable(); err != nil || !found || uint64(s.rev) != read {
-		j.mu.Unlock()
-		return false, err
-	}
-	c.before = s
-	s.rev++
-	s.fateSum = sealSum(c.fate, kindFate, c.seq)
-	s.mark(slotFated, true)
-	s.mark(slotUnreported, rec.Unreported)
-	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
-	j.slots.set(c.seq, s)
-	return true, j.queueLazy(c, s)
-}
+// Path is the name that the journal was opened by.
+func (j *Journal) Path() string { return j.path }
 
-// change gives the record that stands at rec's revision rec's fate, in memory.
-// If there is no error, mu is held on return, and the change is to be queued.
-func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot, err error) {
-	next := *rec
-	next.Revision++
-	c = change{fate: encodeFate(&next), lazy: final, keys: j.hash.keys(rec)}
-	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
-		// Copied, because a Finish returns before it is written.
-		c.answer = append([]byte(nil), a.Body...)
-	}
-	s, err := j.standing(rec, c.keys)
+// Open opens the journal at path, or creates it with mode 0600. The file is locked
+// until Close: a second Open, in this process or another, fails. Permissions that
+// others have on the file are taken away, those of its group stay.
+//
+// Where a crash or a failed sync came in between, Open ends what was under way: the
+// last commit is brought to the disk, or, if it was cut off, forgotten.
+//
+// Errors: persist.ErrLocked if somebody else holds the file for longer than
+// Options.LockWait; persist.ErrCorrupt if it is damaged, empty, no journal, or
+// written by a later version, and then it is left as it is; persist.ErrGone if it
+// is moved again and again meanwhile; else what the file system said.
+func Open(path string, opts Options) (*Journal, error) {
+	j, err := openJournal(path, opts)
 	if err != nil {
-		return change{}, slot{}, err
+		return nil, fmt.Errorf("persist/bolt: %s: %w", path, err)
 	}
-	c.seq, c.before = rec.Seq, s
-	s.rev++
-	s.fateSum = sealSum(c.fate, kindFate, c.seq)
-	s.mark(slotFated, true)
-	s.mark(slotOpen, !final)
-	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
-	s.mark(slotUnreported, rec.Unreported)
-	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
-	j.slots.set(c.seq, s)
-	return c, s, nil
+	return j, nil
 }
 
-// index keeps the index of unresolved records, when a record that was in it or
-// not belongs there now or not. The caller holds mu.
-func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
-	switch {
-	case was && !is:
-		j.unresolved.remove(keys.fingerprint, seq)
-	case is && !was:
-		j.unresolved.add(keys.fingerprint, seq)
+func openJournal(path string, opts Options) (*Journal, error) {
+	if opts.OpenFile == nil {
+		opts.OpenFile = os.OpenFile
 	}
-}
-
-// Forget implements [persist.Journal].
-func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if opts.LockWait == 0 {
+		opts.LockWait = time.Second
 	}
-	keys := j.hash.keys(&rec)
-	s, err := j.standing(&rec, keys)
-	if err != nil {
-		return err
+	j := &Journal{
+		path: path, hash: newHasher(opts.hashMask), collecting: &batch{queue: newQueue()}, lazy: newQueue(),
+		names: newNames(), hooks: opts.hooks, markSynced: true,
 	}
-	// The record stays in memory until it is gone from the file, see settle: a
-	// reader must not miss what a failed commit leaves standing.
-	j.collecting.put(change{seq: rec.Seq, drop: true, before: s, keys: keys})
-	j.collecting.forget(s.contribution(rec.Seq))
-	return j.await(j.collecting)
-}
-
-// removeSlot takes a record out of memory. The caller holds mu.
-func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
-	j.ids.remove(keys.id, seq)
-	j.index(keys, seq, s.unresolved(), false)
-	j.slots.remove(seq)
-}
-
-// standing finds the unfinished record that rec was read from. If there is no
-// error, mu is held on return.
-func (j *Journal) standing(rec *persist.Record, keys recordKeys) (slot, error) {
-	if rec.Revision >= math.MaxUint32 {
-		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
+	var err error
+	if j.place.path, err = filepath.Abs(path); err != nil {
+		return nil, err
 	}
-	j.mu.Lock()
-	for b := j.unsettled(rec.Seq); b != nil && b.get(rec.Seq).drop; b = j.unsettled(rec.Seq) {
-		_ = j.await(b)
-		j.mu.Lock()
+	j.reset()
+	j.idle.L = &j.mu
+	if err := j.openFile(opts); err != nil {
+		return nil, err
 	}
-	if err := j.usable(); err != nil {
-		j.mu.Unlock()
-		return slot{}, err
-	}
-	// One record under this hash, and the caller knows its Seq and all that it
-	// was begun with: it is the one. Anything else is looked at.
-	if s, _ := j.slots.get(rec.Seq); !j.ids.only(keys.id, rec.Seq) || s.flags&slotIdentity != keys.check {
-		j.mu.Unlock()
-		stands, err := j.lookup(rec.ID)
-		if err != nil {
-			return slot{}, err
-		}
-		if stands.Seq != rec.Seq {
-			return slot{}, stale(&stands)
-		}
-		j.mu.Lock()
-	}
-	s, found := j.slots.get(rec.Seq)
-	err := j.usable()
-	switch {
-	case err != nil:
-	case !found:
-		err = notFound(rec.ID)
-	case uint64(s.rev) != rec.Revision || !s.is(slotOpen):
-		err = fmt.Errorf("%w: %q is at revision %d, open %t", persist.ErrStale, rec.Key, s.rev, s.is(slotOpen))
-	case s.flags&slotIdentity != keys.check:
-		err = fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
-	default:
-		return s, nil
-	}
-	j.mu.Unlock()
-	return slot{}, err
-}
-
-// Get implements [persist.Journal].
-func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return persist.Record{}, err
-	}
-	return j.lookup(id)
-}
-
-// lookup reads the record with an ID.
-func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
-	hash := j.hash.id(id.Account, id.Key)
-	var strangers []uint64
-	for {
-		j.mu.Lock()
-		if err := j.usable(); err != nil {
-			j.mu.Unlock()
-			return persist.Record{}, err
-		}
-		seq := j.ids.find(hash, strangers)
-		if seq == 0 {
-			j.mu.Unlock()
-			return persist.Record{}, notFound(id)
-		}
-		rec, err := j.read(seq)
-		if errors.Is(err, errAgain) {
-			continue
-		}
-		if err != nil || rec.ID == id {
-			return rec, err
-		}
-		strangers = append(strangers, seq)
-	}
+	j.timer = time.AfterFunc(time.Hour, j.flushLazy)
+	j.timer.Stop()
+	return j, nil
 }
 
 // usable reports why nothing can be done. The caller holds mu.
@@ -321,42 +154,6 @@ func (j *Journal) usable() error {
 		return fmt.Errorf("persist/bolt: %s: %w", j.path, persist.ErrClosed)
 	}
 	return j.broken
-}
-
-// unsettled returns the batch that makes durable what stands under a Seq, if
-// somebody still waits for that. The caller holds mu.
-func (j *Journal) unsettled(seq uint64) *batch {
-	for _, b := range [...]*batch{j.collecting, j.flying} {
-		if b == nil {
-			continue
-		}
-		if c := b.get(seq); c != nil && !c.lazy {
-			return b
-		}
-	}
-	return nil
-}
-
-// ready is what every writing method asks before it looks at the journal.
-func ready(ctx context.Context, rec *persist.Record, final bool) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := rec.Validate(); err != nil {
-		return err
-	}
-	if rec.State.Final() != final {
-		return fmt.Errorf("%w: state %v", persist.ErrInvalid, rec.State)
-	}
-	return nil
-}
-
-func notFound(id persist.ID) error {
-	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
-}
-
-func stale(rec *persist.Record) error {
-	return fmt.Errorf("%w: %q stands %v at revision %d", persist.ErrStale, rec.Key, rec.State, rec.Revision)
 }
 
 // Flush implements [persist.Journal].
@@ -370,11 +167,11 @@ func (j *Journal) Flush(ctx context.Context) error {
 		return err
 	}
 	if len(j.collecting.changes)+len(j.lazy.changes) > 0 {
-		j.due = true
+		j.lazyDue = true
 		return j.await(j.collecting)
 	}
-	if j.flying != nil {
-		return j.await(j.flying)
+	if j.committing != nil {
+		return j.await(j.committing)
 	}
 	j.mu.Unlock()
 	return nil
@@ -391,13 +188,32 @@ func (j *Journal) Close() error {
 	j.timer.Stop()
 	err := j.broken
 	if err == nil && len(j.collecting.changes)+len(j.lazy.changes) > 0 {
-		j.due = true
+		j.lazyDue = true
 		err = j.await(j.collecting)
 		j.mu.Lock()
 	}
 	for j.leading {
 		j.idle.Wait()
 	}
+	if err == nil {
+		err = j.broken
+	}
 	j.mu.Unlock()
-	return errors.Join(err, j.closeDB())
+	j.step(stepCloseCommitted)
+	if err == nil {
+		err = j.wrap(j.syncMark())
+	}
+	j.step(stepCloseMarkSynced)
+	err = errors.Join(err, j.closeFile())
+	j.step(stepCloseDone)
+	return err
+}
+
+// closeFile gives the file back.
+func (j *Journal) closeFile() error {
+	if j.stuck {
+		// bbolt panicked with its locks held.
+		return j.file.Close()
+	}
+	return j.db.Close()
 }

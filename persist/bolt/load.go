@@ -1,33 +1,142 @@
 package bolt
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// loadFate enters one entry of the bucket of fates into memory. All of them are
-// entered before the first intent, so that each record is indexed once, as it
-// stands.
-func (j *Journal) loadFate(key, value []byte) error {
-	seq := binary.BigEndian.Uint64(key)
-	fate, sum, err := open(value, kindFate, seq)
+// errFormat says that the file is whole, and has another version's format.
+var errFormat = errors.New("its format is")
+
+// load reads the tree of one commit whole, checks it against its digest, and
+// enters it into memory.
+//
+// If the commit has no mark, pages is not nil. Then load reads the bodies, too, and
+// notes every page in pages. A marked commit is known to be whole, and a body has a
+// checksum of its own, which is looked at when the body is asked for.
+// Errors: persist.ErrCorrupt, or what a read failed with.
+func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error {
+	s, err := newScanner(f, size, m)
 	if err != nil {
 		return err
 	}
-	s := slot{fateSum: sum, flags: slotFated}
-	if err := s.loadFate(fate); err != nil {
+	if pages != nil {
+		s.read = pages.add
+	}
+	if m.freelist != pgidNone {
+		return fmt.Errorf("%w: it was written to by another program", persist.ErrCorrupt)
+	}
+	r, err := s.root()
+	if err != nil {
+		return err
+	}
+	if j.place.id, err = readAbout(r.about); err != nil {
+		return err
+	}
+	st, ok := decodeState(r.state)
+	if !ok || st.txid != m.txid {
+		return fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
+	}
+	if err := j.loadRecords(s, r, min(st.records, uint64(size)/minEntry)); err != nil {
+		return err
+	}
+	bodies, err := loadBodies(s, r.bodies, st.bodies, pages != nil)
+	if err != nil {
+		return err
+	}
+	if j.slots.digest != st.digest || bodies != st.bodies {
+		return fmt.Errorf("%w: its records do not add up to the digest of commit %d", persist.ErrCorrupt, m.txid)
+	}
+	j.seq, j.bodies = st.lastSeq, st.bodies
+	j.slots.settle()
+	return nil
+}
+
+// loadRecords enters all records, of which there are about n.
+func (j *Journal) loadRecords(s *scanner, r root, n uint64) error {
+	if err := s.bucket(r.progress, seqKeySize, j.loadProgress); err != nil {
+		return err
+	}
+	j.ids = newIndexOf(n)
+	l := j.newLoader()
+	err := s.bucket(r.intents, seqKeySize, l.intent)
+	l.end()
+	return err
+}
+
+// loadBodies returns the digest of all bodies. Unless full is set it only checks
+// the shape of the tree, and returns the digest that is recorded.
+func loadBodies(s *scanner, b bucket, recorded uint64, full bool) (digest uint64, err error) {
+	if !full {
+		return recorded, s.bucket(b, pieceKeySize, nil)
+	}
+	err = s.bucket(b, pieceKeySize, func(key, value []byte) error {
+		digest += pieceContribution(key, codec.Checksum(value))
+		return nil
+	})
+	return digest, err
+}
+
+// minEntry is fewer bytes than any entry takes, so that no number of records that a
+// damaged file names asks for more memory than its size justifies.
+const minEntry = 64
+
+// readAbout reads the bucket about the file and returns the journal's id. bbolt
+// keeps this bucket in the root page, since it is small.
+func readAbout(about bucket) (id [idSize]byte, err error) {
+	p, err := parsePage(about.inline, 0, uint64(max(len(about.inline), pageHeader)))
+	if err != nil || !p.leaf || p.overflow != 0 {
+		return id, fmt.Errorf("%w: its format cannot be read", persist.ErrCorrupt)
+	}
+	n, format, known := newNames(), "", false
+	for i := range p.count {
+		key, value, _, err := p.entry(i)
+		switch {
+		case err != nil:
+			return id, err
+		case bytes.Equal(key, n.format):
+			format = string(value)
+		case bytes.Equal(key, n.id) && len(value) == idSize:
+			id, known = [idSize]byte(value), true
+		}
+	}
+	switch {
+	case format == "":
+		return id, fmt.Errorf("%w: it has no format", persist.ErrCorrupt)
+	case format != formatVersion:
+		return id, fmt.Errorf("%w: %w: %q, and this version knows %q", persist.ErrCorrupt, errFormat, format, formatVersion)
+	case !known:
+		return id, fmt.Errorf("%w: it has no id", persist.ErrCorrupt)
+	}
+	return id, nil
+}
+
+// loadProgress enters one entry of the bucket of progress into memory. All of them are
+// entered before the first intent, so that each record is indexed once, as it
+// stands.
+func (j *Journal) loadProgress(key, value []byte) error {
+	seq := binary.BigEndian.Uint64(key)
+	progress, sum, err := open(value, kindProgress, seq)
+	if err != nil {
+		return err
+	}
+	s := slot{progressSum: sum, flags: slotChanged}
+	if err := s.loadProgress(progress); err != nil {
 		return err
 	}
 	j.slots.set(seq, s)
 	return nil
 }
 
-func (s *slot) loadFate(fate []byte) error {
-	f, err := codec.PeekFate(fate)
+func (s *slot) loadProgress(progress []byte) error {
+	f, err := codec.PeekProgress(progress)
 	if err != nil {
 		return err
 	}
@@ -93,7 +202,7 @@ func (l *loader) end() {
 // intent takes one entry of the bucket of intents.
 func (l *loader) intent(key, value []byte) error {
 	seq := binary.BigEndian.Uint64(key)
-	intent, fate, sum, err := openIntent(value, seq)
+	intent, progress, sum, err := openIntent(value, seq)
 	if err != nil {
 		return err
 	}
@@ -103,7 +212,7 @@ func (l *loader) intent(key, value []byte) error {
 	}
 	keys := l.j.hash.intentKeys(&i)
 	s := slot{intentSum: sum, flags: keys.check}
-	if err := s.loadFate(fate); err != nil {
+	if err := s.loadProgress(progress); err != nil {
 		return err
 	}
 	s.mark(slotGenerated, i.Generated)
@@ -116,13 +225,13 @@ func (l *loader) intent(key, value []byte) error {
 	return nil
 }
 
-// enterLoaded enters an intent, with the fate that has replaced its own.
+// enterLoaded enters an intent, with the progress that has replaced its own.
 func (j *Journal) enterLoaded(l *loaded) {
 	s := l.slot
-	if later, fated := j.slots.get(l.seq); fated {
+	if later, changed := j.slots.get(l.seq); changed {
 		outside := s.is(slotOutside) || later.is(slotOutside)
-		s.rev, s.fateSum = later.rev, later.fateSum
-		s.mark(slotFated, true)
+		s.rev, s.progressSum = later.rev, later.progressSum
+		s.mark(slotChanged, true)
 		s.mark(slotOpen, later.is(slotOpen))
 		s.mark(slotSwept, later.is(slotSwept))
 		s.mark(slotUnreported, later.is(slotUnreported))

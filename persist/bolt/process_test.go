@@ -63,7 +63,7 @@ func spawn(t *testing.T, role, path string) (*exec.Cmd, *bufio.Reader, io.WriteC
 
 // hold opens a journal and keeps it until its input ends.
 func hold(path string) error {
-	j, err := bolt.Open(path, bolt.Options{})
+	j, err := tryOpen(path, bolt.Options{})
 	if err != nil {
 		return err
 	}
@@ -80,17 +80,17 @@ func TestLocked(t *testing.T) {
 		t.Fatalf("the other process said %q, %v", s, err)
 	}
 	start := time.Now()
-	_, err := bolt.Open(path, bolt.Options{LockWait: 100 * time.Millisecond})
+	_, err := tryOpen(path, bolt.Options{LockWait: 100 * time.Millisecond})
 	wantErr(t, err, persist.ErrLocked, path)
 	if d := time.Since(start); d < 100*time.Millisecond || d > 10*time.Second {
 		t.Errorf("Open gave up after %v, want 100 ms", d)
 	}
-	_, err = bolt.Open(path, bolt.Options{LockWait: -1})
+	_, err = tryOpen(path, bolt.Options{LockWait: -1})
 	wantErr(t, err, persist.ErrLocked, path)
 	// It waits for somebody who lets go in time.
 	opened := make(chan error, 1)
 	go func() {
-		j, err := bolt.Open(path, bolt.Options{LockWait: 30 * time.Second})
+		j, err := tryOpen(path, bolt.Options{LockWait: 30 * time.Second})
 		if err == nil {
 			err = j.Close()
 		}
@@ -107,7 +107,7 @@ func TestLocked(t *testing.T) {
 	}
 	// A second journal in this process is another holder.
 	j := open(t, path)
-	_, err = bolt.Open(path, bolt.Options{LockWait: -1})
+	_, err = tryOpen(path, bolt.Options{LockWait: -1})
 	wantErr(t, err, persist.ErrLocked, path)
 	begin(t, j, record("k"))
 	closeIt(t, j)
@@ -117,7 +117,7 @@ func TestLocked(t *testing.T) {
 // work begins and finishes records for ever, and says which begins were
 // acknowledged, and which finishes were flushed.
 func work(path string) error {
-	j, err := bolt.Open(path, bolt.Options{})
+	j, err := tryOpen(path, bolt.Options{})
 	if err != nil {
 		return err
 	}

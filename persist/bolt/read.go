@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,6 +17,40 @@ import (
 
 // errAgain says that the record has to be looked up anew.
 var errAgain = errors.New("persist/bolt: look again")
+
+// Get implements [persist.Journal].
+func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return persist.Record{}, err
+	}
+	return j.lookup(id)
+}
+
+// lookup reads the record with an ID.
+func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
+	hash := j.hash.id(id.Account, id.Key)
+	var others []uint64
+	for {
+		j.mu.Lock()
+		if err := j.usable(); err != nil {
+			j.mu.Unlock()
+			return persist.Record{}, err
+		}
+		seq := j.ids.find(hash, others)
+		if seq == 0 {
+			j.mu.Unlock()
+			return persist.Record{}, notFound(id)
+		}
+		rec, err := j.read(seq)
+		if errors.Is(err, errAgain) {
+			continue
+		}
+		if err != nil || rec.ID == id {
+			return rec, err
+		}
+		others = append(others, seq)
+	}
+}
 
 // read returns the record with a Seq that is in memory. The caller holds mu,
 // which read gives up. After errAgain the record may be gone.
@@ -38,6 +73,20 @@ func (j *Journal) read(seq uint64) (persist.Record, error) {
 	return rec, j.wrap(err)
 }
 
+// unsettled returns the batch that makes durable what stands under a Seq, if
+// somebody still waits for that. The caller holds mu.
+func (j *Journal) unsettled(seq uint64) *batch {
+	for _, b := range [...]*batch{j.collecting, j.committing} {
+		if b == nil {
+			continue
+		}
+		if c := b.get(seq); c != nil && !c.lazy {
+			return b
+		}
+	}
+	return nil
+}
+
 // unreadable returns the batch after which a record can be read, if that is not
 // now: the body of its request is the caller's own until the commit is over, or
 // Forget is removing it, and nobody knows yet whether that succeeds. The caller
@@ -51,9 +100,9 @@ func (j *Journal) unreadable(seq uint64, o *overlay) *batch {
 
 // view is a read transaction. It is quick at reading what lies side by side.
 type view struct {
-	tx             *bbolt.Tx
-	intents, fates tape
-	bodies         *bbolt.Bucket
+	tx                *bbolt.Tx
+	intents, progress sequentialReader
+	bodies            *bbolt.Bucket
 }
 
 // view begins a read transaction. The caller holds mu.
@@ -74,18 +123,18 @@ func (j *Journal) view() (v *view, err error) {
 		}
 	}()
 	return &view{
-		tx:      tx,
-		intents: tape{c: tx.Bucket(j.names.intents).Cursor()},
-		fates:   tape{c: tx.Bucket(j.names.fates).Cursor()},
-		bodies:  tx.Bucket(j.names.bodies),
+		tx:       tx,
+		intents:  sequentialReader{c: tx.Bucket(j.names.intents).Cursor()},
+		progress: sequentialReader{c: tx.Bucket(j.names.progress).Cursor()},
+		bodies:   tx.Bucket(j.names.bodies),
 	}, nil
 }
 
 func (v *view) end() { _ = v.tx.Rollback() }
 
-// tape reads the entries of a bucket by Seq. Going on to a neighbour costs no
+// sequentialReader reads the entries of a bucket by Seq. Going on to a neighbour costs no
 // search.
-type tape struct {
+type sequentialReader struct {
 	c *bbolt.Cursor
 	// The cursor stands at the entry at, and there is none in between from here
 	// on. At the end, at is the largest of all.
@@ -95,7 +144,7 @@ type tape struct {
 }
 
 // get returns the entry of a Seq, or nil.
-func (t *tape) get(seq uint64) []byte {
+func (t *sequentialReader) get(seq uint64) []byte {
 	if t.placed && seq > t.at {
 		from := t.at + 1
 		k, v := t.c.Next()
@@ -112,7 +161,7 @@ func (t *tape) get(seq uint64) []byte {
 	return t.value
 }
 
-func (t *tape) place(from uint64, key, value []byte) {
+func (t *sequentialReader) place(from uint64, key, value []byte) {
 	t.placed, t.from, t.at, t.value = true, from, math.MaxUint64, value
 	if key != nil {
 		t.at = binary.BigEndian.Uint64(key)
@@ -122,14 +171,14 @@ func (t *tape) place(from uint64, key, value []byte) {
 // queued reports whether something of a record is not in the file yet. The
 // caller holds mu.
 func (j *Journal) queued(seq uint64) bool {
-	return j.flying != nil && j.flying.get(seq) != nil || j.collecting.get(seq) != nil || j.lazy.get(seq) != nil
+	return j.committing != nil && j.committing.get(seq) != nil || j.collecting.get(seq) != nil || j.lazy.get(seq) != nil
 }
 
 // overlay is what is queued of a record. The caller holds mu.
 func (j *Journal) overlay(seq uint64) overlay {
 	var o overlay
-	if j.flying != nil {
-		o.add(j.flying.get(seq))
+	if j.committing != nil {
+		o.add(j.committing.get(seq))
 	}
 	o.add(j.collecting.get(seq))
 	o.add(j.lazy.get(seq))
@@ -153,12 +202,12 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	intent, fate, err := v.entries(seq, o)
+	intent, progress, err := v.entries(seq, o)
 	if err != nil {
 		return persist.Record{}, false, err
 	}
 	if q != nil {
-		if matches, err = match(intent, fate, seq, q); err != nil || !matches {
+		if matches, err = match(intent, progress, seq, q); err != nil || !matches {
 			return persist.Record{}, false, err
 		}
 	}
@@ -167,7 +216,7 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 	if err != nil {
 		return persist.Record{}, false, err
 	}
-	answer, err := codec.DecodeFate(fate, &rec)
+	answer, err := codec.DecodeProgress(progress, &rec)
 	if err != nil {
 		return persist.Record{}, false, err
 	}
@@ -181,32 +230,32 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 }
 
 // entries returns the two parts of a record. They point into the file.
-func (v *view) entries(seq uint64, o *overlay) (intent, fate []byte, err error) {
+func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err error) {
 	entry := o.intent
 	if entry == nil {
 		entry = v.intents.get(seq)
 	}
-	intent, fate, _, err = openIntent(entry, seq)
+	intent, progress, _, err = openIntent(entry, seq)
 	if err != nil {
 		return nil, nil, err
 	}
-	later := o.fate
-	if later == nil && !o.plain {
-		later = v.fates.get(seq)
+	later := o.progress
+	if later == nil && !o.dropProgress {
+		later = v.progress.get(seq)
 	}
 	if later != nil {
-		fate, _, err = open(later, kindFate, seq)
+		progress, _, err = open(later, kindProgress, seq)
 	}
-	return intent, fate, err
+	return intent, progress, err
 }
 
 // match asks q before the record is decoded.
-func match(intent, fate []byte, seq uint64, q *persist.Query) (bool, error) {
+func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) {
 	i, err := codec.PeekIntent(intent)
 	if err != nil {
 		return false, err
 	}
-	f, err := codec.PeekFate(fate)
+	f, err := codec.PeekProgress(progress)
 	if err != nil {
 		return false, err
 	}

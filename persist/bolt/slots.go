@@ -9,17 +9,17 @@ import (
 // slot is what memory knows of one record: enough to decide a compare-and-set
 // and to choose what a listing reads, in 16 bytes.
 type slot struct {
-	rev       uint32
-	intentSum uint32 // checksum of its entry in the bucket of intents
-	fateSum   uint32 // checksum of its entry in the bucket of fates, if fated
-	flags     uint32
+	rev         uint32
+	intentSum   uint32 // checksum of its entry in the bucket of intents
+	progressSum uint32 // checksum of its entry in the bucket of progress, if progressed
+	flags       uint32
 }
 
 const (
 	slotOpen       = 1 << iota // unfinished
 	slotGenerated              // its key was generated
 	slotSwept                  // a tombstone
-	slotFated                  // has an entry in the bucket of fates
+	slotChanged                // has an entry in the bucket of progress
 	slotOutside                // has bodies in the bucket of bodies
 	slotUnreported             // final, and no caller was told
 
@@ -196,8 +196,8 @@ func masked(set, bit uint64, on bool) uint64 {
 // and so needs no order. It changes whenever an entry of the record changes.
 func (s slot) contribution(seq uint64) uint64 {
 	sum := mix(mix(seq<<1) ^ uint64(s.intentSum))
-	if s.is(slotFated) {
-		sum += mix(mix(seq<<1|1) ^ uint64(s.fateSum))
+	if s.is(slotChanged) {
+		sum += mix(mix(seq<<1|1) ^ uint64(s.progressSum))
 	}
 	return sum
 }

@@ -14,7 +14,7 @@ func harness(opts bolt.Options) persisttest.Harness {
 		Durable: true,
 		New: func(dir string) (func() (persist.Journal, error), error) {
 			return func() (persist.Journal, error) {
-				j, err := bolt.Open(filepath.Join(dir, "journal.db"), opts)
+				j, err := tryOpen(filepath.Join(dir, "journal.db"), opts)
 				if err != nil {
 					return nil, err
 				}

@@ -111,7 +111,7 @@ func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limit
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	intent, fate, err := view.entries(seq, &overlay{})
+	intent, progress, err := view.entries(seq, &overlay{})
 	if err != nil {
 		return verdict{}, false, err
 	}
@@ -119,7 +119,7 @@ func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limit
 	if err != nil {
 		return verdict{}, false, err
 	}
-	f, err := codec.PeekFate(fate)
+	f, err := codec.PeekProgress(progress)
 	if err != nil {
 		return verdict{}, false, err
 	}
@@ -134,14 +134,14 @@ func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limit
 	if _, err := codec.DecodeIntent(intent, &rec); err != nil {
 		return verdict{}, false, err
 	}
-	if _, err := codec.DecodeFate(fate, &rec); err != nil {
+	if _, err := codec.DecodeProgress(progress, &rec); err != nil {
 		return verdict{}, false, err
 	}
 	rec.Strip()
 	rec.Revision++
-	c.intent, c.plain, c.loose = encodeIntent(&rec), before.is(slotFated), before.is(slotOutside)
+	c.intent, c.dropProgress, c.dropBodies = encodeIntent(&rec), before.is(slotChanged), before.is(slotOutside)
 	next := slot{rev: before.rev + 1, flags: before.flags, intentSum: sealSum(c.intent, kindIntent, seq)}
-	next.mark(slotFated|slotOutside, false)
+	next.mark(slotChanged|slotOutside, false)
 	next.mark(slotSwept, true)
 	return verdict{change: c, next: next}, true, nil
 }

@@ -175,7 +175,7 @@ func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed 
 		rec.Strip()
 		rec.Revision++
 		e.intent = codec.AppendIntent(nil, &rec, codec.Inline)
-		e.set(&rec, codec.AppendFate(nil, &rec, codec.Inline))
+		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))
 	}
 	return drop || strip, nil
 }
@@ -207,7 +207,7 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, now,
 		}
 		rec.LeaseOwner, rec.LeaseUntil = owner, until
 		rec.Revision++
-		e.set(&rec, codec.AppendFate(nil, &rec, codec.Inline))
+		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))
 		claimed = append(claimed, rec)
 	}
 	return claimed, nil

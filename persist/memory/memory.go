@@ -51,7 +51,7 @@ type entry struct {
 	created     time.Time
 	fingerprint [32]byte
 	intent      []byte
-	fate        []byte // behind the intent, if there is room
+	progress    []byte // behind the intent, if there is room
 	next        *entry
 	room        [432]byte // for both, as most records are small
 }
@@ -102,10 +102,10 @@ func sized(scratch *[scratchMax]byte, size int) []byte {
 // begin holds a new record.
 func (e *entry) begin(rec *persist.Record) {
 	var scratch [scratchMax]byte
-	b := sized(&scratch, codec.IntentSize(rec, codec.Inline)+codec.FateSize(rec, codec.Inline))
+	b := sized(&scratch, codec.IntentSize(rec, codec.Inline)+codec.ProgressSize(rec, codec.Inline))
 	b = codec.AppendIntent(b, rec, codec.Inline)
 	n := len(b)
-	b = codec.AppendFate(b, rec, codec.Inline)
+	b = codec.AppendProgress(b, rec, codec.Inline)
 	e.intent = append(e.room[:0], b[:n]...)
 	e.set(rec, b[n:])
 }
@@ -129,13 +129,13 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.change(&rec)
 }
 
-// change replaces the fate of the record that stands at rec's revision, and
+// change replaces the progress of the record that stands at rec's revision, and
 // sets the new one in rec.
 func (j *Journal) change(rec *persist.Record) error {
 	next := *rec
 	next.Revision++
 	var scratch [scratchMax]byte
-	fate := codec.AppendFate(sized(&scratch, codec.FateSize(&next, codec.Inline)), &next, codec.Inline)
+	progress := codec.AppendProgress(sized(&scratch, codec.ProgressSize(&next, codec.Inline)), &next, codec.Inline)
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -147,15 +147,15 @@ func (j *Journal) change(rec *persist.Record) error {
 		return fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
 	}
 	rec.Revision = next.Revision
-	j.replace(e, &next, fate)
+	j.replace(e, &next, progress)
 	return nil
 }
 
-// replace gives the entry a fate, and keeps it in the index of unresolved records
+// replace gives the entry a progress, and keeps it in the index of unresolved records
 // for as long as it belongs there. The caller holds mu.
-func (j *Journal) replace(e *entry, rec *persist.Record, fate []byte) {
+func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
 	was := e.unresolved()
-	e.set(rec, fate)
+	e.set(rec, progress)
 	if was && !e.unresolved() {
 		j.unlink(e)
 	}
@@ -181,7 +181,7 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	}
 	rec.Unreported = false
 	rec.Revision++
-	j.replace(e, &rec, codec.AppendFate(nil, &rec, codec.Inline))
+	j.replace(e, &rec, codec.AppendProgress(nil, &rec, codec.Inline))
 	return nil
 }
 
@@ -253,17 +253,17 @@ func (j *Journal) standing(rec *persist.Record) (*entry, error) {
 	return e, nil
 }
 
-// set gives the record a fate, of which it keeps a copy.
-func (e *entry) set(rec *persist.Record, fate []byte) {
+// set gives the record a progress, of which it keeps a copy.
+func (e *entry) set(rec *persist.Record, progress []byte) {
 	e.rev, e.state, e.nextAttempt = rec.Revision, rec.State, rec.NextAttempt
 	e.swept, e.unreported = rec.Swept, rec.Unreported
-	e.fate = append(e.intent[len(e.intent):], fate...)
+	e.progress = append(e.intent[len(e.intent):], progress...)
 }
 
 func (e *entry) record() (persist.Record, error) {
 	rec := persist.Record{Seq: e.seq}
 	_, err := codec.DecodeIntent(e.intent, &rec)
-	_, err2 := codec.DecodeFate(e.fate, &rec)
+	_, err2 := codec.DecodeProgress(e.progress, &rec)
 	return rec, errors.Join(err, err2)
 }
 
@@ -304,7 +304,7 @@ func (j *Journal) unlink(e *entry) {
 func (j *Journal) drop(e *entry) {
 	j.unlink(e)
 	delete(j.byID, e.id)
-	e.dropped, e.intent, e.fate = true, nil, nil
+	e.dropped, e.intent, e.progress = true, nil, nil
 	if j.gone++; j.gone > 64 && j.gone > len(j.order)/2 {
 		j.order = slices.DeleteFunc(j.order, func(e *entry) bool { return e.dropped })
 		j.gone = 0

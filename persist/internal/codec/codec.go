@@ -2,7 +2,7 @@
 // module.
 //
 // A record is two parts. The intent is what Begin freezes: the identity, the
-// request, how the key travels. The fate is what changes: state, attempts,
+// request, how the key travels. The progress is what changes: state, attempts,
 // lease, answer. They are kept apart so that an Update or a Finish never writes
 // the request again, however large it is.
 //
@@ -27,7 +27,7 @@ type Outside struct {
 	Sum uint32 // Checksum of the body
 }
 
-// Inline, as the limit of AppendIntent and AppendFate, keeps every body inside.
+// Inline, as the limit of AppendIntent and AppendProgress, keeps every body inside.
 const Inline = int(^uint(0) >> 1)
 
 // Checksum is the CRC-32C that describes a body kept outside.
@@ -45,22 +45,22 @@ const (
 	intentSameKey   // the wire key is the key, and is not repeated
 )
 
-// The flags of a fate, beside the state in the low three bits.
+// The flags of a progress, beside the state in the low three bits.
 const (
-	fateMaybeSent = 8 << iota
-	fatePlainHTTP
-	fateSwept
-	fateAnswer
-	fateEnqueued
-	fateUnreported
-	fateForOperators // status, note and history follow the lease's owner
+	progressMaybeSent = 8 << iota
+	progressPlainHTTP
+	progressSwept
+	progressAnswer
+	progressEnqueued
+	progressUnreported
+	progressForOperators // status, note and history follow the lease's owner
 
-	fateFlags // one past the last
+	progressFlags // one past the last
 )
 
-const fateState = 7
+const progressState = 7
 
-// The times of a fate that are set.
+// The times of a progress that are set.
 const (
 	timeFinished = 1 << iota
 	timeNextAttempt
@@ -69,7 +69,7 @@ const (
 	timeLeaseUntil
 	timeAnswer
 
-	answerIsOutside // not a time: so that PeekFate need not read the answer
+	answerIsOutside // not a time: so that PeekProgress need not read the answer
 )
 
 // The flags of an answer.
@@ -101,8 +101,8 @@ func IntentSize(r *persist.Record, limit int) int {
 	return n
 }
 
-// FateSize bounds the size of r's fate likewise.
-func FateSize(r *persist.Record, limit int) int {
+// ProgressSize bounds the size of r's progress likewise.
+func ProgressSize(r *persist.Record, limit int) int {
 	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note)
 	for i := range r.History {
 		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
@@ -169,23 +169,23 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	return b
 }
 
-// AppendFate appends r's fate to b. An answer's body longer than limit stays
+// AppendProgress appends r's progress to b. An answer's body longer than limit stays
 // outside.
-func AppendFate(b []byte, r *persist.Record, limit int) []byte {
-	flags := uint64(r.State) & fateState
+func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
+	flags := uint64(r.State) & progressState
 	set := func(f uint64, on bool) {
 		if on {
 			flags |= f
 		}
 	}
-	set(fateMaybeSent, r.MaybeSent)
-	set(fatePlainHTTP, r.PlainHTTP)
-	set(fateSwept, r.Swept)
-	set(fateAnswer, r.Answer != nil)
-	set(fateEnqueued, r.Enqueued)
-	set(fateUnreported, r.Unreported)
+	set(progressMaybeSent, r.MaybeSent)
+	set(progressPlainHTTP, r.PlainHTTP)
+	set(progressSwept, r.Swept)
+	set(progressAnswer, r.Answer != nil)
+	set(progressEnqueued, r.Enqueued)
+	set(progressUnreported, r.Unreported)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
-	set(fateForOperators, forOperators)
+	set(progressForOperators, forOperators)
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	b = appendTimes(b, r, limit)

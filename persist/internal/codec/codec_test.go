@@ -45,21 +45,21 @@ func roundTrip(t *testing.T, r persist.Record, limit int) (persist.Record, codec
 	if size := codec.IntentSize(&r, limit); len(intent) > size {
 		t.Errorf("intent of %d bytes, IntentSize said at most %d", len(intent), size)
 	}
-	fate := codec.AppendFate(nil, &r, limit)
-	if size := codec.FateSize(&r, limit); len(fate) > size {
-		t.Errorf("fate of %d bytes, FateSize said at most %d", len(fate), size)
+	progress := codec.AppendProgress(nil, &r, limit)
+	if size := codec.ProgressSize(&r, limit); len(progress) > size {
+		t.Errorf("progress of %d bytes, ProgressSize said at most %d", len(progress), size)
 	}
 	var got persist.Record
 	request, err := codec.DecodeIntent(intent, &got)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := codec.DecodeFate(fate, &got)
+	answer, err := codec.DecodeProgress(progress, &got)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clear(intent)
-	clear(fate)
+	clear(progress)
 	return got, request, answer
 }
 
@@ -106,7 +106,7 @@ func TestOutside(t *testing.T) {
 		t.Errorf("request body outside: %+v", request)
 	}
 	i, _ := codec.PeekIntent(codec.AppendIntent(nil, &want, 5))
-	f, _ := codec.PeekFate(codec.AppendFate(nil, &want, 5))
+	f, _ := codec.PeekProgress(codec.AppendProgress(nil, &want, 5))
 	if !i.Outside || !f.Outside {
 		t.Errorf("peeking does not show that the bodies are outside: %+v, %+v", i, f)
 	}
@@ -121,26 +121,26 @@ func TestOutside(t *testing.T) {
 func TestPeek(t *testing.T) {
 	t.Parallel()
 	r := full()
-	intent, fate := codec.AppendIntent(nil, &r, codec.Inline), codec.AppendFate(nil, &r, codec.Inline)
+	intent, progress := codec.AppendIntent(nil, &r, codec.Inline), codec.AppendProgress(nil, &r, codec.Inline)
 	i, err := codec.PeekIntent(intent)
 	if err != nil || string(i.Account) != r.Account || string(i.Key) != r.Key || !bytes.Equal(i.Fingerprint, r.Fingerprint) ||
 		!i.Generated || i.Window != r.Window || !i.Created.Equal(r.Created) {
 		t.Errorf("PeekIntent: %+v, %v", i, err)
 	}
-	f, err := codec.PeekFate(fate)
-	want := codec.Fate{State: r.State, Revision: r.Revision, Swept: true, Unreported: true, Finished: r.Finished, NextAttempt: r.NextAttempt}
+	f, err := codec.PeekProgress(progress)
+	want := codec.Progress{State: r.State, Revision: r.Revision, Swept: true, Unreported: true, Finished: r.Finished, NextAttempt: r.NextAttempt}
 	if err != nil || f != want {
-		t.Errorf("PeekFate: %+v, %v; want %+v", f, err, want)
+		t.Errorf("PeekProgress: %+v, %v; want %+v", f, err, want)
 	}
 }
 
 // TestPeekAllocates nothing. It counts allocations, so it is not parallel.
 func TestPeekAllocates(t *testing.T) {
 	r := full()
-	intent, fate := codec.AppendIntent(nil, &r, codec.Inline), codec.AppendFate(nil, &r, codec.Inline)
+	intent, progress := codec.AppendIntent(nil, &r, codec.Inline), codec.AppendProgress(nil, &r, codec.Inline)
 	if n := testing.AllocsPerRun(10, func() {
 		_, _ = codec.PeekIntent(intent)
-		_, _ = codec.PeekFate(fate)
+		_, _ = codec.PeekProgress(progress)
 	}); n != 0 {
 		t.Errorf("peeking allocates %v times", n)
 	}
@@ -153,8 +153,8 @@ func TestCutShort(t *testing.T) {
 		b      []byte
 		decode func([]byte, *persist.Record) (codec.Outside, error)
 	}{
-		"intent": {codec.AppendIntent(nil, &r, codec.Inline), codec.DecodeIntent},
-		"fate":   {codec.AppendFate(nil, &r, codec.Inline), codec.DecodeFate},
+		"intent":   {codec.AppendIntent(nil, &r, codec.Inline), codec.DecodeIntent},
+		"progress": {codec.AppendProgress(nil, &r, codec.Inline), codec.DecodeProgress},
 	} {
 		for n := range part.b {
 			if _, err := part.decode(part.b[:n], new(persist.Record)); !errors.Is(err, persist.ErrCorrupt) {
@@ -174,12 +174,12 @@ func FuzzDecode(f *testing.F) {
 	for _, r := range []persist.Record{full(), bare()} {
 		for _, limit := range []int{0, codec.Inline} {
 			f.Add(codec.AppendIntent(nil, &r, limit))
-			f.Add(codec.AppendFate(nil, &r, limit))
+			f.Add(codec.AppendProgress(nil, &r, limit))
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = codec.PeekIntent(b)
-		_, _ = codec.PeekFate(b)
+		_, _ = codec.PeekProgress(b)
 		var r, again persist.Record
 		if out, err := codec.DecodeIntent(b, &r); err == nil && out.Len == 0 {
 			if _, err := codec.DecodeIntent(codec.AppendIntent(nil, &r, codec.Inline), &again); err != nil || !reflect.DeepEqual(r, again) {
@@ -187,9 +187,9 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		r, again = persist.Record{}, persist.Record{}
-		if out, err := codec.DecodeFate(b, &r); err == nil && out.Len == 0 {
-			if _, err := codec.DecodeFate(codec.AppendFate(nil, &r, codec.Inline), &again); err != nil || !reflect.DeepEqual(r, again) {
-				t.Errorf("fate: %+v came back as %+v, %v", r, again, err)
+		if out, err := codec.DecodeProgress(b, &r); err == nil && out.Len == 0 {
+			if _, err := codec.DecodeProgress(codec.AppendProgress(nil, &r, codec.Inline), &again); err != nil || !reflect.DeepEqual(r, again) {
+				t.Errorf("progress: %+v came back as %+v, %v", r, again, err)
 			}
 		}
 	})

@@ -20,8 +20,8 @@ type Intent struct {
 	Created      time.Time
 }
 
-// Fate is the head of a fate: what a listing or a sweep asks first.
-type Fate struct {
+// Progress is the head of a progress: what a listing or a sweep asks first.
+type Progress struct {
 	State       persist.State
 	Revision    uint64
 	Swept       bool
@@ -39,17 +39,17 @@ func PeekIntent(b []byte) (Intent, error) {
 	return head, d.err("intent")
 }
 
-// PeekFate reads the head of a fate and allocates nothing.
+// PeekProgress reads the head of a progress and allocates nothing.
 // Error: persist.ErrCorrupt.
-func PeekFate(b []byte) (Fate, error) {
+func PeekProgress(b []byte) (Progress, error) {
 	d := decoder{b: b}
 	var r persist.Record
-	times, _ := d.fateHead(&r)
-	f := Fate{
+	times, _ := d.progressHead(&r)
+	f := Progress{
 		State: r.State, Revision: r.Revision, Swept: r.Swept, Unreported: r.Unreported,
 		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt,
 	}
-	return f, d.err("fate")
+	return f, d.err("progress")
 }
 
 // DecodeIntent reads an intent into r. Nothing in r points into b afterwards.
@@ -83,11 +83,11 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	return body.Outside, d.end("intent")
 }
 
-// DecodeFate reads a fate into r. Nothing in r points into b afterwards.
-// Error: persist.ErrCorrupt, if b is not exactly one fate.
-func DecodeFate(b []byte, r *persist.Record) (Outside, error) {
+// DecodeProgress reads a progress into r. Nothing in r points into b afterwards.
+// Error: persist.ErrCorrupt, if b is not exactly one progress.
+func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	d := decoder{b: b}
-	times, flags := d.fateHead(r)
+	times, flags := d.progressHead(r)
 	r.FirstSent = d.timeIf(times, timeFirstSent)
 	r.SendBefore = d.timeIf(times, timeSendBefore)
 	r.LeaseUntil = d.timeIf(times, timeLeaseUntil)
@@ -97,16 +97,16 @@ func DecodeFate(b []byte, r *persist.Record) (Outside, error) {
 	r.Attempts = int(d.varint())
 	r.Sends = int(d.varint())
 	r.LeaseOwner = d.string()
-	if flags&fateForOperators != 0 {
+	if flags&progressForOperators != 0 {
 		d.forOperators(r)
 	}
-	if flags&fateAnswer == 0 {
-		return Outside{}, d.end("fate")
+	if flags&progressAnswer == 0 {
+		return Outside{}, d.end("progress")
 	}
 	a := &persist.Answer{At: at}
 	out := d.answer(a)
 	r.Answer = a
-	return out, d.end("fate")
+	return out, d.end("progress")
 }
 
 func (d *decoder) intentHead() (head Intent, flags byte, body bodySize) {
@@ -122,17 +122,17 @@ func (d *decoder) intentHead() (head Intent, flags byte, body bodySize) {
 	return head, flags, body
 }
 
-// fateHead reads as far as PeekFate needs, and returns which other times
+// progressHead reads as far as PeekProgress needs, and returns which other times
 // follow, and the flags.
-func (d *decoder) fateHead(r *persist.Record) (times byte, flags uint64) {
+func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	flags = d.uvarint()
-	d.bad = d.bad || flags >= fateFlags
-	r.State = persist.State(flags & fateState)
-	r.MaybeSent = flags&fateMaybeSent != 0
-	r.PlainHTTP = flags&fatePlainHTTP != 0
-	r.Swept = flags&fateSwept != 0
-	r.Enqueued = flags&fateEnqueued != 0
-	r.Unreported = flags&fateUnreported != 0
+	d.bad = d.bad || flags >= progressFlags
+	r.State = persist.State(flags & progressState)
+	r.MaybeSent = flags&progressMaybeSent != 0
+	r.PlainHTTP = flags&progressPlainHTTP != 0
+	r.Swept = flags&progressSwept != 0
+	r.Enqueued = flags&progressEnqueued != 0
+	r.Unreported = flags&progressUnreported != 0
 	r.Revision = d.uvarint()
 	times = d.byte()
 	r.Finished = d.timeIf(times, timeFinished)

@@ -10,12 +10,12 @@ import (
 
 // An entry in the bucket of intents is
 //
-//	envelope, length of the intent, intent, fate, sum
+//	envelope, length of the intent, intent, progress, sum
 //
-// where the fate is the one that the entry was written with. An entry in the
-// bucket of fates, which replaces it, is
+// where the progress is the one that the entry was written with. An entry in the
+// bucket of progress, which replaces it, is
 //
-//	envelope, fate, sum
+//	envelope, progress, sum
 //
 // The envelope says how the rest is to be read; a sealed record will have one of
 // its own. The sum is the CRC-32C of all before it, mixed with the Seq and the
@@ -37,13 +37,13 @@ type kind uint64
 
 const (
 	kindIntent kind = iota
-	kindFate
+	kindProgress
 )
 
 // encodeIntent returns r's entry for the bucket of intents. sealSum completes
 // it once the Seq is known.
 func encodeIntent(r *persist.Record) []byte {
-	size := 1 + 2*binary.MaxVarintLen32 + codec.IntentSize(r, inlineMax) + codec.FateSize(r, inlineMax) + sumSize
+	size := 1 + 2*binary.MaxVarintLen32 + codec.IntentSize(r, inlineMax) + codec.ProgressSize(r, inlineMax) + sumSize
 	if size > scratchMax {
 		return appendSum(appendIntent(make([]byte, 0, size), r))
 	}
@@ -68,21 +68,21 @@ func appendIntent(b []byte, r *persist.Record) []byte {
 	n := 1 + binary.PutUvarint(head[1:], uint64(len(b)-room))
 	b = b[room-n:]
 	copy(b, head[:n])
-	return codec.AppendFate(b, r, inlineMax)
+	return codec.AppendProgress(b, r, inlineMax)
 }
 
-// encodeFate returns r's entry for the bucket of fates.
-func encodeFate(r *persist.Record) []byte {
-	size := 1 + codec.FateSize(r, inlineMax) + sumSize
+// encodeProgress returns r's entry for the bucket of progress.
+func encodeProgress(r *persist.Record) []byte {
+	size := 1 + codec.ProgressSize(r, inlineMax) + sumSize
 	if size > scratchMax {
-		return appendSum(appendFate(make([]byte, 0, size), r))
+		return appendSum(appendProgress(make([]byte, 0, size), r))
 	}
 	var scratch [scratchMax]byte
-	return summed(appendFate(scratch[:0], r))
+	return summed(appendProgress(scratch[:0], r))
 }
 
-func appendFate(b []byte, r *persist.Record) []byte {
-	return codec.AppendFate(append(b, envelopePlain), r, inlineMax)
+func appendProgress(b []byte, r *persist.Record) []byte {
+	return codec.AppendProgress(append(b, envelopePlain), r, inlineMax)
 }
 
 func appendSum(b []byte) []byte {
@@ -94,12 +94,12 @@ func appendSum(b []byte) []byte {
 // checksum is better taken outside of it.
 func sealSum(b []byte, k kind, seq uint64) uint32 {
 	at := b[len(b)-sumSize:]
-	sum := binary.LittleEndian.Uint32(at) ^ place(k, seq)
+	sum := binary.LittleEndian.Uint32(at) ^ sumPlace(k, seq)
 	binary.LittleEndian.PutUint32(at, sum)
 	return sum
 }
 
-func place(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
+func sumPlace(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
 
 // open checks an entry's envelope and sum, and returns what lies between.
 func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) {
@@ -108,7 +108,7 @@ func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) 
 	}
 	b, tail := b[:len(b)-sumSize], b[len(b)-sumSize:]
 	sum = binary.LittleEndian.Uint32(tail)
-	if codec.Checksum(b)^place(k, seq) != sum {
+	if codec.Checksum(b)^sumPlace(k, seq) != sum {
 		return nil, 0, fmt.Errorf("%w: checksum of entry %d", persist.ErrCorrupt, seq)
 	}
 	if b[0] != envelopePlain {
@@ -118,7 +118,7 @@ func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) 
 }
 
 // openIntent is open for the bucket of intents.
-func openIntent(b []byte, seq uint64) (intent, fate []byte, sum uint32, err error) {
+func openIntent(b []byte, seq uint64) (intent, progress []byte, sum uint32, err error) {
 	payload, sum, err := open(b, kindIntent, seq)
 	if err != nil {
 		return nil, nil, 0, err

@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -49,10 +50,11 @@ func parseMeta(page []byte) (meta, bool) {
 	return m, m.pageSize >= pageSizeMin && m.pageSize <= pageSizeMax && m.pageSize&(m.pageSize-1) == 0
 }
 
-// The mark: a magic number, the number of the transaction that is whole, and
+// The mark is a magic number, the number of the transaction that is whole, and
 // both mixed. It lies in the page of the other, older meta, behind what bbolt
-// keeps there: the commit after this one will write that page anew, so that a
-// mark is in nobody's way and costs no write of its own.
+// keeps there. The next commit writes that page anew and removes the mark with it.
+// It is in another 512-byte sector than the meta, so that a crash during its write
+// cannot damage that.
 const (
 	markAt    = 512
 	markSize  = 24
@@ -78,21 +80,22 @@ func parseMark(page []byte) uint64 {
 	return txid
 }
 
-// mark says that a commit is whole. It is not synced: what becomes of it matters
-// to a damaged file only.
-func (j *Journal) mark(txid uint64) {
-	_, _ = j.file.WriteAt(appendMark(j.scratch[:0], txid), int64(txid+1)%2*int64(j.pageSize)+markAt)
+// mark writes the mark of a commit. It does not sync: the next sync does, at the
+// latest that of Close.
+func (j *Journal) mark(txid uint64) error {
+	j.markSynced = false
+	return j.writeAt(appendMark(j.scratch[:0], txid), int64(txid+1)%2*int64(j.pageSize)+markAt)
 }
 
-// reached reports whether a commit that failed may have got as far as its meta
-// page. Before that, nothing of it counts.
-func (j *Journal) reached(txid uint64) bool {
-	page := make([]byte, pageHeader+metaSize)
-	if _, err := j.file.ReadAt(page, int64(txid%2)*int64(j.pageSize)); err != nil {
-		return true
+// writeAt is how the journal itself writes to the file. All else bbolt writes.
+func (j *Journal) writeAt(b []byte, at int64) error {
+	if j.hooks.write != nil {
+		if err := j.hooks.write(b, at); err != nil {
+			return err
+		}
 	}
-	m, valid := parseMeta(page)
-	return !valid || m.txid >= txid
+	_, err := j.file.WriteAt(b, at)
+	return err
 }
 
 // metas are the two meta pages of a file.
@@ -100,24 +103,24 @@ type metas struct {
 	newest meta
 	older  meta
 	both   bool // older is valid too
-	whole  bool // a mark says that the newest commit is whole
+	marked bool // a mark says that the newest commit is whole
 }
 
-// readMetas finds the meta pages and says which counts.
+// readMetas reads the meta pages and says which one counts.
+// Errors: persist.ErrCorrupt, or what a read failed with.
 func readMetas(f io.ReaderAt, size int64) (metas, error) {
-	first := readPage(f, 0, pageSizeMin)
-	m, valid := parseMeta(first)
-	pageSize := int64(m.pageSize)
-	if !valid {
-		if pageSize = secondMeta(f, size); pageSize == 0 {
-			return metas{}, fmt.Errorf("%w: it is no bbolt file, or both its meta pages are damaged", persist.ErrCorrupt)
-		}
+	pageSize, err := findPageSize(f, size)
+	if err != nil {
+		return metas{}, err
 	}
 	var found [2]meta
 	var ok [2]bool
 	marked := uint64(0)
 	for i := range found {
-		page := readPage(f, int64(i)*pageSize, pageSizeMin)
+		page, err := readUpTo(f, int64(i)*pageSize, pageSizeMin)
+		if err != nil {
+			return metas{}, err
+		}
 		found[i], ok[i] = parseMeta(page)
 		ok[i] = ok[i] && int64(found[i].pageSize) == pageSize && found[i].txid%2 == uint64(i)
 		marked = max(marked, parseMark(page))
@@ -133,23 +136,39 @@ func readMetas(f io.ReaderAt, size int64) (metas, error) {
 	if marked > ms.newest.txid {
 		return metas{}, fmt.Errorf("%w: the newest meta page, of commit %d, is damaged", persist.ErrCorrupt, marked)
 	}
-	ms.whole = marked == ms.newest.txid
+	ms.marked = marked == ms.newest.txid
 	return ms, nil
 }
 
-// secondMeta looks for a valid second meta page and returns the page size, or 0.
-func secondMeta(f io.ReaderAt, size int64) int64 {
+// findPageSize reads the page size from the first meta page. If that is damaged,
+// it looks for the second one at every place where it can be.
+func findPageSize(f io.ReaderAt, size int64) (int64, error) {
+	first, err := readUpTo(f, 0, pageSizeMin)
+	if err != nil {
+		return 0, err
+	}
+	if m, valid := parseMeta(first); valid {
+		return int64(m.pageSize), nil
+	}
 	for at := int64(pageSizeMin); at <= pageSizeMax && at < size; at *= 2 {
-		if m, valid := parseMeta(readPage(f, at, pageSizeMin)); valid && int64(m.pageSize) == at {
-			return at
+		page, err := readUpTo(f, at, pageSizeMin)
+		if err != nil {
+			return 0, err
+		}
+		if m, valid := parseMeta(page); valid && int64(m.pageSize) == at {
+			return at, nil
 		}
 	}
-	return 0
+	return 0, fmt.Errorf("%w: it is no bbolt file, or both its meta pages are damaged", persist.ErrCorrupt)
 }
 
-// readPage reads what there is of size bytes.
-func readPage(f io.ReaderAt, at int64, size int) []byte {
+// readUpTo reads size bytes, or fewer where the file ends. Its error is one of the
+// disk, and says nothing about the file.
+func readUpTo(f io.ReaderAt, at int64, size int) ([]byte, error) {
 	b := make([]byte, size)
-	n, _ := f.ReadAt(b, at)
-	return b[:n]
+	n, err := f.ReadAt(b, at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return b[:n], nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,19 +12,22 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// scanner reads a journal's file before bbolt does.
+// scanner reads the pages of one commit before bbolt does.
 //
-// bbolt trusts its file: it panics on a damaged page, in a goroutine of its own
-// even, and follows a damaged branch for ever. So nothing is given to it before
-// every page that it will reach has been read and checked. On the way the
-// journal's memory is filled, and the pages come to the kernel's cache in one
-// sequential pass, where bbolt would fetch them one by one.
+// bbolt trusts its file: it panics on a damaged page, even in a goroutine of its
+// own, and follows a damaged branch for ever. So it is given nothing before every
+// page that it will reach has been read and checked. This also brings the pages
+// into the kernel's cache in one sequential pass; bbolt would read them one by one.
+//
+// Its errors are persist.ErrCorrupt where the pages are damaged. Any other error is
+// the disk's, and says nothing about the pages.
 type scanner struct {
 	f    io.ReaderAt
-	size int64
 	meta meta
-	seen []uint64 // bit set of the pages that belong to somebody
+	seen []uint64 // bit set of the pages that belong to a tree
 	buf  []byte
+	// read, if it is not nil, is called with every page in full.
+	read func(id uint64, b []byte)
 }
 
 // readMax is how much one read asks for.
@@ -36,20 +40,36 @@ func newScanner(f io.ReaderAt, size int64, m meta) (*scanner, error) {
 	if m.pages < 2 || m.pages > uint64(size)/uint64(m.pageSize) {
 		return nil, fmt.Errorf("%w: it has %d bytes and should have %d pages of %d", persist.ErrCorrupt, size, m.pages, m.pageSize)
 	}
-	s := &scanner{f: f, size: size, meta: m, seen: make([]uint64, m.pages/64+1), buf: make([]byte, readMax)}
-	return s, nil
+	return &scanner{f: f, meta: m, seen: make([]uint64, m.pages/64+1), buf: make([]byte, readMax)}, nil
 }
 
 // root is what the root page holds.
 type root struct {
-	about, intents, fates, bodies bucket
-	state                         []byte
+	about, intents, progress, bodies bucket
+	state                            []byte
 }
 
 // bucket is where a bucket lies: at a page, or inline.
 type bucket struct {
 	root   uint64
 	inline []byte
+}
+
+// tree is a bucket with the length of its keys in bytes.
+type tree struct {
+	bucket
+	keySize int
+}
+
+// The lengths of keys: a Seq, and a Seq with a part and a number.
+const (
+	seqKeySize   = 8
+	pieceKeySize = 12
+)
+
+// trees are the buckets that may have pages of their own.
+func (r *root) trees() []tree {
+	return []tree{{r.intents, seqKeySize}, {r.progress, seqKeySize}, {r.bodies, pieceKeySize}}
 }
 
 // root reads the root page.
@@ -63,7 +83,7 @@ func (s *scanner) root() (root, error) {
 	}
 	var r root
 	n := newNames()
-	places := map[string]*bucket{string(n.about): &r.about, string(n.intents): &r.intents, string(n.fates): &r.fates, string(n.bodies): &r.bodies}
+	places := map[string]*bucket{string(n.about): &r.about, string(n.intents): &r.intents, string(n.progress): &r.progress, string(n.bodies): &r.bodies}
 	for i := range p.count {
 		key, value, flags, err := p.entry(i)
 		if err != nil {
@@ -86,15 +106,22 @@ func (s *scanner) root() (root, error) {
 	return r, nil
 }
 
-// page reads one page whole and takes possession of it.
+// page reads one page whole and notes that it is taken.
 func (s *scanner) page(id uint64) (page, error) {
 	if id < 2 || id >= s.meta.pages {
 		return page{}, damagedPage(id, "does not exist")
 	}
 	size := uint64(s.meta.pageSize)
-	p, err := parsePage(readPage(s.f, int64(id*size), int(size)), id, size)
+	b, err := readUpTo(s.f, int64(id*size), int(size))
+	if err != nil {
+		return page{}, err
+	}
+	p, err := parsePage(b, id, size)
 	if err == nil {
 		err = s.take(&p)
+	}
+	if err == nil && s.read != nil {
+		s.read(id, b)
 	}
 	return p, err
 }
@@ -106,7 +133,7 @@ func (s *scanner) take(p *page) error {
 		return damagedPage(p.id, "leaves the file")
 	}
 	for id := p.id; id <= p.id+p.overflow; id++ {
-		if s.seen[id/64]&(1<<(id%64)) != 0 {
+		if s.taken(id) {
 			return damagedPage(id, "is used twice")
 		}
 		s.seen[id/64] |= 1 << (id % 64)
@@ -114,7 +141,12 @@ func (s *scanner) take(p *page) error {
 	return nil
 }
 
-// bound is a key as the trees of a journal have them: 8 bytes, or 12.
+// taken reports whether a page belongs to a tree that was read.
+func (s *scanner) taken(id uint64) bool {
+	return id < s.meta.pages && s.seen[id/64]&(1<<(id%64)) != 0
+}
+
+// bound is a key of a tree as numbers: a Seq, or a Seq and a piece.
 type bound struct {
 	seq   uint64
 	piece uint32
@@ -125,7 +157,7 @@ func parseBound(key []byte, size int) (bound, bool) {
 		return bound{}, false
 	}
 	b := bound{seq: binary.BigEndian.Uint64(key)}
-	if size == 12 {
+	if size == pieceKeySize {
 		b.piece = binary.BigEndian.Uint32(key[8:])
 	}
 	return b, true
@@ -195,8 +227,12 @@ func (w *walk) level(refs []ref) error {
 		}
 		b := w.s.buf[:(last-first+1)*size]
 		got, err := w.s.f.ReadAt(b, int64(first*size))
-		if got < len(b) {
-			return fmt.Errorf("%w: pages %d to %d cannot be read: %w", persist.ErrCorrupt, first, last, err)
+		switch {
+		case got == len(b):
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("%w: pages %d to %d are cut off", persist.ErrCorrupt, first, last)
+		default:
+			return err
 		}
 		for _, r := range refs[:n] {
 			if err := w.page(b[(r.id-first)*size:][:size], r); err != nil {
@@ -217,10 +253,16 @@ func (w *walk) page(b []byte, r ref) error {
 	if err := w.s.take(&p); err != nil {
 		return err
 	}
-	if p.overflow > 0 && (w.visit != nil || pageHeader+p.count*elementSize > len(b)) {
-		if p.b = readPage(w.s.f, int64(r.id)*int64(w.s.meta.pageSize), int(p.size)); uint64(len(p.b)) < p.size {
+	if p.overflow > 0 && (w.visit != nil || w.s.read != nil || pageHeader+p.count*elementSize > len(b)) {
+		if p.b, err = readUpTo(w.s.f, int64(r.id)*int64(w.s.meta.pageSize), int(p.size)); err != nil {
+			return err
+		}
+		if uint64(len(p.b)) < p.size {
 			return damagedPage(r.id, "is cut off")
 		}
+	}
+	if w.s.read != nil {
+		w.s.read(r.id, p.b)
 	}
 	if p.leaf {
 		return w.leaf(&p, r)

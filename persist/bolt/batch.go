@@ -1,0 +1,138 @@
+package bolt
+
+// change is what one commit does to one record. What is nil stays as it is.
+type change struct {
+	seq      uint64
+	intent   []byte // new entry for the bucket of intents
+	progress []byte // new entry for the bucket of progress
+	request  []byte // body of the request, for the bucket of bodies
+	answer   []byte // body of the answer, for the bucket of bodies
+
+	dropProgress bool // the entry in the bucket of progress is deleted
+	dropBodies   bool // the pieces in the bucket of bodies are deleted
+	drop         bool // the whole record is deleted
+
+	lazy bool // nobody waits for it, and readers may see it before it is durable
+
+	// What undo needs.
+	fresh  bool // there was no such record
+	before slot // the slot before the change
+	after  slot // the slot after it; set by undo
+	keys   recordKeys
+}
+
+// queue holds changes, at most one per record. The journal's mu guards it, until
+// a commit has taken it.
+type queue struct {
+	changes []change
+	at      map[uint64]int // index into changes, by Seq
+	bytes   int            // of all entries and bodies
+}
+
+func newQueue() *queue { return &queue{at: map[uint64]int{}} }
+
+// queueKeep is how many changes a queue may have had whose memory is used again.
+const queueKeep = 4096
+
+// reset empties a queue that no reader looks at any more.
+func (q *queue) reset() {
+	if len(q.changes) > queueKeep {
+		*q = *newQueue()
+		return
+	}
+	clear(q.changes)
+	clear(q.at)
+	q.changes, q.bytes = q.changes[:0], 0
+}
+
+// put adds a change, or merges it into the one that the record already has.
+func (q *queue) put(c change) {
+	q.bytes += len(c.intent) + len(c.progress) + len(c.request) + len(c.answer)
+	i, found := q.at[c.seq]
+	if !found {
+		q.at[c.seq] = len(q.changes)
+		q.changes = append(q.changes, c)
+		return
+	}
+	q.changes[i].merge(c)
+}
+
+// get returns the change of a record, or nil.
+func (q *queue) get(seq uint64) *change {
+	if i, found := q.at[seq]; found {
+		return &q.changes[i]
+	}
+	return nil
+}
+
+// merge adds a later change of the same record.
+func (c *change) merge(later change) {
+	if later.drop {
+		later.fresh, later.before, later.lazy = c.fresh, c.before, false
+		*c = later
+		return
+	}
+	if later.intent != nil {
+		c.intent = later.intent
+	}
+	if later.progress != nil {
+		c.progress, c.answer, c.dropProgress = later.progress, later.answer, false
+	}
+	if later.dropProgress {
+		c.dropProgress, c.progress = true, nil
+	}
+	if later.dropBodies {
+		c.dropBodies, c.request, c.answer = true, nil, nil
+	}
+	c.lazy = c.lazy && later.lazy
+}
+
+// batch is what one commit makes durable.
+type batch struct {
+	*queue
+	waiters int // how many callers wait for it
+	// wake gives true to one waiter, who then commits, and is closed once err is
+	// known. The first who waits for somebody else's commit makes it.
+	wake chan bool
+	err  error
+
+	state state // of the file with these changes
+
+	// What Forget removes with this batch: how many records, and what they add to
+	// the digest. They stay in memory until the batch is durable.
+	forgotten       uint64
+	forgottenDigest uint64
+}
+
+// forget counts one record that Forget removes.
+func (b *batch) forget(digest uint64) {
+	b.forgotten++
+	b.forgottenDigest += digest
+}
+
+// overlay is what is queued of one record, on top of what is in the file. Its
+// slices are only read.
+type overlay struct {
+	intent, progress []byte
+	answer           []byte // of that progress, if its body is kept outside
+	dropProgress     bool
+	request          bool // the body of the request is queued, and is still the caller's
+}
+
+// add puts one more change on top, which may be nil.
+func (o *overlay) add(c *change) {
+	if c == nil {
+		return
+	}
+	if c.intent != nil {
+		o.intent = c.intent
+	}
+	if c.progress != nil {
+		o.progress, o.dropProgress = c.progress, false
+	}
+	if c.dropProgress {
+		o.progress, o.dropProgress = nil, true
+	}
+	o.answer = c.answer
+	o.request = o.request || c.request != nil
+}

@@ -1,0 +1,295 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Begin implements [persist.Journal].
+func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if err := ready(ctx, &rec, false); err != nil {
+		return persist.Record{}, false, err
+	}
+	if err := j.place.check(); err != nil {
+		return persist.Record{}, false, j.wrap(err)
+	}
+	rec.Revision = 1
+	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true}
+	if len(rec.Body) > inlineMax {
+		c.request = rec.Body
+	}
+	if rec.Answer != nil && len(rec.Answer.Body) > inlineMax {
+		c.answer = rec.Answer.Body
+	}
+	var others []uint64 // other IDs with the same hash
+	for {
+		j.mu.Lock()
+		if err := j.usable(); err != nil {
+			j.mu.Unlock()
+			return persist.Record{}, false, err
+		}
+		seq := j.ids.find(c.keys.id, others)
+		if seq == 0 {
+			rec.Seq = j.enter(&rec, c)
+			if err := j.await(j.collecting); err != nil {
+				return persist.Record{}, false, err
+			}
+			return rec, true, nil
+		}
+		if b := j.unsettled(seq); b != nil {
+			// What stands may still fail to become durable.
+			_ = j.await(b)
+			continue
+		}
+		standing, err := j.read(seq)
+		if errors.Is(err, errAgain) {
+			continue
+		}
+		if err != nil || standing.ID == rec.ID {
+			return standing, false, err
+		}
+		others = append(others, seq)
+	}
+}
+
+// enter queues a new record. The caller holds mu.
+func (j *Journal) enter(rec *persist.Record, c change) uint64 {
+	j.seq++
+	c.seq = j.seq
+	s := slot{rev: 1, flags: slotOpen | c.keys.check, intentSum: sealSum(c.intent, kindIntent, c.seq)}
+	s.mark(slotGenerated, rec.Generated)
+	s.mark(slotOutside, c.request != nil || c.answer != nil)
+	j.ids.add(c.keys.id, c.seq)
+	if rec.Generated {
+		j.unresolved.add(c.keys.fingerprint, c.seq)
+	}
+	j.accounts.add(rec.Account)
+	j.slots.set(c.seq, s)
+	j.collecting.put(c)
+	return c.seq
+}
+
+// Update implements [persist.Journal].
+func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := ready(ctx, &rec, false); err != nil {
+		return persist.Record{}, err
+	}
+	c, _, err := j.change(&rec, false)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	j.collecting.put(c)
+	if err := j.await(j.collecting); err != nil {
+		return persist.Record{}, err
+	}
+	rec.Revision++
+	return rec, nil
+}
+
+// Finish implements [persist.Journal]. It waits for a commit only where so much
+// is queued already that memory would grow.
+func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
+	if err := ready(ctx, &rec, true); err != nil {
+		return err
+	}
+	c, after, err := j.change(&rec, true)
+	if err != nil {
+		return err
+	}
+	return j.queueLazy(c, after)
+}
+
+// MarkReported implements [persist.Journal]. It waits for a commit only where
+// Finish does.
+func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for {
+		if none, err := j.noneUnreported(id); none || err != nil {
+			return err
+		}
+		rec, err := j.lookup(id)
+		switch {
+		case errors.Is(err, persist.ErrNotFound):
+			return nil
+		case err != nil || !rec.Unreported:
+			return err
+		}
+		rec.Unreported = false
+		if done, err := j.replaceFinal(&rec); done || err != nil {
+			return err
+		}
+	}
+}
+
+// noneUnreported reports that memory alone shows that no record of this ID is
+// marked: most are not, and need not be read.
+func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
+	hash := j.hash.id(id.Account, id.Key)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.usable(); err != nil {
+		return false, err
+	}
+	seq := j.ids.find(hash, nil)
+	s, _ := j.slots.get(seq)
+	return seq == 0 || j.ids.only(hash, seq) && !s.is(slotUnreported), nil
+}
+
+// replaceFinal queues rec's progress for the final record that stands at rec's
+// revision. It gives false, and does nothing, if it does not stand there any more.
+func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
+	read := rec.Revision
+	rec.Revision++
+	c := change{seq: rec.Seq, progress: encodeProgress(rec), lazy: true, keys: j.hash.keys(rec)}
+	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
+		c.answer = a.Body
+	}
+	j.mu.Lock()
+	s, found := j.slots.get(rec.Seq)
+	if err := j.usable(); err != nil || !found || uint64(s.rev) != read {
+		j.mu.Unlock()
+		return false, err
+	}
+	c.before = s
+	s.rev++
+	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
+	s.mark(slotChanged, true)
+	s.mark(slotUnreported, rec.Unreported)
+	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
+	j.slots.set(c.seq, s)
+	return true, j.queueLazy(c, s)
+}
+
+// change gives the record that stands at rec's revision rec's progress, in memory.
+// If there is no error, mu is held on return, and the change is to be queued.
+func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot, err error) {
+	next := *rec
+	next.Revision++
+	c = change{progress: encodeProgress(&next), lazy: final, keys: j.hash.keys(rec)}
+	if a := rec.Answer; a != nil && len(a.Body) > inlineMax {
+		// Copied, because a Finish returns before it is written.
+		c.answer = append([]byte(nil), a.Body...)
+	}
+	s, err := j.standing(rec, c.keys)
+	if err != nil {
+		return change{}, slot{}, err
+	}
+	c.seq, c.before = rec.Seq, s
+	s.rev++
+	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
+	s.mark(slotChanged, true)
+	s.mark(slotOpen, !final)
+	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
+	s.mark(slotUnreported, rec.Unreported)
+	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())
+	j.slots.set(c.seq, s)
+	return c, s, nil
+}
+
+// index keeps the index of unresolved records, when a record that was in it or
+// not belongs there now or not. The caller holds mu.
+func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
+	switch {
+	case was && !is:
+		j.unresolved.remove(keys.fingerprint, seq)
+	case is && !was:
+		j.unresolved.add(keys.fingerprint, seq)
+	}
+}
+
+// Forget implements [persist.Journal].
+func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	keys := j.hash.keys(&rec)
+	s, err := j.standing(&rec, keys)
+	if err != nil {
+		return err
+	}
+	// The record stays in memory until it is gone from the file, see settle: a
+	// reader must not miss what a failed commit leaves standing.
+	j.collecting.put(change{seq: rec.Seq, drop: true, before: s, keys: keys})
+	j.collecting.forget(s.contribution(rec.Seq))
+	return j.await(j.collecting)
+}
+
+// removeSlot takes a record out of memory. The caller holds mu.
+func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
+	j.ids.remove(keys.id, seq)
+	j.index(keys, seq, s.unresolved(), false)
+	j.slots.remove(seq)
+}
+
+// standing finds the unfinished record that rec was read from. If there is no
+// error, mu is held on return.
+func (j *Journal) standing(rec *persist.Record, keys recordKeys) (slot, error) {
+	if rec.Revision >= math.MaxUint32 {
+		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
+	}
+	j.mu.Lock()
+	for b := j.unsettled(rec.Seq); b != nil && b.get(rec.Seq).drop; b = j.unsettled(rec.Seq) {
+		_ = j.await(b)
+		j.mu.Lock()
+	}
+	if err := j.usable(); err != nil {
+		j.mu.Unlock()
+		return slot{}, err
+	}
+	// One record under this hash, and the caller knows its Seq and all that it
+	// was begun with: it is the one. Anything else is looked at.
+	if s, _ := j.slots.get(rec.Seq); !j.ids.only(keys.id, rec.Seq) || s.flags&slotIdentity != keys.check {
+		j.mu.Unlock()
+		stands, err := j.lookup(rec.ID)
+		if err != nil {
+			return slot{}, err
+		}
+		if stands.Seq != rec.Seq {
+			return slot{}, stale(&stands)
+		}
+		j.mu.Lock()
+	}
+	s, found := j.slots.get(rec.Seq)
+	err := j.usable()
+	switch {
+	case err != nil:
+	case !found:
+		err = notFound(rec.ID)
+	case uint64(s.rev) != rec.Revision || !s.is(slotOpen):
+		err = fmt.Errorf("%w: %q is at revision %d, open %t", persist.ErrStale, rec.Key, s.rev, s.is(slotOpen))
+	case s.flags&slotIdentity != keys.check:
+		err = fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
+	default:
+		return s, nil
+	}
+	j.mu.Unlock()
+	return slot{}, err
+}
+
+// ready is what every writing method asks before it looks at the journal.
+func ready(ctx context.Context, rec *persist.Record, final bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := rec.Validate(); err != nil {
+		return err
+	}
+	if rec.State.Final() != final {
+		return fmt.Errorf("%w: state %v", persist.ErrInvalid, rec.State)
+	}
+	return nil
+}
+
+func notFound(id persist.ID) error {
+	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
+}
+
+func stale(rec *persist.Record) error {
+	return fmt.Errorf("%w: %q stands %v at revision %d", persist.ErrStale, rec.Key, rec.State, rec.Revision)
+}

@@ -1,0 +1,199 @@
+package bolt
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// create makes an empty journal at path. The file gets its name only when all of
+// it is on the disk, so that a crash leaves a whole journal or none; it may leave a
+// temporary file beside it, which nobody opens. If somebody else is faster, theirs
+// is left as it is.
+func (j *Journal) create(path string) error {
+	path = followLinks(path)
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	j.step(stepCreateMade)
+	err = j.writeImage(f)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	if err := giveName(f.Name(), path); err != nil {
+		return err
+	}
+	j.step(stepCreateLinked)
+	// Its name may be gone already, where a rename has moved it.
+	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	j.step(stepCreateRemoved)
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	j.step(stepCreateDone)
+	return nil
+}
+
+// writeImage writes an empty journal to a new file and syncs it.
+func (j *Journal) writeImage(f *os.File) error {
+	var id [idSize]byte
+	_, _ = rand.Read(id[:]) // never fails
+	b := image(os.Getpagesize(), id)
+	if j.hooks.write != nil {
+		if err := j.hooks.write(b, 0); err != nil {
+			return err
+		}
+	}
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	j.step(stepCreateWritten)
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	j.step(stepCreateSynced)
+	return nil
+}
+
+// giveName makes path lead to the file that is called temporary, unless path leads
+// somewhere already.
+func giveName(temporary, path string) error {
+	err := os.Link(temporary, path)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrExist):
+		return nil
+	case !errors.Is(err, fs.ErrPermission) && !errors.Is(err, errors.ErrUnsupported):
+		return err
+	}
+	// This file system has no links. If two processes come to this at once, one of
+	// them finds at its next Begin that its file is not at the path any more.
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	return os.Rename(temporary, path)
+}
+
+// followLinks returns where a symbolic link leads, even if nothing is there yet.
+func followLinks(path string) string {
+	const depthMax = 40
+	for range depthMax {
+		target, err := os.Readlink(path)
+		if err != nil {
+			break // no link
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return path
+}
+
+// syncDir makes a new file's name durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	// Some systems cannot sync a directory; those that lose names can.
+	err = d.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
+}
+
+// An empty journal is one image of four pages, which bbolt would write in several
+// steps. Page 0 is the meta page of the first commit, page 1 the one before it,
+// with the mark, page 2 is free, and page 3 is the root, which holds the state and
+// all buckets, empty.
+const (
+	imagePages = 4
+	imageRoot  = 3
+	firstTxid  = 2
+)
+
+// image returns an empty journal with pages of the given size.
+func image(pageSize int, id [idSize]byte) []byte {
+	b, n := make([]byte, imagePages*pageSize), newNames()
+	for i, txid := range [...]uint64{firstTxid, firstTxid - 1} {
+		putMeta(b[i*pageSize:], uint64(i), meta{pageSize: uint32(pageSize), root: imageRoot, freelist: pgidNone, pages: imagePages, txid: txid})
+	}
+	copy(b[pageSize+markAt:], appendMark(nil, firstTxid))
+	// Everything in bbolt is in the order of its names.
+	about := leafPage(0, []entry{{key: n.format, value: []byte(formatVersion)}, {key: n.id, value: id[:]}})
+	root := leafPage(imageRoot, []entry{
+		{n.bodies, inlineBucket(leafPage(0, nil)), flagBucket},
+		{n.intents, inlineBucket(leafPage(0, nil)), flagBucket},
+		{n.about, inlineBucket(about), flagBucket},
+		{n.progress, inlineBucket(leafPage(0, nil)), flagBucket},
+		{n.state, state{txid: firstTxid}.append(nil), 0},
+	})
+	copy(b[imageRoot*pageSize:], root)
+	return b
+}
+
+// entry is one entry of a leaf page.
+type entry struct {
+	key, value []byte
+	flags      uint32
+}
+
+// flagBucket marks an entry whose value is a bucket.
+const flagBucket = 1
+
+// leafPage is a leaf page of bbolt, as long as its entries need.
+func leafPage(id uint64, entries []entry) []byte {
+	n := binary.NativeEndian
+	b := n.AppendUint64(nil, id)
+	b = n.AppendUint16(b, flagLeaf)
+	b = n.AppendUint16(b, uint16(len(entries)))
+	b = n.AppendUint32(b, 0)
+	pos := len(entries) * elementSize // from the entry's own place in the table
+	for _, e := range entries {
+		b = n.AppendUint32(b, e.flags)
+		b = n.AppendUint32(b, uint32(pos))
+		b = n.AppendUint32(b, uint32(len(e.key)))
+		b = n.AppendUint32(b, uint32(len(e.value)))
+		pos += len(e.key) + len(e.value) - elementSize
+	}
+	for _, e := range entries {
+		b = append(append(b, e.key...), e.value...)
+	}
+	return b
+}
+
+// inlineBucket is the value of a bucket that has no page of its own.
+func inlineBucket(page []byte) []byte {
+	return append(make([]byte, pageHeader), page...)
+}
+
+// putMeta writes a meta page.
+func putMeta(page []byte, id uint64, m meta) {
+	n := binary.NativeEndian
+	n.PutUint64(page, id)
+	n.PutUint16(page[8:], flagMeta)
+	b := page[pageHeader:]
+	n.PutUint32(b, metaMagic)
+	n.PutUint32(b[4:], metaVersion)
+	n.PutUint32(b[8:], m.pageSize)
+	n.PutUint64(b[16:], m.root)
+	n.PutUint64(b[32:], m.freelist)
+	n.PutUint64(b[40:], m.pages)
+	n.PutUint64(b[48:], m.txid)
+	sum := fnv.New64a()
+	_, _ = sum.Write(b[:56])
+	n.PutUint64(b[56:], sum.Sum64())
+}

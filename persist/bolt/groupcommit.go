@@ -1,0 +1,234 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Group commit: one commit serves every caller who waits at that moment.
+//
+// A caller who finds nobody committing commits what is queued, for itself and for
+// all who join, so that a lone caller hands nothing over. Callers who come
+// meanwhile wait, and the first of them commits next. Before it takes the queue, a
+// committer yields for as long as others join: the callers whom the last commit
+// has just released are then served by this one. Otherwise every other commit
+// would serve a few only. Where all of them are known to come back soon, the
+// committer waits until they have, see waitForJoiners and waiters. This is the
+// only timer for callers who wait.
+//
+// Changes that nobody waits for, those of Finish and MarkReported, have a queue of
+// their own, which joins a commit every few milliseconds. So most commits write
+// the end of one tree instead of two.
+const (
+	// flushDelay is how long such a change stays queued. With the commit itself it
+	// stays under the 10 ms that Finish promises.
+	flushDelay = 4 * time.Millisecond
+	// retryDelay is how long it stays queued after a commit that was definitely
+	// not written, as on a full disk.
+	retryDelay = 100 * time.Millisecond
+	// lazyJoin is how many of them join the next commit in any case; lazyMax and
+	// lazyBytesMax are how much may be queued before a Finish waits.
+	lazyJoin     = 512
+	lazyMax      = 4096
+	lazyBytesMax = 4 << 20
+	// yieldMax is how often a committer yields before it commits.
+	yieldMax = 8
+	// A commit waits for joiners if its sync takes noticeSync or more, and then for
+	// a fifth of that, at least joinMin and at most joinMax.
+	noticeSync = 50 * time.Microsecond
+	joinMin    = 200 * time.Microsecond
+	joinMax    = 5 * time.Millisecond
+)
+
+// await waits until b is durable or has failed, and commits it if nobody else
+// does. The caller holds mu, which await gives up.
+func (j *Journal) await(b *batch) error {
+	lead := false
+	if b == j.collecting {
+		b.waiters++
+		j.waiters.join()
+		lead = !j.leading
+		j.leading = true
+	}
+	if !lead && b.wake == nil {
+		b.wake = make(chan bool, 1)
+	}
+	wake := b.wake
+	j.mu.Unlock()
+	if lead || <-wake {
+		j.lead()
+	}
+	return b.err
+}
+
+// putLazy queues a change that nobody waits for. The caller holds mu.
+func (j *Journal) putLazy(c change, after slot) {
+	j.lazy.put(c)
+	j.lazyDigest += after.contribution(c.seq) - c.before.contribution(c.seq)
+	if !j.timerSet {
+		j.timerSet = true
+		j.timer.Reset(flushDelay)
+	}
+}
+
+// queueLazy is putLazy, but waits where too much is queued. The caller holds mu,
+// which queueLazy gives up.
+func (j *Journal) queueLazy(c change, after slot) error {
+	j.putLazy(c, after)
+	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {
+		j.lazyDue = true
+		return j.await(j.collecting)
+	}
+	j.mu.Unlock()
+	return nil
+}
+
+// flushLazy is what the timer calls: the next commit takes what nobody waits for.
+// If nobody is about to commit, flushLazy does.
+func (j *Journal) flushLazy() {
+	j.mu.Lock()
+	j.lazyDue = true
+	if j.closed || j.leading || len(j.lazy.changes) == 0 {
+		j.mu.Unlock()
+		return
+	}
+	// Nobody waits for this commit, and it waits for nobody.
+	j.leading, j.waiters.soon = true, false
+	j.mu.Unlock()
+	j.lead()
+}
+
+// lead commits what is queued. Then it lets a waiter commit what came meanwhile.
+func (j *Journal) lead() {
+	j.yieldToJoiners()
+	b := j.collecting
+	j.take(b)
+	if b.err = j.broken; b.err == nil {
+		j.mu.Unlock()
+		err := j.write(b)
+		j.mu.Lock()
+		b.err = err
+	}
+	j.committing = nil
+	j.settle(b)
+	j.waiters.release(b.waiters, joinTime(j.syncTime))
+	j.pass()
+	wake := b.wake
+	j.mu.Unlock()
+	if wake != nil {
+		close(wake)
+	}
+}
+
+// yieldToJoiners yields for as long as callers join, and returns with mu held.
+func (j *Journal) yieldToJoiners() {
+	for joined, yields := 0, 1; ; yields++ {
+		runtime.Gosched()
+		j.mu.Lock()
+		n := j.collecting.waiters
+		if n <= joined+1 || yields == yieldMax {
+			break
+		}
+		joined = n
+		j.mu.Unlock()
+	}
+	if wait := joinTime(j.syncTime); wait > 0 && j.waiters.missing() && j.usable() == nil {
+		j.waitForJoiners(wait)
+	}
+}
+
+// joinTime is how long a commit may wait for joiners, by how long a sync takes.
+func joinTime(sync time.Duration) time.Duration {
+	if sync < noticeSync {
+		return 0
+	}
+	return min(max(sync/5, joinMin), joinMax)
+}
+
+// waitForJoiners waits until all whom the last commit served are back: half a
+// batch costs as much as a whole one. The last to join ends the wait. It blocks
+// instead of yielding, or the scheduler would find work in this goroutine and
+// leave the others where they are. The caller holds mu, and does so on return.
+func (j *Journal) waitForJoiners(wait time.Duration) {
+	full := make(chan struct{})
+	j.waiters.full = full
+	j.mu.Unlock()
+	late := time.NewTimer(wait)
+	select {
+	case <-full:
+	case <-late.C:
+	}
+	late.Stop()
+	j.mu.Lock()
+	j.waiters.full = nil
+}
+
+// take makes b the batch under commit. The caller holds mu.
+func (j *Journal) take(b *batch) {
+	if j.lazyDue || len(j.lazy.changes) >= lazyJoin {
+		for i := range j.lazy.changes {
+			b.put(j.lazy.changes[i])
+		}
+		j.lazy.reset()
+		j.lazyDigest, j.lazyDue, j.timerSet = 0, false, false
+	}
+	// Memory has the changes that are still queued, and the file will not have
+	// them. What b forgets is in memory, and the file will not have it either.
+	b.state = state{
+		digest:  j.slots.digest - j.lazyDigest - b.forgottenDigest,
+		records: uint64(j.slots.count) - b.forgotten,
+		lastSeq: j.seq,
+	}
+	next := j.spare
+	j.spare = nil
+	if next == nil {
+		next = newQueue()
+	}
+	j.committing, j.collecting = b, &batch{queue: next}
+}
+
+// pass lets a waiter of the next batch commit it. The caller holds mu.
+func (j *Journal) pass() {
+	switch next := j.collecting; {
+	case next.waiters > 0:
+		next.wake <- true
+	case j.lazyDue && len(j.lazy.changes) > 0 && j.broken == nil:
+		// Their time came during the commit that has just ended.
+		go j.lead()
+	default:
+		j.leading = false
+		j.idle.Broadcast()
+	}
+}
+
+// settle brings memory in line with how a commit ended. The caller holds mu.
+func (j *Journal) settle(b *batch) {
+	switch {
+	case b.err == nil:
+		j.stats.Commits++
+		j.stats.Changes += int64(len(b.changes))
+		if b.forgotten > 0 {
+			j.removeForgotten(b)
+		}
+		b.reset()
+		j.spare = b.queue
+	case errors.Is(b.err, persist.ErrUncertain):
+		j.broken = b.err
+	default:
+		j.undo(b)
+	}
+}
+
+// uncertain wraps the cause of a commit of which nobody knows whether it is durable.
+func (j *Journal) uncertain(cause error) error {
+	return fmt.Errorf("persist/bolt: %s: %w: %w", j.path, persist.ErrUncertain, cause)
+}
+
+// unwritten wraps the cause of a commit that is definitely not in the file.
+func (j *Journal) unwritten(cause error) error {
+	return fmt.Errorf("persist/bolt: %s: not written: %w", j.path, cause)
+}

@@ -1,0 +1,114 @@
+package bolt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// place watches whether the open file is still the one at the journal's path. A
+// file that was deleted or moved away can be written to as before, but nobody
+// finds again what it holds.
+type place struct {
+	path string // absolute
+	file *os.File
+	id   [idSize]byte // the journal's
+
+	mu     sync.Mutex
+	looked time.Time
+	err    error // what the last look found
+}
+
+// placeEvery is how often the path is looked at, at most.
+const placeEvery = time.Second
+
+// check looks at the path, at most once in placeEvery, and reports what the last
+// look found. Its error matches persist.ErrGone.
+func (p *place) check() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.looked) >= placeEvery {
+		p.looked, p.err = now, p.look()
+	}
+	return p.err
+}
+
+// look compares the open file with what is at the path. What it cannot find out is
+// no error: the file may be as good as ever.
+func (p *place) look() error {
+	mine, err := p.file.Stat()
+	if err != nil {
+		return nil
+	}
+	if links(mine) == 0 {
+		return fmt.Errorf("%w: it was deleted", persist.ErrGone)
+	}
+	there, err := os.Stat(p.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: nothing is at its path", persist.ErrGone)
+	case err != nil || os.SameFile(mine, there):
+		return nil
+	case p.sameJournal():
+		return nil // one file that the system shows as two, as overlays do
+	}
+	return fmt.Errorf("%w: another file is at its path", persist.ErrGone)
+}
+
+// sameJournal reports whether the file at the path has this journal's id.
+func (p *place) sameJournal() bool {
+	f, err := os.Open(p.path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	ms, err := readMetas(f, info.Size())
+	if err != nil {
+		return false
+	}
+	s, err := newScanner(f, info.Size(), ms.newest)
+	if err != nil {
+		return false
+	}
+	r, err := s.root()
+	if err != nil {
+		return false
+	}
+	id, err := readAbout(r.about)
+	return err == nil && id == p.id
+}
+
+// isAt reports whether f is the file at path.
+func isAt(path string, f *os.File) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, there)
+}
+
+// restrict takes the permissions of others away from a file, and leaves those of
+// its group. A file that is somebody else's, or on a file system without
+// permissions, stays as it is.
+func restrict(f *os.File, info fs.FileInfo) error {
+	const others = 0o007
+	if runtime.GOOS == "windows" || info.Mode().Perm()&others == 0 {
+		return nil
+	}
+	err := f.Chmod(info.Mode().Perm() &^ others)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package bolt
+
+import "slices"
+
+// undo takes back, in memory, a batch that was definitely not written, and what
+// was queued on top of it. Changes that nobody waits for are queued again if they
+// still fit. The caller holds mu.
+func (j *Journal) undo(b *batch) {
+	next := j.collecting
+	j.collecting = &batch{queue: newQueue()}
+	var again []change
+	for _, q := range [...]*queue{j.lazy, next.queue, b.queue} {
+		for i := len(q.changes) - 1; i >= 0; i-- {
+			c := &q.changes[i]
+			after, _ := j.slots.get(c.seq)
+			j.restore(c)
+			if c.lazy {
+				c.after = after
+				again = append(again, *c)
+			}
+		}
+	}
+	j.lazy.reset()
+	// The timer is set once, and for later.
+	j.lazyDigest, j.lazyDue, j.timerSet = 0, false, true
+	for _, c := range slices.Backward(again) {
+		j.requeue(c)
+	}
+	if j.timerSet = len(j.lazy.changes) > 0; j.timerSet {
+		j.timer.Reset(retryDelay)
+	}
+	// Those who wait for what was queued on top get the same error.
+	next.err = b.err
+	j.waiters.now -= next.waiters
+	if next.waiters > 0 {
+		close(next.wake)
+	}
+}
+
+// restore undoes one change in memory. The caller holds mu.
+func (j *Journal) restore(c *change) {
+	now, stands := j.slots.get(c.seq)
+	if c.fresh {
+		if stands {
+			j.removeSlot(c.seq, now, c.keys)
+		}
+		return
+	}
+	if c.drop && !stands { // what Forget was to remove stands
+		j.ids.add(c.keys.id, c.seq)
+	}
+	j.slots.set(c.seq, c.before)
+	was := stands && now.unresolved()
+	j.index(c.keys, c.seq, was, c.before.unresolved())
+}
+
+// requeue queues a change again that nobody waits for, if the record still stands
+// as it did before. The caller holds mu.
+func (j *Journal) requeue(c change) {
+	s, found := j.slots.get(c.seq)
+	if !found || s != c.before {
+		return
+	}
+	j.index(c.keys, c.seq, s.unresolved(), c.after.unresolved())
+	j.slots.set(c.seq, c.after)
+	j.putLazy(c, c.after)
+}
+
+// removeForgotten takes out of memory what a commit has removed from the file. The
+// caller holds mu.
+func (j *Journal) removeForgotten(b *batch) {
+	for i := range b.changes {
+		c := &b.changes[i]
+		if s, stands := j.slots.get(c.seq); c.drop && stands {
+			j.removeSlot(c.seq, s, c.keys)
+		}
+	}
+}

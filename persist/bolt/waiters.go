@@ -1,0 +1,41 @@
+package bolt
+
+import "time"
+
+// waiters counts the callers who wait for a commit, and says whether the next
+// commit should wait for those whom the last one served. It should only if, the
+// time before, as many were back soon. So a wait in vain is not repeated, and
+// callers who do something else between two commits are never waited for.
+//
+// The zero value is ready. The journal's mu guards it.
+type waiters struct {
+	now   int           // how many wait, for the commit under way or for the next
+	last  int           // how many waited when the last commit ended, those it served included
+	since time.Time     // when that was
+	back  time.Duration // how long it took until as many waited again; 0: they do not yet
+	soon  bool          // the time before, at least as many were back in time
+	full  chan struct{} // closed when as many wait again, if a commit waits for that
+}
+
+// join counts one more.
+func (w *waiters) join() {
+	w.now++
+	if w.now != w.last || w.back != 0 {
+		return
+	}
+	w.back = max(time.Since(w.since), 1)
+	if w.full != nil {
+		close(w.full)
+	}
+}
+
+// release ends a commit that served so many. Those who are back within wait were
+// worth waiting for.
+func (w *waiters) release(served int, wait time.Duration) {
+	w.soon = w.back != 0 && w.back <= wait && w.now <= w.last
+	w.last, w.since, w.back = w.now, time.Now(), 0
+	w.now -= served
+}
+
+// missing reports whether somebody is to be waited for.
+func (w *waiters) missing() bool { return w.soon && w.now < w.last }
