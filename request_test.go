@@ -80,6 +80,25 @@ func TestPartOfABodyIsNeverSent(t *testing.T) {
 	})
 }
 
+// TestBodyThatBreaksOffIsNeverSent: a body of unknown length that ends in an error, that of an inbound request whose
+// sender went away included, is not taken for a whole one.
+func TestBodyThatBreaksOffIsNeverSent(t *testing.T) {
+	t.Parallel()
+	for _, breaks := range []error{io.ErrUnexpectedEOF, errLost} {
+		for _, length := range []int64{-1, 12} {
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{status: 201}}}
+				c, _ := newClient(t, w, nil)
+				req := post(t, "")
+				req.Body, req.ContentLength, req.GetBody = io.NopCloser(io.MultiReader(strings.NewReader(`{"amount":1`), failing{breaks})), length, nil
+				if _, err := c.DoKey(req, "k"); !errors.Is(err, oncehttp.ErrConfig) || !errors.Is(err, breaks) || w.count() != 0 {
+					t.Errorf("%v, length %d: %v, sends %+v", breaks, length, err, w.sends)
+				}
+			})
+		}
+	}
+}
+
 // TestNewKeySeesNoBody: NewKey is asked before the body is read, gets a copy without it, and can change nothing.
 func TestNewKeySeesNoBody(t *testing.T) {
 	t.Parallel()

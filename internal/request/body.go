@@ -90,18 +90,29 @@ func readUnsized(r io.Reader, limit int64) ([]byte, error) {
 	var total int64
 	for size := int64(4 << 10); ; size = min(2*size, 1<<20) {
 		chunk := make([]byte, min(size, limit+1-total))
-		n, err := io.ReadFull(r, chunk)
+		n, err := fill(r, chunk)
 		total += int64(n)
 		chunks = append(chunks, chunk[:n])
 		switch {
 		case total > limit:
 			return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
-		case err == io.EOF || err == io.ErrUnexpectedEOF:
+		case err == io.EOF:
 			return slices.Concat(chunks...), nil
 		case err != nil:
 			return slices.Concat(chunks...), fmt.Errorf("reading the body: %w", sanitize.Error(err))
 		}
 	}
+}
+
+// fill reads until b is full or r gives an error, which it returns as it is. io.ReadFull makes io.ErrUnexpectedEOF of
+// an end within b, which is also what the body of an inbound request gives when its sender went away.
+func fill(r io.Reader, b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var more int
+		more, err = r.Read(b[n:])
+		n += more
+	}
+	return n, err
 }
 
 // bytesBody is bytes as a request's body. net/http knows this very pair to be in memory, and sends it in one write
