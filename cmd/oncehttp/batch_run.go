@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -266,8 +266,7 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 }
 
 // otherContent reports whether the record of a generation is of another request
-// than the row: another body, URL or header that the key names. A record of an
-// older recipe cannot be compared, and counts as other.
+// than the row: another body, URL or header that the key names.
 func (b *batch) otherContent(ctx context.Context, r *row, generation int, rec *persist.Record) (bool, error) {
 	req, err := b.plan.request(ctx, r)
 	if err != nil {
@@ -277,7 +276,7 @@ func (b *batch) otherContent(ctx context.Context, r *row, generation int, rec *p
 	if err != nil {
 		return false, err
 	}
-	return prepared.Recipe != rec.Recipe || !bytes.Equal(prepared.Fingerprint, rec.Fingerprint), nil
+	return !request.Same(&prepared, rec), nil
 }
 
 // collided is the line of a row whose key stands with other content. Nothing was

@@ -1,45 +1,237 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/oncehttp/oncehttp/persist"
 	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
+// listFlags are the flags of journal list, as given.
+type listFlags struct {
+	selectFlags
+	json   bool
+	format string
+	limit  int
+	sort   string
+}
+
 func journalListCommand(f *journalFlags, s streams) *cobra.Command {
-	var states []string
-	var asJSON bool
+	l := &listFlags{}
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use:   "list [KEY]...",
 		Short: "List operations, oldest first",
 		Long: `List operations, oldest first: their keys, how they stand, and what they were.
-Bodies and query strings are not shown.`,
+KEY may be a pattern: * and ? stand for characters. Bodies and query strings are
+not shown. SENT says whether anything was handed to the network: no, yes, or
+maybe where a process died. --sort needs --limit, and puts the greatest first.`,
 		Example: `  oncehttp journal list --journal payments.db
-  oncehttp journal list --journal payments.db --state held --json`,
-		Args: wantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			q := f.query()
-			var err error
-			if q.States, err = parseStates(states); err != nil {
+  oncehttp journal list 'idemp:order:u1:*' --journal payments.db --result declined --format csv`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now := time.Now()
+			sel, err := l.selection(f.query(), args, now)
+			if err != nil {
 				return err
 			}
-			return f.withReader(func(ses *session) error {
-				if asJSON {
-					return printRecords(cmd.Context(), ses, q, s.out, recordParts{})
-				}
-				return listTable(cmd.Context(), ses, q, s.out)
-			})
+			write, err := l.writer(s.out, clock{now: now, relative: isTerminal(s.out)}, sel.declines)
+			if err != nil {
+				return err
+			}
+			return f.withReader(func(ses *session) error { return l.list(cmd.Context(), ses, sel, write) })
 		},
 	}
-	cmd.Flags().StringSliceVar(&states, "state", nil, "only these: pending, held, confirmed, mismatched, settled, abandoned")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON for each")
+	fs := cmd.Flags()
+	l.bind(fs)
+	fs.StringVar(&l.format, "format", "table", "of the listing: table, json, csv, ndjson")
+	fs.BoolVar(&l.json, "json", false, "the same as --format ndjson")
+	fs.IntVar(&l.limit, "limit", 0, "at most so many (0: all)")
+	fs.StringVar(&l.sort, "sort", "", "with --limit: created, finished, attempts or sends, the greatest first")
 	return cmd
+}
+
+// list writes what is selected.
+func (l *listFlags) list(ctx context.Context, ses *session, sel selection, w recordWriter) error {
+	order := sortOrders()[l.sort]
+	var err error
+	switch {
+	case order != nil:
+		var records []persist.Record
+		records, err = sel.top(ctx, ses, l.limit, order)
+		for i := range records {
+			err = errors.Join(err, w.write(&records[i]))
+		}
+	default:
+		rows := 0
+		err = sel.each(ctx, ses, func(rec *persist.Record) error {
+			if rows++; l.limit > 0 && rows > l.limit {
+				return errEnough
+			}
+			return w.write(rec)
+		})
+	}
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	if ferr := w.end(); err == nil && ferr != nil {
+		return &exitError{status: exitUnknown, err: pathless(ferr)}
+	}
+	return err
+}
+
+var errEnough = errors.New("enough")
+
+// recordWriter writes records in one format. end writes what is left.
+type recordWriter interface {
+	write(rec *persist.Record) error
+	end() error
+}
+
+// writer is that of --format.
+func (l *listFlags) writer(out io.Writer, c clock, d declines) (recordWriter, error) {
+	if l.json {
+		l.format = "ndjson"
+	}
+	switch {
+	case l.limit < 0:
+		return nil, errors.New("--limit must not be negative")
+	case l.sort != "" && sortOrders()[l.sort] == nil:
+		return nil, fmt.Errorf("--sort %q: want created, finished, attempts or sends", clip(l.sort))
+	case l.sort != "" && l.limit == 0:
+		return nil, errors.New("--sort needs --limit")
+	}
+	switch l.format {
+	case "table":
+		return newTableWriter(out, listColumns(c, d)), nil
+	case "csv":
+		c.relative = false
+		w := &csvWriter{csv.NewWriter(out), listColumns(c, d)}
+		return w, w.csv.Write(names(w.columns, strings.ToLower))
+	case "json", "ndjson":
+		return &jsonWriter{out: bufio.NewWriter(out), declines: d, array: l.format == "json"}, nil
+	}
+	return nil, fmt.Errorf("--format %q: want table, json, csv or ndjson", clip(l.format))
+}
+
+// column is one column of a listing.
+type column struct {
+	name string
+	text func(rec *persist.Record) string
+}
+
+func listColumns(c clock, d declines) []column {
+	return []column{
+		{"KEY", func(rec *persist.Record) string { return rec.Key }},
+		{"ACCOUNT", func(rec *persist.Record) string { return orDash(rec.Account) }},
+		{"STATE", stateText},
+		{"RESULT", func(rec *persist.Record) string { return string(d.resultOfRecord(rec)) }},
+		{"STATUS", statusText},
+		{"SENT", sentText},
+		{"ATTEMPTS", attemptsText},
+		{"CREATED", func(rec *persist.Record) string { return c.when(rec.Created, "-") }},
+		{"REQUEST", func(rec *persist.Record) string { return rec.Method + " " + rec.Origin + pathOf(rec.Target) }},
+	}
+}
+
+func names(columns []column, spell func(string) string) []string {
+	var list []string
+	for _, c := range columns {
+		list = append(list, spell(c.name))
+	}
+	return list
+}
+
+// tableWriter aligns columns a page at a time, so that memory stays flat.
+type tableWriter struct {
+	w       *tabwriter.Writer
+	columns []column
+	rows    int
+}
+
+const pageRows = 500
+
+func newTableWriter(out io.Writer, columns []column) *tableWriter {
+	t := &tableWriter{w: tabwriter.NewWriter(out, 0, 8, 2, ' ', 0), columns: columns}
+	_, _ = fmt.Fprintln(t.w, strings.Join(names(columns, strings.Clone), "\t")) // end gives the error
+	return t
+}
+
+func (t *tableWriter) write(rec *persist.Record) error {
+	cells := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		cells[i] = c.text(rec)
+	}
+	_, _ = fmt.Fprintln(t.w, strings.Join(cells, "\t")) // end gives the error
+	if t.rows++; t.rows%pageRows == 0 {
+		return t.w.Flush()
+	}
+	return nil
+}
+
+func (t *tableWriter) end() error { return t.w.Flush() }
+
+// csvWriter writes a header row, then the records.
+type csvWriter struct {
+	csv     *csv.Writer
+	columns []column
+}
+
+func (w *csvWriter) write(rec *persist.Record) error {
+	cells := make([]string, len(w.columns))
+	for i, c := range w.columns {
+		cells[i] = c.text(rec)
+	}
+	return w.csv.Write(cells)
+}
+
+func (w *csvWriter) end() error {
+	w.csv.Flush()
+	return w.csv.Error()
+}
+
+// jsonWriter writes a view of each record on a line, or all as one array.
+type jsonWriter struct {
+	out      *bufio.Writer
+	declines declines
+	array    bool
+	rows     int
+}
+
+func (w *jsonWriter) write(rec *persist.Record) error {
+	before := ""
+	if w.array {
+		before = []string{"[", ","}[min(w.rows, 1)]
+	}
+	w.rows++
+	_, err := w.out.WriteString(before)
+	return errors.Join(err, encodeView(w.out, w.declines, rec, recordParts{}))
+}
+
+func (w *jsonWriter) end() error {
+	if w.array {
+		_, _ = w.out.WriteString([]string{"[]\n", "]\n"}[min(w.rows, 1)]) // Flush gives the error
+	}
+	return w.out.Flush()
+}
+
+// encodeView writes a record's view on a line.
+func encodeView(w io.Writer, d declines, rec *persist.Record, parts recordParts) error {
+	v := exportOf(rec, parts)
+	v.Result = d.resultOfRecord(rec)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 func allStates() []persist.State {
@@ -48,9 +240,9 @@ func allStates() []persist.State {
 	}
 }
 
-func parseStates(names []string) ([]persist.State, error) {
+func parseStates(words []string) ([]persist.State, error) {
 	var states []persist.State
-	for _, name := range names {
+	for _, name := range words {
 		i := slices.IndexFunc(allStates(), func(s persist.State) bool { return s.String() == name })
 		if i < 0 {
 			return nil, fmt.Errorf("--state %q is not a state", clip(name))
@@ -58,26 +250,6 @@ func parseStates(names []string) ([]persist.State, error) {
 		states = append(states, allStates()[i])
 	}
 	return states, nil
-}
-
-// listTable prints in pages, so that memory stays flat.
-func listTable(ctx context.Context, ses *session, q persist.Query, out io.Writer) error {
-	const pageRows = 500
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "KEY\tACCOUNT\tSTATE\tSTATUS\tSENT\tATTEMPTS\tCREATED\tREQUEST") // Flush gives the error
-	rows := 0
-	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s %s%s\n", rec.Key, orDash(rec.Account), stateText(rec), statusText(rec.Answer),
-			sentText(rec), attemptsText(rec), rec.Created.UTC().Format(time.DateTime), rec.Method, rec.Origin, pathOf(rec.Target))
-		if rows++; rows%pageRows == 0 {
-			return w.Flush()
-		}
-		return nil
-	})
-	if ferr := w.Flush(); err == nil && ferr != nil {
-		return &exitError{status: exitUnknown, err: ferr}
-	}
-	return err
 }
 
 func stateText(rec *persist.Record) string {
@@ -90,11 +262,20 @@ func stateText(rec *persist.Record) string {
 	return rec.State.String()
 }
 
-func statusText(a *persist.Answer) string {
-	if a == nil || a.Status == 0 {
+// statusText is the status of the last answer that is known, also where it was
+// pruned, or settled nothing.
+func statusText(rec *persist.Record) string {
+	status := rec.Status
+	if rec.Answer != nil {
+		status = rec.Answer.Status
+	}
+	if n := len(rec.History); status == 0 && n > 0 {
+		status = rec.History[n-1].Status
+	}
+	if status == 0 {
 		return "-"
 	}
-	return fmt.Sprint(a.Status)
+	return fmt.Sprint(status)
 }
 
 // sentText says whether anything was handed to the network. An operation of a

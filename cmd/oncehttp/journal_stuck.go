@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
+	"bufio"
 	"fmt"
-	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,48 +11,62 @@ import (
 )
 
 func journalStuckCommand(f *journalFlags, s streams) *cobra.Command {
-	var asJSON bool
+	l := &listFlags{format: "table"}
 	cmd := &cobra.Command{
-		Use:   "stuck",
+		Use:   "stuck [KEY]...",
 		Short: "List what is not done, why, and since when",
 		Long: `List the operations that are pending or held, oldest first: since when, why, what
 the server said last, and when the next attempt may be. What is pending goes on
 with batch, send --key or journal resume; what is held waits for somebody who
 looks at the server and says what happened: journal settle.`,
 		Example: `  oncehttp journal stuck --journal orders.csv.oncehttp.db
-  oncehttp journal stuck --journal orders.csv.oncehttp.db --json`,
-		Args: wantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.withReader(func(ses *session) error {
-				q := f.query()
-				q.States = unfinished()
-				if asJSON {
-					return printRecords(cmd.Context(), ses, q, s.out, recordParts{})
-				}
-				return stuckTable(cmd.Context(), ses, q, s.out, clock{now: time.Now(), relative: isTerminal(s.out)})
-			})
+  oncehttp journal stuck --journal orders.csv.oncehttp.db --older 1h --json`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now := time.Now()
+			l.states = []string{persist.StatePending.String(), persist.StateHeld.String()}
+			sel, err := l.selection(f.query(), args, now)
+			if err != nil {
+				return err
+			}
+			var w recordWriter = newTableWriter(s.out, stuckColumns(clock{now: now, relative: isTerminal(s.out)}))
+			if l.json {
+				w = &jsonWriter{out: bufio.NewWriter(s.out), declines: sel.declines}
+			}
+			return f.withReader(func(ses *session) error { return l.list(cmd.Context(), ses, sel, w) })
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON for each")
+	fs := cmd.Flags()
+	fs.BoolVar(&l.json, "json", false, "one line of JSON for each")
+	fs.DurationVar(&l.older, "older", 0, "only what was created longer ago than this")
+	fs.StringVar(&l.origin, "origin", "", "only what goes to this server")
 	return cmd
 }
 
-func stuckTable(ctx context.Context, ses *session, q persist.Query, out io.Writer, c clock) error {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "KEY\tSTATE\tSINCE\tSENT\tATTEMPTS\tLAST ANSWER\tNEXT ATTEMPT") // Flush gives the error
-	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		next := "when settled"
-		if rec.State == persist.StatePending {
-			next = c.when(rec.NextAttempt, "now")
-		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", rec.Key, stateText(rec), c.when(rec.Created, "-"),
-			sentText(rec), attemptsText(rec), statusText(rec.Answer), next)
-		return err
-	})
-	if ferr := w.Flush(); err == nil && ferr != nil {
-		return &exitError{status: exitUnknown, err: ferr}
+func stuckColumns(c clock) []column {
+	return []column{
+		{"KEY", func(rec *persist.Record) string { return rec.Key }},
+		{"STATE", stateText},
+		{"SINCE", func(rec *persist.Record) string { return c.when(rec.Created, "-") }},
+		{"SENT", sentText},
+		{"ATTEMPTS", attemptsText},
+		{"LAST ANSWER", statusText},
+		{"LAST ERROR", lastError},
+		{"NEXT ATTEMPT", func(rec *persist.Record) string {
+			if rec.State == persist.StateHeld {
+				return "when settled"
+			}
+			return c.when(rec.NextAttempt, "now")
+		}},
 	}
-	return err
+}
+
+// lastError is why the last attempt had no answer.
+func lastError(rec *persist.Record) string {
+	if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
+		return clip(rec.History[n-1].Error)
+	}
+	return "-"
 }
 
 // clock spells times: with their zone, or on a terminal relative to now.

@@ -29,7 +29,7 @@ func TestJournalList(t *testing.T) {
 	j := pendingJournal(t, startMock(t, mockserver.Config{}))
 	table := run(t, "journal", "list", "--journal", j).want(t, exitOK).out
 	rows := strings.Split(strings.TrimSpace(table), "\n")
-	if len(rows) != 4 || !strings.HasPrefix(rows[0], "KEY ") || !strings.Contains(rows[1], "pending") || !strings.Contains(rows[3], "confirmed  201") {
+	if len(rows) != 4 || !strings.HasPrefix(rows[0], "KEY ") || !strings.Contains(rows[1], "pending") || !strings.Contains(rows[3], "confirmed  done     201") {
 		t.Errorf("table\n%s", table)
 	}
 	out := run(t, "journal", "list", "--journal", j, "--json", "--state", "pending,held").want(t, exitOK).out
@@ -52,7 +52,7 @@ func TestJournalList(t *testing.T) {
 func TestJournalShow(t *testing.T) {
 	t.Parallel()
 	j := pendingJournal(t, startMock(t, mockserver.Config{}))
-	short := run(t, "journal", "show", "idemp:o:c", "--journal", j).want(t, exitOK).out
+	short := run(t, "journal", "show", "idemp:o:c", "--json", "--journal", j).want(t, exitOK).out
 	var v recordView
 	if err := json.Unmarshal([]byte(short), &v); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,7 @@ import (
 
 // recordParts says how much of a record is shown.
 type recordParts struct {
-	bodies  bool // query string, headers and bodies
-	oneLine bool
+	bodies bool // query string, headers and bodies
 }
 
 // recordView is a record as journal list, show and export spell it in JSON.
@@ -21,6 +20,7 @@ type recordView struct {
 	Key            string             `json:"key"`
 	Account        string             `json:"account"`
 	State          string             `json:"state"`
+	Result         result             `json:"result"`
 	Why            persist.HoldReason `json:"why,omitempty"`
 	Effect         persist.Effect     `json:"effect,omitempty"`
 	Generated      bool               `json:"generated,omitempty"`
@@ -47,6 +47,18 @@ type recordView struct {
 	Body           json.RawMessage    `json:"body,omitempty"`
 	BodyBase64     []byte             `json:"body_base64,omitempty"`
 	Answer         *answerView        `json:"answer,omitempty"`
+	Status         int                `json:"status,omitempty"` // of an answer that was pruned
+	Note           string             `json:"note,omitempty"`
+	History        []attemptView      `json:"history,omitempty"`
+}
+
+// attemptView is one attempt of a record's history.
+type attemptView struct {
+	At     time.Time `json:"at"`
+	TookMS int64     `json:"took_ms"`
+	Sent   bool      `json:"sent"`
+	Status int       `json:"status,omitempty"`
+	Error  string    `json:"error,omitempty"`
 }
 
 // answerView is the answer of a record.
@@ -72,6 +84,10 @@ func viewOf(rec *persist.Record, parts recordParts) recordView {
 		Created:     rec.Created.UTC(), MaybeSent: rec.MaybeSent, FirstSent: utc(rec.FirstSent), NextAttempt: utc(rec.NextAttempt),
 		SendBefore: utc(rec.SendBefore), Finished: utc(rec.Finished),
 		Attempts: rec.Attempts, Sends: rec.Sends, Swept: rec.Swept, Omitted: rec.Omitted, BodyBytes: len(rec.Body),
+	}
+	v.Result, v.Status, v.Note = declines(nil).resultOfRecord(rec), rec.Status, rec.Note
+	for _, a := range rec.History {
+		v.History = append(v.History, attemptView{utc(a.At), a.Took.Milliseconds(), a.Sent, a.Status, a.Error})
 	}
 	if a := rec.Answer; a != nil {
 		v.Answer = &answerView{

@@ -120,8 +120,8 @@ func (list declines) resultOfAnswer(status int, body []byte, alreadyDone bool) r
 func (list declines) resultOfRecord(rec *persist.Record) result {
 	switch rec.State {
 	case persist.StateConfirmed:
-		if rec.Answer == nil {
-			return resultDone
+		if rec.Answer == nil { // pruned: only the status is left
+			return list.resultOfAnswer(rec.Status, nil, false)
 		}
 		return list.resultOfAnswer(rec.Answer.Status, rec.Answer.Body, rec.Answer.AlreadyDone)
 	case persist.StateSettled:
