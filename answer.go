@@ -2,6 +2,7 @@ package oncehttp
 
 import (
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -58,10 +59,10 @@ func (d *drive) judge(r wire.Result) {
 	}
 	known, kept := d.history.Add(v)
 	d.reading = readingOf(known)
-	defer d.seeOrigin(r)
 	if kept { // the earlier answer stands
 		r.Drain()
 		d.last.Err = r.Err
+		d.seeOrigin(r)
 		return
 	}
 	if d.reading.done {
@@ -72,6 +73,7 @@ func (d *drive) judge(r wire.Result) {
 	}
 	d.last.Drain()
 	d.last = r
+	d.seeOrigin(r)
 }
 
 // seen is an answer as it is classified. One without a Location leads nowhere else.
@@ -79,7 +81,7 @@ func seen(a *wire.Answer) classify.Answer {
 	location := a.Head.Header.Get("Location")
 	return classify.Answer{
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, Whole: a.Whole,
-		SameOrigin: location == "" || sameOriginHop(a.From, location) != nil,
+		SameOrigin: location == "" || request.Hop(a.From, location) != nil,
 	}
 }
 

@@ -83,9 +83,7 @@ func (r *Result) Drain() {
 	}
 }
 
-// Send makes one attempt, which ends when ctx does. It must not be called again while the Rest of an earlier
-// answer may still be read by somebody who needs this Sender's memory of truncated answers; otherwise attempts
-// are independent of each other.
+// Send makes one attempt at target. It ends at the latest when ctx does; then the error is the context's cause.
 func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 	until := time.Now().Add(s.Limits.AnswerTimeout)
 	result := s.sendOnce(ctx, target, until)
