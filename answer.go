@@ -2,7 +2,6 @@ package oncehttp
 
 import (
 	"github.com/oncehttp/oncehttp/internal/classify"
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -81,7 +80,7 @@ func seen(a *wire.Answer) classify.Answer {
 	location := a.Head.Header.Get("Location")
 	return classify.Answer{
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, Whole: a.Whole,
-		SameOrigin: location == "" || request.Hop(a.From, location) != nil,
+		SameOrigin: location == "" || sameOriginHop(a.From, location) != nil,
 	}
 }
 

@@ -75,11 +75,20 @@ func (d *drive) requestFor(ctx context.Context, rec *persist.Record, target *url
 
 // follow is where a redirect leads, if it stays at its origin and keeps the key.
 func (d *drive) follow(from *url.URL, location string) *url.URL {
-	to := request.Hop(from, location)
+	to := sameOriginHop(from, location)
 	if to == nil || !request.KeyTravels(&d.rec, to) {
 		return nil
 	}
 	return to
+}
+
+// sameOriginHop is where a Location leads, or nil if that is another origin or no URL.
+func sameOriginHop(from *url.URL, location string) *url.URL {
+	to, err := from.Parse(location)
+	if err != nil || location == "" || to.Host == "" || originOf(to) != originOf(from) {
+		return nil
+	}
+	return targetOf(to)
 }
 
 // targetURL is where the operation is sent to: the caller's own URL, or the
