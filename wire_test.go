@@ -196,13 +196,8 @@ func TestHeadersDoNotAccumulate(t *testing.T) {
 // is found by type through what oncehttp returns, and nothing but it.
 func TestRealErrorSurvives(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close()
 	c, _ := newClient(t, private(t), func(cfg *oncehttp.Config) { cfg.Retry = quick(2) })
-	_, err = c.DoKey(request(t, "POST", "http://"+ln.Addr().String(), "{}"), "k")
+	_, err := c.DoKey(request(t, "POST", "http://"+nobody, "{}"), "k")
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "dial" {
 		t.Errorf("no net.OpError in %v", err)
