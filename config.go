@@ -72,7 +72,8 @@ type Config struct {
 	// like, by an exact list).
 	SecretHeaders, SecretParameters []string
 	// MaxRequestBytes bounds a journaled request's body, which is held in memory. A larger one is ErrBodyTooLarge.
-	// Zero: 10 MiB. At most 1 GiB.
+	// Where the profile's keys travel in the body, that of every request but GET, HEAD and OPTIONS has to be read to
+	// find one, and is bounded too. Zero: 10 MiB. At most 1 GiB.
 	MaxRequestBytes int64
 	// MaxRequestHeaderBytes bounds a journaled request's target with the names and values of all its headers. A
 	// larger one is ErrHeaderTooLarge. Zero: 64 KiB. At most 1 GiB.
@@ -220,8 +221,12 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 	switch {
 	case p.Name == "" || p.Carrier.Name == "":
 		return fmt.Errorf("profile %q has no name or no carrier", p.Name)
+	case p.Carrier.Place != profile.Header && p.Carrier.Place != profile.Body && p.Carrier.Place != profile.Query:
+		return fmt.Errorf("profile %q: an unknown carrier %q", p.Name, p.Carrier.Place)
 	case p.Carrier.Place == profile.Header && !request.UsableHeader(p.Carrier.Name):
 		return fmt.Errorf("profile %q: no key can travel in a header %q", p.Name, p.Carrier.Name)
+	case p.Carrier.Place == profile.Body && p.Carrier.Name[0] != '/':
+		return fmt.Errorf("profile %q: the carrier %q is no JSON pointer", p.Name, p.Carrier.Name)
 	case p.Window.Floor <= c.margin(p.Window.Floor):
 		return fmt.Errorf("profile %q: a window of %v leaves no time to send after the attempt timeout and the clock skew (%v)",
 			p.Name, p.Window.Floor, c.margin(p.Window.Floor))

@@ -218,6 +218,8 @@ func TestConfigBounds(t *testing.T) {
 		"header \"X Y\"":         func(c *oncehttp.Config) { c.Profile = strangeCarrier("X Y") },
 		"header \"host\"":        func(c *oncehttp.Config) { c.Profile = strangeCarrier("host") },
 		"ProfileByHost":          func(c *oncehttp.Config) { c.ProfileByHost = map[string]*profile.Profile{"API.example.com": short} },
+		"unknown carrier":        func(c *oncehttp.Config) { c.Profile = strangeCarrier("x"); c.Profile.Carrier.Place = "cookie" },
+		"no JSON pointer":        func(c *oncehttp.Config) { c.Profile = strangeCarrier("x"); c.Profile.Carrier.Place = profile.Body },
 		"carrier":                func(c *oncehttp.Config) { c.Profile = &profile.Profile{Name: "x"} },
 	}
 	for name, change := range rows {

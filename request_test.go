@@ -473,6 +473,29 @@ func TestQuerySecretsNeedAuthorize(t *testing.T) {
 	})
 }
 
+// TestSecretAccountHeader: a credential that selects the account parts the operations, and is not in the journal.
+func TestSecretAccountHeader(t *testing.T) {
+	t.Parallel()
+	p := profile.Draft07()
+	p.Name, p.AccountHeaders = "on behalf", []string{"X-Auth-Assertion"}
+	c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) {
+		cfg.Profile, cfg.Authorize = p, func(*http.Request) error { return nil }
+	})
+	accounts := map[string]bool{}
+	for _, value := range []string{canary, canary, "another"} {
+		req := post(t, "{}")
+		req.Header.Set("X-Auth-Assertion", value)
+		rec, err := c.Prepare(req, "k")
+		if err != nil || strings.Contains(rec.Account, value) || len(rec.Account) < 64 {
+			t.Errorf("account %q: %v", rec.Account, err)
+		}
+		accounts[rec.Account] = true
+	}
+	if len(accounts) != 2 {
+		t.Errorf("two callers have %d accounts", len(accounts))
+	}
+}
+
 // TestSecretHeadersByWords: the whole words of a header's name say whether it is a credential.
 func TestSecretHeadersByWords(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ func checkParts(req *http.Request) error {
 	case method == http.MethodConnect:
 		return fmt.Errorf("CONNECT cannot be journaled")
 	case Safe(method):
-		return fmt.Errorf("%s is never journaled", method)
+		return fmt.Errorf("%s is never journaled, and takes no key; Do sends it without", method)
 	case len(req.Trailer) > 0:
 		return fmt.Errorf("a request with trailers cannot be journaled")
 	}

@@ -19,8 +19,10 @@ const (
 
 // Error is why a request was not taken. Nothing was recorded or sent.
 type Error struct {
+	// Trouble is the kind of error, which the client gives a sentinel.
 	Trouble Trouble
-	Cause   error // never nil
+	// Cause says what is wrong; never nil.
+	Cause error
 }
 
 // Error is the cause's text, which holds no body, credential or query string.

@@ -7,6 +7,8 @@
 package request
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,8 +77,10 @@ type Snapshot struct {
 // Credentials are what is sent with every request of a call and never recorded. Those of a query are part of
 // Snapshot.URL.
 type Credentials struct {
+	// Header holds the headers that are credentials; nil if there are none.
 	Header http.Header
-	User   *url.Userinfo
+	// User is the URL's userinfo; nil if it has none. New makes an Authorization header of it.
+	User *url.Userinfo
 }
 
 // Read reads req once, as profile p spells keys. It never changes req; it reads the body and closes it in every
@@ -193,13 +197,20 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 	return s
 }
 
-// account is the client's account, joined by the headers that the profile says select whose keys these are.
+// account is the client's account, joined by the headers that the profile says select whose keys these are. Of one
+// that is a credential only a digest is recorded.
 func (r *Reader) account(h http.Header, p *profile.Profile) string {
 	var scopes [][2]string
 	for _, name := range p.AccountHeaders {
-		if value := joinedLines(h, name); value != "" {
-			scopes = append(scopes, [2]string{name, value})
+		value := joinedLines(h, name)
+		if value == "" {
+			continue
 		}
+		if r.Secrets.header(name) {
+			sum := sha256.Sum256([]byte(value))
+			value = "sha256:" + hex.EncodeToString(sum[:])
+		}
+		scopes = append(scopes, [2]string{name, value})
 	}
 	return persist.Account(r.Account, scopes...)
 }
