@@ -359,3 +359,31 @@ func TestClock(t *testing.T) {
 		t.Errorf("no time: %q", got)
 	}
 }
+
+// settle and abandon take many keys, also from stdin, change nothing where one is
+// not there, and saying the same again is no error.
+func TestActOnManyKeys(t *testing.T) {
+	t.Parallel()
+	j := pendingJournal(t, startMock(t, mockserver.Config{}))
+	settle := []string{"journal", "settle", "-", "--absent", "--journal", j}
+	if got := runWith(t, "idemp:o:a\nnobody\n", append(settle, "--yes")...).want(t, exitUsage); got.out != "" {
+		t.Errorf("stdout %q", got.out)
+	}
+	if got := runWith(t, "\n", settle...).want(t, exitUsage); !strings.Contains(got.err, "no key on stdin") {
+		t.Errorf("stderr %q", got.err)
+	}
+	got := runWith(t, "idemp:o:a\nidemp:o:b\n", settle...).want(t, exitUsage)
+	if !strings.Contains(got.err, "idemp:o:b: pending, POST ") || !strings.Contains(got.err, "and 1 more like it; to go ahead all the same: --yes") {
+		t.Errorf("stderr %q", got.err)
+	}
+	for _, want := range []string{"settled as absent: idemp:o:a\nsettled as absent: idemp:o:b\n", "settled as absent already: idemp:o:a\nsettled as absent already: idemp:o:b\n"} {
+		if got := runWith(t, "idemp:o:a\n idemp:o:b\n", append(settle, "--yes")...).want(t, exitOK); got.out != want {
+			t.Errorf("stdout %q, want %q", got.out, want)
+		}
+	}
+	// One that is confirmed cannot be abandoned; the others' state is said.
+	mixed := run(t, "journal", "abandon", "idemp:o:a", "idemp:o:c", "--journal", j).want(t, exitRefused)
+	if mixed.out != "" || !strings.Contains(mixed.err, "2 of 2 not changed") || !strings.Contains(mixed.err, "confirmed") {
+		t.Errorf("stdout %q, stderr %q", mixed.out, mixed.err)
+	}
+}

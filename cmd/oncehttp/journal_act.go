@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// actFlags are the flags of the commands that end operations.
+type actFlags struct {
+	*journalFlags
+	yes bool
+}
+
+func (f *actFlags) bind(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.yes, "yes", false, "do not ask")
+}
+
+// act is something that ends an operation.
+type act struct {
+	// done reports whether the operation stands so already.
+	done func(rec *persist.Record) bool
+	// warning, if not empty, is asked about before anything is changed.
+	warning func(rec *persist.Record) string
+	// end does it.
+	end func(c *oncehttp.Client, rec *persist.Record) error
+	// said is what is printed behind an operation's key.
+	said string
+}
+
+// run does a to the operations of these keys; "-" stands for keys on stdin, one a
+// line. All are looked up, shown and asked about before the first is changed.
+func (f *actFlags) run(ctx context.Context, keys []string, a act, s streams) error {
+	keys, err := readKeys(keys, s.in)
+	if err != nil {
+		return err
+	}
+	return f.withJournal(func(ses *session) error {
+		var records []persist.Record
+		for _, key := range keys {
+			rec, err := f.find(ctx, ses, key)
+			if err != nil {
+				return err
+			}
+			records = append(records, rec)
+		}
+		if err := f.ask(records, a, s); err != nil {
+			return err
+		}
+		return f.endAll(ses, records, a, s)
+	})
+}
+
+// readKeys replaces "-" by the lines of stdin.
+func readKeys(args []string, stdin io.Reader) ([]string, error) {
+	var keys []string
+	for _, arg := range args {
+		if arg != "-" {
+			keys = append(keys, arg)
+			continue
+		}
+		for lines := bufio.NewScanner(stdin); lines.Scan(); {
+			if key := strings.TrimSpace(lines.Text()); key != "" {
+				keys = append(keys, key)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("no key on stdin")
+	}
+	return keys, nil
+}
+
+// find is the operation of a key. Where several accounts have the key, --account
+// has to say which.
+func (f *actFlags) find(ctx context.Context, ses *session, key string) (persist.Record, error) {
+	q := f.query()
+	q.Key = key
+	var found []persist.Record
+	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		found = append(found, *rec)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return persist.Record{}, err
+	case len(found) == 0:
+		return persist.Record{}, f.notFound(key)
+	case len(found) > 1:
+		accounts := make([]string, len(found))
+		for i := range found {
+			if accounts[i] = found[i].Account; f.hasAccount && accounts[i] == persist.Account(f.account) {
+				return found[i], nil
+			}
+		}
+		return persist.Record{}, fmt.Errorf("journal %s: %d accounts have the key %q (%s); say --account", f.path, len(found), clip(key), strings.Join(quoted(accounts), ", "))
+	}
+	return found[0], nil
+}
+
+// ask shows what is known, and asks once about all that calls for it.
+func (f *actFlags) ask(records []persist.Record, a act, s streams) error {
+	var warnings []string
+	for i := range records {
+		rec := &records[i]
+		if len(records) > 1 || isTerminal(s.err) {
+			say(s.err, "%s", knownText(rec))
+		}
+		if a.warning == nil || a.done(rec) {
+			continue
+		}
+		if text := a.warning(rec); text != "" {
+			warnings = append(warnings, text)
+		}
+	}
+	switch len(warnings) {
+	case 0:
+		return nil
+	case 1:
+		return s.confirm(f.yes, warnings[0])
+	}
+	return s.confirm(f.yes, fmt.Sprintf("%s, and %s", warnings[0], count(len(warnings)-1, "more like it")))
+}
+
+// knownText is what is known of an operation, on a line.
+func knownText(rec *persist.Record) string {
+	return fmt.Sprintf("%s: %s, %s %s%s, sent: %s, last answer: %s", clip(rec.Key), stateText(rec), rec.Method, rec.Origin, pathOf(rec.Target),
+		sentText(rec), statusText(rec))
+}
+
+// endAll changes the operations. One that cannot be changed does not keep the
+// others from it.
+func (f *actFlags) endAll(ses *session, records []persist.Record, a act, s streams) error {
+	var failed []error
+	for i := range records {
+		rec := &records[i]
+		if a.done(rec) {
+			say(s.out, "%s already: %s", a.said, rec.Key)
+			continue
+		}
+		if err := f.endOne(ses, rec, a); err != nil {
+			failed = append(failed, journalError(f.path, err))
+			continue
+		}
+		say(s.out, "%s: %s", a.said, rec.Key)
+	}
+	if len(failed) == 0 || len(records) == 1 {
+		return errors.Join(failed...)
+	}
+	return &exitError{status: exitRefused, err: fmt.Errorf("%d of %d not changed: %w", len(failed), len(records), errors.Join(failed...))}
+}
+
+func (f *actFlags) endOne(ses *session, rec *persist.Record, a act) error {
+	c, err := oncehttp.New(oncehttp.Config{Journal: ses.journal, Account: accountName(rec.Account)})
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.end(c, rec), c.Close())
+}
+
+// maybeSentText warns that the server may have acted on an operation.
+func maybeSentText(rec *persist.Record) string {
+	text := fmt.Sprintf("%s may have been sent, first at %s", clip(rec.Key), rec.FirstSent.UTC().Format(time.RFC3339))
+	if status := statusText(rec); status != "-" {
+		text += ", last answered " + status
+	}
+	return text + ": if it took effect, a new try would be a second one"
+}
