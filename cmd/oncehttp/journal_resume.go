@@ -26,16 +26,18 @@ type resumeFlags struct {
 	client  clientFlags
 	workers int
 	origin  string
+	dry     bool
 }
 
 func journalResumeCommand(f *journalFlags, s streams) *cobra.Command {
 	r := &resumeFlags{journalFlags: f}
 	cmd := &cobra.Command{
-		Use:   "resume",
+		Use:   "resume [KEY]...",
 		Short: "Finish what is pending",
 		Long: `Send what is pending and due, each with its own key and bytes and by the profile
-it was begun with, and print a line of JSON for each, as batch does. What is
-held is left alone: settle it.
+it was begun with, and print a line of JSON for each, as batch does. With KEY only
+those operations are sent. What is held is left alone: settle it. --dry-run shows
+what would be sent, and what keeps the rest from it.
 
 Credentials are never in a journal. Give them again with -H; a header that is on
 record cannot be changed. Where the pending operations lead to more than one
@@ -46,17 +48,18 @@ refused; 2 the call is wrong and nothing was sent; 3 something is still pending
 or held.`,
 		Example: `  oncehttp journal resume --journal payments.db -H @auth.txt
   oncehttp journal resume --journal payments.db --account shop-7 --origin https://api.example.com:443 -H @auth.txt`,
-		Args: wantArgs(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), s) },
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args, s) },
 	}
 	fs := cmd.Flags()
 	r.client.bindSending(fs)
+	fs.BoolVar(&r.dry, "dry-run", false, "show what would be sent, and send nothing")
 	fs.IntVar(&r.workers, "workers", 8, "operations at once")
 	fs.StringVar(&r.origin, "origin", "", "the server that the headers are for, as journal list shows it")
 	return cmd
 }
 
-func (f *resumeFlags) run(ctx context.Context, s streams) error {
+func (f *resumeFlags) run(ctx context.Context, keys []string, s streams) error {
 	f.client.profile = profile.Draft07().Name // of no record: each has its own
 	cfg, header, err := f.client.config(s.err)
 	if err != nil {
@@ -65,11 +68,20 @@ func (f *resumeFlags) run(ctx context.Context, s streams) error {
 	if f.workers < 1 || f.workers > workersMax {
 		return fmt.Errorf("--workers must be from 1 to %d", workersMax)
 	}
-	ses, err := f.open(oncehttp.Config{})
-	if err != nil {
-		return err
+	if f.dry {
+		return f.withReader(func(ses *session) error { return f.dryRun(ctx, ses, keys, len(header) > 0, s) })
 	}
-	return joinExit(f.resume(ctx, ses, cfg, header, s), ses.close())
+	return f.withJournal(func(ses *session) error {
+		for _, key := range keys {
+			if _, err := (&actFlags{journalFlags: f.journalFlags}).find(ctx, ses, key); err != nil {
+				return err
+			}
+		}
+		if len(keys) > 0 {
+			ses.journal = keysJournal{ses.journal, keys}
+		}
+		return f.resume(ctx, ses, cfg, header, s)
+	})
 }
 
 func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Config, header http.Header, s streams) error {

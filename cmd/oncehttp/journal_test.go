@@ -387,3 +387,30 @@ func TestActOnManyKeys(t *testing.T) {
 		t.Errorf("stdout %q, stderr %q", mixed.out, mixed.err)
 	}
 }
+
+// resume KEY sends that one only; --dry-run sends nothing and says what would be.
+func TestResumeSomeKeys(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	j := pendingJournal(t, m)
+	before := m.Ledger().Snapshot().Sends
+	dry := run(t, "journal", "resume", "--dry-run", "--journal", j).want(t, exitOK)
+	if !strings.Contains(dry.out, "fail: it needs Authorization (-H)") || strings.Contains(dry.out, "idemp:o:c") {
+		t.Errorf("dry run: %s", dry.out)
+	}
+	dry = run(t, "journal", "resume", "idemp:o:b", "--dry-run", "--journal", j, "-H", "Authorization: Bearer hidden").want(t, exitOK)
+	if rows := strings.Split(strings.TrimSpace(dry.out), "\n"); len(rows) != 2 || !strings.Contains(rows[1], "  send  ") {
+		t.Errorf("dry run: %s", dry.out)
+	}
+	run(t, "journal", "resume", "nobody", "--journal", j).want(t, exitUsage)
+	if n := m.Ledger().Snapshot().Sends; n != before {
+		t.Errorf("%d sends by dry runs", n-before)
+	}
+	got := run(t, fast("journal", "resume", "idemp:o:b", "--journal", j, "-H", "Authorization: Bearer hidden")...)
+	if l := got.only(t); l.Key != "idemp:o:b" || l.Result != resultDone {
+		t.Errorf("%+v", l)
+	}
+	if n := m.Ledger().Snapshot().Sends; n != before+1 {
+		t.Errorf("%d sends, want 1", n-before)
+	}
+}

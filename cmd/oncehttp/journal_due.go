@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// keysJournal shows only some keys to a Resume. All else goes to the journal
+// itself.
+type keysJournal struct {
+	persist.Journal
+	keys []string
+}
+
+// Unwrap is the journal itself, for what is optional.
+func (j keysJournal) Unwrap() persist.Journal { return j.Journal }
+
+// List yields the records that q selects and whose key is among the keys.
+func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		for rec, err := range j.Journal.List(ctx, q) {
+			if err == nil && !slices.Contains(j.keys, rec.Key) {
+				continue
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// dryRun prints what a resume would send, and what keeps it from sending the rest.
+func (f *resumeFlags) dryRun(ctx context.Context, ses *session, keys []string, hasHeaders bool, s streams) error {
+	now := time.Now()
+	columns := []column{
+		{"KEY", func(rec *persist.Record) string { return rec.Key }},
+		{"WOULD", func(rec *persist.Record) string { return wouldText(rec, hasHeaders, now) }},
+		{"STATE", stateText},
+		{"SENT", sentText},
+		{"ATTEMPTS", attemptsText},
+		{"REQUEST", func(rec *persist.Record) string { return rec.Method + " " + rec.Origin + pathOf(rec.Target) }},
+	}
+	w := newTableWriter(s.out, columns)
+	q := f.query()
+	q.States = unfinished()
+	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
+			return nil
+		}
+		return w.write(rec)
+	})
+	if ferr := w.end(); err == nil && ferr != nil {
+		return &exitError{status: exitUnknown, err: pathless(ferr)}
+	}
+	return err
+}
+
+// wouldText is what a resume would do with the record.
+func wouldText(rec *persist.Record, hasHeaders bool, now time.Time) string {
+	switch {
+	case rec.State == persist.StateHeld:
+		return "wait until it is settled"
+	case rec.NextAttempt.After(now):
+		return "wait until " + rec.NextAttempt.UTC().Format(time.RFC3339)
+	case rec.MaybeSent && now.Sub(rec.FirstSent) >= rec.Window:
+		return "hold it: the server may have forgotten the key"
+	case !rec.SendBefore.IsZero() && !rec.MaybeSent && now.After(rec.SendBefore):
+		return "hold it: its time for a first send is over"
+	case len(rec.Omitted) > 0 && !hasHeaders:
+		return "fail: it needs " + strings.Join(rec.Omitted, ", ") + " (-H)"
+	}
+	return "send"
+}
