@@ -43,7 +43,7 @@ func batchUsageTests() []batchUsage {
 		{"URL with a fragment", good, []string{"DIR/in.csv", "--url", "http://h/x#f", "--key", key}, "--url: the URL has a #fragment, which is never sent"},
 		{"broken URL", good, []string{"DIR/in.csv", "--url", "http://u:secret@h:x/", "--key", key}, `--url: the URL is not one: invalid port ":x" after host`},
 		{"method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "post"}, `--method: method "post": methods are case-sensitive; POST is meant?`},
-		{"safe method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "GET"}, "DIR/in.csv: row 1 (line 2): GET is never journaled (1 more row alike)"},
+		{"safe method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "GET"}, "DIR/in.csv: row 1 (line 2): GET is never journaled, and takes no key; Do sends it without (1 more row alike)"},
 		{"profile", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--profile", "acme"}, `--profile "acme" is not known; one of draft-07, stripe, gocardless`},
 		{"header", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "-H", "secret"}, `--header number 1: want "Name: value"`},
 		{"key in a header", "user,order_id\nu1,o1\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "-H", "Idempotency-Key: x"}, `DIR/in.csv: row 1 (line 2): two keys in one request: "x" and "idemp:order:u1:o1"`},
