@@ -1,6 +1,7 @@
 package oncehttp_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -200,6 +201,7 @@ func TestConfigBounds(t *testing.T) {
 		"Retry.MaxInFlight":      func(c *oncehttp.Config) { c.Retry.MaxInFlight = -1 },
 		"Retry.MaxElapsed":       func(c *oncehttp.Config) { c.Retry.MaxElapsed = -1 },
 		"Retry.AttemptTimeout":   func(c *oncehttp.Config) { c.Retry.AttemptTimeout = -1 },
+		"Retry.AnswerTimeout":    func(c *oncehttp.Config) { c.Retry.AnswerTimeout = -1 },
 		"Retry.MinDelay":         func(c *oncehttp.Config) { c.Retry.MinDelay = -1 },
 		"Retry.MaxDelay":         func(c *oncehttp.Config) { c.Retry.MinDelay, c.Retry.MaxDelay = 2, 1 },
 		"Retry.MaxRetryAfter":    func(c *oncehttp.Config) { c.Retry.MaxRetryAfter = -1 },
@@ -247,6 +249,12 @@ func TestNoBoundOverflows(t *testing.T) {
 	for _, method := range []string{"POST", "GET"} {
 		bubble(t, func(t *testing.T) {
 			w := &wire{replies: []reply{{status: 503, header: "Retry-After: 86400"}, {status: 201, body: "paid"}}}
+			w.before = func(n int, req *http.Request) {
+				time.Sleep(time.Hour)
+				if err := context.Cause(req.Context()); err != nil {
+					t.Errorf("send %d was cut off: %v", n, err)
+				}
+			}
 			c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
 				cfg.Profile = strangeCarrier("Idempotency-Key")
 				cfg.Profile.Window.Floor = math.MaxInt64

@@ -52,7 +52,7 @@ func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)
 	positive(&err, "Retry.MaxElapsed", &p.MaxElapsed, defaultMaxElapsed)
 	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, defaultAttemptTimeout)
-	positive(&err, "Retry.AnswerTimeout", &p.AnswerTimeout, p.AttemptTimeout+defaultBodyTime)
+	positive(&err, "Retry.AnswerTimeout", &p.AnswerTimeout, min(p.AttemptTimeout, hintMax)+defaultBodyTime)
 	if p.MinDelay == 0 && p.MaxDelay > 0 {
 		p.MinDelay = min(defaultMinDelay, p.MaxDelay)
 	}
