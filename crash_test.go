@@ -104,8 +104,8 @@ func TestSilentChild(t *testing.T) {
 	})
 }
 
-// TestSilent is RETRY-LAYER P21: without a Logger nothing is printed anywhere;
-// go-retryablehttp would print every request with its URL.
+// TestSilent: without a Logger nothing is printed anywhere; go-retryablehttp would
+// print every request with its URL.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -47,8 +47,7 @@ func leaking(t *testing.T, method, base string) *http.Request {
 	return req
 }
 
-// TestNothingLeaks is RETRY-LAYER P21 and done-when "no secret or body in logs or
-// errors": over every kind of failure, no error, log line or event holds what
+// TestNothingLeaks: over every kind of failure, no error, log line or event holds what
 // stands in the userinfo, query, headers or body of a request or an answer.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
@@ -176,8 +175,8 @@ type traced struct{ err error }
 func (e *traced) Error() string { return "traced: " + e.err.Error() }
 func (e *traced) Unwrap() error { return e.err }
 
-// TestForeignErrorsAreFound is RETRY-LAYER P29: whatever was cut from its text, an
-// error is found by type and by identity as it came.
+// TestForeignErrorsAreFound: whatever was cut from its text, an error is found by type
+// and by identity as it came.
 func TestForeignErrorsAreFound(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {

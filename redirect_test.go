@@ -64,9 +64,9 @@ func TestRedirectsAcrossHosts(t *testing.T) {
 	}
 }
 
-// TestHops: a same-origin 307 or 308 is followed three times; each hop is a send
-// with the same key and bytes, and with credentials of its own. P3: the bytes are
-// there, too, where the caller's body can be read only once.
+// TestHops: a same-origin 307 or 308 is followed three times; each hop is a send with
+// the same key and bytes, and with credentials of its own. The bytes are there, too,
+// where the caller's body can be read only once.
 func TestHops(t *testing.T) {
 	t.Parallel()
 	for _, r := range []struct {

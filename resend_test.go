@@ -102,8 +102,8 @@ func private(t *testing.T) *http.Transport {
 	return rt
 }
 
-// TestNoHiddenSend is RETRY-LAYER P26 and E7: net/http must not send a keyed
-// request a second time when a kept-alive connection turns out to be dead.
+// TestNoHiddenSend: net/http must not send a keyed request a second time when a
+// kept-alive connection turns out to be dead.
 func TestNoHiddenSend(t *testing.T) {
 	t.Parallel()
 	other := func(name string, enc profile.Encoding) *profile.Profile {
@@ -233,10 +233,10 @@ func TestUnsentProof(t *testing.T) {
 		attempts int
 		unsent   bool
 	}{
-		{"E16 connection refused", "http://" + nobody, &http.Transport{}, 3, true},
-		{"E16 no such host", "http://api.invalid", &http.Transport{DialContext: dialer(&net.DNSError{Err: "no such host", Name: "api.invalid", IsNotFound: true})}, 3, true},
-		{"P29 unknown authority is not asked again", served.URL, &http.Transport{}, 1, true},
-		{"P29 another name in the certificate", served.URL, &http.Transport{TLSClientConfig: strange(served)}, 1, true},
+		{"connection refused", "http://" + nobody, &http.Transport{}, 3, true},
+		{"no such host", "http://api.invalid", &http.Transport{DialContext: dialer(&net.DNSError{Err: "no such host", Name: "api.invalid", IsNotFound: true})}, 3, true},
+		{"unknown authority is not asked again", served.URL, &http.Transport{}, 1, true},
+		{"another name in the certificate", served.URL, &http.Transport{TLSClientConfig: strange(served)}, 1, true},
 		{"the proxy did not let it through", "https://api.invalid", &http.Transport{Proxy: http.ProxyURL(proxyURL)}, 3, true},
 		{"accepted, then closed", "http://" + closing.Addr().String(), &http.Transport{}, 3, false},
 	}

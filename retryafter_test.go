@@ -19,9 +19,8 @@ func unhurried(cfg *oncehttp.Config) {
 	cfg.Retry = oncehttp.Policy{MinDelay: 1, MaxDelay: 1, MaxRetryAfter: 2 * time.Hour, MaxElapsed: 24 * time.Hour}
 }
 
-// TestRetryAfter is RETRY-LAYER P10 and E9: seconds and all three dates, on any
-// answer that is asked again; what is past, malformed, negative or beyond all
-// measure is no hint.
+// TestRetryAfter: seconds and all three dates, on any answer that is asked again; what
+// is past, malformed, negative or beyond all measure is no hint.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	date := func(layout string, in time.Duration) func(time.Time) string {

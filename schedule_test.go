@@ -36,9 +36,8 @@ func waitsOf(t *testing.T, policy oncehttp.Policy, p *profile.Profile) (waits []
 	return waits
 }
 
-// TestFullJitter is RETRY-LAYER P9, P11 and section 7: each wait is uniform
-// between zero and a bound that grows from MinDelay by half to MaxDelay, and no
-// wait, the first included, is over its bound.
+// TestFullJitter: each wait is uniform between zero and a bound that grows from
+// MinDelay by half to MaxDelay, and no wait, the first included, is over its bound.
 func TestFullJitter(t *testing.T) {
 	t.Parallel()
 	const drives, least, most = 400, 100 * time.Millisecond, time.Second
@@ -68,8 +67,8 @@ func TestFullJitter(t *testing.T) {
 	})
 }
 
-// TestSchedulesAreTheirOwn is RETRY-LAYER section 7: a schedule has state, so each
-// drive starts from the first bound, whatever others have come to.
+// TestSchedulesAreTheirOwn: a schedule has state, so each drive starts from the first
+// bound, whatever others have come to.
 func TestSchedulesAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {

@@ -73,8 +73,8 @@ func nap(r *http.Request, d time.Duration) {
 	}
 }
 
-// TestAttemptTimeout is RETRY-LAYER P25: an attempt that gets no answer is cut off
-// at the bound and asked again; one a moment under the bound is not.
+// TestAttemptTimeout: an attempt that gets no answer is cut off at the bound and asked
+// again; one a moment under the bound is not.
 func TestAttemptTimeout(t *testing.T) {
 	t.Parallel()
 	for _, r := range []struct {
@@ -333,9 +333,8 @@ func TestStreamedWrites(t *testing.T) {
 	}
 }
 
-// TestDeadline is RETRY-LAYER P15 and go-retryablehttp#272: when the next wait
-// would overrun the caller's deadline, Do stops at once; it does not sleep into
-// certain failure, and says when it is worth going on.
+// TestDeadline: when the next wait would overrun the caller's deadline, Do stops at
+// once; it does not sleep into certain failure, and says when it is worth going on.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	for _, r := range []struct {

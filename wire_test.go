@@ -55,8 +55,8 @@ type guarded struct {
 
 func (g *guarded) CloseIdleConnections() { g.closes.Add(1); g.Transport.CloseIdleConnections() }
 
-// TestPoolIsLeftAlone is RETRY-LAYER P16 and E11: go-retryablehttp closes idle
-// connections after each failure; the caller's pool must not notice.
+// TestPoolIsLeftAlone: go-retryablehttp closes idle connections after each failure; the
+// caller's pool must not notice.
 func TestPoolIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	busy := "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy"
@@ -94,9 +94,8 @@ func TestPoolIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestBrokenTransports: a RoundTripper that breaks its contract costs an
-// attempt, never a panic. P28: a response beside an error is not an answer, and
-// its body is closed.
+// TestBrokenTransports: a RoundTripper that breaks its contract costs an attempt, never
+// a panic. A response beside an error is not an answer, and its body is closed.
 func TestBrokenTransports(t *testing.T) {
 	t.Parallel()
 	var closed atomic.Int32
@@ -106,7 +105,7 @@ func TestBrokenTransports(t *testing.T) {
 		want error
 	}{
 		{"nil, nil", func(*http.Request) (*http.Response, error) { return nil, nil }, oncehttp.ErrOutcomeUnknown},
-		{"P28 response and error", func(*http.Request) (*http.Response, error) {
+		{"response and error", func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 201, Body: &counted{Reader: strings.NewReader("x"), closes: &closed}}, errLost
 		}, errLost},
 		{"no body, no header", func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 201}, nil }, nil},
@@ -163,8 +162,8 @@ func TestSwitchingProtocols(t *testing.T) {
 	}
 }
 
-// TestHeadersDoNotAccumulate is RETRY-LAYER P19 and E15: what a transport adds
-// to one send must show neither on the next nor in the caller's header map.
+// TestHeadersDoNotAccumulate: what a transport adds to one send must show neither on
+// the next nor in the caller's header map.
 func TestHeadersDoNotAccumulate(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -192,8 +191,8 @@ func TestHeadersDoNotAccumulate(t *testing.T) {
 	})
 }
 
-// TestRealErrorSurvives is RETRY-LAYER P4, P14 and P24: the attempt's own error
-// is found by type through what oncehttp returns, and nothing but it.
+// TestRealErrorSurvives: the attempt's own error is found by type through what oncehttp
+// returns, and nothing but it.
 func TestRealErrorSurvives(t *testing.T) {
 	t.Parallel()
 	c, _ := newClient(t, private(t), func(cfg *oncehttp.Config) { cfg.Retry = quick(2) })
@@ -208,8 +207,7 @@ func TestRealErrorSurvives(t *testing.T) {
 	}
 }
 
-// TestAnswerBeatsCancel is RETRY-LAYER P5, E2 and E18: an answer that arrives
-// while the context ends counts.
+// TestAnswerBeatsCancel: an answer that arrives while the context ends counts.
 func TestAnswerBeatsCancel(t *testing.T) {
 	t.Parallel()
 	for _, plain := range []bool{false, true} {
@@ -235,8 +233,8 @@ func TestAnswerBeatsCancel(t *testing.T) {
 	}
 }
 
-// TestCancelKeepsTheReason is RETRY-LAYER P13 and P14: a context that ends during
-// a wait hides neither the last answer nor itself, and nothing more is sent.
+// TestCancelKeepsTheReason: a context that ends during a wait hides neither the last
+// answer nor itself, and nothing more is sent.
 func TestCancelKeepsTheReason(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]reply{"after an answer": {status: 503}, "after an error": {err: errLost}} {
@@ -271,7 +269,7 @@ func TestCancelKeepsTheReason(t *testing.T) {
 	}
 }
 
-// TestEvents is RETRY-LAYER P20: every step is told, in order, failures too.
+// TestEvents: every step is told, in order, failures too.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -302,8 +300,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestStandardClient is RETRY-LAYER P4, P12 and P24: the caller of an *http.Client
-// gets the last answer as it is, or one *url.Error around one *oncehttp.Error.
+// TestStandardClient: the caller of an *http.Client gets the last answer as it is, or
+// one *url.Error around one *oncehttp.Error.
 func TestStandardClient(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{409, 429, 500, 503, 403} {
@@ -334,8 +332,8 @@ func TestStandardClient(t *testing.T) {
 	})
 }
 
-// TestParallel is RETRY-LAYER P6 and P27: many callers over one client and a real
-// server; every key is sent once, and no answer reaches another caller.
+// TestParallel: many callers over one client and a real server; every key is sent once,
+// and no answer reaches another caller.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
