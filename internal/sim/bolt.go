@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -46,8 +47,11 @@ func (f *file) sync(to *os.File) error {
 	if f.over {
 		return errDead
 	}
-	b, err := os.ReadFile(to.Name())
-	f.synced = b
+	info, err := to.Stat()
+	if err != nil {
+		return err
+	}
+	f.synced, err = io.ReadAll(io.NewSectionReader(to, 0, info.Size()))
 	return err
 }
 
@@ -58,8 +62,10 @@ func (f *file) crash(*rand.Rand) store {
 	synced := f.synced
 	f.mu.Unlock()
 	next := &file{t: f.t, dir: f.dir, n: f.n + 1}
-	if err := os.WriteFile(next.path(), synced, 0o600); err != nil {
-		panic(err)
+	if synced != nil { // else there never was one
+		if err := os.WriteFile(next.path(), synced, 0o600); err != nil {
+			panic(err)
+		}
 	}
 	go func() { _ = f.Journal.Close() }() // the old one is nobody's
 	return openFile(f.t, f.dir, f.n+1)

@@ -1,23 +1,39 @@
 package sim
 
-import (
-	"net/http"
-
-	"github.com/oncehttp/oncehttp/persist"
-)
-
-// Bug names a defect that is put in at a seam, to see that it is found. The zero
-// value is none.
+// Bug names a defect that is put in, to see that the invariants find it. The zero
+// value is none: the client as it is.
 type Bug string
 
-// The bugs.
+// The bugs that are put in at a seam: a journal or a transport between the client
+// and what is beneath. What has no seam is put into a copy of the source, by
+// overlay_test.go.
 const (
-	BugSendBeforeSync Bug = "send before sync"
-	BugTornCommit     Bug = "torn commit accepted"
+	BugKeyPerAttempt     Bug = "a key for each attempt"
+	BugSendBeforeSync    Bug = "sent before it is durable"
+	BugMarkBeforeSync    Bug = "first send of an enqueued one before its mark is durable"
+	BugHeadIsEnough      Bug = "finished before the body is read"
+	BugDropOnCancel      Bug = "answer dropped because the caller has left"
+	BugNoWindow          Bug = "window ignored"
+	BugNoLease           Bug = "lease ignored"
+	BugNoFingerprint     Bug = "fingerprint skipped"
+	BugNewKeyAfter422    Bug = "a new key after a mismatch"
+	BugForgetInDoubt     Bug = "forgotten while in doubt"
+	BugOthersAnswer      Bug = "replay from another account"
+	BugStaleAnswer       Bug = "stale answer after Forget"
+	BugTornCommit        Bug = "torn commit accepted"
+	BugLazyForget        Bug = "no effect said before Forget is durable"
+	BugLazyMismatch      Bug = "mismatch finished lazily"
+	BugLazyRefusal       Bug = "final 4xx finished lazily"
+	BugNeverUnreported   Bug = "a pass that ends an operation leaves no mark for loops"
+	BugHeldIsSent        Bug = "what is held is sent"
+	BugAbandonedIsResent Bug = "an abandoned operation comes back"
 )
 
-// faulty is the journal with the bug.
-func (w *world) faulty(j persist.Journal) persist.Journal { return j }
-
-// transport is the client's transport with the bug.
-func (b Bug) transport(rt http.RoundTripper) http.RoundTripper { return rt }
+// Bugs lists them.
+func Bugs() []Bug {
+	return []Bug{
+		BugKeyPerAttempt, BugSendBeforeSync, BugMarkBeforeSync, BugHeadIsEnough, BugDropOnCancel, BugNoWindow, BugNoLease,
+		BugNoFingerprint, BugNewKeyAfter422, BugForgetInDoubt, BugOthersAnswer, BugStaleAnswer, BugTornCommit, BugLazyForget,
+		BugLazyMismatch, BugLazyRefusal, BugNeverUnreported, BugHeldIsSent, BugAbandonedIsResent,
+	}
+}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -35,6 +34,7 @@ type order struct {
 	total   int
 	calls   int  // under way
 	overlap bool // calls have been under way side by side in this round
+	leave   func()
 	settled bool // somebody settles it, and has told its caller
 	excused bool // its caller does what nobody is protected from
 }
@@ -76,8 +76,8 @@ func (w *world) newOrder(s Step) *order {
 		id:   s.ID, kind: kind, proc: r.IntN(w.plan.Setting.Processes), gen: 1,
 		effects: map[string]int{}, closed: map[string]string{},
 	}
-	if r.IntN(8) == 0 && w.plan.Setting.Accounts > 1 && kind == keyed {
-		o.ref = "twin" + strconv.Itoa(s.ID/4) // two accounts may want the same, under the same key
+	if r.IntN(3) == 0 && w.plan.Setting.Accounts > 1 && kind == keyed {
+		o.ref = "twin" + strconv.Itoa(s.ID/6) // two accounts may want the same, under the same key
 	}
 	m := w.model
 	m.mu.Lock()
@@ -107,7 +107,7 @@ func (o *order) client(l *life) *oncehttp.Client {
 // it again.
 func (o *order) request(w *world) *http.Request {
 	r := w.dice.of("request", o.id)
-	kind, size := r.IntN(3), r.IntN(200)
+	kind, size := r.IntN(3), w.dice.of("size "+o.ref, 0).IntN(200) // the same for both of two that want the same
 	if o.req != nil && kind == 0 && w.plan.Setting.Reuse {
 		return o.req
 	}
@@ -218,78 +218,6 @@ func (w *world) protected(o *order) bool {
 	return o.total == 0 && !w.model.underWay(o)
 }
 
-// plannedCall is the call of this round.
-func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
-	ctx, cancel := w.patience(r)
-	req := o.request(w).WithContext(ctx)
-	if r.IntN(2) == 0 && ctx.Done() == nil {
-		req = o.req // the very same value
-	}
-	key := o.key()
-	c := o.client(l)
-	do := func() (*http.Response, error) { return c.DoKey(req, key) }
-	switch {
-	case o.kind == enqueued && r.IntN(3) > 0:
-		return func() verdict { defer cancel(); return w.enqueue(o, l, req, key) }
-	case o.kind == plain:
-		req = withKey(req, key)
-		do = func() (*http.Response, error) { return c.StandardClient().Do(req) }
-	case o.kind == bare, o.kind == keyless && o.named == "":
-		key = ""
-		do = func() (*http.Response, error) { return c.Do(req) }
-		if o.kind == bare {
-			do = func() (*http.Response, error) { return c.StandardClient().Do(req) }
-		}
-	case o.kind == keyless:
-		key = o.named
-		do = func() (*http.Response, error) { return c.DoKey(req, o.named) }
-	case r.IntN(3) == 0:
-		req = withKey(req, key)
-		do = func() (*http.Response, error) { return c.Do(req) }
-	}
-	return func() verdict { defer cancel(); return w.call(o, l, key, do) }
-}
-
-// secondCall is another call for the same order, beside the first.
-func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
-	ctx, cancel := w.patience(r)
-	kept := o.req
-	o.req = nil
-	req := o.request(w).WithContext(ctx)
-	o.req = kept
-	key, enqueues, delay := o.key(), r.IntN(2) == 0, upTo(r, 2*time.Second)
-	return func() verdict {
-		defer cancel()
-		time.Sleep(delay)
-		if enqueues {
-			return w.enqueue(o, l, req, key)
-		}
-		return w.call(o, l, key, func() (*http.Response, error) { return o.client(l).DoKey(req, key) })
-	}
-}
-
-func withKey(req *http.Request, key oncehttp.Key) *http.Request {
-	req = req.Clone(req.Context())
-	req.Header.Set("Idempotency-Key", string(key))
-	return req
-}
-
-// patience is how long a caller waits: most for ever.
-func (w *world) patience(r *rand.Rand) (context.Context, context.CancelFunc) {
-	switch ctx := context.Background(); r.IntN(6) {
-	case 0:
-		return context.WithTimeout(ctx, upTo(r, 20*time.Second))
-	case 1:
-		return context.WithTimeout(ctx, upTo(r, time.Millisecond)) // with the answer, or before it
-	case 2:
-		ctx, cancel := context.WithCancel(ctx)
-		time.AfterFunc(upTo(r, 10*time.Second), cancel)
-		return ctx, cancel
-	default:
-		return ctx, func() {}
-	}
-}
-
 // call makes one call and says what its caller makes of it.
 func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Response, error)) verdict {
 	since := w.model.calling(o, key)
@@ -316,7 +244,7 @@ func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Respo
 	var e *oncehttp.Error
 	switch {
 	case err == nil:
-		return w.model.answer(o, resp, text)
+		return w.model.answer(o, l, resp, text)
 	case errors.Is(err, oncehttp.ErrKeyReused), errors.Is(err, oncehttp.ErrAbandoned), errors.Is(err, oncehttp.ErrAnswerGone):
 		if errors.Is(err, oncehttp.ErrNoEffect) {
 			w.model.noEffect(o, l, key, err)
@@ -326,10 +254,16 @@ func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Respo
 	case errors.Is(err, oncehttp.ErrNoEffect):
 		w.model.noEffect(o, l, key, err)
 		return noEffect
-	case errors.As(err, &e) && o.kind == keyless && e.Key != "" && w.dice.chance(0.5, "named "+o.ref, len(e.Key)):
+	case errors.As(err, &e) && key == "" && w.follows(o):
 		o.named = e.Key
 	}
 	return unknown
+}
+
+// follows reports whether a caller without a key goes on with the key that an error
+// named: some do, and at the end all.
+func (w *world) follows(o *order) bool {
+	return w.calm.Load() || o.kind == keyless && w.dice.chance(0.5, "follows", o.id)
 }
 
 // enqueue records the intention.

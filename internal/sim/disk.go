@@ -182,12 +182,25 @@ func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error))
 		time.AfterFunc(finishDelay, func() { d.commit(n, false) })
 		return nil
 	}
-	if d.bug == BugSendBeforeSync && !c.gone {
+	if d.hurries(c) {
 		time.AfterFunc(took+finishDelay, func() { d.commit(n, false) })
 		return nil
 	}
 	time.Sleep(took)
 	return d.commit(n, trouble < d.fails)
+}
+
+// hurries reports whether the bug lets this write return before it is durable.
+func (d *disk) hurries(c *change) bool {
+	switch d.bug {
+	case BugSendBeforeSync:
+		return c.rec.Revision == 1 && !c.gone
+	case BugMarkBeforeSync:
+		return c.rec.Revision > 1 && !c.gone
+	case BugLazyForget:
+		return c.gone
+	}
+	return false
 }
 
 // put adds a visible change and returns its number. The caller holds mu.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/mockserver"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -49,7 +50,7 @@ func (w *world) end() {
 				}
 			}
 		}
-		left = w.settleHeld() + w.askAgain()
+		left = w.settleHeld() + w.askAgain(n)
 		if left > 0 {
 			time.Sleep(endPause)
 		}
@@ -58,6 +59,9 @@ func (w *world) end() {
 		if !rec.State.Final() {
 			w.model.fail(Ends, "%q is still %v %s", rec.Key, rec.State, rec.HoldReason)
 		}
+	}
+	for _, o := range w.model.waiting() {
+		w.model.fail(Ends, "the caller of %s still does not know what became of it", o.ref)
 	}
 	w.model.audit(w.store, "at the end")
 }
@@ -91,7 +95,7 @@ func (w *world) settleHeld() (left int) {
 
 // askAgain lets the callers who do not know yet ask once more, and counts those
 // who still do not know.
-func (w *world) askAgain() (left int) {
+func (w *world) askAgain(n int) (left int) {
 	for _, o := range w.model.waiting() {
 		l := w.live(o.proc)
 		if (o.kind == keyless || o.kind == bare) && o.lastLife != nil && o.lastLife != l && o.named == "" && !w.protected(o) {
@@ -100,7 +104,7 @@ func (w *world) askAgain() (left int) {
 		}
 		o.lastLife = l
 		w.model.round(o)
-		r := w.dice.of("end", o.id)
+		r := w.dice.of("end", o.id<<8|n)
 		call := w.plannedCall(o, l, r)
 		switch v := call(); v {
 		case paid, stuck, declined, noEffect:
@@ -190,10 +194,11 @@ func (m *model) excuse(rec persist.Record) {
 	}
 }
 
-// unfinished says how an operation for this order stands, if one may still be sent.
-func (w *world) unfinished(o *order, l *life) string {
+// unfinished says how an operation for this order stands, if one under this key, or
+// for a caller without a key under any, may still be sent.
+func unfinished(o *order, l *life, key oncehttp.Key) string {
 	for _, rec := range l.store.all() {
-		if rec.Account == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() {
+		if rec.Account == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() && (key == "" || rec.Key == string(key)) {
 			return strconv.Quote(rec.Key) + " " + rec.State.String()
 		}
 	}

@@ -138,6 +138,9 @@ func (h sharedHandle) Claim(ctx context.Context, q persist.Query, owner string, 
 		return nil, errDead
 	}
 	q.DueBy = later(q.DueBy, -h.clock)
+	if h.life.w.bug == BugNoLease {
+		now = now.Add(1000 * time.Hour)
+	}
 	claimed, err := h.life.store.(persist.Claimer).Claim(ctx, q, owner, later(now, -h.clock), later(until, -h.clock), n)
 	for i := range claimed {
 		claimed[i] = shift(claimed[i], h.clock)

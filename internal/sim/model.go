@@ -208,6 +208,9 @@ func (m *model) whole(l *life, s *send, status int, text string) {
 	if status < 300 {
 		o.whole, o.wholeAt = l, time.Now()
 	}
+	if w := m.orders[want{s.id.Account, s.ref}]; w != nil && w.leave != nil {
+		w.leave()
+	}
 }
 
 func answerText(status int, text string) string { return fmt.Sprintf("%d %s", status, text) }

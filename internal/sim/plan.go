@@ -43,6 +43,7 @@ type Setting struct {
 	Retry      oncehttp.Policy
 	KeepBytes  int64 // Config.MaxResponseBytes
 	Workers    int   // Config.ResumeWorkers
+	Orders     int   // how many orders there are
 	Span       time.Duration
 	ServerHold time.Duration // how long the server knows a key
 }
@@ -91,6 +92,7 @@ func NewPlan(seed uint64, orders int) Plan {
 		orders = max(orders/4, 1) // real files are slow
 		s.Span /= 4
 	}
+	s.Orders = orders
 	add := func(kind StepKind, n int) {
 		for range n {
 			p.Steps = append(p.Steps, Step{ID: len(p.Steps), Kind: kind, At: upTo(r, s.Span)})
@@ -104,7 +106,7 @@ func NewPlan(seed uint64, orders int) Plan {
 	add(StepOperator, orders/15+r.IntN(2))
 	add(StepSweep, r.IntN(3))
 	add(StepLook, r.IntN(4))
-	add(StepStranger, r.IntN(orders/20+2))
+	add(StepStranger, r.IntN(orders/10+2))
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
 	return p
 }

@@ -87,7 +87,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 	cfg := oncehttp.Config{
 		Journal: journal, Account: accountName(account), Profile: s.Profile, Retry: s.Retry,
 		Transport: w.network(l, account), MaxResponseBytes: s.KeepBytes, ResumeWorkers: s.Workers,
-		KeepAnswer: 72 * time.Hour, NewKey: w.newKey,
+		MaxRequestBytes: bodyMax, KeepAnswer: 72 * time.Hour, NewKey: w.newKey,
 	}
 	if s.Authorize {
 		cfg.Authorize = func(req *http.Request) error {

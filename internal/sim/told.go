@@ -30,11 +30,19 @@ func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	return time.Now()
 }
 
+// leaves lets an order's caller leave in the moment in which its answer is whole.
+func (m *model) leaves(o *order, leave func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o.leave = leave
+}
+
 // returned checks what a call gave. over: there is nothing to understand.
 func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, resp *http.Response, text []byte, err error, lives bool) (v verdict, over bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o.calls--
+	o.leave = nil
 	if !lives {
 		return dead, true
 	}
@@ -60,7 +68,7 @@ func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time,
 }
 
 // answer checks an answer that was handed out.
-func (m *model) answer(o *order, resp *http.Response, text []byte) verdict {
+func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verdict {
 	result := oncehttp.ResultOf(resp)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +81,14 @@ func (m *model) answer(o *order, resp *http.Response, text []byte) verdict {
 		return unknown
 	}
 	if resp.StatusCode >= 300 {
+		stored := resp.StatusCode == http.StatusPaymentRequired // so that the server says it again
+		if !stored && !finishFails && m.w.plan.Setting.Disk > 0 {
+			return declined
+		}
 		o.closed[string(result.Key)] = "a final no"
+		if rec, _ := l.store.durable(id); !rec.State.Final() && !stored {
+			m.failLocked(NoEffectTrue, "%s under %q is told a final no, %d, which is not durable", o.ref, result.Key, resp.StatusCode)
+		}
 		return declined
 	}
 	if o.effects[string(result.Key)] == 0 {
@@ -88,19 +103,21 @@ const saidNone = "no effect"
 
 // noEffect checks an error that says that nothing happened and nothing is pending.
 func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
-	stands := l.w.unfinished(o, l)
+	stands := unfinished(o, l, key)
+	id := persist.ID{Account: o.account, Key: string(key)}
+	rec, _ := l.store.durable(id)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o.overlap || o.excused || o.settled {
 		return
 	}
-	op := m.op(persist.ID{Account: o.account, Key: string(key)})
+	op := m.op(id)
 	switch {
 	case o.total > 0:
 		m.failLocked(NoEffectTrue, "%s has taken effect under %v, and the call under %q says: %v", o.ref, o.effects, key, err)
 	case stands != "":
 		m.failLocked(NoEffectTrue, "%s stands %s, and the call under %q says: %v", o.ref, stands, key, err)
-	case op.acked && op.ref == o.ref && !errors.Is(err, oncehttp.ErrSettled):
+	case op.acked && op.ref == o.ref && !rec.State.Final():
 		m.failLocked(NoEffectTrue, "%s was enqueued, and the call under %q says: %v", o.ref, key, err)
 	case key != "" && op.handed > 0 && errors.Is(err, oncehttp.ErrNotSent):
 		m.failLocked(NoEffectTrue, "%s was handed over %d times, and the call under %q says: %v", o.ref, op.handed, key, err)

@@ -223,7 +223,7 @@ func (w *world) resolve(l *life, rec persist.Record, abandons bool) {
 
 // stranger is another system that sends a request under a key of ours.
 func (w *world) stranger(s Step, r *rand.Rand) {
-	victim := persist.ID{Account: accountName(0), Key: string(oncehttp.NewScope("order").Key("u", fmt.Sprint("i", s.ID-1-r.IntN(3))))}
+	victim := persist.ID{Account: accountName(0), Key: string(oncehttp.NewScope("order").Key("u", fmt.Sprint("i", r.IntN(w.plan.Setting.Orders))))}
 	req, err := http.NewRequest(http.MethodPost, w.pipe.URL+"/pay/s"+fmt.Sprint(s.ID), nil)
 	if err != nil {
 		panic(err)

@@ -114,8 +114,7 @@ func withoutFaults(x *exchange) (restore func()) {
 	return func() { x.Request = original }
 }
 
-// quietly executes a request whose client has its answer already. A handler that
-// aborts the connection aborts nothing here.
+// quietly executes, though nobody waits for it any more.
 func quietly(x *exchange) {
 	defer func() {
 		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {

@@ -41,9 +41,7 @@ type Script struct {
 // Scenario is what one operation meets: the n-th send the n-th fault, and every
 // later one a server that behaves.
 type Scenario struct {
-	// Name is for the report.
-	Name string
-	// Faults are what the sends meet, in their order; empty: nothing goes wrong.
+	Name   string
 	Faults []mockserver.Fault
 }
 

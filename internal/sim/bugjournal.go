@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// faultyJournal is a journal with one bug.
+type faultyJournal struct {
+	persist.Journal
+	bug Bug
+
+	mu      sync.Mutex
+	gone    map[persist.ID]bool // forgotten
+	answer  *persist.Answer     // the last one of all
+	skipped bool                // the next Flush does nothing
+}
+
+// faulty is the journal with the world's bug.
+func (w *world) faulty(j persist.Journal) persist.Journal {
+	if w.bug == "" {
+		return j
+	}
+	return &faultyJournal{Journal: j, bug: w.bug, gone: map[persist.ID]bool{}}
+}
+
+// Begin implements [persist.Journal].
+func (j *faultyJournal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if stale, ok := j.stale(ctx, rec); ok {
+		return stale, false, nil
+	}
+	standing, created, err := j.Journal.Begin(ctx, rec)
+	if j.bug == BugNoFingerprint && err == nil {
+		standing.Fingerprint, standing.Recipe = rec.Fingerprint, rec.Recipe
+	}
+	if j.bug == BugAbandonedIsResent && standing.State == persist.StateAbandoned {
+		standing.State = persist.StateConfirmed
+		standing.Answer = &persist.Answer{Status: 200, BodyDropped: true}
+	}
+	return j.read(standing), created, err
+}
+
+// stale is an answer that is not this operation's.
+func (j *faultyJournal) stale(ctx context.Context, rec persist.Record) (persist.Record, bool) {
+	j.mu.Lock()
+	gone, answer := j.gone[rec.ID], j.answer
+	j.mu.Unlock()
+	switch {
+	case j.bug == BugStaleAnswer && gone && answer != nil:
+		rec.State, rec.Answer, rec.Finished = persist.StateConfirmed, answer, rec.Created
+		return rec, true
+	case j.bug == BugOthersAnswer:
+		others := persist.ID{Account: accountName(1 - number(rec.Account)), Key: rec.Key}
+		standing, err := j.Get(ctx, others)
+		standing.ID = rec.ID
+		return standing, err == nil && standing.State == persist.StateConfirmed && string(standing.Fingerprint) == string(rec.Fingerprint)
+	}
+	return persist.Record{}, false
+}
+
+// read is a record as the client gets it.
+func (j *faultyJournal) read(rec persist.Record) persist.Record {
+	switch {
+	case j.bug == BugNoWindow:
+		rec.Window *= 1000
+	case j.bug == BugNoLease:
+		rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	case j.bug == BugHeldIsSent && rec.State == persist.StateHeld:
+		rec.State, rec.HoldReason = persist.StatePending, ""
+	}
+	return rec
+}
+
+// Get implements [persist.Journal].
+func (j *faultyJournal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	rec, err := j.Journal.Get(ctx, id)
+	return j.read(rec), err
+}
+
+// List implements [persist.Journal].
+func (j *faultyJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		for rec, err := range j.Journal.List(ctx, q) {
+			if !yield(j.read(rec), err) {
+				return
+			}
+		}
+	}
+}
+
+// Update implements [persist.Journal].
+func (j *faultyJournal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if j.bug == BugForgetInDoubt && rec.State == persist.StatePending && rec.MaybeSent && !rec.NextAttempt.IsZero() {
+		return rec, j.Journal.Forget(ctx, rec)
+	}
+	rec, err := j.Journal.Update(ctx, rec)
+	return j.read(rec), err
+}
+
+// Forget implements [persist.Journal].
+func (j *faultyJournal) Forget(ctx context.Context, rec persist.Record) error {
+	j.mu.Lock()
+	j.gone[rec.ID] = true
+	j.mu.Unlock()
+	return j.Journal.Forget(ctx, rec)
+}
+
+// Finish implements [persist.Journal].
+func (j *faultyJournal) Finish(ctx context.Context, rec persist.Record) error {
+	if j.bug == BugNeverUnreported {
+		rec.Unreported = false
+	}
+	refusal := rec.State == persist.StateConfirmed && rec.Answer != nil && rec.Answer.Status >= 400
+	j.mu.Lock()
+	if rec.Answer != nil {
+		j.answer = rec.Answer
+	}
+	j.skipped = j.bug == BugLazyRefusal && refusal || j.bug == BugLazyMismatch && rec.State == persist.StateMismatched
+	j.mu.Unlock()
+	return j.Journal.Finish(ctx, rec)
+}
+
+// Flush implements [persist.Journal].
+func (j *faultyJournal) Flush(ctx context.Context) error {
+	j.mu.Lock()
+	skipped := j.skipped
+	j.mu.Unlock()
+	if skipped {
+		return nil
+	}
+	return j.Journal.Flush(ctx)
+}

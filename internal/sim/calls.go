@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// plannedCall is the call of this round.
+func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
+	ctx, cancel := w.patience(o, r)
+	req := o.request(w).WithContext(ctx)
+	if r.IntN(2) == 0 && ctx.Done() == nil {
+		req = o.req // the very same value
+	}
+	key := o.key()
+	c := o.client(l)
+	if r.IntN(8) == 0 && !w.calm.Load() && o.kind != reuser {
+		req = spoil(req, r, o.kind != keyless && o.kind != bare)
+	}
+	do := func() (*http.Response, error) { return c.DoKey(req, key) }
+	switch {
+	case o.kind == enqueued && r.IntN(3) > 0:
+		return func() verdict { defer cancel(); return w.enqueue(o, l, req, key) }
+	case o.kind == plain:
+		req = withKey(req, key)
+		do = func() (*http.Response, error) { return plainClient(c, o).Do(req) }
+	case o.named != "":
+		key = o.named
+		do = func() (*http.Response, error) { return c.DoKey(req, key) }
+	case o.kind == bare, o.kind == keyless:
+		key = ""
+		do = func() (*http.Response, error) { return c.Do(req) }
+		if o.kind == bare {
+			do = func() (*http.Response, error) { return plainClient(c, o).Do(req) }
+		}
+	case r.IntN(3) == 0:
+		req = withKey(req, key)
+		do = func() (*http.Response, error) { return c.Do(req) }
+	}
+	return func() verdict { defer cancel(); return w.call(o, l, key, do) }
+}
+
+// secondCall is another call for the same order, beside the first.
+func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
+	ctx, cancel := w.patience(o, r)
+	kept := o.req
+	o.req = nil
+	req := o.request(w).WithContext(ctx)
+	o.req = kept
+	key, enqueues, delay := o.key(), r.IntN(2) == 0, upTo(r, 2*time.Second)
+	return func() verdict {
+		defer cancel()
+		time.Sleep(delay)
+		if enqueues {
+			return w.enqueue(o, l, req, key)
+		}
+		return w.call(o, l, key, func() (*http.Response, error) { return o.client(l).DoKey(req, key) })
+	}
+}
+
+func withKey(req *http.Request, key oncehttp.Key) *http.Request {
+	req = req.Clone(req.Context())
+	req.Header.Set("Idempotency-Key", string(key))
+	return req
+}
+
+// patience is how long a caller waits: most for ever, and at the end all.
+func (w *world) patience(o *order, r *rand.Rand) (context.Context, context.CancelFunc) {
+	if w.calm.Load() {
+		return context.Background(), func() {}
+	}
+	switch ctx := context.Background(); r.IntN(8) {
+	case 0:
+		return context.WithTimeout(ctx, upTo(r, 20*time.Second))
+	case 1:
+		return context.WithTimeout(ctx, upTo(r, time.Millisecond)) // before the answer, often
+	case 3:
+		ctx, cancel := context.WithCancel(ctx)
+		w.model.leaves(o, cancel)
+		return ctx, cancel
+	case 2:
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(upTo(r, 10*time.Second), cancel)
+		return ctx, cancel
+	default:
+		return ctx, func() {}
+	}
+}
+
+// plainClient is what code that knows nothing of this module uses. One in three
+// follows redirects.
+func plainClient(c *oncehttp.Client, o *order) *http.Client {
+	if o.id%3 == 0 {
+		return &http.Client{Transport: c.Transport()}
+	}
+	return c.StandardClient()
+}
+
+// bodyMax is Config.MaxRequestBytes.
+const bodyMax = 4000
+
+var errBody = errors.New("sim: the body cannot be read")
+
+// spoil makes a request one that no client can send. Without a key it stays the same
+// request, as far as it can be read: nothing else says what it repeats.
+func spoil(req *http.Request, r *rand.Rand, keyed bool) *http.Request {
+	ctx := req.Context()
+	bad := req.Clone(ctx)
+	switch r.IntN(7) {
+	case 0:
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		return bad.WithContext(ended)
+	case 1:
+		bad.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), failingReader{}))
+		bad.GetBody = nil
+	case 2:
+		bad.Body, bad.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("x", bodyMax+1))), -1
+		bad.GetBody = nil
+	case 3:
+		bad.Header.Set("X-Note", "two\nlines")
+	case 4:
+		bad.Trailer = http.Header{"X-Sum": {"1"}}
+	case 5:
+		if !keyed {
+			break
+		}
+		bad.URL.Scheme = "ftp"
+	case 6:
+		if !keyed {
+			break
+		}
+		bad.Header.Set("Idempotency-Key", "another")
+		bad.Header.Add("Idempotency-Key", "and-another")
+	}
+	return bad
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errBody }
