@@ -59,7 +59,7 @@ type Config struct {
 	// GET /_effects goes by it too (empty: /reference).
 	OperationPointer string
 	// Referee plays a hard server to the client and is told what the client
-	// does: see package referee. Its Script takes the place of Scenarios.
+	// does: see package referee. Its scenarios take the place of Scenarios.
 	// Nil: no referee.
 	Referee Referee
 	// Bug names an entry of the catalogue in package bugs, which the server
@@ -93,9 +93,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("mockserver: profile %q names no carrier", c.Profile.Name)
 	}
 	if c.Referee != nil {
-		script, err := c.Referee.Script()
+		scenarios, _, err := c.Referee.Scenarios()
 		if err == nil {
-			err = validateScripts(script.Scenarios)
+			err = validateScripts(scenarios)
 		}
 		if err != nil {
 			return err
@@ -145,10 +145,10 @@ func (c Config) withDefaults() Config {
 		c.MaxRequestBytes = requestBytesMax
 	}
 	if c.Referee != nil {
-		script, _ := c.Referee.Script() // Validate has asked for its error
-		c.Scenarios = script.Scenarios
-		if script.OperationPointer != "" {
-			c.OperationPointer = script.OperationPointer
+		scenarios, pointer, _ := c.Referee.Scenarios() // Validate has asked for its error
+		c.Scenarios = scenarios
+		if pointer != "" {
+			c.OperationPointer = pointer
 		}
 	}
 	return c

@@ -51,7 +51,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// finish ends the referee's game and gives its verdict.
+// finish ends the referee's run and gives its verdict.
 func (s *Server) finish() any {
 	if s.cfg.Referee == nil {
 		return map[string]any{"finished": false, "detail": "no referee is at work"}

@@ -66,7 +66,7 @@ func (w *watch) reset() {
 	defer w.mu.Unlock()
 	w.keys, w.operations = map[string]*keyHistory{}, map[string]string{}
 	if w.referee != nil {
-		w.referee.Start(Game{Profile: w.cfg.Profile, Seed: w.cfg.Seed, OperationPointer: w.cfg.OperationPointer, Ledger: w.ledger})
+		w.referee.Start(ServerInfo{Profile: w.cfg.Profile, Seed: w.cfg.Seed, OperationPointer: w.cfg.OperationPointer, Ledger: w.ledger})
 	}
 }
 

@@ -78,7 +78,7 @@ func (h *history) operation(s *mockserver.Send) *operation {
 	return at
 }
 
-// ended notes how a send ended. One from before the game began is passed over.
+// ended notes how a send ended. One from before the run began is passed over.
 func (h *history) ended(s *mockserver.Send, reply mockserver.Reply) {
 	if one := h.bySend[s]; one != nil {
 		one.Reply, one.done = reply, true

@@ -35,7 +35,7 @@ func (f finding) operations() int {
 // evidence is what is judged: the history of all operations, and what is needed
 // to read it.
 type evidence struct {
-	game       mockserver.Game
+	server     mockserver.ServerInfo
 	script     Script
 	operations []operation
 	pairs      []pair
@@ -94,7 +94,7 @@ func (e *evidence) each(skip string, look func(*operation) (occasion bool, detai
 func judgePresent(e *evidence) finding {
 	return e.each("nothing was sent", func(at *operation) (bool, string) {
 		for i, v := range at.sends {
-			if !v.Keyed && slices.Contains(e.game.Profile.Methods, v.Method) {
+			if !v.Keyed && slices.Contains(e.server.Profile.Methods, v.Method) {
 				return true, fmt.Sprintf("send %d carries no key", i+1)
 			}
 		}
@@ -116,7 +116,7 @@ func judgeValid(e *evidence) finding {
 }
 
 func judgeOneKey(e *evidence) finding {
-	if e.game.OperationPointer == "" {
+	if e.server.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}
 	}
 	return e.each("no operation was sent twice with a key", func(at *operation) (bool, string) {
@@ -191,7 +191,7 @@ func (o *operation) next(nth int) (*send, int) {
 }
 
 func judgeUnique(e *evidence) finding {
-	if e.game.OperationPointer == "" {
+	if e.server.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}
 	}
 	owner, keyed := map[string]*operation{}, 0

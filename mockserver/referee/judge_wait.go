@@ -46,7 +46,7 @@ func judgeRetryAfter(e *evidence) finding {
 }
 
 func judgeMinimum(e *evidence) finding {
-	least := e.game.Profile.MinDelay
+	least := e.server.Profile.MinDelay
 	if least == 0 {
 		return finding{skip: "the profile asks for no least delay"}
 	}

@@ -18,10 +18,10 @@ type Referee struct {
 	finished chan struct{}
 
 	mu      sync.Mutex
-	game    mockserver.Game
+	server  mockserver.ServerInfo
 	history *history
 	over    bool
-	quiet   *time.Timer // ends the game once nothing has come for a while
+	quiet   *time.Timer // ends the run once nothing has come for a while
 }
 
 // New makes a referee of the script. What is wrong with the script,
@@ -30,20 +30,20 @@ func New(script Script) *Referee {
 	return &Referee{script: script.withDefaults(), finished: make(chan struct{}), history: newHistory(nil)}
 }
 
-// Script is what the operations are to meet, or what is wrong with the script.
-func (r *Referee) Script() (mockserver.Script, error) {
-	played := mockserver.Script{OperationPointer: r.script.OperationPointer}
+// Scenarios are what the operations are to meet, and what is wrong with the
+// script. It is for the server.
+func (r *Referee) Scenarios() (scenarios [][]mockserver.Fault, operationPointer string, err error) {
 	for _, scenario := range r.script.Scenarios {
-		played.Scenarios = append(played.Scenarios, scenario.Faults)
+		scenarios = append(scenarios, scenario.Faults)
 	}
-	return played, r.script.Validate()
+	return scenarios, r.script.OperationPointer, r.script.Validate()
 }
 
-// Start begins the game anew. It is for the server.
-func (r *Referee) Start(game mockserver.Game) {
+// Start begins a run, and forgets the one before. It is for the server.
+func (r *Referee) Start(server mockserver.ServerInfo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.game, r.history = game, newHistory(r.script.Scenarios)
+	r.server, r.history = server, newHistory(r.script.Scenarios)
 }
 
 // Arrived notes a send. It is for the server.
@@ -62,7 +62,7 @@ func (r *Referee) Ended(s *mockserver.Send, reply mockserver.Reply) {
 	r.rearm()
 }
 
-// Finish ends the game and gives its Report. It is for the server.
+// Finish ends the run and gives its Report. It is for the server.
 func (r *Referee) Finish() any {
 	r.end()
 	return r.Report()

@@ -113,7 +113,7 @@ func TestRefereeByProfile(t *testing.T) {
 	}
 }
 
-// The verdict over HTTP is the JSON report, and it ends the game.
+// The verdict over HTTP is the JSON report, and it ends the run.
 func TestFinishOverHTTP(t *testing.T) {
 	t.Parallel()
 	play(t, mockserver.Config{}, referee.DefaultScript(), func(judge *referee.Referee, cl *client) {
@@ -135,7 +135,7 @@ func TestFinishOverHTTP(t *testing.T) {
 	})
 }
 
-// The game is over only once it is quiet: a client that has no answer yet may be
+// The run is over only once it is quiet: a client that has no answer yet may be
 // waiting.
 func TestFinishedWaitsForQuiet(t *testing.T) {
 	t.Parallel()

@@ -43,13 +43,13 @@ type Report struct {
 	Profile string `json:"profile"`
 	// Seed is the server's.
 	Seed uint64 `json:"seed"`
-	// Started is when the game began.
+	// Started is when the run began.
 	Started time.Time `json:"started,omitzero"`
 	// MS is the time from there to the last answer, in milliseconds.
 	MS float64 `json:"ms"`
 	// Requests counts the sends that were judged.
 	Requests int `json:"requests"`
-	// Config is how the game was set up: script, operations (seen), expected,
+	// Config is how the run was set up: script, operations (seen), expected,
 	// operation pointer.
 	Config map[string]string `json:"config"`
 	// Cases are the verdicts, one for each of Rules, in that order.
@@ -135,13 +135,13 @@ const (
 func (r *Referee) Report() *Report {
 	r.mu.Lock()
 	begun := r.history.begun
-	e := &evidence{game: r.game, script: r.script, operations: r.history.snapshot()}
+	e := &evidence{server: r.server, script: r.script, operations: r.history.snapshot()}
 	r.mu.Unlock()
 	e.pairs = pairs(e.operations)
-	if e.game.Profile == nil {
+	if e.server.Profile == nil {
 		return e.head(begun) // it was never given to a server
 	}
-	e.effects = e.game.Ledger.EffectsByReference()
+	e.effects = e.server.Ledger.EffectsByReference()
 	report, judge := e.head(begun), judges()
 	for _, rule := range Rules() {
 		c := e.verdict(rule, judge[rule.ID](e))
@@ -154,17 +154,17 @@ func (r *Referee) Report() *Report {
 // head is a report without its cases.
 func (e *evidence) head(begun time.Time) *Report {
 	report := &Report{
-		Schema: 1, Kind: "referee", Suite: "oncehttp mock", Target: "client", Seed: e.game.Seed, Started: begun,
+		Schema: 1, Kind: "referee", Suite: "oncehttp mock", Target: "client", Seed: e.server.Seed, Started: begun,
 		Config: map[string]string{
 			"script":            e.script.Name,
 			"operations":        strconv.Itoa(len(e.operations)),
 			"expected":          strconv.Itoa(e.script.Expect),
-			"operation pointer": e.game.OperationPointer,
+			"operation pointer": e.server.OperationPointer,
 		},
 		Cases: []Case{},
 	}
-	if e.game.Profile != nil {
-		report.Profile = e.game.Profile.Name
+	if e.server.Profile != nil {
+		report.Profile = e.server.Profile.Name
 	}
 	for i := range e.operations {
 		report.Requests += len(e.operations[i].sends)

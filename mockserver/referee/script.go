@@ -14,14 +14,14 @@ import (
 )
 
 // Script is a hard server: what it does to each operation of a client, and when
-// the game is over. The zero value is invalid; start from [DefaultScript] or
+// the run is over. The zero value is invalid; start from [DefaultScript] or
 // [ParseScript].
 type Script struct {
 	// Name is for the report.
 	Name string
 	// Expect is how many operations the client is going to send. Once so many
 	// have been seen and it has been quiet, Finished is closed. Zero: only
-	// POST /_finish ends the game.
+	// POST /_finish ends the run.
 	Expect int
 	// OperationPointer identifies an operation, as mockserver.Config's, before
 	// which it goes. Empty: Config's.
@@ -29,7 +29,7 @@ type Script struct {
 	// AttemptsMax is how many sends of one operation are within reason.
 	// Zero: 20.
 	AttemptsMax int
-	// Quiet is how long nothing may arrive before the game is over. An
+	// Quiet is how long nothing may arrive before the run is over. An
 	// operation without an answer holds it up fifteen times as long, since its
 	// client may be waiting. Zero: 2 s.
 	Quiet time.Duration

@@ -31,7 +31,7 @@ func caseOf(t *testing.T, judge *referee.Referee, id string) referee.Case {
 	return referee.Case{}
 }
 
-// What a skipped rule says of the game is true: an answer that was given is not
+// What a skipped rule says of the run is true: an answer that was given is not
 // said to be missing because nothing followed it, or nothing with a key.
 func TestReasonsOfSkippedRulesAreTrue(t *testing.T) {
 	t.Parallel()
