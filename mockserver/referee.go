@@ -5,7 +5,7 @@ import "github.com/oncehttp/oncehttp/profile"
 // Referee says what the operations of a client meet, and is told what the client
 // does. Package referee has one that judges clients by rules. A Referee serves
 // one server. The server never calls two of its methods at the same time, except
-// Finish; no method may call the server back, whose Ledger aside.
+// Finish. No method may call the server back, except its Ledger.
 type Referee interface {
 	// Scenarios take the place of Config.Scenarios, and the pointer, unless it
 	// is empty, that of Config.OperationPointer. [Config.Validate] and [New]
