@@ -19,6 +19,8 @@ const (
 	exitUnknown = 3
 	// exitLocked: another process holds the journal; nothing was done.
 	exitLocked = 5
+	// exitFindings: an audit found differences.
+	exitFindings = 6
 )
 
 // exitError ends the command with a status other than exitUsage, which any other

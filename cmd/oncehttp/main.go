@@ -71,7 +71,7 @@ pending: run the same command again. 3 outranks 1.`,
 		Args:          cobra.ArbitraryArgs,
 		RunE:          needsCommand,
 	}
-	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s))
+	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s), auditCommand(s))
 	cmd.AddCommand(helpTopics()...)
 	cmd.SetHelpCommand(helpCommand())
 	cmd.SetVersionTemplate("oncehttp {{.Version}}\n")

@@ -38,7 +38,8 @@ const exitCodesTopic = `  0  all well
   3  something is unknown, held, or still to do (check: the target cannot be
      reached, or the suite itself failed); 3 outranks 1
   4  check only: nothing failed, but a safety case was not decided
-  5  another process holds the journal, and nothing was done`
+  5  another process holds the journal, and nothing was done
+  6  audit only: the journal and the exports differ`
 
 const keysTopic = `An idempotency key names one operation for ever. Build it from the business:
 

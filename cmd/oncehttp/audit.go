@@ -1,0 +1,363 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// auditFlags are the flags of audit, as given.
+type auditFlags struct {
+	journalFlags
+	against   []string
+	match     string
+	reference string
+	amount    string
+	amountCol string
+	unit      string
+	currency  string
+	where     []string
+	typeCol   string
+	timeCol   string
+	since     string
+	until     string
+	edge      time.Duration
+	declined  []string
+	json      bool
+}
+
+func auditCommand(s streams) *cobra.Command {
+	f := &auditFlags{}
+	cmd := &cobra.Command{
+		Use:   "audit --journal FILE --against EXPORT --match COLUMN",
+		Short: "Hold a journal against what the provider says it did",
+		Long: `Hold the operations of a journal against exports of the provider: CSV with a
+header row, or NDJSON. A row belongs to the operation whose key stands in the
+column --match, or whose reference, found in its request at --reference, does.
+It lists
+
+  missing    done here, and not in the exports
+  twice      more than one row for one operation
+  amount     the amounts differ
+  settle     done there, and unknown here; with the command that says so
+  conflict   done there, and declined, rejected or absent here
+  foreign    a row of no operation here
+  blind      an operation whose reference cannot be found: it cannot be audited
+  edge       missing or foreign, but within --edge of --since or --until
+
+Only rows that --where selects count as done. What it finds is evidence as of the
+export. Exit status: 0 nothing found; 6 something found (edges aside); 2 the call
+or an export is wrong.`,
+		Example: `  oncehttp audit --journal orders.csv.oncehttp.db --against payouts.csv --match metadata_key \
+      --where status=succeeded --amount /amount --amount-column Amount
+  oncehttp audit --journal payments.db --against jan.csv --against feb.csv --match order \
+      --reference /order_id --time created --since 2026-01-01T00:00:00Z --until 2026-03-01T00:00:00Z`,
+		Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.hasAccount = cmd.Flags().Changed("account")
+			return f.run(cmd.Context(), s)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.path, "journal", "", "the journal's file (or ONCEHTTP_JOURNAL)")
+	fs.StringVar(&f.account, "account", "", "only operations of this account (default: all)")
+	fs.StringArrayVar(&f.against, "against", nil, "an export, CSV or NDJSON; may be repeated")
+	fs.StringVar(&f.match, "match", "", "the export's column with the key, or with the reference")
+	fs.StringVar(&f.reference, "reference", "", "JSON pointer to the reference in our requests (default: the key is matched)")
+	fs.StringVar(&f.amount, "amount", "", "JSON pointer to the amount in our requests")
+	fs.StringVar(&f.amountCol, "amount-column", "amount", "the export's column with the amount")
+	fs.StringVar(&f.unit, "unit", "", "of the export's amounts where ours are in minor units: minor or major (default: as ours)")
+	fs.StringVar(&f.currency, "currency", "", "with --unit major: the export's column with the currency (default: two decimals)")
+	fs.StringArrayVar(&f.where, "where", nil, "COLUMN=VALUE of rows that count as done; may be repeated")
+	fs.StringVar(&f.typeCol, "type", "", "the column that parts payments from refunds: rows of several types are not twice")
+	fs.StringVar(&f.timeCol, "time", "", "the export's column with the time of a row")
+	fs.StringVar(&f.since, "since", "", "the exports begin here: a time with its zone, such as 2026-01-31T00:00:00Z")
+	fs.StringVar(&f.until, "until", "", "the exports end here")
+	fs.DurationVar(&f.edge, "edge", time.Hour, "how near to --since and --until a row or operation may be missing on the other side")
+	bindDeclines(fs, &f.declined)
+	fs.BoolVar(&f.json, "json", false, "one line of JSON for each finding")
+	return cmd
+}
+
+// audit is one run.
+type audit struct {
+	flags    *auditFlags
+	declines declines
+	from, to time.Time // zero: open
+	theirs   *exportIndex
+	print    func(finding) error
+	counts   map[string]int
+	checked  int
+}
+
+// finding is one difference.
+type finding struct {
+	Finding   string `json:"finding"`
+	Key       string `json:"key,omitempty"`
+	Reference string `json:"reference,omitempty"`
+	Here      string `json:"here,omitempty"`
+	There     string `json:"there,omitempty"`
+	Next      string `json:"next,omitempty"`
+}
+
+func (f *auditFlags) run(ctx context.Context, s streams) error {
+	a := &audit{flags: f, counts: map[string]int{}}
+	if err := f.check(a); err != nil {
+		return err
+	}
+	if f.path = journalPath(f.path); f.path == "" {
+		return errors.New("--journal is required")
+	}
+	ses, err := openReader(f.path)
+	if err != nil {
+		return err
+	}
+	a.theirs, err = indexExports(ctx, f, filepath.Dir(f.path))
+	if err != nil {
+		return joinExit(err, ses.close())
+	}
+	defer a.theirs.close()
+	a.print = func(x finding) error { return f.print(s.out, x) }
+	err = a.ours(ctx, ses)
+	if err == nil {
+		err = a.theirs.each(a.foreign)
+	}
+	if err != nil {
+		return joinExit(err, ses.close())
+	}
+	say(s.err, "%s", a.summary())
+	found := 0
+	for kind, n := range a.counts {
+		if kind != "edge" {
+			found += n
+		}
+	}
+	if found > 0 {
+		return joinExit(&exitError{status: exitFindings}, ses.close())
+	}
+	return joinExit(nil, ses.close())
+}
+
+// check reads the flags.
+func (f *auditFlags) check(a *audit) (err error) {
+	switch {
+	case len(f.against) == 0:
+		return errors.New("--against is required")
+	case f.match == "":
+		return errors.New("--match is required: the export's column with the key, or with the reference")
+	case f.unit != "" && f.unit != "minor" && f.unit != "major":
+		return fmt.Errorf("--unit %q: want minor or major", clip(f.unit))
+	case f.timeCol == "" && (f.since != "" || f.until != ""):
+		return errors.New("--since and --until need --time, the column with the time of a row")
+	case f.edge < 0:
+		return errors.New("--edge must not be negative")
+	}
+	for _, p := range []struct{ flag, pointer string }{{"--reference", f.reference}, {"--amount", f.amount}} {
+		if p.pointer != "" && !strings.HasPrefix(p.pointer, "/") {
+			return fmt.Errorf("%s %q is not a JSON pointer, such as /amount", p.flag, clip(p.pointer))
+		}
+	}
+	for _, w := range f.where {
+		if !strings.Contains(w, "=") {
+			return fmt.Errorf("--where %q: want COLUMN=VALUE", clip(w))
+		}
+	}
+	if a.declines, err = parseDeclines(f.declined); err != nil {
+		return err
+	}
+	if a.from, err = parseZoned("--since", f.since); err != nil {
+		return err
+	}
+	a.to, err = parseZoned("--until", f.until)
+	return err
+}
+
+// parseZoned reads a time that says its zone; "" is the zero time.
+func parseZoned(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fmt.Errorf("%s %q: want a time with its zone, such as 2026-01-31T00:00:00Z", flag, clip(text))
+	}
+	return t, nil
+}
+
+func (f *auditFlags) print(w io.Writer, x finding) error {
+	if f.json {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(x)
+	}
+	text := fmt.Sprintf("%-9s %s", x.Finding, x.Key)
+	for _, part := range []string{x.Reference, x.Here, x.There, x.Next} {
+		if part != "" {
+			text += "  " + part
+		}
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// summary says what was compared. It claims nothing beyond the export.
+func (a *audit) summary() string {
+	var parts []string
+	for _, kind := range []string{"missing", "twice", "amount", "settle", "conflict", "foreign", "blind", "edge"} {
+		if n := a.counts[kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing found"}
+	}
+	return fmt.Sprintf("%s here against %s there: %s; evidence as of the export",
+		count(a.checked, "operation"), count(a.theirs.rows, "row"), strings.Join(parts, ", "))
+}
+
+func (a *audit) found(x finding) error {
+	a.counts[x.Finding]++
+	return a.print(x)
+}
+
+// ours goes through the journal.
+func (a *audit) ours(ctx context.Context, ses *session) error {
+	q := a.flags.query()
+	return eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		a.checked++
+		return a.compare(rec)
+	})
+}
+
+// compare holds one operation against its rows.
+func (a *audit) compare(rec *persist.Record) error {
+	res := a.declines.resultOfRecord(rec)
+	done := res == resultDone || res == resultAccepted || res == resultDuplicate
+	x := finding{Key: rec.Key, Here: string(res)}
+	reference, found := a.referenceOf(rec)
+	if !found {
+		if !done && res != resultUnknown && res != resultHeld {
+			return nil // nothing happened, and nothing claims that it did
+		}
+		x.Finding = "blind"
+		return a.found(x)
+	}
+	if reference != rec.Key {
+		x.Reference = reference
+	}
+	rows, err := a.theirs.take(reference)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return a.missing(rec, x, done)
+	}
+	x.There = rows[0].where()
+	switch {
+	case res == resultUnknown || res == resultHeld:
+		x.Finding = "settle"
+		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", shellQuote(rec.Key), shellQuote(a.flags.path))
+	case !done:
+		x.Finding = "conflict"
+	case a.twice(rows):
+		x.Finding, x.There = "twice", fmt.Sprintf("%s and %s", rows[0].where(), rows[1].where())
+	default:
+		return a.amounts(rec, rows, x)
+	}
+	return a.found(x)
+}
+
+// referenceOf is what a row of the operation has in the column --match.
+func (a *audit) referenceOf(rec *persist.Record) (string, bool) {
+	if a.flags.reference == "" {
+		return rec.Key, true
+	}
+	return bodyText(rec.Body, a.flags.reference)
+}
+
+func (a *audit) missing(rec *persist.Record, x finding, done bool) error {
+	at := rec.Finished
+	switch {
+	case !done, a.outside(at):
+		return nil
+	case a.nearEdge(at):
+		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
+	default:
+		x.Finding = "missing"
+	}
+	return a.found(x)
+}
+
+// twice reports whether one type has more than one row.
+func (a *audit) twice(rows []exportRow) bool {
+	seen := map[string]bool{}
+	for _, r := range rows {
+		if seen[r.Type] {
+			return true
+		}
+		seen[r.Type] = true
+	}
+	return false
+}
+
+// amounts compares what was asked for with what the rows say; one row of a type
+// has to agree.
+func (a *audit) amounts(rec *persist.Record, rows []exportRow, x finding) error {
+	if a.flags.amount == "" || rec.Swept {
+		return nil
+	}
+	want, found := bodyText(rec.Body, a.flags.amount)
+	if !found {
+		x.Finding = "blind"
+		return a.found(x)
+	}
+	for _, r := range rows {
+		if sameAmount(want, r.Amount, a.flags.unit == "major", r.Currency) {
+			return nil
+		}
+	}
+	x.Finding, x.Here, x.There = "amount", want, strings.TrimSpace(rows[0].Amount+" "+rows[0].Currency)+" in "+rows[0].where()
+	return a.found(x)
+}
+
+// foreign is called for each row that no operation took.
+func (a *audit) foreign(r exportRow) error {
+	if a.outside(r.At) {
+		return nil
+	}
+	x := finding{Finding: "foreign", Reference: r.Match, There: r.where()}
+	if a.nearEdge(r.At) {
+		x.Finding, x.Here = "edge", "foreign"
+	}
+	return a.found(x)
+}
+
+// outside reports whether the exports do not cover the time. The zero time is
+// always covered.
+func (a *audit) outside(at time.Time) bool {
+	return !at.IsZero() && (!a.from.IsZero() && at.Before(a.from) || !a.to.IsZero() && !at.Before(a.to))
+}
+
+func (a *audit) nearEdge(at time.Time) bool {
+	near := func(edge time.Time) bool { return !edge.IsZero() && at.Sub(edge).Abs() <= a.flags.edge }
+	return !at.IsZero() && (near(a.from) || near(a.to))
+}
+
+// shellQuote spells text as one word of a shell.
+func shellQuote(text string) string {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(":._~%=/@+-", r))
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// auditJournal has the orders 1 to 7: 4 declined, 5 and 6 unknown, the rest done.
+func auditJournal(t *testing.T) string {
+	t.Helper()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		switch {
+		case strings.Contains(string(b), `"4"`):
+			w.WriteHeader(http.StatusPaymentRequired)
+		case strings.Contains(string(b), `"5"`), strings.Contains(string(b), `"6"`):
+			panic(http.ErrAbortHandler)
+		default:
+			w.WriteHeader(http.StatusCreated)
+		}
+	})
+	file := writeFile(t, "in.csv", "order,amount\n1,100\n2,200\n3,300\n4,400\n5,500\n6,600\n7,700\n")
+	run(t, fast("batch", file, "--url", s.url, "--key", "o:{order}", "--number", "amount", "--max-attempts", "1")...).want(t, exitUnknown)
+	return file + ".oncehttp.db"
+}
+
+// Every kind of difference is found, and what agrees is not.
+func TestAuditFindsEveryDifference(t *testing.T) {
+	t.Parallel()
+	j := auditJournal(t)
+	export := writeFile(t, "export.csv", "order,amount,status,kind\n"+
+		"1,100,succeeded,payment\n"+ // agrees
+		"2,999,succeeded,payment\n"+ // other amount
+		"3,300,succeeded,payment\n3,300,succeeded,payment\n"+ // twice
+		"4,400,succeeded,payment\n"+ // declined here
+		"5,500,succeeded,payment\n"+ // unknown here
+		"6,600,failed,payment\n"+ // not done there either
+		"8,800,succeeded,payment\n") // not ours; 7 is missing
+	args := []string{"audit", "--journal", j, "--against", export, "--match", "order", "--reference", "/order", "--amount", "/amount", "--where", "status=succeeded"}
+	got := run(t, args...).want(t, exitFindings)
+	var kinds []string
+	for line := range strings.Lines(got.out) {
+		kinds = append(kinds, strings.Join(strings.Fields(line)[:2], " "))
+	}
+	want := []string{"amount idemp:o:2", "twice idemp:o:3", "conflict idemp:o:4", "settle idemp:o:5", "missing idemp:o:7", "foreign 8"}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("got %q, want %q\n%s", kinds, want, got.out)
+	}
+	if !strings.Contains(got.out, "oncehttp journal settle idemp:o:5 --happened --journal "+j) {
+		t.Errorf("stdout\n%s", got.out)
+	}
+	if want := "7 operations here against 7 rows there: 1 missing, 1 twice, 1 amount, 1 settle, 1 conflict, 1 foreign; evidence as of the export\n"; got.err != want {
+		t.Errorf("stderr %q, want %q", got.err, want)
+	}
+}
+
+// Keys can be matched instead of references; rows of other types are not twice;
+// amounts in major units are compared by their currency; NDJSON is read too.
+func TestAuditAgrees(t *testing.T) {
+	t.Parallel()
+	j := auditJournal(t)
+	var rows strings.Builder
+	for _, id := range []int{1, 2, 3, 7} {
+		fmt.Fprintf(&rows, `{"ref":"idemp:o:%d","paid":%d.00,"cur":"eur","kind":"payment"}`+"\n", id, id)
+	}
+	rows.WriteString(`{"ref":"idemp:o:7","paid":7,"cur":"eur","kind":"refund"}` + "\n")
+	export := writeFile(t, "export.ndjson", rows.String())
+	got := run(t, "audit", "--journal", j, "--against", export, "--match", "ref", "--amount", "/amount", "--amount-column", "paid",
+		"--unit", "major", "--currency", "cur", "--type", "kind").want(t, exitOK)
+	if got.out != "" || !strings.Contains(got.err, "nothing found; evidence as of the export") {
+		t.Errorf("stdout %q, stderr %q", got.out, got.err)
+	}
+}
+
+// What is missing near the edges of the exports is told apart.
+func TestAuditEdges(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	a := &audit{flags: &auditFlags{edge: time.Hour}, from: now.Add(-24 * time.Hour), to: now}
+	for name, c := range map[string]struct {
+		at            time.Time
+		outside, near bool
+	}{
+		"inside": {now.Add(-12 * time.Hour), false, false}, "before": {now.Add(-48 * time.Hour), true, false}, "after": {now.Add(2 * time.Hour), true, false},
+		"first hour": {now.Add(-24*time.Hour + time.Minute), false, true}, "last hour": {now.Add(-time.Minute), false, true}, "no time": {time.Time{}, false, false},
+	} {
+		if outside, near := a.outside(c.at), a.nearEdge(c.at); outside != c.outside || near != c.near {
+			t.Errorf("%s: outside %t, near %t", name, outside, near)
+		}
+	}
+}
+
+// Amounts are compared as numbers, in the currency's own decimals.
+func TestSameAmount(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ours, theirs string
+		major        bool
+		currency     string
+		want         bool
+	}{
+		{"100", "100", false, "", true}, {"100", "100.00", false, "", true}, {"100", "1.00", true, "EUR", true}, {"100", "100", true, "jpy", true},
+		{"1500", "1.5", true, "KWD", true}, {"100", "1.001", true, "EUR", false}, {"100", "101", false, "", false}, {"ten", "ten", false, "", true},
+	} {
+		if got := sameAmount(c.ours, c.theirs, c.major, c.currency); got != c.want {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}
+
+// A wrong call or export is one clear line.
+func TestAuditUsage(t *testing.T) {
+	t.Parallel()
+	j := auditJournal(t)
+	export := writeFile(t, "export.csv", "order,amount,when\n1,ten,yesterday\n")
+	base := []string{"audit", "--journal", j, "--against", export, "--match", "order"}
+	for want, args := range map[string][]string{
+		"--against is required": {"audit", "--journal", j},
+		"--match is required: the export's column with the key, or with the reference":                                              {"audit", "--journal", j, "--against", export},
+		`--unit "x": want minor or major`:                                                                                           append(base, "--unit", "x"),
+		`--reference "order" is not a JSON pointer, such as /amount`:                                                                append(base, "--reference", "order"),
+		`--where "x": want COLUMN=VALUE`:                                                                                            append(base, "--where", "x"),
+		export + `: row 1, column "state": named by --where, is not there`:                                                          append(base, "--where", "state=x"),
+		export + `: row 1, column "amount": "ten" is no amount`:                                                                     append(base, "--amount", "/amount"),
+		"--since and --until need --time, the column with the time of a row":                                                        append(base, "--since", "2026-01-01T00:00:00Z"),
+		`--since "monday": want a time with its zone, such as 2026-01-31T00:00:00Z`:                                                 append(base, "--since", "monday", "--time", "when"),
+		export + `: row 1, column "when": "yesterday" is no time with a zone, such as 2026-01-31T10:00:00Z, nor seconds since 1970`: append(base, "--time", "when"),
+	} {
+		run(t, args...).usage(t, "oncehttp: "+want)
+	}
+}
