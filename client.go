@@ -1,45 +1,38 @@
 package oncehttp
 
 import (
-	"bytes"
 	"context"
-	"io"
+	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
+	"net/url"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
-	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Client sends requests that must take effect exactly once. It is safe for
 // concurrent use; make one and keep it.
 type Client struct {
 	cfg         Config
-	journal     persist.Journal
-	owned       bool // Open opened the journal, Close closes it
+	engine      *engine
+	ownsJournal bool // Open opened the journal, Close closes it
 	accountBase string
-	owner       string // of leases
-	leases      bool   // other processes share the journal
-	flights     *flights
-	crew        crew
-	loop        *retryablehttp.Client
-	loopRequest *http.Request
-	now         func() time.Time
 
-	// draining ends the waits between attempts, so that every flight stops after
+	// draining ends the waits between attempts, so that every call stops after
 	// the attempt that is on the wire.
 	draining context.Context
 	drain    context.CancelCauseFunc
-	pending  chan struct{} // wakes Run
+	due      chan struct{} // wakes Run
 
-	mu     sync.Mutex
-	closed bool
-	flying sync.WaitGroup
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
 }
 
 // New makes a client on any journal, which stays the caller's to close. Several
@@ -49,17 +42,17 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, &Error{Op: "new", Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
 	}
-	c := &Client{
-		cfg: cfg, journal: cfg.Journal, accountBase: persist.Account(cfg.Account), owner: string(RandomKey()),
-		loop: newLoop(), loopRequest: newLoopRequest(), now: time.Now, pending: make(chan struct{}, 1),
+	attached := cfg.Journal.Attach(func() any { return &shared{calls: inflight.NewTable[*result]()} })
+	common, ok := attached.(*shared)
+	if !ok {
+		return nil, startError("new", "", ErrConfig, "the journal carries a %T, not this package's table of calls", attached)
 	}
+	c := &Client{cfg: cfg, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
-	c.crew = crew{jobs: make(chan *flight), over: c.draining.Done()}
-	_, c.leases = persist.As[persist.Claimer](c.journal)
-	table := c.journal.Attach(newFlights)
-	c.flights, _ = table.(*flights)
-	if c.flights == nil {
-		return nil, startError("new", "", ErrConfig, "the journal carries a %T, not this package's flight table", table)
+	_, leases := persist.As[persist.Claimer](cfg.Journal)
+	c.engine = &engine{
+		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: string(RandomKey()), leases: leases,
+		now: time.Now, wake: c.wake,
 	}
 	return c, nil
 }
@@ -88,6 +81,26 @@ func (c *Client) DoKey(req *http.Request, key Key) (*http.Response, error) {
 	return c.do("do", req, keySource{key: key, given: true}, false)
 }
 
+// keySource is what a call itself says about the key.
+type keySource struct {
+	key    Key
+	given  bool // the call names the key, which then must not be empty
+	chosen bool // a request without any key is an error; none is generated
+}
+
+// operation is a caller's request, read once: the record that it would begin, the profile that it goes by, and the
+// credentials that no journal sees. One of a pass has only the record.
+type operation struct {
+	rec         persist.Record
+	prof        *profile.Profile
+	credentials request.Credentials
+	target      *url.URL // where the caller sends it
+	read        *request.Snapshot
+	named       request.Named // what the call names, as far as it could be read
+}
+
+// do runs a request as an operation, or lets it stream through if it is none. name is that of the call, for errors;
+// plain says that the caller sees plain HTTP.
 func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
 	if !key.given && req.URL != nil {
 		same, journaled := c.journaled(req)
@@ -95,176 +108,147 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 			return c.stream(req)
 		}
 	}
-	f := newFlight(c, name)
-	if err := c.snapshot(&f.op, req, key); err != nil {
-		return nil, c.notStarted(req.Context(), name, f.op.named, err, requestTrouble(err))
+	op, err := c.read(req, key, plain)
+	if err != nil {
+		return nil, c.engine.notStarted(req.Context(), name, op.named, err, requestTrouble(err))
 	}
-	f.op.rec.PlainHTTP = plain
 	for {
-		w, err := c.board(f, req.Context())
+		res, err := c.run(req.Context(), name, op)
 		if err != nil {
 			return nil, err
 		}
-		land, err := w.wait()
-		switch {
-		case err != nil:
-			return nil, &Error{Op: name, Key: Key(f.op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrInFlight}}
-		case land.aside && !w.first:
-			continue
+		if res.unreported {
+			c.engine.markReported(context.WithoutCancel(req.Context()), op.rec.ID)
 		}
-		if land.unreported {
-			c.reported(w.f.values, f.op.rec.ID)
+		if res.err != nil && (!plain || res.answer == nil) {
+			return nil, res.err
 		}
-		if land.err != nil && (!plain || land.answer == nil) {
-			return nil, land.err
-		}
-		if resp := w.response(req); resp != nil {
-			w.done()
+		if resp := res.answer.response(req); resp != nil {
 			return resp, nil
 		}
-		f = &flight{c: c, name: name, op: f.op} // the next, for the same operation
 	}
 }
 
-// board joins the flight of f's operation, or begins f.
-func (c *Client) board(f *flight, ctx context.Context) (*waiter, error) {
-	if f.op.rec.Generated {
-		if err := f.refuseStray(context.WithoutCancel(ctx)); err != nil {
-			return nil, err
+// run joins the call that is under way with the operation, or starts one, and returns its result. err says that there
+// is none for this caller.
+func (c *Client) run(ctx context.Context, name string, op *operation) (*result, error) {
+	for {
+		if op.rec.Generated {
+			if err := c.engine.checkUnresolved(context.WithoutCancel(ctx), name, op); err != nil {
+				return nil, err
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, c.engine.notBegun(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
+		}
+		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
+			Record: &op.rec, Context: ctx, Draining: c.draining, Same: op.sameRequest, PlainHTTP: op.rec.PlainHTTP,
+			InDoubt: !op.rec.Generated, // no operation can be in doubt whose key was made for this very call
+		})
+		switch {
+		case arrival == inflight.Refused:
+			return nil, &Error{Op: name, Key: Key(op.rec.Key), is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
+		case arrival == inflight.Joined:
+		case ctx.Done() == nil: // a caller whose context cannot end runs the operation on its own goroutine
+			c.start(caller.Call(), name, op)
+		default:
+			go c.start(caller.Call(), name, op)
+		}
+		res, err := caller.Wait()
+		switch {
+		case err != nil:
+			return nil, &Error{Op: name, Key: Key(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrInFlight}}
+		case arrival == inflight.Started || !res.notShared:
+			return res, nil
 		}
 	}
-	if ctx.Err() != nil {
-		return nil, c.notBegun(ctx, f.name, f.op.named, false, context.Cause(ctx), ErrNotSent)
-	}
-	leaves := ctx.Done() != nil
-	if leaves && f.done == nil {
-		f.done = make(chan struct{})
-	}
-	w := c.flights.enter(f, ctx, c.draining, true)
-	switch {
-	case w == nil:
-		return nil, &Error{Op: f.name, Key: Key(f.op.rec.Key), Outcome: OutcomeUnknown, is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
-	case !w.first:
-		return w, nil
-	case !c.takeOff():
-		f.fly(func() landing {
-			return landing{err: c.notBegun(ctx, f.name, f.op.named, true, nil, ErrClosed), aside: true}
-		})
-		w.flew = true
-	case leaves:
-		c.crew.run(f)
-	default: // who can never leave may as well fly
-		c.crew.fly(f)
-		w.flew = true
-	}
-	return w, nil
 }
 
-// takeOff counts a flight, unless the client is closed.
-func (c *Client) takeOff() bool {
+// start runs a call that was started, unless the client is closed.
+func (c *Client) start(call *inflight.Call[*result], name string, op *operation) {
+	opened := c.enter()
+	if opened {
+		defer c.running.Done() // also if a function of the Config ends the goroutine
+	}
+	call.Run(func() *result {
+		if !opened {
+			return &result{err: c.engine.notBegun(call.Values(), name, op.named, true, nil, ErrClosed), notShared: true}
+		}
+		return c.engine.do(call, name, op)
+	}, crashed(name, op.rec.Key))
+}
+
+// crashed makes the result of a call that came to no end. What it did before stands in the journal.
+func crashed(name, key string) func(error) *result {
+	return func(cause error) *result {
+		return &result{err: &Error{Op: name, Key: Key(key), Cause: cause, is: []error{ErrOutcomeUnknown}}}
+	}
+}
+
+// enter counts a call that runs, unless the client is closed.
+func (c *Client) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
-		c.flying.Add(1)
+		c.running.Add(1)
 	}
 	return !c.closed
 }
 
-// do is one Do in the air: begin, see what stands, drive, land.
-func (f *flight) do() landing {
-	c, name, op := f.c, f.name, &f.op
-	rec, created, err := c.journal.Begin(f.values, c.begin(op))
+// given is what the call says beside the request.
+func (c *Client) given(req *http.Request, key keySource, plain bool) request.Given {
+	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Now: c.engine.now()}
+	if key.given {
+		g.Keys = append(g.Keys, string(key.key))
+	}
+	if inContext, ok := req.Context().Value(contextKey{}).(Key); ok {
+		g.Keys = append(g.Keys, string(inContext))
+	}
+	return g
+}
+
+// read reads the caller's request, with its body, which it closes in every case. It never changes the request. Beside
+// an error the operation tells only what the call names.
+func (c *Client) read(req *http.Request, key keySource, plain bool) (*operation, error) {
+	s, named, err := c.cfg.reader.Read(req, c.cfg.profileFor(req.URL), c.given(req, key, plain))
 	if err != nil {
-		return landing{err: c.notBegun(f.values, name, op.named, true, err, ErrNotSent)}
+		return &operation{named: named}, err
 	}
-	d := &f.drive
-	*d = drive{
-		c: c, f: f, rec: rec, prof: op.prof, credentials: op.credentials, target: op.target,
-		created: created,
-	}
-	if !created {
-		if land, over := d.takeOver(name, op); over {
-			if land.answer != nil {
-				d.observe(f.values, EventRecorded, func(e *Event) {
-					e.Outcome, e.Status = land.answer.result.Outcome, land.answer.status
-				})
-			}
-			return land
-		}
-	}
-	d.observe(f.values, EventBegun, nil)
-	return d.fly(name)
+	return &operation{rec: s.Record, prof: s.Profile, credentials: s.Credentials, target: s.URL, read: s, named: named}, nil
 }
 
-// fly runs the loop and records what it came to.
-func (d *drive) fly(name string) landing {
-	d.run()
-	land := d.settle(name)
-	land.aside = land.err != nil && d.f.draining.Err() != nil
-	d.observe(d.f.values, EventFinished, func(e *Event) {
-		e.Outcome, e.Err = d.reading.outcome, land.err
-		if d.last.Answer != nil {
-			e.Status = d.last.Answer.Head.StatusCode
-		}
-	})
-	return land
-}
-
-// response is this waiter's own response. It is nil if the answer was too large
-// to keep and another waiter has it; then the operation is asked again.
-func (w *waiter) response(req *http.Request) *http.Response {
-	a := w.f.land.answer
-	whole := &struct { // one allocation for all
-		http.Response
-		body memoryBody
-		req  http.Request
-		ctx  resultContext
-	}{}
-	whole.body.Reset(a.body)
-	resp := &whole.Response
-	*resp = http.Response{
-		StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.header(), Body: &whole.body, ContentLength: int64(len(a.body)),
+// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been
+// read to find a key. A misspelled method counts as an operation, so that read refuses it.
+func (c *Client) journaled(req *http.Request) (same *http.Request, journaled bool) {
+	method := request.Method(req)
+	if request.Safe(method) {
+		return req, false
 	}
-	if a.head != nil {
-		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
-		resp.TLS, resp.Uncompressed, resp.Trailer = a.head.TLS, a.head.Uncompressed, a.head.Trailer.Clone()
-	} else {
-		resp.Status = strconv.Itoa(a.status) + " " + http.StatusText(a.status)
+	if c.cfg.journals(method) || request.CheckMethod(method) != nil {
+		return req, true
 	}
-	if a.partial {
-		rest := w.f.takeRest()
-		if rest == nil {
-			return nil
-		}
-		resp.Body, resp.ContentLength = join(req.Context(), a.body, rest), -1
+	carries, same := c.cfg.reader.CarriesKey(req, c.cfg.profileFor(req.URL), c.given(req, keySource{}, false))
+	return same, carries
+}
+
+// sameRequest reports whether op is the request that an existing record names, by the record's own recipe.
+func (op *operation) sameRequest(rec *persist.Record) bool { return op.read.Same(rec) }
+
+// requestTrouble is the sentinel that says why a request could not be taken.
+func requestTrouble(err error) error {
+	var e *request.Error
+	if !errors.As(err, &e) {
+		return ErrConfig
 	}
-	// Where ResultOf finds it, on a copy of the caller's request, so that wrappers
-	// which replace resp.Body do not lose it.
-	whole.ctx = resultContext{req.Context(), a.result}
-	whole.req = *req.WithContext(&whole.ctx)
-	resp.Request = &whole.req
-	return resp
+	return map[request.Trouble]error{
+		request.Invalid: ErrConfig, request.InvalidKey: ErrKeyInvalid,
+		request.BodyTooLarge: ErrBodyTooLarge, request.HeaderTooLarge: ErrHeaderTooLarge,
+		request.Ended: ErrNotSent,
+	}[e.Trouble]
 }
 
-// joined is a body too large to keep: what was kept, then the rest as it comes.
-// The caller's context, which the flight has left behind, ends it as it would end
-// a body of net/http.
-type joined struct {
-	io.Reader
-	rest io.Closer
-	stop func() bool
-}
-
-func join(ctx context.Context, kept []byte, rest *wire.Body) *joined {
-	cut := func() { rest.Cancel(context.Cause(ctx)) }
-	return &joined{io.MultiReader(bytes.NewReader(kept), rest), rest, context.AfterFunc(ctx, cut)}
-}
-
-func (j *joined) Close() error {
-	j.stop()
-	return j.rest.Close()
-}
+// foreign is an error of another package's code, with a text that may be logged.
+func foreign(err error) error { return sanitize.Error(err) }
 
 func closeBody(req *http.Request) {
 	if req.Body != nil {
@@ -272,10 +256,18 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// Close starts nothing more. Flights stop after the attempt that is on the wire,
-// and Close waits for them, for Retry.AttemptTimeout at most; then it cuts them
-// off and waits for what they record. Last it closes the journal, if Open opened
-// it. A second Close is nil.
+// wake tells Run to look again at what is pending.
+func (c *Client) wake() {
+	select {
+	case c.due <- struct{}{}:
+	default: // it was told already
+	}
+}
+
+// Close starts nothing more. Calls under way stop after the attempt that is on the
+// wire, and Close waits for them, for Retry.AttemptTimeout at most; then it cuts
+// them off and waits for what they record. Last it closes the journal, if Open
+// opened it. A second Close is nil.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	was := c.closed
@@ -285,15 +277,15 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.drain(ErrClosed)
-	cut := time.AfterFunc(c.cfg.Retry.AttemptTimeout, c.flights.cut)
-	c.flying.Wait()
+	cut := time.AfterFunc(c.cfg.Retry.AttemptTimeout, c.engine.shared.calls.GiveUpDraining)
+	c.running.Wait()
 	cut.Stop()
-	if !c.owned {
+	if !c.ownsJournal {
 		return nil
 	}
-	err := c.journal.Close()
+	err := c.cfg.Journal.Close()
 	if err != nil {
-		c.log(context.Background(), slog.LevelError, "journal did not close", "", err)
+		c.cfg.log(context.Background(), slog.LevelError, "journal did not close", "", err)
 	}
 	return err
 }

@@ -72,8 +72,8 @@ func TestClose(t *testing.T) {
 		}
 		// The other's keys are free: nothing is left in the air.
 		next, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(j))
-		if _, err := next.DoKey(post(t, "{}"), "waiting"); err != nil || oncehttp.Flying(next) != 0 {
-			t.Errorf("another client: %v, %d in the air", err, oncehttp.Flying(next))
+		if _, err := next.DoKey(post(t, "{}"), "waiting"); err != nil || oncehttp.Running(next) != 0 {
+			t.Errorf("another client: %v, %d in the air", err, oncehttp.Running(next))
 		}
 	})
 }
@@ -195,8 +195,8 @@ func panics(t *testing.T, where, how string) {
 		}
 	})
 	wg.Wait()
-	if v != "boom" || oncehttp.Flying(c) != 0 {
-		t.Errorf("caught %v, %d left in the air", v, oncehttp.Flying(c))
+	if v != "boom" || oncehttp.Running(c) != 0 {
+		t.Errorf("caught %v, %d left in the air", v, oncehttp.Running(c))
 	}
 	armed = false
 	if _, err := c.DoKey(post(t, "{}"), key); err != nil {

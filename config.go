@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -293,4 +294,12 @@ func defaultTransport() http.RoundTripper {
 	t.MaxIdleConns = 1024
 	t.MaxIdleConnsPerHost = 256
 	return t
+}
+
+// wireLimits are the bounds of one attempt.
+func (c *Config) wireLimits() wire.Limits {
+	return wire.Limits{
+		AttemptTimeout: c.Retry.AttemptTimeout, AnswerTimeout: c.Retry.AnswerTimeout,
+		BodyBytes: c.MaxResponseBytes, Hops: hopsMax,
+	}
 }

@@ -190,3 +190,9 @@ func startError(op string, key Key, why error, format string, args ...any) *Erro
 	}
 	return e
 }
+
+// doubt turns the verdict into "outcome unknown", because of an operation that exists.
+func (e *Error) doubt(rec persist.Record) {
+	e.Key, e.State, e.Outcome = Key(rec.Key), rec.State, OutcomeUnknown
+	e.is[0] = ErrOutcomeUnknown
+}

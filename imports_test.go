@@ -27,7 +27,7 @@ func importRules() []rule {
 		{".", false, []string{
 			"github.com/hashicorp/go-retryablehttp", "github.com/cenkalti/backoff/v4", "github.com/google/uuid",
 			module + "/profile", module + "/persist", module + "/persist/bolt",
-			module + "/internal/classify", module + "/internal/wire", module + "/internal/jsonpointer", module + "/internal/request", module + "/internal/sanitize", module + "/internal/pace",
+			module + "/internal/classify", module + "/internal/wire", module + "/internal/jsonpointer", module + "/internal/request", module + "/internal/sanitize", module + "/internal/pace", module + "/internal/inflight",
 		}},
 		{"internal/classify", true, []string{module + "/profile", module + "/internal/jsonpointer"}},
 		{"internal/wire", true, nil},
@@ -37,6 +37,7 @@ func importRules() []rule {
 		}},
 		{"internal/sanitize", true, nil},
 		{"internal/pace", true, nil},
+		{"internal/inflight", true, []string{module + "/persist"}},
 		{"profile", true, nil},
 		{"persist", false, nil},
 		{"persist/internal", true, []string{module + "/persist"}},

@@ -49,7 +49,7 @@ func TestKeylessWhileTheStrayIsTakenUp(t *testing.T) {
 				c, _ := newClient(t, w, on(j, oneAttempt))
 				tried, within := 0, false
 				hook := func() error {
-					if oncehttp.Flying(c) == 0 || within {
+					if oncehttp.Running(c) == 0 || within {
 						return nil
 					}
 					tried++
@@ -189,7 +189,7 @@ func joinWhatDoesNotDrive(t *testing.T, first reply, config func(*oncehttp.Confi
 		return nil
 	})
 	j.get = func() error {
-		if oncehttp.Flying(c) > 0 { // not the look before it
+		if oncehttp.Running(c) > 0 { // not the look before it
 			return joined()
 		}
 		return nil

@@ -50,7 +50,7 @@ func TestBeginFails(t *testing.T) {
 						}
 					}
 					err := do()
-					if exactlyOne(t, err); !errors.Is(err, is) || w.count() != 0 || oncehttp.Flying(c) != 0 {
+					if exactlyOne(t, err); !errors.Is(err, is) || w.count() != 0 || oncehttp.Running(c) != 0 {
 						t.Errorf("%v after %d sends, want %v after none", err, w.count(), is)
 					}
 				})

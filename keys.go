@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -148,36 +147,4 @@ type contextKey struct{}
 // the request itself must be the same.
 func ContextWithKey(ctx context.Context, key Key) context.Context {
 	return context.WithValue(ctx, contextKey{}, key)
-}
-
-type inheritedKey struct{}
-
-// InheritKey is middleware that takes the key of an inbound request, binds it to
-// its caller, and puts it into the request's context, where [InheritedKey] finds
-// it. principal says who the caller is; it must come from authentication, never
-// from the key. Without a key, with more than one, or with an empty principal,
-// the context stays without.
-//
-// The inbound key itself never goes on the wire again: another hop gets a child
-// of it (see Key.Derive), so that the operation stays idempotent at every hop
-// and no caller can name another's keys.
-func InheritKey(principal func(*http.Request) string) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			values := r.Header.Values("Idempotency-Key")
-			who := principal(r)
-			if len(values) == 1 && values[0] != "" && who != "" {
-				key := NewScope("in").Key(who, values[0]).UUID()
-				r = r.WithContext(context.WithValue(r.Context(), inheritedKey{}, key))
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-}
-
-// InheritedKey is the parent key that [InheritKey] put into ctx, to Derive children
-// from; "" if there is none. Do never uses it by itself.
-func InheritedKey(ctx context.Context) Key {
-	key, _ := ctx.Value(inheritedKey{}).(Key)
-	return key
 }

@@ -22,6 +22,6 @@ func Open(path string, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
-	c.owned = true
+	c.ownsJournal = true
 	return c, nil
 }

@@ -1,10 +1,17 @@
 package oncehttp
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
+	"strconv"
+	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -121,6 +128,9 @@ type Resolution struct {
 	Effect persist.Effect
 	// Answer, if known, is what later calls with the key are answered.
 	Answer *persist.Answer
+	// Note says why, for operators. It is kept in the record, at most
+	// persist.NoteBytesMax, and changes nothing.
+	Note string
 }
 
 // What a Resolution can say.
@@ -132,3 +142,125 @@ const (
 	// EffectUnknown: nothing could be found out; the operation stays as it is.
 	EffectUnknown = persist.EffectUnknown
 )
+
+// verdict is what an attempt proved, in the words of this package. The zero value claims nothing.
+type verdict struct {
+	outcome     Outcome
+	again       bool               // another attempt with the same key may help
+	hold        persist.HoldReason // nothing may be sent until somebody settles it
+	replayed    bool
+	alreadyDone bool
+	stored      bool  // the server gives this final answer again for the same key
+	why         error // the sentinel that names the trouble, if any
+}
+
+// verdictOf gives a verdict of package classify its outcome, the reason for which the operation is held, and the
+// sentinel that names the trouble.
+func verdictOf(c classify.Verdict) verdict {
+	v := verdict{again: c.Again, replayed: c.Replayed, alreadyDone: c.AlreadyDone, stored: c.Stored}
+	switch c.Kind {
+	case classify.KindNotSent:
+		v.outcome = OutcomeNotSent
+	case classify.KindRefused:
+		v.outcome = OutcomeRefused
+	case classify.KindInFlight:
+		v.outcome, v.why = OutcomeInFlight, ErrInFlight
+	case classify.KindFinal:
+		v.outcome = OutcomeConfirmed
+	case classify.KindMismatch:
+		v.outcome, v.why = OutcomeMismatch, ErrKeyReused
+		if c.Hold {
+			v.hold = persist.HoldMismatch
+		}
+	}
+	switch c.Reason {
+	case classify.ReasonStoredError:
+		v.hold, v.why = persist.HoldStoredError, ErrStoredError
+	case classify.ReasonRedirected:
+		v.hold, v.why = persist.HoldRedirected, ErrRedirected
+	}
+	return v
+}
+
+// expired is the verdict where the time for sends is over.
+func expired() verdict {
+	return verdict{outcome: OutcomeExpired, hold: persist.HoldExpired, why: ErrKeyExpired}
+}
+
+// seen is an answer as it is classified. One without a Location leads nowhere else.
+func seen(a *wire.Answer) classify.Answer {
+	location := a.Head.Header.Get("Location")
+	return classify.Answer{
+		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, Whole: a.Whole,
+		SameOrigin: location == "" || request.SameOrigin(a.From, location) != nil,
+	}
+}
+
+// answer is the answer to an operation, of which every caller gets a response of its own.
+type answer struct {
+	head   *http.Response // protocol and TLS as received; nil from the journal
+	status int
+	header http.Header
+	body   []byte
+	result Result
+
+	// partial: the body is too large to keep, and rest is what is left of it, for one caller.
+	partial bool
+	mu      sync.Mutex
+	rest    *wire.Body
+}
+
+// takeRest hands out the unread rest of a large body, once.
+func (a *answer) takeRest() *wire.Body {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	rest := a.rest
+	a.rest = nil
+	return rest
+}
+
+// response is one caller's own response. It is nil if the answer was too large to keep and another caller has it; then
+// the operation is asked again.
+func (a *answer) response(req *http.Request) *http.Response {
+	resp := &http.Response{
+		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: a.header.Clone(), Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
+	}
+	if a.head != nil {
+		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
+		resp.TLS, resp.Uncompressed, resp.Trailer = a.head.TLS, a.head.Uncompressed, a.head.Trailer.Clone()
+	}
+	if a.partial {
+		rest := a.takeRest()
+		if rest == nil {
+			return nil
+		}
+		resp.Body, resp.ContentLength = newLargeBody(req.Context(), a.body, rest), -1
+	}
+	if resp.Header == nil {
+		resp.Header = make(http.Header)
+	}
+	// Where ResultOf finds it, on a copy of the caller's request, so that wrappers which replace resp.Body do not lose it.
+	resp.Request = req.WithContext(&resultContext{req.Context(), a.result})
+	return resp
+}
+
+// largeBody is a body too large to keep: what was kept, then the rest as it comes. The caller's context, which the call
+// has left behind, ends it as it would end a body of net/http.
+type largeBody struct {
+	io.Reader
+	rest io.Closer
+	stop func() bool
+}
+
+func newLargeBody(ctx context.Context, kept []byte, rest *wire.Body) *largeBody {
+	cut := func() { rest.Cancel(context.Cause(ctx)) }
+	return &largeBody{io.MultiReader(bytes.NewReader(kept), rest), rest, context.AfterFunc(ctx, cut)}
+}
+
+// Close ends the exchange with the server.
+func (b *largeBody) Close() error {
+	b.stop()
+	return b.rest.Close()
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -55,11 +56,11 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 func (c *Client) Run(ctx context.Context) error {
 	swept := time.Time{}
 	for {
-		if now := c.now(); ctx.Err() == nil && now.Sub(swept).Abs() >= time.Hour {
+		if now := c.engine.now(); ctx.Err() == nil && now.Sub(swept).Abs() >= time.Hour {
 			swept = now
 			if _, err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
-				c.blocked(ctx, &persist.Record{}, err)
-				c.log(ctx, slog.LevelError, "sweep failed", "", err)
+				c.cfg.blocked(ctx, &persist.Record{}, err)
+				c.cfg.log(ctx, slog.LevelError, "sweep failed", "", err)
 			}
 		}
 		err := c.runOnce(ctx)
@@ -78,7 +79,7 @@ func (c *Client) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-c.draining.Done():
-		case <-c.pending:
+		case <-c.due:
 		case <-time.After(due):
 		}
 	}
@@ -103,7 +104,7 @@ func (c *Client) runOnce(ctx context.Context) error {
 			case r.panicked != nil:
 				panic(r.panicked)
 			case errors.As(r.err, &e):
-				c.log(ctx, slog.LevelWarn, "resume", string(e.Key), r.err)
+				c.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), r.err)
 			case r.err != nil:
 				return r.err
 			}
@@ -121,15 +122,15 @@ const (
 // already was just tried in vain, so that it waits for the longest pause.
 func (c *Client) nextDue(ctx context.Context) (time.Duration, error) {
 	due := pauseMax
-	now := c.now()
-	for rec, err := range c.journal.List(ctx, persist.Query{Account: c.accountBase, States: []persist.State{persist.StatePending}}) {
+	now := c.engine.now()
+	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.accountBase, States: []persist.State{persist.StatePending}}) {
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
 			return due, err
 		}
 		if err != nil {
 			continue
 		}
-		if wait := max(rec.NextAttempt.Sub(now), c.flights.origins.Wait(rec.Origin, now)); wait > 0 {
+		if wait := max(rec.NextAttempt.Sub(now), c.engine.shared.origins.Wait(rec.Origin, now)); wait > 0 {
 			due = min(due, wait)
 		}
 	}
@@ -142,7 +143,7 @@ type pass struct {
 	ctx      context.Context // cut: ends the attempts on the wire
 	draining context.Context // ends the waits and the listing
 	drain    context.CancelCauseFunc
-	owner    string // of the leases of what is claimed and not yet driven
+	owner    string // of the leases of what is claimed and not run yet
 	silent   bool   // nobody is told what it comes to
 	fed      bool   // all that was due is handed out
 	query    persist.Query
@@ -159,13 +160,13 @@ type resumed struct {
 }
 
 func (c *Client) newPass(ctx context.Context, silent bool) *pass {
-	p := &pass{c: c, ctx: ctx, silent: silent, owner: c.owner + "/" + string(RandomKey()), jobs: make(chan persist.Record), results: make(chan resumed)}
+	p := &pass{c: c, ctx: ctx, silent: silent, owner: c.engine.owner + "/" + string(RandomKey()), jobs: make(chan persist.Record), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(ctx)
 	if c.draining.Err() != nil {
 		p.drain(ErrClosed)
 	}
 	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
-	p.query = persist.Query{Account: c.accountBase, States: []persist.State{persist.StatePending}, DueBy: c.now()}
+	p.query = persist.Query{Account: c.accountBase, States: []persist.State{persist.StatePending}, DueBy: c.engine.now()}
 	if c.cfg.Reconcile != nil {
 		p.query.States = append(p.query.States, persist.StateHeld)
 	}
@@ -187,7 +188,7 @@ func (c *Client) newPass(ctx context.Context, silent bool) *pass {
 // end breaks the pass off, if it is not over, and waits for its workers.
 func (p *pass) end() {
 	p.drain(errPassEnded)
-	cut := time.AfterFunc(p.c.cfg.Retry.AttemptTimeout, p.c.flights.cut)
+	cut := time.AfterFunc(p.c.cfg.Retry.AttemptTimeout, p.c.engine.shared.calls.GiveUpDraining)
 	defer cut.Stop()
 	var panicked any
 	for r := range p.results {
@@ -203,7 +204,7 @@ func (p *pass) end() {
 // feed lists what is due, or claims it where other processes share the journal.
 func (p *pass) feed() {
 	defer close(p.jobs)
-	claimer, shared := persist.As[persist.Claimer](p.c.journal)
+	claimer, shared := persist.As[persist.Claimer](p.c.cfg.Journal)
 	query := p.query
 	if shared {
 		query.States = query.States[1:] // what is held has no lease
@@ -219,7 +220,7 @@ func (p *pass) feed() {
 
 // list hands out what the query selects. It gives false if the pass was broken off.
 func (p *pass) list(query persist.Query) bool {
-	for rec, err := range p.c.journal.List(p.draining, query) {
+	for rec, err := range p.c.cfg.Journal.List(p.draining, query) {
 		switch {
 		case err != nil:
 			p.failed(err)
@@ -235,7 +236,7 @@ func (p *pass) list(query persist.Query) bool {
 // any: somebody asked for it now.
 func (p *pass) tryNow(rec *persist.Record) bool {
 	return !p.silent || rec.State != persist.StatePending ||
-		p.c.flights.origins.Try(rec.Origin, p.c.now(), p.c.cfg.Retry.AttemptTimeout)
+		p.c.engine.shared.origins.Try(rec.Origin, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
 // claim takes leases in batches of twice the workers. The leases are the pass's
@@ -244,8 +245,8 @@ func (p *pass) claim(j persist.Claimer) {
 	query := p.query
 	query.States = []persist.State{persist.StatePending}
 	for p.draining.Err() == nil {
-		now := p.c.now().Round(0)
-		batch, err := j.Claim(p.draining, query, p.owner, now, now.Add(p.c.leaseTime(nil)), 2*p.c.cfg.ResumeWorkers)
+		now := p.c.engine.now().Round(0)
+		batch, err := j.Claim(p.draining, query, p.owner, now, now.Add(p.c.engine.leaseTime(nil)), 2*p.c.cfg.ResumeWorkers)
 		if err != nil {
 			p.failed(err)
 			return
@@ -253,7 +254,7 @@ func (p *pass) claim(j persist.Claimer) {
 		for i, rec := range batch {
 			query.After = max(query.After, rec.Seq)
 			if !p.tryNow(&rec) {
-				p.c.letGo(p.ctx, rec)
+				p.c.engine.releaseLease(p.ctx, rec)
 				continue
 			}
 			if rec.Created.After(p.query.DueBy) && !rec.Created.After(now) || !p.hand(rec) {
@@ -270,7 +271,7 @@ func (p *pass) claim(j persist.Claimer) {
 // letGo gives up the leases of claimed operations that are not driven.
 func (p *pass) letGo(batch []persist.Record) {
 	for _, rec := range batch {
-		p.c.letGo(p.ctx, rec)
+		p.c.engine.releaseLease(p.ctx, rec)
 	}
 }
 
@@ -281,7 +282,7 @@ func (p *pass) failed(err error) {
 	}
 	if errors.Is(err, persist.ErrCorrupt) {
 		err = &Error{Op: "resume", Cause: err, is: []error{ErrOutcomeUnknown}}
-		p.c.blocked(p.ctx, &persist.Record{}, err)
+		p.c.cfg.blocked(p.ctx, &persist.Record{}, err)
 	}
 	p.results <- resumed{err: err}
 }
@@ -303,128 +304,125 @@ func (p *pass) work() {
 	}
 }
 
-// resume drives one record. over is false if it was left to somebody else.
-func (p *pass) resume(rec persist.Record) (r resumed, over bool) {
-	if !p.c.takeOff() {
-		p.letGo([]persist.Record{rec})
+// resume runs one record. over is false if it was left to another call.
+func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
+	if !p.c.enter() {
+		p.letGo([]persist.Record{listed})
 		return resumed{}, false
 	}
-	defer p.c.flying.Done()
-	f := &flight{op: operation{rec: rec}, ofPass: true, paced: p.silent}
-	f.op.rec.PlainHTTP = false // whoever began it: a pass sees what Do sees
-	w := p.c.flights.enter(f, p.ctx, p.draining, alone)
-	if w == nil {
-		p.letGo([]persist.Record{rec})
-		return resumed{}, false
-	}
-	defer context.AfterFunc(p.ctx, func() { w.leave() })()
-	f.fly(func() landing {
-		land, took := p.fly(f, rec)
-		over = took
-		return land
+	defer p.c.running.Done()
+	caller, arrival := p.c.engine.shared.calls.Enter(inflight.Entry{
+		Record: &listed, Context: p.ctx, Draining: p.draining, InDoubt: true,
 	})
-	land := f.land
+	if arrival == inflight.Refused {
+		p.letGo([]persist.Record{listed})
+		return resumed{}, false
+	}
+	defer context.AfterFunc(p.ctx, func() { caller.Leave() })()
+	call := caller.Call()
+	var res *result
+	call.Run(func() *result {
+		res, over = p.run(call, &listed)
+		return res
+	}, crashed("resume", listed.Key))
 	switch {
-	case f.panicked != nil:
-		return resumed{panicked: f.panicked}, true
-	case land.err != nil:
-		return resumed{Result{Key: Key(rec.Key)}, land.err, nil}, true
+	case call.Panicked() != nil:
+		return resumed{panicked: call.Panicked()}, true
+	case res == nil: // the goroutine is ending
+		return resumed{}, false
+	case res.err != nil:
+		return resumed{Result{Key: Key(listed.Key)}, res.err, nil}, over
 	case !over:
 		return resumed{}, false
 	}
-	if rest := f.takeRest(); rest != nil {
+	if rest := res.answer.takeRest(); rest != nil {
 		_ = rest.Close()
 	}
-	return resumed{result: p.c.resultOf(land.answer, w)}, true
+	return resumed{result: p.c.resultOf(res.answer)}, true
 }
 
 // resultOf is how an operation was resumed, with a copy of its answer.
-func (c *Client) resultOf(a *landed, w *waiter) Result {
+func (c *Client) resultOf(a *answer) Result {
 	result := a.result
 	if a.status == 0 { // reconciled, and no answer is known
 		return result
 	}
 	result.Answer = &persist.Answer{
-		Status: a.status, Header: w.header(), Body: a.body, BodyDropped: a.partial,
+		Status: a.status, Header: a.header, Body: a.body, BodyDropped: a.partial,
 		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay,
 	}
 	c.cfg.keepAnswer(result.Answer)
 	return result
 }
 
-// fly is one recovered operation in the air. The record is read again, as it may
-// have moved on since it was listed.
-func (p *pass) fly(f *flight, listed persist.Record) (land landing, took bool) {
+// run runs one recovered operation, of which the record is read again, as it may have moved on since it was listed.
+// took is false if there was nothing to do. What the pass cannot go on with is an event.
+func (p *pass) run(call callers, listed *persist.Record) (res *result, took bool) {
+	res, took, ran := p.resolve(call, listed.ID)
+	if took && !ran && res.err != nil {
+		p.c.cfg.blocked(call.Values(), listed, res.err)
+	}
+	res.notShared = res.notShared || !ran
+	return res, took
+}
+
+// resolve decides what is to be done with a recovered operation, and does it. ran reports that the attempt loop ran.
+func (p *pass) resolve(call callers, id persist.ID) (res *result, took, ran bool) {
 	const name = "resume"
-	driven := false
-	defer func() {
-		if took && !driven && land.err != nil {
-			p.c.blocked(f.values, &listed, land.err)
-		}
-	}()
-	rec, err := p.c.journal.Get(f.values, listed.ID)
-	if errors.Is(err, persist.ErrNotFound) || (err == nil && rec.State.Final()) {
-		return landing{aside: true}, false
+	e := p.c.engine
+	rec, err := e.journal.Get(call.Values(), id)
+	r := &run{engine: e, call: call, name: name, rec: rec, ofPass: true, paced: p.silent}
+	switch {
+	case errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final():
+		return &result{}, false, false
+	case err != nil:
+		return &result{err: journalError(name, Key(id.Key), err)}, true, false
+	case rec.NextAttempt.After(p.query.DueBy):
+		e.releaseLease(call.Values(), rec)
+		return &result{}, false, false
+	case rec.State == persist.StateHeld:
+		res, took = reconcile(r)
+		return res, took, false
 	}
-	if err != nil {
-		return landing{err: journalError(name, Key(listed.Key), err), aside: true}, true
+	if err := e.missing(&rec); err != nil {
+		e.releaseLease(call.Values(), rec)
+		return refuse(name, &rec, err, ErrOutcomeUnknown, ErrConfig), true, false
 	}
-	d := &drive{c: p.c, f: f, rec: rec}
-	if rec.NextAttempt.After(p.query.DueBy) {
-		p.c.letGo(f.values, rec)
-		return landing{aside: true}, false
+	if res := (existing{r}).adopt(); res != nil {
+		e.releaseLease(call.Values(), r.rec)
+		return res, !errors.Is(res.err, persist.ErrStale), false // another process was faster
 	}
-	if rec.State == persist.StateHeld {
-		land, took = d.reconcile(name)
-		land.aside = true
-		return land, took
-	}
-	if err := p.c.missing(&rec); err != nil {
-		p.c.letGo(f.values, rec)
-		land = d.refuse(name, err, ErrOutcomeUnknown, ErrConfig)
-		land.aside = true
-		return land, true
-	}
-	if land, over := d.takeUp(name); over {
-		p.c.letGo(f.values, d.rec)
-		land.aside = true
-		return land, !errors.Is(land.err, persist.ErrStale) // another process was faster
-	}
-	driven = true
-	return d.fly(name), true
+	return r.execute(), true, true
 }
 
 // reconcile asks Config.Reconcile of a held operation.
-func (d *drive) reconcile(name string) (landing, bool) {
-	if d.c.cfg.Reconcile == nil || d.rec.HoldReason == persist.HoldCaller {
-		return landing{}, false
+func reconcile(r *run) (res *result, took bool) {
+	if r.cfg.Reconcile == nil || r.rec.HoldReason == persist.HoldCaller {
+		return &result{}, false
 	}
-	ctx, cancel, _ := d.f.stage()
-	defer cancel(nil)
-	res, err := d.c.cfg.Reconcile(ctx, d.rec.Clone())
-	if err == nil && res.Effect != EffectUnknown && res.Effect != EffectHappened && res.Effect != EffectAbsent {
-		err = fmt.Errorf("an unknown effect %q from Reconcile", res.Effect)
+	said, err := r.cfg.Reconcile(r.call.Context(), r.rec.Clone())
+	switch {
+	case err != nil:
+		return refuse(r.name, &r.rec, foreign(err), ErrOutcomeUnknown, ErrHeld), true
+	case said.Effect == EffectUnknown:
+		return refuse(r.name, &r.rec, nil, ErrOutcomeUnknown, ErrHeld), true
 	}
-	if err != nil {
-		return d.refuse(name, foreign(err), ErrOutcomeUnknown, ErrHeld), true
+	if err := said.check(); err != nil {
+		return refuse(r.name, &r.rec, fmt.Errorf("from Reconcile: %w", err), ErrOutcomeUnknown, ErrHeld), true
 	}
-	if res.Effect == EffectUnknown {
-		return d.refuse(name, nil, ErrOutcomeUnknown, ErrHeld), true
+	r.rec.Unreported = said.Effect == EffectHappened && r.rec.Generated
+	ctx := r.call.Values()
+	err = change(ctx, r.journal, &r.rec, func() error { return r.resolve(ctx, r.rec, said) })
+	if err != nil { // it may be final all the same
+		return &result{err: journalError(r.name, Key(r.rec.Key), err)}, true
 	}
-	d.rec.Unreported = res.Effect == EffectHappened && d.rec.Generated
-	if err := d.change(func() error { return d.c.resolve(d.f.values, d.rec, res) }); err != nil { // it may be final all the same
-		return landing{err: journalError(name, Key(d.rec.Key), err)}, true
+	a := &answer{result: r.resultWith(OutcomeConfirmed, SourceJournal)}
+	if said.Effect == EffectAbsent {
+		a.result.Outcome = OutcomeNotSent
 	}
-	result := d.result(OutcomeConfirmed, SourceJournal)
-	land := landing{answer: &landed{result: result}}
-	if res.Effect == EffectAbsent {
-		land.answer.result.Outcome = OutcomeNotSent
+	if said.Answer != nil {
+		a.status, a.header, a.body = said.Answer.Status, said.Answer.Header, said.Answer.Body
 	}
-	if res.Answer != nil {
-		land.answer.status, land.answer.header, land.answer.body = res.Answer.Status, res.Answer.Header, res.Answer.Body
-	}
-	d.observe(d.f.values, EventFinished, func(e *Event) {
-		e.Outcome, e.Status = land.answer.result.Outcome, land.answer.status
-	})
-	return land, true
+	r.tell(EventFinished, func(e *Event) { e.Outcome, e.Status = a.result.Outcome, a.status })
+	return &result{answer: a}, true
 }

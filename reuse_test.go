@@ -369,7 +369,7 @@ func (s *stress) finish() {
 			s.t.Errorf("%v took effect %d times", w, n)
 		}
 	}
-	if n := oncehttp.Flying(s.c); n != 0 {
+	if n := oncehttp.Running(s.c); n != 0 {
 		s.t.Errorf("%d flights are left", n)
 	}
 	s.t.Logf("%d answers, %d sends, %d in doubt", s.won, s.v.sent.Load(), len(s.doubt))

@@ -104,7 +104,7 @@ func TestReuseOverTheWire(t *testing.T) {
 		})
 	}
 	work.Wait()
-	if n := oncehttp.Flying(c); n != 0 {
+	if n := oncehttp.Running(c); n != 0 {
 		t.Errorf("%d flights are left", n)
 	}
 }

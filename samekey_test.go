@@ -262,7 +262,7 @@ func TestFlightContext(t *testing.T) {
 				synctest.Wait()
 			}
 			wg.Wait()
-			if rec := lookup(t, c, "k"); rec.State != persist.StatePending || !rec.MaybeSent || rec.Sends != 1 || oncehttp.Flying(c) != 0 {
+			if rec := lookup(t, c, "k"); rec.State != persist.StatePending || !rec.MaybeSent || rec.Sends != 1 || oncehttp.Running(c) != 0 {
 				t.Errorf("record %v, %d sends; want it recorded by the time the last one left", rec.State, rec.Sends)
 			}
 		})

@@ -183,7 +183,7 @@ func TestSettleOddly(t *testing.T) {
 				t.Errorf("%s of no operation: %v", name, err)
 			}
 		}
-		if after := lookup(t, c, "k"); after.Revision != before.Revision || after.State != persist.StatePending || oncehttp.Flying(c) != 0 {
+		if after := lookup(t, c, "k"); after.Revision != before.Revision || after.State != persist.StatePending || oncehttp.Running(c) != 0 {
 			t.Errorf("it became %v", after.State)
 		}
 	})
@@ -362,8 +362,8 @@ func TestEndPanics(t *testing.T) {
 					err = end(t.Context(), c, "k")
 					return nil
 				}()
-				if caught != "boom" || oncehttp.Flying(c) != 0 {
-					t.Errorf("caught %v, error %v, %d in flight", caught, err, oncehttp.Flying(c))
+				if caught != "boom" || oncehttp.Running(c) != 0 {
+					t.Errorf("caught %v, error %v, %d in flight", caught, err, oncehttp.Running(c))
 				}
 				j.finish = nil
 				if err := end(t.Context(), c, "k"); err != nil {

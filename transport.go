@@ -1,11 +1,17 @@
 package oncehttp
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -52,7 +58,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.c.do(name, req, keySource{}, true)
 	}
 	read := request.Method(req) == http.MethodGet || request.Method(req) == http.MethodHead
-	if !read || originOf(req.URL) != originOf(first.Request.URL) {
+	if !read || request.Origin(req.URL) != request.Origin(first.Request.URL) {
 		closeBody(req)
 		return nil, &Error{
 			Op: name, Key: ResultOf(first).Key, Cause: errRedirectedElsewhere,
@@ -88,4 +94,112 @@ func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
 		}
 	}
 	return out
+}
+
+// stream sends a request that is no operation: nothing is recorded, and bodies
+// flow. A safe method (RFC 9110 section 9.2.1) is sent again after an error, or
+// a 429, 502, 503 or 504; any other only if nothing of it left, and only if its
+// body can be read again.
+func (c *Client) stream(req *http.Request) (*http.Response, error) {
+	const name = "do"
+	safe := request.Safe(request.Method(req))
+	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+	policy, p := &c.cfg.Retry, c.cfg.profileFor(req.URL)
+	schedule, started := newSchedule(policy), c.engine.now()
+	deadline, _ := req.Context().Deadline()
+	for attempt := 1; ; attempt++ {
+		resp, unsent, fatal, err := c.streamOnce(req, attempt)
+		if err == nil && !(safe && comesAgain(resp.StatusCode)) {
+			return resp, nil
+		}
+		next := plan{
+			policy: policy, now: c.engine.now(), started: started, deadline: deadline, attempts: attempt,
+			windowEnd: started.Add(policy.MaxElapsed + time.Hour), // no key, no window
+			scheduled: clampDelay(schedule.NextBackOff(), 0, policy.MaxDelay),
+		}
+		if resp != nil {
+			next.hint = classify.Wait(p.RetryAfter, resp.Header, next.now)
+		}
+		wait, _, stop := next.next()
+		if (err != nil && !safe && !unsent) || !rewindable || fatal || stop != nil || pause(req.Context(), wait) != nil {
+			if err == nil {
+				return resp, nil
+			}
+			return nil, streamError(name, safe, unsent, attempt, err)
+		}
+		if resp != nil {
+			wire.Drain(resp.Body)
+		}
+	}
+}
+
+// streamOnce is one attempt. The answer's headers are waited for as long as in any
+// attempt, once the request's body is out; what flows after them is not cut.
+func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response, unsent, fatal bool, err error) {
+	prepare := func(ctx context.Context) (*http.Request, error) { return c.streamed(req, ctx, attempt) }
+	resp, unsent, fatal, err = wire.Stream(req.Context(), c.cfg.Transport, c.cfg.Retry.AttemptTimeout, prepare)
+	return resp, unsent, fatal, foreign(err)
+}
+
+// streamed is the request of one attempt, with a URL and headers of its own; the
+// first gets the request's own body. Its body is to be closed also beside an error.
+func (c *Client) streamed(req *http.Request, ctx context.Context, attempt int) (*http.Request, error) {
+	out := req.Clone(ctx)
+	if out.Header == nil {
+		out.Header = make(http.Header)
+	}
+	if attempt > 1 && req.GetBody != nil {
+		body, err := req.GetBody()
+		out.Body = body
+		if err != nil {
+			return out, foreign(err)
+		}
+	}
+	if !request.Safe(request.Method(req)) {
+		out.GetBody = nil // so that net/http does not send it again by itself
+	}
+	request.BasicAuth(out, req.URL.User)
+	if c.cfg.Authorize == nil {
+		return out, nil
+	}
+	given := *out
+	given.URL = req.URL
+	err := c.cfg.Authorize(out)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("from Authorize: %w", foreign(err))
+	case out.Method != given.Method || out.URL == nil || out.URL.String() != given.URL.String() || out.Host != given.Host || out.Body != given.Body:
+		err = request.ErrChanged
+	}
+	out.Body = given.Body // to be closed, whatever became of it
+	return out, err
+}
+
+// comesAgain lists the answers that a safe request is sent again after.
+func comesAgain(status int) bool {
+	return slices.Contains([]int{429, 502, 503, 504}, status)
+}
+
+// streamError: a safe method has no effect whatever became of it.
+func streamError(name string, safe, unsent bool, attempts int, err error) error {
+	e := &Error{Op: name, Attempts: attempts, Last: err, is: []error{ErrOutcomeUnknown}}
+	switch {
+	case unsent:
+		e.Outcome, e.is = OutcomeNotSent, []error{ErrNoEffect, ErrNotSent}
+	case safe:
+		e.is = []error{ErrNoEffect}
+	}
+	return e
+}
+
+// pause waits, or gives the context's error.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }

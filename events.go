@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -69,42 +70,47 @@ type Event struct {
 	Err error
 }
 
-// observe tells Config.Observe of one step of d.
-func (d *drive) observe(ctx context.Context, kind EventKind, change func(*Event)) {
-	observe := d.c.cfg.Observe
-	if observe == nil {
+// tell tells Config.Observe of one step of the run.
+func (r *run) tell(kind EventKind, change func(*Event)) {
+	if r.cfg.Observe == nil {
 		return
 	}
 	e := Event{
-		Kind: kind, Key: Key(d.rec.Key), Method: d.rec.Method, Origin: d.rec.Origin, Path: pathOf(d.rec.Target),
-		Attempt: d.attempts, Sends: d.sends, Resumed: !d.created,
+		Kind: kind, Key: Key(r.rec.Key), Method: r.rec.Method, Origin: r.rec.Origin, Path: request.Path(r.rec.Target),
+		Attempt: r.attempts, Sends: r.sends, Resumed: !r.created,
 	}
 	if change != nil {
 		change(&e)
 	}
-	observe(ctx, e)
+	r.cfg.Observe(r.call.Values(), e)
 }
 
-// blocked tells Config.Observe that a pass cannot go on with rec; with an empty
-// rec, that err is the journal's.
-func (c *Client) blocked(ctx context.Context, rec *persist.Record, err error) {
-	if c.cfg.Observe == nil {
+// tellRecorded tells of an answer from the journal, if that is what res is.
+func (r *run) tellRecorded(res *result) {
+	if a := res.answer; a != nil {
+		r.tell(EventRecorded, func(e *Event) { e.Outcome, e.Status = a.result.Outcome, a.status })
+	}
+}
+
+// blocked tells Config.Observe that a pass cannot go on with rec; of an empty rec, that err is the journal's.
+func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
+	if c.Observe == nil {
 		return
 	}
-	c.cfg.Observe(ctx, Event{
-		Kind: EventBlocked, Key: Key(rec.Key), Method: rec.Method, Origin: rec.Origin, Path: pathOf(rec.Target),
+	c.Observe(ctx, Event{
+		Kind: EventBlocked, Key: Key(rec.Key), Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),
 		Resumed: true, Err: err,
 	})
 }
 
 // log writes one line; silent without a logger.
-func (c *Client) log(ctx context.Context, level slog.Level, msg string, key string, err error) {
-	if c.cfg.Logger == nil {
+func (c *Config) log(ctx context.Context, level slog.Level, msg string, key string, err error) {
+	if c.Logger == nil {
 		return
 	}
 	attrs := []slog.Attr{slog.String("key", key)}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
-	c.cfg.Logger.LogAttrs(ctx, level, "oncehttp: "+msg, attrs...)
+	c.Logger.LogAttrs(ctx, level, "oncehttp: "+msg, attrs...)
 }

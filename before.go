@@ -1,0 +1,381 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// This file holds what happens to a record before the first send of a call: how it begins, what an existing record
+// means, and whether a send may still happen.
+
+// intent is the record of an operation that is about to be sent.
+func (e *engine) intent(op *operation) persist.Record {
+	rec, now := op.rec, e.now().Round(0)
+	rec.MaybeSent, rec.FirstSent = true, now
+	if e.leases {
+		rec.LeaseOwner, rec.LeaseUntil = e.owner, now.Add(e.leaseTime(op.prof))
+	}
+	return rec
+}
+
+// leaseTime outlasts one run of an operation under p, so that no lease needs renewing: the last attempt may begin
+// when MaxElapsed is over and takes AnswerTimeout, with Authorize, redirects and body; so does each lookup.
+func (e *engine) leaseTime(p *profile.Profile) time.Duration {
+	policy := &e.cfg.Retry
+	lease := policy.MaxElapsed + policy.AttemptTimeout + policy.AnswerTimeout
+	if p != nil && p.Lookup != nil {
+		lease += lookupTries * policy.AnswerTimeout
+	}
+	return lease
+}
+
+// leasedElsewhere reports whether another process holds the record at now.
+func (e *engine) leasedElsewhere(rec *persist.Record, now time.Time) bool {
+	return rec.Leased(e.owner, now) && !strings.HasPrefix(rec.LeaseOwner, e.owner+"/")
+}
+
+// releaseLease gives up the lease of a claimed record that this client does not run, so that another can. A call that
+// runs it meanwhile has changed it, and then this does nothing.
+func (e *engine) releaseLease(ctx context.Context, rec persist.Record) {
+	if rec.LeaseOwner == "" || e.leasedElsewhere(&rec, time.Time{}) || rec.State.Final() {
+		return
+	}
+	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	_, err := e.journal.Update(context.WithoutCancel(ctx), rec)
+	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+		e.cfg.log(ctx, slog.LevelError, "a lease could not be released", rec.Key, err)
+	}
+}
+
+// missing says which credentials a record was made with that nothing here can give again; nil if none.
+func (e *engine) missing(rec *persist.Record) error {
+	if len(rec.Omitted) == 0 || e.cfg.Authorize != nil {
+		return nil
+	}
+	return fmt.Errorf("it has credentials that no journal keeps (%s); set Config.Authorize", strings.Join(rec.Omitted, ", "))
+}
+
+// An operation under a generated key is unresolved while it is unfinished, and unreported once Resume or Run ended it,
+// until a caller with its key was told how. The same request without a key might then take effect for the second time.
+var (
+	errUnresolved = errors.New("the same request was sent before under this generated key; send it with this key, settle it or abandon it")
+	errUnreported = errors.New("the same request was sent before under this generated key, and Resume or Run ended it; ask for its answer with this key")
+)
+
+// checkUnresolved stops a request without a key if the same request, under a generated key, is unresolved or
+// unreported: a loop around Do must not pay twice.
+func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation) error {
+	for _, sum := range op.read.Fingerprints() {
+		for rec, err := range e.journal.List(ctx, persist.Query{Account: op.rec.Account, Unresolved: sum}) {
+			switch {
+			case err != nil:
+				return &Error{Op: name, Key: Key(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrNotSent}}
+			case rec.Account != op.rec.Account || rec.Key == op.rec.Key || e.runsUndoubted(&rec): // NewKey may give one key again
+				continue
+			}
+			cause := errUnresolved
+			if rec.State.Final() {
+				cause = errUnreported
+			}
+			return &Error{
+				Op: name, Key: Key(rec.Key), State: rec.State, Attempts: rec.Attempts, Sends: rec.Sends, Cause: cause,
+				is: []error{ErrOutcomeUnknown},
+			}
+		}
+	}
+	return nil
+}
+
+// markReported notes that a caller with its key was told how the operation ended. A mark that cannot be cleared only
+// refuses a caller without a key once more.
+func (e *engine) markReported(ctx context.Context, id persist.ID) {
+	if err := e.journal.MarkReported(ctx, id); err != nil {
+		e.cfg.log(ctx, slog.LevelError, "that an operation was reported could not be recorded", id.Key, err)
+	}
+}
+
+// notStarted is the error of a call that began no operation, because of cause. It
+// says "no effect" only after a look at what stands under every key that the call
+// named; for a request without a key, at what stands unresolved or unreported for
+// the same account, origin, method and target. Where the journal cannot be asked,
+// or its own failure is the cause and in doubt, the outcome is unknown.
+func (e *engine) notStarted(ctx context.Context, name string, named request.Named, cause, why error) *Error {
+	failed := e.notBegun(ctx, name, named, false, cause, why)
+	if named.Keyless && failed.is[0] == ErrNoEffect && named.Origin != "" {
+		e.lookForSimilar(ctx, named, failed)
+	}
+	return failed
+}
+
+// notBegun is notStarted for a request that was read whole, and for which, if it has no key, checkUnresolved has looked.
+// inFlight: this very call stands in the table of calls in flight.
+func (e *engine) notBegun(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
+	failed := &Error{Op: name, Outcome: OutcomeNotSent, Cause: cause, is: []error{ErrNoEffect, why}}
+	if len(named.Keys) > 0 {
+		failed.Key = Key(named.Keys[0])
+	}
+	unread := named.Unread && len(named.Keys) == 0 // an operation may exist under whatever it names
+	if unread || errors.Is(cause, persist.ErrUncertain) {
+		failed.doubt(persist.Record{ID: persist.ID{Key: string(failed.Key)}})
+		return failed
+	}
+	if named.Keyless && e.cfg.randomKeys { // no operation has a key that was made just now
+		return failed
+	}
+	for _, key := range named.Keys {
+		id := persist.ID{Account: named.Account, Key: key}
+		if running, _ := e.shared.calls.Running(id); running && !inFlight {
+			failed.doubt(persist.Record{ID: id})
+			failed.is = append(failed.is, ErrInFlight)
+			return failed
+		}
+		rec, err := e.journal.Get(context.WithoutCancel(ctx), id)
+		if !errors.Is(err, persist.ErrNotFound) {
+			rec.ID = id
+			failed.doubt(rec)
+			return failed
+		}
+	}
+	return failed
+}
+
+// lookForSimilar makes failed say "outcome unknown" if an unresolved or unreported operation under a generated key may
+// be of the same request, whose body or key is not known.
+func (e *engine) lookForSimilar(ctx context.Context, named request.Named, failed *Error) {
+	query := persist.Query{Account: named.Account, AnyUnresolved: true}
+	for rec, err := range e.journal.List(context.WithoutCancel(ctx), query) {
+		if err != nil {
+			failed.doubt(persist.Record{ID: persist.ID{Key: string(failed.Key)}})
+			return
+		}
+		if e.cfg.reader.Like(named, &rec) && !e.runsUndoubted(&rec) {
+			failed.doubt(rec)
+			return
+		}
+	}
+}
+
+// runsUndoubted reports whether an operation is the business of a call under way, and was never in doubt before that.
+func (e *engine) runsUndoubted(rec *persist.Record) bool {
+	running, inDoubt := e.shared.calls.Running(rec.ID)
+	return running && !inDoubt && !rec.State.Final()
+}
+
+// existing is a record that was there before the call that now comes to it.
+type existing struct{ *run }
+
+// resolve decides what an existing record means for this request. It reads the record again, up to three times, when
+// another process changed it (ErrStale). A result ends the call; without one the run goes on from where the record
+// stands.
+func (x existing) resolve(op *operation) *result {
+	for tries := 1; ; tries++ {
+		res := x.decide(op)
+		if res == nil || tries == 3 || !errors.Is(res.err, persist.ErrStale) {
+			return res
+		}
+		rec, err := x.journal.Get(x.call.Values(), x.rec.ID)
+		if err != nil {
+			return res
+		}
+		x.rec = rec
+	}
+}
+
+// decide is resolve of the record as it was read last.
+func (x existing) decide(op *operation) *result {
+	rec := &x.rec
+	if !op.sameRequest(rec) {
+		return x.refuseFinal(x.call.Values(), x.name, rec, nil, doubtOf(rec), ErrKeyReused)
+	}
+	switch rec.State {
+	case persist.StateConfirmed:
+		return x.confirmed()
+	case persist.StateMismatched:
+		return x.refuseFinal(x.call.Values(), x.name, rec, nil, ErrNoEffect, ErrKeyReused)
+	case persist.StateAbandoned:
+		return refuse(x.name, rec, nil, ErrOutcomeUnknown, ErrAbandoned)
+	case persist.StateSettled:
+		return x.settled()
+	case persist.StateHeld:
+		if rec.HoldReason != persist.HoldCaller {
+			return refuse(x.name, rec, fmt.Errorf("held: %s", rec.HoldReason), ErrOutcomeUnknown, ErrHeld)
+		}
+	}
+	return x.adopt()
+}
+
+// doubtOf is the verdict on a request whose key belongs to an operation of another request.
+func doubtOf(rec *persist.Record) error {
+	if !rec.State.Final() || rec.State == persist.StateAbandoned {
+		return ErrOutcomeUnknown
+	}
+	return ErrNoEffect
+}
+
+// refuse ends a call without a send; the record stays as it is. Of a record whose answer was swept the status may
+// still be known.
+func refuse(name string, rec *persist.Record, cause error, is ...error) *result {
+	e := &Error{
+		Op: name, Key: Key(rec.Key), State: rec.State, NextAttempt: rec.NextAttempt, Cause: cause, Answer: rec.Answer, is: is,
+	}
+	if e.Answer == nil && rec.Status != 0 {
+		e.Answer = &persist.Answer{Status: rec.Status, BodyDropped: true}
+	}
+	switch {
+	case rec.State == persist.StateMismatched:
+		e.Outcome = OutcomeMismatch
+	case is[0] == ErrNoEffect:
+		e.Outcome = OutcomeNotSent
+	case is[0] == ErrFinal:
+		e.Outcome = OutcomeConfirmed
+	}
+	told := slices.Contains(is, ErrAnswerGone) || slices.Contains(is, ErrSettled)
+	return &result{err: e, unreported: told && rec.Unreported}
+}
+
+// refuseFinal is refuse where the verdict may be "no effect", because of a state that is final. Such a state may be
+// seen before it is durable, and then it is not proved yet: what a crash leaves would be sent by a later Resume.
+func (e *engine) refuseFinal(ctx context.Context, name string, rec *persist.Record, cause error, is ...error) *result {
+	if is[0] == ErrNoEffect {
+		if err := e.journal.Flush(ctx); err != nil {
+			is[0], cause = ErrOutcomeUnknown, err
+		}
+	}
+	return refuse(name, rec, cause, is...)
+}
+
+// confirmed answers from the journal. Where the answer was too large to keep, the server is asked again while it
+// still knows the key: then the result is nil.
+func (x existing) confirmed() *result {
+	a := x.rec.Answer
+	switch {
+	case a == nil:
+		return refuse(x.name, &x.rec, nil, ErrOutcomeUnknown, ErrAnswerGone)
+	case !a.BodyDropped:
+		return x.recorded()
+	}
+	x.prof = x.cfg.profileOf(&x.rec)
+	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.rec.Window) != windowOpen || !request.Intact(&x.rec) {
+		return refuse(x.name, &x.rec, nil, ErrOutcomeUnknown, ErrAnswerGone)
+	}
+	x.askedAgain = true
+	x.history.Doubt()
+	return nil
+}
+
+func (x existing) settled() *result {
+	switch a := x.rec.Answer; {
+	case x.rec.Effect == persist.EffectAbsent:
+		return x.refuseFinal(x.call.Values(), x.name, &x.rec, nil, ErrNoEffect, ErrSettled)
+	case a != nil && a.Status != 0 && !a.BodyDropped:
+		return x.recorded()
+	}
+	return refuse(x.name, &x.rec, nil, ErrOutcomeUnknown, ErrSettled, ErrAnswerGone)
+}
+
+// recorded answers with the recorded answer. A 4xx may be visible and not durable yet, and the server need not give it
+// again.
+func (x existing) recorded() *result {
+	a := x.rec.Answer
+	if a.Status >= 400 && a.Status < 500 && !a.Replayed && !a.AlreadyDone {
+		if err := x.journal.Flush(x.call.Values()); err != nil {
+			return refuse(x.name, &x.rec, err, ErrOutcomeUnknown)
+		}
+	}
+	how := x.resultWith(OutcomeConfirmed, SourceJournal)
+	how.AlreadyDone = a.AlreadyDone
+	return &result{
+		answer: &answer{status: a.Status, header: a.Header, body: a.Body, result: how}, unreported: x.rec.Unreported,
+	}
+}
+
+// adopt goes on with an unfinished record, by the profile that it recorded, and marks it, durably, before its first
+// send. A result ends the call.
+func (x existing) adopt() *result {
+	rec, now := &x.rec, x.now().Round(0)
+	x.prof = x.cfg.profileOf(rec)
+	if rec.MaybeSent {
+		x.history.Doubt()
+	}
+	x.call.SetInDoubt(rec.MaybeSent)
+	switch {
+	case x.prof == nil:
+		cause := fmt.Errorf("profile %q version %q, under which it was begun, is not known to this client", rec.Profile, rec.ProfileVersion)
+		return refuse(x.name, rec, cause, ErrOutcomeUnknown, ErrConfig)
+	case !request.Intact(rec):
+		return refuse(x.name, rec, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt), ErrOutcomeUnknown)
+	case x.leasedElsewhere(rec, now):
+		return refuse(x.name, rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight)
+	case !rec.MaybeSent && expiredBeforeSend(rec, now):
+		x.verdict, x.stop = expired(), errMaxAge
+		return ending{x.run}.record()
+	}
+	next := *rec
+	next.State, next.HoldReason = persist.StatePending, ""
+	if !next.MaybeSent {
+		next.MaybeSent, next.FirstSent = true, now
+	}
+	if x.leases {
+		next.LeaseOwner, next.LeaseUntil = x.owner, now.Add(x.leaseTime(x.prof))
+	}
+	if next.FirstSent.Equal(rec.FirstSent) && next.State == rec.State && !x.leases {
+		return nil
+	}
+	updated, err := x.journal.Update(x.call.Values(), next)
+	if err != nil {
+		return &result{err: journalError(x.name, Key(rec.Key), err)}
+	}
+	x.rec = updated
+	return nil
+}
+
+var errElsewhere = errors.New("another process has it")
+
+// journalError is what a journal that failed means for an operation whose record exists.
+func journalError(name string, key Key, err error) *Error {
+	return &Error{Op: name, Key: key, Cause: err, is: []error{ErrOutcomeUnknown}}
+}
+
+// expiredBeforeSend reports whether an enqueued operation was not sent in the time that it had for that.
+func expiredBeforeSend(rec *persist.Record, now time.Time) bool {
+	return !rec.SendBefore.IsZero() && now.After(rec.SendBefore)
+}
+
+// windowState is where a moment lies in a key's retention window.
+type windowState uint8
+
+const (
+	windowOpen   windowState = iota
+	windowBefore             // the clock was set back a little: wait until the first send
+	windowOver               // too late, or the clock cannot be trusted
+)
+
+// window says whether a key first sent at first may be sent at now, by the wall clock: whoever sends next may be
+// another process, or this one after a suspend. So first must carry no monotonic reading.
+func (c *Config) window(first, now time.Time, window time.Duration) windowState {
+	age := now.Round(0).Sub(first)
+	switch {
+	case age < -c.skew(window), age >= window-c.margin(window):
+		return windowOver
+	case age < 0:
+		return windowBefore
+	}
+	return windowOpen
+}
+
+// skew is how far the clock may be off against this window.
+func (c *Config) skew(window time.Duration) time.Duration { return min(c.ClockSkew, window/10) }
+
+// margin is how long before the window's end nothing is sent any more.
+func (c *Config) margin(window time.Duration) time.Duration {
+	return c.Retry.AttemptTimeout + c.skew(window)
+}

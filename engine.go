@@ -1,0 +1,365 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/pace"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// engine runs operations for the calls of one client, Do's and Resume's alike, so that a recovered operation cannot
+// behave differently from a fresh one. It is safe for concurrent use.
+type engine struct {
+	cfg     *Config
+	journal persist.Journal
+	shared  *shared
+	owner   string // of leases
+	leases  bool   // other processes share the journal
+	now     func() time.Time
+	wake    func() // tells Run that something may be due
+}
+
+// shared is what the clients of one journal have in common in this process.
+type shared struct {
+	calls   *inflight.Table[*result]
+	origins pace.Origins // those that take no connections
+}
+
+// callers is what a run needs to know of those who wait for it.
+type callers interface {
+	Values() context.Context   // the first caller's values; never ends
+	Context() context.Context  // the same, but ends when nobody waits any more
+	Draining() context.Context // ends when no further attempt may be waited for
+	PlainHTTP() (is, was bool) // whether a caller that sees plain HTTP waits, or ever did
+	Deadline() time.Time       // the latest of the callers' deadlines; zero: none
+	SetInDoubt(bool)           // whether the operation was in doubt before
+}
+
+// run is one run of the attempt loop over one record: one Do, or one record in one Resume. One goroutine uses it.
+type run struct {
+	*engine
+	call        callers
+	name        string // of the call, for errors
+	rec         persist.Record
+	prof        *profile.Profile
+	credentials request.Credentials
+	target      *url.URL // where it is sent to
+	created     bool     // this very call began the record
+	askedAgain  bool     // it is confirmed, and asked again for an answer too large to keep
+	ofPass      bool     // begun by Resume or Run, and not by a caller with the key
+	paced       bool     // begun by Run, which leaves an origin alone that takes no connections
+
+	started  time.Time
+	schedule *backoff.ExponentialBackOff
+	sender   *wire.Sender
+	attempts int
+	sends    int
+	inFlight int // answers "still in flight"
+	tried    []persist.Attempt
+
+	history classify.History // what the attempts prove together
+	last    wire.Result      // the answer that counts, and the latest error
+	verdict verdict
+	hint    time.Duration // the wait that the latest answer asks for
+	wait    time.Duration // before the next attempt
+	next    time.Time     // when it is worth going on after a stop
+	stop    error         // why the loop stopped although it might have gone on
+}
+
+// result is how a call ended. An error may have an answer beside it, for callers that see plain HTTP.
+type result struct {
+	answer *answer
+	err    error
+	// notShared: callers that joined must ignore this result and start again. The call did not run the operation, or
+	// was ended for reasons of whoever started it.
+	notShared bool
+	// unreported: no caller with its key was told before how the operation ended.
+	unreported bool
+}
+
+// do begins the operation, unless a record of it exists, and runs it. The existing record decides what happens instead.
+func (e *engine) do(call callers, name string, op *operation) *result {
+	rec, created, err := e.journal.Begin(call.Values(), e.intent(op))
+	if err != nil {
+		return &result{err: e.notBegun(call.Values(), name, op.named, true, err, ErrNotSent)}
+	}
+	r := &run{
+		engine: e, call: call, name: name, rec: rec, prof: op.prof, credentials: op.credentials, target: op.target,
+		created: created,
+	}
+	if !created {
+		if res := (existing{r}).resolve(op); res != nil {
+			r.tellRecorded(res)
+			return res
+		}
+	}
+	r.tell(EventBegun, nil)
+	return r.execute()
+}
+
+// execute makes attempts until one settles the matter or no more may be made, and records what they came to.
+func (r *run) execute() *result {
+	r.loop()
+	res := ending{r}.record()
+	res.notShared = res.err != nil && r.call.Draining().Err() != nil
+	r.tell(EventFinished, func(e *Event) {
+		e.Outcome, e.Err = r.verdict.outcome, res.err
+		if r.last.Answer != nil {
+			e.Status = r.last.Answer.Head.StatusCode
+		}
+	})
+	return res
+}
+
+// loop is go-retryablehttp's. Its hooks stand below in the order in which they run: attempt in the place of its
+// transport, decide in that of CheckRetry, backoff. It sees an empty answer, so that nothing above an attempt can
+// follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when
+// the call is given up and when it is draining.
+func (r *run) loop() {
+	r.started = r.now()
+	if r.target == nil {
+		r.target, _ = request.URL(&r.rec)
+	}
+	ctx, cancel := context.WithCancelCause(r.call.Context())
+	defer cancel(nil)
+	draining := r.call.Draining()
+	defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
+	loop := retryablehttp.Client{
+		HTTPClient: &http.Client{Transport: transportFunc(r.attempt)}, CheckRetry: r.decide, Backoff: r.backoff,
+		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the bounds are in decide
+	}
+	req := &http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "loop"}, Header: http.Header{}}
+	_, err := loop.Do(&retryablehttp.Request{Request: req.WithContext(ctx)})
+	if err != nil && r.stop == nil { // the wait was cut short; the verdict stands
+		r.stop = context.Cause(ctx)
+	}
+}
+
+// transportFunc is a function as a transport.
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// attempt looks at the window, sends, and judges what comes back.
+func (r *run) attempt(loop *http.Request) (*http.Response, error) {
+	if r.mayAttempt() {
+		r.attempts++
+		r.tell(EventAttempt, nil)
+		began := r.now()
+		sent := r.send()
+		r.remember(began, sent)
+		r.judge(sent)
+		r.tell(EventAnswered, func(e *Event) {
+			e.Err, e.Outcome = sent.Err, r.verdict.outcome
+			if sent.Answer != nil {
+				e.Status = sent.Answer.Head.StatusCode
+			}
+		})
+	}
+	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: loop}, nil
+}
+
+// mayAttempt reports whether an attempt may begin now. Where it may not, the verdict says what that means.
+func (r *run) mayAttempt() bool {
+	now := r.now()
+	switch window := r.cfg.window(r.rec.FirstSent, now, r.rec.Window); {
+	case !r.history.InDoubt() && expiredBeforeSend(&r.rec, now):
+		r.stop = errMaxAge
+		r.notMade(expired())
+	case window == windowOver:
+		r.notMade(expired())
+	case window == windowBefore:
+		r.stop, r.next = errClockBack, r.rec.FirstSent
+		r.notMade(verdict{outcome: OutcomeUnknown})
+	default:
+		return true
+	}
+	return false
+}
+
+// send makes one attempt at the operation: one send, and one more for each redirect within the origin, each with
+// credentials of its own and a look at the window.
+func (r *run) send() wire.Result {
+	if r.target == nil {
+		return wire.Result{Err: errNoTarget, Unsent: true, Fatal: true}
+	}
+	if r.sender == nil {
+		r.sender = r.newSender(func(ctx context.Context, target *url.URL) (*http.Request, error) {
+			req, err := r.requestFor(ctx, &r.rec, target)
+			if err == nil && r.cfg.window(r.rec.FirstSent, r.now(), r.rec.Window) != windowOpen {
+				err = errWindow // Authorize may have taken all the time that was left
+			}
+			return req, err
+		})
+		r.sender.Follow = func(from *url.URL, location string) *url.URL { return request.Hop(&r.rec, from, location) }
+	}
+	return r.sendBy(r.sender, r.target)
+}
+
+func (r *run) newSender(prepare func(context.Context, *url.URL) (*http.Request, error)) *wire.Sender {
+	return &wire.Sender{Transport: r.cfg.Transport, Limits: r.cfg.wireLimits(), Prepare: prepare}
+}
+
+// requestFor is the request of a record, with its credentials. ctx ends with the send.
+func (r *run) requestFor(ctx context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
+	req := request.New(rec, target, r.credentials)
+	if r.cfg.Authorize == nil {
+		return req, nil
+	}
+	return req, request.Authorize(ctx, req, rec, r.prof, r.cfg.Authorize)
+}
+
+// sendBy sends, unless the call was given up, and counts the sends.
+func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
+	if cause := context.Cause(r.call.Context()); cause != nil {
+		return wire.Result{Err: cause, Unsent: true, Fatal: true}
+	}
+	sent := sender.Send(r.call.Context(), target)
+	sent.Err = foreign(sent.Err)
+	r.sends += sent.Sends
+	return sent
+}
+
+// judge turns what an attempt learned into what is known of the operation. An answer counts whatever has become of
+// the context meanwhile.
+func (r *run) judge(sent wire.Result) {
+	v := classify.Verdict{Again: !sent.Fatal}
+	r.hint = 0
+	switch {
+	case sent.Answer != nil:
+		v = classify.Classify(r.prof, seen(sent.Answer), r.history.InDoubt())
+		r.hint = classify.Wait(r.prof.RetryAfter, sent.Answer.Head.Header, r.now())
+	case sent.Unsent:
+		v.Kind = classify.KindNotSent
+	}
+	known, kept := r.history.Add(v)
+	r.verdict = verdictOf(known)
+	r.noteOrigin(sent)
+	if kept { // the earlier answer stands
+		sent.Drain()
+		r.last.Err = sent.Err
+		return
+	}
+	if r.verdict.alreadyDone {
+		sent = r.lookup(sent)
+	}
+	if r.verdict.outcome == OutcomeInFlight {
+		r.inFlight++
+	}
+	r.last.Drain()
+	r.last = sent
+}
+
+// noteOrigin notes whether the attempt showed that the origin takes connections. Where it does not, Run stops.
+func (r *run) noteOrigin(sent wire.Result) {
+	switch policy := &r.cfg.Retry; {
+	case !sent.Unsent:
+		if r.shared.origins.Reached(r.rec.Origin) {
+			r.wake()
+		}
+	case !sent.Fatal && r.call.Context().Err() == nil:
+		at := r.shared.origins.Failed(r.rec.Origin, r.now(), policy.MinDelay, policy.MaxPause)
+		if r.paced {
+			r.next, r.stop, r.verdict.again = at, errOriginDown, false
+		}
+	}
+}
+
+// notMade says that the next attempt was not made, and what that means. A final answer to an earlier attempt stands.
+func (r *run) notMade(otherwise verdict) {
+	known, kept := r.history.Add(classify.Verdict{Kind: classify.KindNotSent})
+	if kept && known.Kind == classify.KindFinal {
+		r.verdict = verdictOf(known)
+		return
+	}
+	r.last.Drain()
+	r.last, r.verdict = wire.Result{}, otherwise
+}
+
+// lookup asks for the resource that an already-done answer names, and returns its answer in place of that one. A
+// failure changes nothing: the operation is confirmed, the answer stays the server's.
+func (r *run) lookup(done wire.Result) wire.Result {
+	get, target := request.Lookup(&r.rec, r.prof, done.Answer.Body, done.Answer.Whole)
+	if target == nil {
+		return done
+	}
+	sender := r.newSender(func(ctx context.Context, target *url.URL) (*http.Request, error) {
+		return r.requestFor(ctx, &get, target)
+	})
+	for range lookupTries {
+		sent := r.sendBy(sender, target)
+		if a := sent.Answer; a != nil && a.Whole && a.Head.StatusCode >= 200 && a.Head.StatusCode < 300 {
+			return sent
+		}
+		sent.Drain()
+	}
+	return done
+}
+
+// lookupTries is how often a lookup is tried.
+const lookupTries = 2
+
+// decide says whether another attempt follows the one that was made, and after which wait. The verdict on that one
+// stands already; it depends on no context.
+func (r *run) decide(context.Context, *http.Response, error) (again bool, err error) {
+	if !r.verdict.again {
+		return false, nil
+	}
+	now := r.now()
+	p := plan{
+		policy: &r.cfg.Retry, now: now, started: r.started, deadline: r.call.Deadline(),
+		windowEnd: r.rec.FirstSent.Add(r.rec.Window - r.cfg.margin(r.rec.Window)),
+		attempts:  r.attempts, inFlight: r.inFlight, hint: r.hint,
+	}
+	if r.schedule == nil {
+		r.schedule = newSchedule(p.policy)
+	}
+	p.scheduled = clampDelay(r.schedule.NextBackOff(), r.prof.MinDelay, p.policy.MaxDelay)
+	if r.history.InDoubt() {
+		p.lastAsk = p.windowEnd.Add(-r.rec.Window / 10)
+	}
+	r.wait, r.next, r.stop = p.next()
+	if r.stop == nil {
+		r.stop = r.ended()
+	}
+	if r.stop != nil {
+		if r.next.IsZero() {
+			r.next = now.Add(r.wait)
+		}
+		return false, nil
+	}
+	if r.verdict.outcome != OutcomeConfirmed && r.verdict.outcome != OutcomeRefused {
+		r.last.Drain() // else it may be what the caller gets
+	}
+	r.tell(EventWaiting, func(e *Event) { e.Wait = r.wait })
+	return true, nil
+}
+
+// backoff hands the loop the wait that decide chose.
+func (r *run) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return r.wait }
+
+// ended is why no further attempt is waited for: the call was given up, or is draining.
+func (r *run) ended() error {
+	if cause := context.Cause(r.call.Context()); cause != nil {
+		return cause
+	}
+	return context.Cause(r.call.Draining())
+}
+
+var (
+	errNoTarget = errors.New("its recorded target is no URL")
+	errMaxAge   = errors.New("it was not sent within EnqueueMaxAge")
+)

@@ -1,0 +1,91 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Enqueue records, durably, the intention to send the request under this key; it
+// touches no network. Resume or Run sends it, within Config.EnqueueMaxAge. Once
+// it returned nil, the operation stays until it is final, whatever becomes of a
+// call that is under way with its key, and the same key with the same bytes is nil
+// again; other bytes are ErrKeyReused.
+//
+// The credentials of the request are not kept: if it has any, Config.Authorize
+// must be there to give them again, else the error is ErrConfig.
+func (c *Client) Enqueue(req *http.Request, key Key) error {
+	const name = "enqueue"
+	op, err := c.prepare(name, req, key)
+	if err != nil {
+		return err
+	}
+	if !c.enter() {
+		return c.engine.notBegun(req.Context(), name, op.named, false, nil, ErrClosed)
+	}
+	defer c.running.Done()
+	for range enqueueTries {
+		rec, created, err := c.cfg.Journal.Begin(req.Context(), op.rec)
+		switch {
+		case err != nil:
+			return c.engine.notBegun(req.Context(), name, op.named, false, err, ErrNotSent)
+		case !created && !op.sameRequest(&rec):
+			return c.engine.refuseFinal(context.WithoutCancel(req.Context()), name, &rec, nil, doubtOf(&rec), ErrKeyReused).err
+		case !created:
+			err = c.markEnqueued(req.Context(), rec, op.rec.SendBefore)
+		}
+		if err == nil {
+			c.wake()
+			return nil
+		}
+		if !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+			return &Error{Op: name, Key: Key(op.rec.Key), State: rec.State, Cause: err, is: []error{ErrOutcomeUnknown}}
+		}
+	}
+	return &Error{Op: name, Key: Key(op.rec.Key), Cause: errors.New("the operation changes all the time"), is: []error{ErrOutcomeUnknown}}
+}
+
+// enqueueTries bounds how often Enqueue looks again at an operation that somebody
+// changes meanwhile. Each of them gets on with it, so that a few are enough.
+const enqueueTries = 100
+
+// markEnqueued marks an operation that stands, so that it stays until it is final. A
+// call that is under way with it goes on with the mark. What was held for a caller
+// that sees plain HTTP is now sent, as that is what Enqueue promises.
+func (c *Client) markEnqueued(ctx context.Context, rec persist.Record, sendBefore time.Time) error {
+	if rec.State.Final() || rec.Enqueued {
+		return nil
+	}
+	rec.Enqueued, rec.SendBefore = true, sendBefore
+	if rec.State == persist.StateHeld && rec.HoldReason == persist.HoldCaller {
+		rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
+	}
+	_, err := c.cfg.Journal.Update(context.WithoutCancel(ctx), rec)
+	return err
+}
+
+// Prepare is the record that Enqueue would begin. It writes nothing: a journal's
+// package can begin it inside a transaction of the caller's own.
+func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
+	op, err := c.prepare("prepare", req, key)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return op.rec, nil
+}
+
+func (c *Client) prepare(name string, req *http.Request, key Key) (*operation, error) {
+	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true}, false)
+	if err != nil {
+		return nil, c.engine.notStarted(req.Context(), name, op.named, err, requestTrouble(err))
+	}
+	if err := c.engine.missing(&op.rec); err != nil {
+		return nil, c.engine.notStarted(req.Context(), name, op.named, err, ErrConfig)
+	}
+	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
+	op.rec.Enqueued = true
+	return op, nil
+}

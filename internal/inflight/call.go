@@ -1,0 +1,124 @@
+package inflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Call is one run of an operation, and the callers who wait for its result. Its methods are safe for concurrent
+// use; Run is called once.
+type Call[R any] struct {
+	table    *Table[R]
+	record   *persist.Record
+	before   *Call[R] // of the same operation, given up and not over yet
+	values   context.Context
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	draining context.Context
+
+	// Under table.mu.
+	callers   []*Caller[R]
+	closed    bool // over, or given up: nobody joins any more
+	everPlain bool
+	inDoubt   bool
+
+	// Written before done is closed.
+	result   R
+	panicked any
+	done     chan struct{}
+}
+
+// Values is a context with the values of the caller that started the call. It never ends.
+func (c *Call[R]) Values() context.Context { return c.values }
+
+// Context is as Values, but ends when the call is given up; its cause says why.
+func (c *Call[R]) Context() context.Context { return c.ctx }
+
+// Draining ends when the call must not wait for another attempt any more. An attempt that is on the wire goes on.
+func (c *Call[R]) Draining() context.Context { return c.draining }
+
+// PlainHTTP reports whether a caller that sees plain HTTP is among those who wait, and whether one ever was.
+func (c *Call[R]) PlainHTTP() (is, was bool) {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	for _, caller := range c.callers {
+		is = is || caller.plain
+	}
+	return is, c.everPlain
+}
+
+// Deadline is the latest deadline of those who wait; zero if one of them has none.
+func (c *Call[R]) Deadline() time.Time {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	var latest time.Time
+	for _, caller := range c.callers {
+		at, ok := caller.ctx.Deadline()
+		if !ok {
+			return time.Time{}
+		}
+		if at.After(latest) {
+			latest = at
+		}
+	}
+	return latest
+}
+
+// SetInDoubt says whether the operation was of unknown outcome before the call.
+func (c *Call[R]) SetInDoubt(inDoubt bool) {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	c.inDoubt = inDoubt
+}
+
+// Panicked is what the call panicked with, once it is over.
+func (c *Call[R]) Panicked() any { return c.panicked }
+
+// errGoexit ends a call whose function ended its goroutine.
+var errGoexit = errors.New("a function of the Config called runtime.Goexit")
+
+// Run runs the call in the current goroutine, once no earlier call of the same operation is left, and gives
+// everybody its result. Where run panics or ends the goroutine, crashed makes the result; a panic goes on in the
+// caller that started the call.
+func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
+	ended := false
+	defer func() {
+		if c.panicked = recover(); c.panicked != nil {
+			c.result = crashed(fmt.Errorf("panic: %v", c.panicked))
+		} else if !ended {
+			c.result = crashed(errGoexit)
+		}
+		c.end()
+	}()
+	if c.before != nil { // two must never run one operation
+		<-c.before.done
+		c.before = nil
+	}
+	c.result = run()
+	ended = true
+}
+
+// end takes the call out of the table and wakes everybody who waits.
+func (c *Call[R]) end() {
+	c.table.mu.Lock()
+	c.closed = true
+	if c.table.calls[c.record.ID] == c {
+		delete(c.table.calls, c.record.ID)
+	}
+	c.table.mu.Unlock()
+	close(c.done)
+}
+
+// over reports whether the result is there: it counts, even where a caller's context ends at the same moment.
+func (c *Call[R]) over() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}

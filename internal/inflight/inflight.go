@@ -1,0 +1,150 @@
+// Package inflight knows which operations are being run in this process, and who waits for each: a caller joins
+// a call that is under way with its operation, or starts one; it leaves when its own context ends; the call is
+// given up when nobody waits any more. What a call does, it does not know.
+package inflight
+
+import (
+	"context"
+	"sync"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Table holds the calls in flight by operation. [NewTable] makes one. It is safe for concurrent use.
+type Table[R any] struct {
+	mu    sync.Mutex
+	calls map[persist.ID]*Call[R]
+}
+
+// NewTable returns an empty table.
+func NewTable[R any]() *Table[R] { return &Table[R]{calls: make(map[persist.ID]*Call[R])} }
+
+// Entry says who comes, and for what.
+type Entry struct {
+	// Record is of the operation. A call that is started keeps it.
+	Record *persist.Record
+	// Context is the caller's. It leaves when Context ends; a call that it starts has the Context's values.
+	Context context.Context
+	// Draining ends when a call that this caller starts must not wait for another attempt any more.
+	Draining context.Context
+	// Same reports whether the request of a call under way is the caller's own. Nil: the caller joins nobody.
+	Same func(running *persist.Record) bool
+	// PlainHTTP: the caller sees plain HTTP.
+	PlainHTTP bool
+	// InDoubt: the operation may be of unknown outcome from before. Call.SetInDoubt tells more.
+	InDoubt bool
+}
+
+// Arrival says what became of a caller that came.
+type Arrival uint8
+
+// The arrivals.
+const (
+	Refused Arrival = iota // a call is under way that it may not join
+	Joined                 // it waits for a call that another caller started
+	Started                // it started a call, and must see to it that Call.Run is called
+)
+
+// Enter lets a caller join the call that is under way with its operation, or start one. caller is nil if it is
+// refused. A call that was given up is not joined: the next one waits for its end in Run.
+func (t *Table[R]) Enter(e Entry) (caller *Caller[R], arrival Arrival) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	running := t.calls[e.Record.ID]
+	if running != nil && !running.closed {
+		if e.Same == nil || !e.Same(running.record) {
+			return nil, Refused
+		}
+		running.everPlain = running.everPlain || e.PlainHTTP
+		return running.admit(e, false), Joined
+	}
+	call := &Call[R]{
+		table: t, record: e.Record, before: running, values: context.WithoutCancel(e.Context), draining: e.Draining,
+		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, done: make(chan struct{}),
+	}
+	call.ctx, call.cancel = context.WithCancelCause(call.values)
+	t.calls[e.Record.ID] = call
+	return call.admit(e, true), Started
+}
+
+// admit takes a caller in. Under table.mu.
+func (c *Call[R]) admit(e Entry, first bool) *Caller[R] {
+	caller := &Caller[R]{call: c, ctx: e.Context, plain: e.PlainHTTP, first: first}
+	c.callers = append(c.callers, caller)
+	return caller
+}
+
+// Running reports whether a call is under way with the operation, and whether the operation was in doubt before.
+func (t *Table[R]) Running(id persist.ID) (running, inDoubt bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	call := t.calls[id]
+	return call != nil, call != nil && call.inDoubt
+}
+
+// Len is how many calls are in flight.
+func (t *Table[R]) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.calls)
+}
+
+// GiveUpDraining gives up every call whose Draining has ended.
+func (t *Table[R]) GiveUpDraining() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, call := range t.calls {
+		if cause := context.Cause(call.draining); cause != nil {
+			call.cancel(cause)
+		}
+	}
+}
+
+// Caller is one caller's place in a call.
+type Caller[R any] struct {
+	call  *Call[R]
+	ctx   context.Context
+	first bool // it started the call
+	plain bool
+}
+
+// Call is the call that the caller is in.
+func (c *Caller[R]) Call() *Call[R] { return c.call }
+
+// Wait returns the result of the call. If the caller's context ends first, the caller leaves, and err is the
+// context's cause. Whoever leaves last gives the call up and waits for its result all the same, to learn what
+// became of it. A panic of the call goes on in the caller that started it.
+func (c *Caller[R]) Wait() (result R, err error) {
+	select {
+	case <-c.call.done:
+	case <-c.ctx.Done():
+		if !c.Leave() && !c.call.over() {
+			return result, context.Cause(c.ctx)
+		}
+		<-c.call.done
+	}
+	if c.first && c.call.panicked != nil {
+		panic(c.call.panicked)
+	}
+	return c.call.result, nil
+}
+
+// Leave takes the caller out of the call. last reports that nobody is left and the call is given up; the last
+// caller stays, to count as one who waits.
+func (c *Caller[R]) Leave() (last bool) {
+	call := c.call
+	call.table.mu.Lock()
+	defer call.table.mu.Unlock()
+	if len(call.callers) == 1 && call.callers[0] == c {
+		call.closed = true
+		call.cancel(context.Cause(c.ctx))
+		return true
+	}
+	for i, other := range call.callers {
+		if other == c {
+			call.callers = append(call.callers[:i:i], call.callers[i+1:]...)
+			break
+		}
+	}
+	return false
+}

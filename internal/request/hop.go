@@ -1,0 +1,50 @@
+package request
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// SameOrigin is where a Location leads from a URL, or nil if that is another origin or no URL.
+func SameOrigin(from *url.URL, location string) *url.URL {
+	to, err := from.Parse(location)
+	if err != nil || location == "" || to.Host == "" || Origin(to) != Origin(from) {
+		return nil
+	}
+	return SentTo(to)
+}
+
+// Hop is where the record's request may be sent on to by a redirect: to the same origin, if the key travels along;
+// else nil.
+func Hop(rec *persist.Record, from *url.URL, location string) *url.URL {
+	to := SameOrigin(from, location)
+	if to == nil || !KeyTravels(rec, to) {
+		return nil
+	}
+	return to
+}
+
+// Lookup is the GET, without a key, for the resource that an already-done answer names, and its target. The target
+// is nil if the profile has no lookup, or if the answer, of which body is whole or not, names none.
+func Lookup(rec *persist.Record, p *profile.Profile, body []byte, whole bool) (get persist.Record, target *url.URL) {
+	if p.Lookup == nil || !whole {
+		return get, nil
+	}
+	id, found := jsonpointer.Text(jsonpointer.Decode(body), p.Lookup.Pointer)
+	if !found || id == "" {
+		return get, nil
+	}
+	get = *rec
+	get.Method, get.Body, get.Carrier = http.MethodGet, nil, ""
+	get.Target = strings.NewReplacer("{path}", Path(rec.Target), "{id}", url.PathEscape(id)).Replace(p.Lookup.Path)
+	target, err := URL(&get)
+	if err != nil {
+		return get, nil
+	}
+	return get, target
+}

@@ -1,0 +1,226 @@
+package oncehttp
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Unfinished yields this account's unfinished operations, oldest first: pending and
+// held.
+func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
+	return c.cfg.Journal.List(ctx, persist.Query{
+		Account: c.accountBase, States: []persist.State{persist.StatePending, persist.StateHeld},
+	})
+}
+
+// LookupOption says more of the operation that Lookup, Settle and Abandon mean, and
+// of what they do.
+type LookupOption func(*chosen)
+
+// chosen is what the options say.
+type chosen struct {
+	account *string
+	note    string
+}
+
+// OfAccount names the account of the operation, as persist.Account spells it and
+// as persist.Record.Account has it. It is needed where the headers that a profile
+// names in AccountHeaders (Stripe-Account) part one key into several operations.
+// An account of another client is never found.
+func OfAccount(account string) LookupOption {
+	return func(c *chosen) { c.account = &account }
+}
+
+// WithNote keeps a note for operators in the record that Settle or Abandon ends, such
+// as why; see Resolution.Note.
+func WithNote(note string) LookupOption {
+	return func(c *chosen) { c.note = note }
+}
+
+func choose(options []LookupOption) (c chosen) {
+	for _, option := range options {
+		option(&c)
+	}
+	return c
+}
+
+// Lookup is what the journal knows of a key of this account. Errors:
+// persist.ErrNotFound; ErrConfig if several scoped accounts have an operation of
+// this key and no OfAccount says which is meant: the error names them.
+func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (persist.Record, error) {
+	chosen := choose(options)
+	if key == "" { // which selects them all
+		return persist.Record{}, fmt.Errorf("oncehttp: the empty key: %w", persist.ErrNotFound)
+	}
+	var found []persist.Record
+	var accounts []string
+	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.accountBase, Key: string(key)}) {
+		if err != nil {
+			return persist.Record{}, err
+		}
+		if chosen.account == nil || *chosen.account == rec.Account {
+			found, accounts = append(found, rec), append(accounts, strconv.Quote(rec.Account))
+		}
+	}
+	switch len(found) {
+	case 0:
+		return persist.Record{}, fmt.Errorf("oncehttp: %q: %w", key, persist.ErrNotFound)
+	case 1:
+		return found[0], nil
+	}
+	return persist.Record{}, &Error{
+		Op: "lookup", Key: key, Cause: fmt.Errorf("it stands in %d accounts; name one with OfAccount: %s", len(found), strings.Join(accounts, ", ")),
+		is: []error{ErrOutcomeUnknown, ErrConfig},
+	}
+}
+
+// Settle says what became of an operation in doubt. Absent is final: its answer
+// is an error that matches ErrNoEffect, and the business goes on with
+// Key.Generation. EffectUnknown changes nothing.
+//
+// Errors: those of Lookup; ErrInFlight while another call, here or in another
+// process, is running it; ErrFinal where it is final already, with what is known
+// of it; ErrConfig for an effect that is none, or too long a note.
+func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...LookupOption) error {
+	if r.Effect == EffectUnknown {
+		_, err := c.Lookup(ctx, key, options...)
+		return err
+	}
+	if note := choose(options).note; note != "" {
+		r.Note = note
+	}
+	if err := r.check(); err != nil {
+		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
+		return c.engine.notStarted(ctx, "settle", named, err, ErrConfig)
+	}
+	return c.end(ctx, "settle", key, options, func(rec persist.Record) error { return c.engine.resolve(ctx, rec, r) })
+}
+
+// Abandon stops sending an operation, and proves nothing of its effect: the key
+// stays spent. Errors: as Settle.
+func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) error {
+	note := choose(options).note
+	if err := (Resolution{Note: note, Effect: EffectAbsent}).check(); err != nil {
+		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
+		return c.engine.notStarted(ctx, "abandon", named, err, ErrConfig)
+	}
+	return c.end(ctx, "abandon", key, options, func(rec persist.Record) error {
+		rec.State, rec.HoldReason, rec.Finished, rec.Note = persist.StateAbandoned, "", c.engine.now().Round(0), note
+		return c.engine.finishNow(ctx, rec)
+	})
+}
+
+// check says what is wrong with a resolution that changes something.
+func (r Resolution) check() error {
+	switch {
+	case r.Effect != EffectHappened && r.Effect != EffectAbsent:
+		return fmt.Errorf("unknown effect %q", r.Effect)
+	case len(r.Note) > persist.NoteBytesMax:
+		return fmt.Errorf("a note of %d bytes, want at most %d", len(r.Note), persist.NoteBytesMax)
+	}
+	return nil
+}
+
+// resolve records a resolution, durably.
+func (e *engine) resolve(ctx context.Context, rec persist.Record, r Resolution) error {
+	now := e.now().Round(0)
+	rec.State, rec.HoldReason, rec.Effect, rec.Finished, rec.Note = persist.StateSettled, "", r.Effect, now, r.Note
+	rec.LeaseOwner = ""
+	rec.Answer = nil // that of a held operation is not the operation's
+	if r.Answer != nil {
+		rec.Answer = r.Answer
+		if rec.Answer.At.IsZero() {
+			a := *r.Answer
+			a.At = now
+			rec.Answer = &a
+		}
+	}
+	return e.finishNow(ctx, rec)
+}
+
+// finishNow is Finish, durable on return: a person was told that it is done.
+func (e *engine) finishNow(ctx context.Context, rec persist.Record) error {
+	if err := e.journal.Finish(ctx, rec); err != nil {
+		return err
+	}
+	return e.journal.Flush(ctx)
+}
+
+// end ends an unfinished operation that no call runs. It holds the operation's place
+// in the table of calls meanwhile.
+func (c *Client) end(ctx context.Context, name string, key Key, options []LookupOption, end func(persist.Record) error) error {
+	rec, err := c.Lookup(ctx, key, options...)
+	if err != nil {
+		return err
+	}
+	caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
+		Record: &rec, Context: ctx, Draining: c.draining, InDoubt: true,
+	})
+	if arrival == inflight.Refused {
+		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
+	}
+	call := caller.Call()
+	call.Run(func() *result {
+		err = c.engine.endRecord(call.Values(), name, rec.ID, end)
+		return &result{notShared: true}
+	}, crashed(name, rec.Key))
+	if panicked := call.Panicked(); panicked != nil {
+		panic(panicked)
+	}
+	return err
+}
+
+// endRecord reads the record again, which may have moved on, and ends it.
+func (e *engine) endRecord(ctx context.Context, name string, id persist.ID, end func(persist.Record) error) error {
+	rec, err := e.journal.Get(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case rec.State.Final():
+		return e.refuseFinal(ctx, name, &rec, fmt.Errorf("it is %v", rec.State), finals(&rec)...).err
+	case e.leasedElsewhere(&rec, e.now()):
+		return refuse(name, &rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight).err
+	}
+	if err := change(ctx, e.journal, &rec, func() error { return end(rec) }); err != nil {
+		return &Error{Op: name, Key: Key(rec.Key), State: rec.State, Cause: err, is: []error{ErrOutcomeUnknown}}
+	}
+	return nil
+}
+
+// finals are the sentinels of an operation that is final already, for those who
+// would end it. One that is known to have taken effect is neither ErrNoEffect nor
+// ErrOutcomeUnknown.
+func finals(rec *persist.Record) []error {
+	switch {
+	case rec.State == persist.StateMismatched:
+		return []error{ErrNoEffect, ErrFinal, ErrKeyReused}
+	case rec.State == persist.StateAbandoned:
+		return []error{ErrOutcomeUnknown, ErrFinal, ErrAbandoned}
+	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent:
+		return []error{ErrNoEffect, ErrFinal, ErrSettled}
+	case rec.State == persist.StateSettled:
+		return []error{ErrFinal, ErrSettled}
+	}
+	return []error{ErrFinal}
+}
+
+// Sweep drops answers past Config.KeepAnswer and keys past Config.KeepKey, of
+// every account in the journal, and returns how many records it changed. Run
+// does so hourly.
+func (c *Client) Sweep(ctx context.Context) (int, error) {
+	total := 0
+	for {
+		n, err := c.cfg.Journal.Sweep(ctx, persist.Limits{Now: c.engine.now(), KeepAnswer: c.cfg.KeepAnswer, KeepKey: c.cfg.KeepKey})
+		total += n
+		if err != nil || n == 0 {
+			return total, err
+		}
+	}
+}
