@@ -73,6 +73,7 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 	return checkHeader(shown.Header)
 }
 
+// isOnly reports whether a header has this one line and no other.
 func isOnly(lines []string, line string) bool { return len(lines) == 1 && lines[0] == line }
 
 // withoutOmitted spells a URL without the query parameters that the record names as left out.
@@ -90,7 +91,8 @@ func respell(h http.Header, from, to string) {
 	}
 }
 
-// sameBody: a signer may read the body, and may put another reader in its place, but not other bytes.
+// sameBody reports whether the body that sign left behind is the recorded one. A signer may read the body it was given,
+// and may put another reader in its place, but not other bytes.
 func sameBody(given, now io.ReadCloser, want []byte) bool {
 	if now == given {
 		return true

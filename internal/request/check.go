@@ -19,6 +19,8 @@ func (r *Reader) check(req *http.Request) error {
 	return nil
 }
 
+// checkParts looks at URL, host, method, trailers and headers. Each of them can be put together by hand, past the checks
+// of http.NewRequest.
 func checkParts(req *http.Request) error {
 	u, method := req.URL, Method(req)
 	switch {
@@ -80,6 +82,8 @@ func checkHeader(h http.Header) error {
 	return nil
 }
 
+// isControl: what RFC 9110 section 5.5 keeps out of a header's value. net/http refuses such a request only after it has
+// a connection.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // HeaderBytes is the size of headers on the wire, with ": " and the end of each line.
@@ -125,6 +129,7 @@ func plainHost(u *url.URL) bool {
 	return !strings.ContainsFunc(u.Host, notHost) && (!strings.Contains(u.Hostname(), ":") || u.Host[0] == '[')
 }
 
+// notHost reports characters that would end a host, or begin another part of a URL.
 func notHost(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`/?#@\%"<>`, r) }
 
 // plainTarget reports whether path and query are one word that starts with a slash, so that they neither run into

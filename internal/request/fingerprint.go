@@ -18,6 +18,7 @@ const (
 	recipeV2 = "v2"
 )
 
+// recipe is that of new records under a profile.
 func recipe(p *profile.Profile) string {
 	return strings.Join(append([]string{recipeV2, "Content-Type"}, p.Fingerprint...), " ")
 }
@@ -49,6 +50,7 @@ func fingerprint(rec *persist.Record) (sum []byte, known bool) {
 	return h.Sum(nil), true
 }
 
+// appendSized appends a part behind its length.
 func appendSized(b []byte, part string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }

@@ -129,6 +129,8 @@ func carriedKeys(req *http.Request, p *profile.Profile) []string {
 	return nil
 }
 
+// keyInBody is the text at a JSON pointer into the body. What is neither string, number nor boolean there is found, and
+// empty.
 func keyInBody(body []byte, pointer string) (key string, found bool) {
 	return jsonpointer.Text(jsonpointer.Decode(body), pointer)
 }

@@ -63,6 +63,8 @@ type Named struct {
 }
 
 // Snapshot is a request that was read once. Its record has neither state nor time of a send.
+//
+// It owns its record and credentials: what the caller does to its request later shows in neither.
 type Snapshot struct {
 	// Record is what would be journaled. Generated says that NewKey made the key.
 	Record persist.Record
@@ -150,6 +152,7 @@ func (r *Reader) Like(named Named, rec *persist.Record) bool {
 	return rec.Account == named.Account && rec.Origin == named.Origin && rec.Method == named.Method && target == named.Target
 }
 
+// add adds keys, those aside that are empty or known.
 func (n *Named) add(keys ...string) {
 	for _, key := range keys {
 		if key != "" && !slices.Contains(n.Keys, key) {

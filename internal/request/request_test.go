@@ -157,9 +157,9 @@ func sameHeader(a, b http.Header) bool {
 	return x.String() == y.String()
 }
 
-// TestBodyLessKeyIsNoLeaveToSendAgain: without a body the key stands under a spelling that net/http does not take for
-// a leave to send again by itself; a signer sees the usual one.
-func TestBodyLessKeyIsNoLeaveToSendAgain(t *testing.T) {
+// TestKeyWithoutABodyIsNotSentAgainByNetHTTP: without a body the key stands under a spelling that net/http does not take
+// as a permission to send again by itself; a signer sees the usual one.
+func TestKeyWithoutABodyIsNotSentAgainByNetHTTP(t *testing.T) {
 	t.Parallel()
 	rec := persist.Record{Method: "POST", Carrier: "header", CarrierName: "Idempotency-Key", WireKey: "k", Recipe: "v2 Content-Type"}
 	target := &url.URL{Scheme: "https", Host: "h", Path: "/"}
@@ -207,4 +207,49 @@ func TestKeyHeaders(t *testing.T) {
 			t.Errorf("%s is a key header: %v, want %v", name, !want, want)
 		}
 	}
+}
+
+// FuzzReadAndSend: whatever request is taken, its record is valid and intact, holds no value of what it omits, leads
+// to the target that it names, and the request made of it alone is read as the same one again.
+func FuzzReadAndSend(f *testing.F) {
+	f.Add("POST", "https://api.example.com/p?sig=s3cret!&n=1", "X-Auth", "s3cret!", "{}")
+	f.Add("PUT", "http://u:s3cret!@[::1]:80/a%2Fb?;sig=s3cret!;x", "x-b", "y", "")
+	f.Add("PATCH", "https://h?access%5Ftoken=s3cret!", "Idempotency-Key", "k2", "x")
+	f.Fuzz(func(t *testing.T, method, target, name, value, body string) {
+		req, err := http.NewRequest(method, target, strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		req.Header[name] = []string{value}
+		r := reader()
+		r.MaxHeaderBytes = 4000
+		s, named, err := r.Read(req, profile.Draft07(), Given{Keys: []string{"k"}, Now: time.Unix(1, 0)})
+		if err != nil {
+			return
+		}
+		rec := s.Record
+		if err := rec.Validate(); err != nil || !Intact(&rec) || !s.Same(&rec) || !r.Like(named, &rec) || !slices.Contains(named.Keys, rec.Key) {
+			t.Fatalf("%+v of %+v: %v", rec, named, err)
+		}
+		for _, omitted := range rec.Omitted {
+			if omitted == name && rec.Header[name] != nil {
+				t.Errorf("%s is omitted, and there", name)
+			}
+		}
+		u, err := URL(&rec)
+		if err != nil || u.RequestURI() != rec.Target || Origin(u) != rec.Origin || u.User != nil {
+			t.Fatalf("%s%s leads to %v: %v", rec.Origin, rec.Target, u, err)
+		}
+		if strings.Contains(rec.Target, "s3cret!") && strings.Contains(target, "sig=s3cret!") && !strings.Contains(strings.ReplaceAll(target, "sig=s3cret!", ""), "s3cret!") {
+			t.Errorf("%s keeps the secret of %s", rec.Target, target)
+		}
+		sent := New(&rec, u, Credentials{})
+		again, _, err := r.Read(sent, profile.Draft07(), Given{Keys: []string{"k"}, Now: time.Unix(2, 0)})
+		if err != nil {
+			t.Fatalf("%s %s: %v", sent.Method, sent.URL, err)
+		}
+		if !bytes.Equal(again.Record.Fingerprint, rec.Fingerprint) || len(again.Record.Omitted) > 0 || again.Record.ID != rec.ID {
+			t.Errorf("%+v was read again as %+v", rec, again.Record)
+		}
+	})
 }

@@ -31,7 +31,7 @@ func (s *Secrets) header(name string) bool {
 	return hasSecretWord(name) && (s.KeepHeader == nil || !s.KeepHeader(name))
 }
 
-// hasSecretWord looks at the words of a header's name, which hyphens and underscores part.
+// hasSecretWord looks at the words of a header's name, which hyphens and underscores separate.
 func hasSecretWord(name string) bool {
 	before := ""
 	for rest := strings.ToLower(name); rest != ""; {
@@ -100,7 +100,7 @@ func contains(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// splitHeader parts a request's headers into copies of what is recorded and of what is a credential, and names the
+// splitHeader splits a request's headers into copies of what is recorded and of what is a credential, and names the
 // credentials in order. The key's carrier is in neither: its value is the record's wire key.
 func (s *Secrets) splitHeader(h http.Header, carrier string) (kept, secret http.Header, omitted []string) {
 	kept = make(http.Header, len(h))
@@ -144,7 +144,7 @@ func (s *Secrets) splitTarget(target, carrier string) (kept string, omitted []st
 	return path + "?" + rest, omitted
 }
 
-// dropParameters takes parameters out of a query, byte for byte as it is otherwise, and names them. Some servers part
+// dropParameters takes parameters out of a query, byte for byte as it is otherwise, and names them. Some servers split
 // a query at semicolons too, so that a credential may stand behind one.
 func dropParameters(query string, drop func(name string) bool) (rest string, dropped []string) {
 	var b strings.Builder

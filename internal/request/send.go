@@ -51,8 +51,9 @@ func BasicAuth(req *http.Request, user *url.Userinfo) {
 }
 
 // carrierSpelling is how the key's header stands in the header map. net/http takes Idempotency-Key and
-// X-Idempotency-Key for a leave to send again on a dead connection. Without a body, where leaving out GetBody does not
-// stop it, a spelling that it does not look for does; on the wire case does not matter (RFC 9110 section 5.1).
+// X-Idempotency-Key as a permission to send again by itself when a kept connection turns out to be dead. With a body,
+// leaving out GetBody stops that. Without one, a spelling that net/http does not look for does; on the wire case does not
+// matter (RFC 9110 section 5.1).
 func carrierSpelling(rec *persist.Record) string {
 	if len(rec.Body) == 0 {
 		return strings.ToLower(rec.CarrierName)

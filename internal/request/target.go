@@ -22,6 +22,7 @@ func Port(u *url.URL) string {
 	return defaultPort(u.Scheme)
 }
 
+// defaultPort is what a URL without a port means (RFC 9110 sections 4.2.1 and 4.2.2).
 func defaultPort(scheme string) string {
 	if strings.EqualFold(scheme, "https") {
 		return "443"
