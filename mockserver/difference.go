@@ -30,11 +30,20 @@ type image struct {
 	size                             int    // of the whole body
 }
 
+// newImage shares the body with the request; see kept.
+
 func newImage(r *http.Request, body []byte) image {
 	return image{
 		method: r.Method, path: r.URL.EscapedPath(), query: r.URL.RawQuery, contentType: r.Header.Get("Content-Type"),
-		body: bytes.Clone(body[:min(len(body), imageBytesMax)]), size: len(body),
+		body: body[:min(len(body), imageBytesMax)], size: len(body),
 	}
+}
+
+// kept is the image without what it shares with a request, of which it would keep
+// the whole body in memory.
+func (i image) kept() image {
+	i.body = bytes.Clone(i.body)
+	return i
 }
 
 // differences says in what the second request differs from the first: names,

@@ -141,7 +141,7 @@ func (w *watch) identify(o *observation) {
 func (w *watch) examine(o *observation, request image) {
 	history := w.keys[o.Key]
 	if history == nil {
-		history = &keyHistory{first: request, print: o.Fingerprint}
+		history = &keyHistory{first: request.kept(), print: o.Fingerprint}
 		w.keys[o.Key] = history
 	}
 	if history.print != o.Fingerprint {
