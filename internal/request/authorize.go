@@ -62,8 +62,10 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 		return errors.New("the key")
 	}
 	carrier := &profile.Profile{Carrier: profile.Carrier{Place: profile.Place(rec.Carrier), Name: rec.CarrierName}}
-	if name := strangeKeyHeader(shown.Header, carrier); name != "" && len(lines(req.Header, name)) == 0 {
-		return fmt.Errorf("the key header %s", name)
+	for _, name := range strangeKeyHeaders(shown.Header, carrier) {
+		if len(lines(req.Header, name)) == 0 {
+			return fmt.Errorf("the key header %s", name)
+		}
 	}
 	for _, name := range append(recipeHeaders(rec.Recipe), p.AccountHeaders...) {
 		if !contains(rec.Omitted, name) && joinedLines(shown.Header, name) != joinedLines(req.Header, name) {

@@ -33,8 +33,8 @@ func (r *Reader) generate(req *http.Request) (string, error) {
 
 // oneKey is the one key of a request and how it travels: the call's, the request's own, else the generated one. Two
 // that differ are an error, as is a key that the profile does not take.
-func (r *Reader) oneKey(req *http.Request, p *profile.Profile, body []byte, given Given, generated string) (key, wire string, err error) {
-	key, wire, err = r.findKey(req, p, body, given)
+func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body []byte, given Given, generated string) (key, wire string, err error) {
+	key, wire, err = r.findKey(req, p, named, body, given)
 	if err == nil && key == "" {
 		key = generated
 	}
@@ -60,22 +60,22 @@ func (r *Reader) oneKey(req *http.Request, p *profile.Profile, body []byte, give
 
 // findKey is the one key that the call names, and its spelling if the request carries it; both are empty if there is
 // none.
-func (r *Reader) findKey(req *http.Request, p *profile.Profile, body []byte, given Given) (key, wire string, err error) {
-	if name := strangeKeyHeader(req.Header, p); name != "" {
-		return "", "", fmt.Errorf("profile %q does not use the key header %s", p.Name, name)
+func (r *Reader) findKey(req *http.Request, p *profile.Profile, named Named, body []byte, given Given) (key, wire string, err error) {
+	if len(named.strange) > 0 {
+		return "", "", fmt.Errorf("profile %q does not use the key header %s", p.Name, http.CanonicalHeaderKey(named.strange[0]))
 	}
 	key, wire, err = carriedKey(req, p, body)
 	if err != nil {
 		return "", "", err
 	}
-	for _, named := range given.Keys {
+	for _, other := range given.Keys {
 		switch {
-		case named == "":
+		case other == "":
 			return "", "", errors.New("the key is empty")
-		case key != "" && key != named:
-			return "", "", fmt.Errorf("two keys in one request: %q and %q", key, named)
+		case key != "" && key != other:
+			return "", "", fmt.Errorf("two keys in one request: %q and %q", key, other)
 		}
-		key = named
+		key = other
 	}
 	return key, wire, nil
 }
@@ -143,16 +143,8 @@ func queryCarrier(p *profile.Profile) string {
 	return ""
 }
 
-// strangeKeyHeader names a key header that the profile does not use, or is empty: the caller relies on a key that this
-// API would not see.
-func strangeKeyHeader(h http.Header, p *profile.Profile) string {
-	if names := strangeKeyHeaders(h, p); len(names) > 0 {
-		return http.CanonicalHeaderKey(names[0])
-	}
-	return ""
-}
-
-// strangeKeyHeaders are all of them, in order.
+// strangeKeyHeaders are the key headers that the profile does not use, in order: the caller relies on a key that this API
+// would not see.
 func strangeKeyHeaders(h http.Header, p *profile.Profile) []string {
 	var names []string
 	for name := range h {
@@ -184,7 +176,7 @@ func isKeyHeader(name string) bool {
 // req afterwards, which gives the same body again; a body that cannot be read counts as one with a key, and gives
 // the same error to Read.
 func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) (carries bool, same *http.Request) {
-	if len(given.Keys) > 0 || len(carriedKeys(req, p)) > 0 || strangeKeyHeader(req.Header, p) != "" {
+	if len(given.Keys) > 0 || len(carriedKeys(req, p)) > 0 || len(strangeKeyHeaders(req.Header, p)) > 0 {
 		return true, req
 	}
 	if p.Carrier.Place != profile.Body || req.Body == nil || req.Body == http.NoBody {

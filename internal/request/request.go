@@ -57,7 +57,8 @@ type Named struct {
 	// Keyless: the call itself named no key.
 	Keyless bool
 	// Unread: the key travels in the body, which could not be read, so that Keys may lack one.
-	Unread bool
+	Unread  bool
+	strange []string // key headers that the profile does not use
 	// The rest of what identifies the request; Origin and Target are empty if its URL cannot be read.
 	Account, Origin, Method, Target string
 }
@@ -112,7 +113,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 			named.Keyless = false
 		}
 	}
-	key, wire, err := r.oneKey(req, p, body, given, generated)
+	key, wire, err := r.oneKey(req, p, named, body, given, generated)
 	if err != nil {
 		return nil, named, err
 	}
@@ -128,7 +129,8 @@ func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named
 	}
 	n.add(given.Keys...)
 	wires := slices.Clone(carriedKeys(req, p))
-	for _, name := range strangeKeyHeaders(req.Header, p) {
+	n.strange = strangeKeyHeaders(req.Header, p)
+	for _, name := range n.strange {
 		wires = append(wires, req.Header[name]...)
 	}
 	for _, wire := range wires {

@@ -11,7 +11,7 @@ import (
 // Origin is scheme, host and port of u, normalised so that a changed base URL shows and another spelling of the
 // same one does not. The port is always there.
 func Origin(u *url.URL) string {
-	return strings.ToLower(u.Scheme) + "://" + Hosts(u)[0]
+	return strings.ToLower(u.Scheme) + "://" + hostOf(u) + ":" + Port(u)
 }
 
 // Port is u's port, or that of its scheme.
@@ -33,11 +33,17 @@ func defaultPort(scheme string) string {
 // Hosts are the spellings of u's host among which the first that has a profile decides: with the port that u has or
 // means, then without. An IPv6 address stands in brackets.
 func Hosts(u *url.URL) []string {
+	host := hostOf(u)
+	return []string{host + ":" + Port(u), host}
+}
+
+// hostOf is u's host in lower case, without a port; an IPv6 address in brackets.
+func hostOf(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
+		return "[" + host + "]"
 	}
-	return []string{host + ":" + Port(u), host}
+	return host
 }
 
 // IsHost reports whether Hosts can give this: a host in lower case, with or without a port.
