@@ -78,7 +78,7 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation
 		for rec, err := range e.journal.List(ctx, persist.Query{Account: op.rec.Account, Unresolved: sum}) {
 			switch {
 			case err != nil:
-				return &Error{Op: name, Key: Key(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrNotSent}}
+				return &Error{Op: name, Key: e.askable(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrNotSent}}
 			case rec.Account != op.rec.Account || rec.Key == op.rec.Key || e.runsUndoubted(&rec): // NewKey may give one key again
 				continue
 			}
@@ -93,6 +93,15 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation
 		}
 	}
 	return nil
+}
+
+// askable is a key that NewKey made, if an operation may exist under it from before. Where keys are random, an error
+// must not name one: whoever goes on with it would begin a second operation.
+func (e *engine) askable(made string) Key {
+	if e.cfg.randomKeys {
+		return ""
+	}
+	return Key(made)
 }
 
 // markReported notes that a caller with its key was told how the operation ended. A mark that cannot be cleared only
@@ -154,7 +163,7 @@ func (e *engine) lookForSimilar(ctx context.Context, named request.Named, failed
 	query := persist.Query{Account: named.Account, AnyUnresolved: true}
 	for rec, err := range e.journal.List(context.WithoutCancel(ctx), query) {
 		if err != nil {
-			failed.doubt(persist.Record{ID: persist.ID{Key: string(failed.Key)}})
+			failed.doubt(persist.Record{ID: persist.ID{Key: string(e.askable(string(failed.Key)))}})
 			return
 		}
 		if e.cfg.reader.Like(named, &rec) && !e.runsUndoubted(&rec) {

@@ -52,7 +52,13 @@ func New(cfg Config) (*Client, error) {
 	_, leases := persist.As[persist.Claimer](cfg.Journal)
 	c.engine = &engine{
 		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: string(RandomKey()), leases: leases,
-		now: time.Now, wake: c.wake,
+		now: time.Now,
+		wake: func() {
+			select {
+			case c.due <- struct{}{}:
+			default: // it was told already
+			}
+		},
 	}
 	return c, nil
 }
@@ -105,7 +111,7 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 	if !key.given && req.URL != nil {
 		same, journaled := c.journaled(req)
 		if req = same; !journaled {
-			return c.stream(req)
+			return passThrough{c}.do(req)
 		}
 	}
 	op, err := c.read(req, key, plain)
@@ -195,9 +201,9 @@ func (c *Client) enter() bool {
 	return !c.closed
 }
 
-// given is what the call says beside the request.
-func (c *Client) given(req *http.Request, key keySource, plain bool) request.Given {
-	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Now: c.engine.now()}
+// givenBy is what a call at now says beside its request.
+func givenBy(req *http.Request, key keySource, plain bool, now time.Time) request.Given {
+	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Now: now}
 	if key.given {
 		g.Keys = append(g.Keys, string(key.key))
 	}
@@ -210,7 +216,7 @@ func (c *Client) given(req *http.Request, key keySource, plain bool) request.Giv
 // read reads the caller's request, with its body, which it closes in every case. It never changes the request. Beside
 // an error the operation tells only what the call names.
 func (c *Client) read(req *http.Request, key keySource, plain bool) (*operation, error) {
-	s, named, err := c.cfg.reader.Read(req, c.cfg.profileFor(req.URL), c.given(req, key, plain))
+	s, named, err := c.cfg.reader.Read(req, c.cfg.profileFor(req.URL), givenBy(req, key, plain, c.engine.now()))
 	if err != nil {
 		return &operation{named: named}, err
 	}
@@ -227,7 +233,7 @@ func (c *Client) journaled(req *http.Request) (same *http.Request, journaled boo
 	if c.cfg.journals(method) || request.CheckMethod(method) != nil {
 		return req, true
 	}
-	carries, same := c.cfg.reader.CarriesKey(req, c.cfg.profileFor(req.URL), c.given(req, keySource{}, false))
+	carries, same := c.cfg.reader.CarriesKey(req, c.cfg.profileFor(req.URL), givenBy(req, keySource{}, false, time.Time{}))
 	return same, carries
 }
 
@@ -253,14 +259,6 @@ func foreign(err error) error { return sanitize.Error(err) }
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		_ = req.Body.Close()
-	}
-}
-
-// wake tells Run to look again at what is pending.
-func (c *Client) wake() {
-	select {
-	case c.due <- struct{}{}:
-	default: // it was told already
 	}
 }
 

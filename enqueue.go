@@ -35,10 +35,10 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		case !created && !op.sameRequest(&rec):
 			return c.engine.refuseFinal(context.WithoutCancel(req.Context()), name, &rec, nil, doubtOf(&rec), ErrKeyReused).err
 		case !created:
-			err = c.markEnqueued(req.Context(), rec, op.rec.SendBefore)
+			err = markEnqueued(req.Context(), c.cfg.Journal, rec, op.rec.SendBefore)
 		}
 		if err == nil {
-			c.wake()
+			c.engine.wake()
 			return nil
 		}
 		if !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
@@ -52,10 +52,10 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 // changes meanwhile. Each of them gets on with it, so that a few are enough.
 const enqueueTries = 100
 
-// markEnqueued marks an operation that stands, so that it stays until it is final. A
+// markEnqueued marks an operation that exists, so that it stays until it is final. A
 // call that is under way with it goes on with the mark. What was held for a caller
 // that sees plain HTTP is now sent, as that is what Enqueue promises.
-func (c *Client) markEnqueued(ctx context.Context, rec persist.Record, sendBefore time.Time) error {
+func markEnqueued(ctx context.Context, journal persist.Journal, rec persist.Record, sendBefore time.Time) error {
 	if rec.State.Final() || rec.Enqueued {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (c *Client) markEnqueued(ctx context.Context, rec persist.Record, sendBefor
 	if rec.State == persist.StateHeld && rec.HoldReason == persist.HoldCaller {
 		rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
 	}
-	_, err := c.cfg.Journal.Update(context.WithoutCancel(ctx), rec)
+	_, err := journal.Update(context.WithoutCancel(ctx), rec)
 	return err
 }
 
@@ -77,6 +77,7 @@ func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
 	return op.rec, nil
 }
 
+// prepare reads a request that is to be enqueued. name is that of the call, for errors.
 func (c *Client) prepare(name string, req *http.Request, key Key) (*operation, error) {
 	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true}, false)
 	if err != nil {

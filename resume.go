@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -36,7 +35,7 @@ var errPassEnded = errors.New("the resume was broken off")
 // operations are asked of Config.Reconcile, and otherwise left alone.
 func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		p := c.newPass(ctx, false)
+		p := newPass(ctx, c, false)
 		defer p.end()
 		for r := range p.results {
 			if r.panicked != nil {
@@ -47,94 +46,6 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 			}
 		}
 	}
-}
-
-// Run resumes now, after each Enqueue, and whenever something falls due, until
-// ctx ends; then it lets the attempts on the wire come to their end, as Resume
-// does after a break, and returns nil. It also sweeps, hourly. Config.Observe and
-// the logger learn of each operation. Any other error is the journal's.
-func (c *Client) Run(ctx context.Context) error {
-	swept := time.Time{}
-	for {
-		if now := c.engine.now(); ctx.Err() == nil && now.Sub(swept).Abs() >= time.Hour {
-			swept = now
-			if _, err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
-				c.cfg.blocked(ctx, &persist.Record{}, err)
-				c.cfg.log(ctx, slog.LevelError, "sweep failed", "", err)
-			}
-		}
-		err := c.runOnce(ctx)
-		due := pauseMax
-		if err == nil {
-			due, err = c.nextDue(ctx)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case c.draining.Err() != nil:
-			return fmt.Errorf("oncehttp: run: %w", ErrClosed)
-		case err != nil:
-			return err
-		}
-		select {
-		case <-ctx.Done():
-		case <-c.draining.Done():
-		case <-c.due:
-		case <-time.After(due):
-		}
-	}
-}
-
-// runOnce is one pass of Run. Only the pass ends with ctx, not its attempts.
-func (c *Client) runOnce(ctx context.Context) error {
-	if ctx.Err() != nil || c.draining.Err() != nil {
-		return nil
-	}
-	p := c.newPass(context.WithoutCancel(ctx), true)
-	defer p.end()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case r, more := <-p.results:
-			var e *Error
-			switch {
-			case !more:
-				return nil
-			case r.panicked != nil:
-				panic(r.panicked)
-			case errors.As(r.err, &e):
-				c.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), r.err)
-			case r.err != nil:
-				return r.err
-			}
-		}
-	}
-}
-
-// The least and the longest pause between two passes of Run.
-const (
-	pauseMin = 100 * time.Millisecond
-	pauseMax = time.Minute
-)
-
-// nextDue is how long it is until a pending operation falls due. One that is due
-// already was just tried in vain, so that it waits for the longest pause.
-func (c *Client) nextDue(ctx context.Context) (time.Duration, error) {
-	due := pauseMax
-	now := c.engine.now()
-	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.accountBase, States: []persist.State{persist.StatePending}}) {
-		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
-			return due, err
-		}
-		if err != nil {
-			continue
-		}
-		if wait := max(rec.NextAttempt.Sub(now), c.engine.shared.origins.Wait(rec.Origin, now)); wait > 0 {
-			due = min(due, wait)
-		}
-	}
-	return max(due, pauseMin), nil
 }
 
 // pass is one Resume under way.
@@ -159,7 +70,8 @@ type resumed struct {
 	panicked any // of a function of the Config; goes on in who called Resume or Run
 }
 
-func (c *Client) newPass(ctx context.Context, silent bool) *pass {
+// newPass starts a pass over what is due now. The attempts on the wire end with ctx. Its end must be called.
+func newPass(ctx context.Context, c *Client, silent bool) *pass {
 	p := &pass{c: c, ctx: ctx, silent: silent, owner: c.engine.owner + "/" + string(RandomKey()), jobs: make(chan persist.Record), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(ctx)
 	if c.draining.Err() != nil {
@@ -338,11 +250,11 @@ func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
 	if rest := res.answer.takeRest(); rest != nil {
 		_ = rest.Close()
 	}
-	return resumed{result: p.c.resultOf(res.answer)}, true
+	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg)}, true
 }
 
-// resultOf is how an operation was resumed, with a copy of its answer.
-func (c *Client) resultOf(a *answer) Result {
+// resultWithAnswer is how an operation was resumed, with a copy of its answer.
+func (a *answer) resultWithAnswer(cfg *Config) Result {
 	result := a.result
 	if a.status == 0 { // reconciled, and no answer is known
 		return result
@@ -351,7 +263,7 @@ func (c *Client) resultOf(a *answer) Result {
 		Status: a.status, Header: a.header, Body: a.body, BodyDropped: a.partial,
 		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay,
 	}
-	c.cfg.keepAnswer(result.Answer)
+	cfg.keepAnswer(result.Answer)
 	return result
 }
 

@@ -292,3 +292,25 @@ func TestStartErrorsBesideOtherCalls(t *testing.T) {
 		}
 	})
 }
+
+// TestNoLookNamesNoFreshKey: an error names no key that was made for this very call
+// where the journal could not be asked: whoever goes on with it would begin a second
+// operation beside the one that may exist.
+func TestNoLookNamesNoFreshKey(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := &faulty{Journal: memory.New()}
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+		_, _ = c.Do(post(t, "{}"))
+		j.list = fails(errDisk)
+		large := post(t, "{}")
+		large.ContentLength = 1 << 40
+		for name, req := range map[string]*http.Request{"the same": post(t, "{}"), "one that cannot be read": large} {
+			_, err := c.Do(req)
+			var e *oncehttp.Error
+			if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || e.Key != "" {
+				t.Errorf("%s: %v, want no key", name, err)
+			}
+		}
+	})
+}

@@ -96,54 +96,71 @@ func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
 	return out
 }
 
-// stream sends a request that is no operation: nothing is recorded, and bodies
+// passThrough sends requests that are no operation: nothing is recorded, and bodies
 // flow. A safe method (RFC 9110 section 9.2.1) is sent again after an error, or
 // a 429, 502, 503 or 504; any other only if nothing of it left, and only if its
 // body can be read again.
-func (c *Client) stream(req *http.Request) (*http.Response, error) {
-	const name = "do"
+type passThrough struct{ *Client }
+
+// flowed is what one attempt of a passThrough came to: either resp or err is set.
+type flowed struct {
+	resp *http.Response
+	err  error
+	// unsent: it is proved that nothing was sent. fatal: another attempt would fail alike.
+	unsent, fatal bool
+}
+
+// do makes attempts until one needs no other, or no more may be made.
+func (p passThrough) do(req *http.Request) (*http.Response, error) {
 	safe := request.Safe(request.Method(req))
-	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
-	policy, p := &c.cfg.Retry, c.cfg.profileFor(req.URL)
-	schedule, started := newSchedule(policy), c.engine.now()
-	deadline, _ := req.Context().Deadline()
+	schedule, started := newSchedule(&p.cfg.Retry), p.engine.now()
 	for attempt := 1; ; attempt++ {
-		resp, unsent, fatal, err := c.streamOnce(req, attempt)
-		if err == nil && !(safe && comesAgain(resp.StatusCode)) {
-			return resp, nil
+		f := p.attempt(req, attempt)
+		if f.err == nil && !(safe && comesAgain(f.resp.StatusCode)) {
+			return f.resp, nil
 		}
-		next := plan{
-			policy: policy, now: c.engine.now(), started: started, deadline: deadline, attempts: attempt,
-			windowEnd: started.Add(policy.MaxElapsed + time.Hour), // no key, no window
-			scheduled: clampDelay(schedule.NextBackOff(), 0, policy.MaxDelay),
-		}
-		if resp != nil {
-			next.hint = classify.Wait(p.RetryAfter, resp.Header, next.now)
-		}
-		wait, _, stop := next.next()
-		if (err != nil && !safe && !unsent) || !rewindable || fatal || stop != nil || pause(req.Context(), wait) != nil {
-			if err == nil {
-				return resp, nil
+		wait, more := p.next(req, &f, attempt, started, schedule.NextBackOff())
+		if mayRepeat := f.err == nil || safe || f.unsent; !mayRepeat || !more || pause(req.Context(), wait) != nil {
+			if f.err == nil {
+				return f.resp, nil
 			}
-			return nil, streamError(name, safe, unsent, attempt, err)
+			return nil, streamError("do", safe, f.unsent, attempt, f.err)
 		}
-		if resp != nil {
-			wire.Drain(resp.Body)
+		if f.resp != nil {
+			wire.Drain(f.resp.Body)
 		}
 	}
 }
 
-// streamOnce is one attempt. The answer's headers are waited for as long as in any
-// attempt, once the request's body is out; what flows after them is not cut.
-func (c *Client) streamOnce(req *http.Request, attempt int) (resp *http.Response, unsent, fatal bool, err error) {
-	prepare := func(ctx context.Context) (*http.Request, error) { return c.streamed(req, ctx, attempt) }
-	resp, unsent, fatal, err = wire.Stream(req.Context(), c.cfg.Transport, c.cfg.Retry.AttemptTimeout, prepare)
-	return resp, unsent, fatal, foreign(err)
+// next is the wait before the next attempt; more is false if none may follow.
+func (p passThrough) next(req *http.Request, f *flowed, attempts int, started time.Time, scheduled time.Duration) (wait time.Duration, more bool) {
+	policy := &p.cfg.Retry
+	deadline, _ := req.Context().Deadline()
+	next := plan{
+		policy: policy, now: p.engine.now(), started: started, deadline: deadline, attempts: attempts,
+		windowEnd: started.Add(policy.MaxElapsed + time.Hour), // no key, no window
+		scheduled: clampDelay(scheduled, 0, policy.MaxDelay),
+	}
+	if f.resp != nil {
+		next.hint = classify.Wait(p.cfg.profileFor(req.URL).RetryAfter, f.resp.Header, next.now)
+	}
+	wait, _, stop := next.next()
+	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
+	return wait, rewindable && !f.fatal && stop == nil
 }
 
-// streamed is the request of one attempt, with a URL and headers of its own; the
+// attempt is one attempt. The answer's headers are waited for as long as in any
+// attempt, once the request's body is out; what flows after them is not cut.
+func (p passThrough) attempt(req *http.Request, attempt int) (f flowed) {
+	prepare := func(ctx context.Context) (*http.Request, error) { return p.prepareSend(req, ctx, attempt) }
+	f.resp, f.unsent, f.fatal, f.err = wire.Stream(req.Context(), p.cfg.Transport, p.cfg.Retry.AttemptTimeout, prepare)
+	f.err = foreign(f.err)
+	return f
+}
+
+// prepareSend is the request of one attempt, with a URL and headers of its own; the
 // first gets the request's own body. Its body is to be closed also beside an error.
-func (c *Client) streamed(req *http.Request, ctx context.Context, attempt int) (*http.Request, error) {
+func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt int) (*http.Request, error) {
 	out := req.Clone(ctx)
 	if out.Header == nil {
 		out.Header = make(http.Header)
@@ -159,12 +176,12 @@ func (c *Client) streamed(req *http.Request, ctx context.Context, attempt int) (
 		out.GetBody = nil // so that net/http does not send it again by itself
 	}
 	request.BasicAuth(out, req.URL.User)
-	if c.cfg.Authorize == nil {
+	if p.cfg.Authorize == nil {
 		return out, nil
 	}
 	given := *out
 	given.URL = req.URL
-	err := c.cfg.Authorize(out)
+	err := p.cfg.Authorize(out)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("from Authorize: %w", foreign(err))

@@ -1,0 +1,112 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Run resumes now, after each Enqueue, and whenever something falls due, until
+// ctx ends; then it lets the attempts on the wire come to their end, as Resume
+// does after a break, and returns nil. It also sweeps, hourly. Config.Observe and
+// the logger learn of each operation. Any other error is the journal's.
+func (c *Client) Run(ctx context.Context) error {
+	r := runner{Client: c}
+	for {
+		r.sweep(ctx)
+		err := r.pass(ctx)
+		due := pauseMax
+		if err == nil {
+			due, err = r.nextDue(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case c.draining.Err() != nil:
+			return fmt.Errorf("oncehttp: run: %w", ErrClosed)
+		case err != nil:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.draining.Done():
+		case <-c.due:
+		case <-time.After(due):
+		}
+	}
+}
+
+// runner is one Run under way.
+type runner struct {
+	*Client
+	swept time.Time // when the journal was swept last
+}
+
+// sweep sweeps the journal, if it was not swept for an hour.
+func (r *runner) sweep(ctx context.Context) {
+	now := r.engine.now()
+	if ctx.Err() != nil || now.Sub(r.swept).Abs() < time.Hour {
+		return
+	}
+	r.swept = now
+	if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
+		r.cfg.blocked(ctx, &persist.Record{}, err)
+		r.cfg.log(ctx, slog.LevelError, "sweep failed", "", err)
+	}
+}
+
+// pass is one pass over what is due. Only the pass ends with ctx, not its attempts.
+func (r *runner) pass(ctx context.Context) error {
+	if ctx.Err() != nil || r.draining.Err() != nil {
+		return nil
+	}
+	p := newPass(context.WithoutCancel(ctx), r.Client, true)
+	defer p.end()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case res, more := <-p.results:
+			var e *Error
+			switch {
+			case !more:
+				return nil
+			case res.panicked != nil:
+				panic(res.panicked)
+			case errors.As(res.err, &e):
+				r.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), res.err)
+			case res.err != nil:
+				return res.err
+			}
+		}
+	}
+}
+
+// The least and the longest pause between two passes of Run.
+const (
+	pauseMin = 100 * time.Millisecond
+	pauseMax = time.Minute
+)
+
+// nextDue is how long it is until a pending operation falls due. One that is due
+// already was just tried in vain, so that it waits for the longest pause.
+func (r *runner) nextDue(ctx context.Context) (time.Duration, error) {
+	due := pauseMax
+	now := r.engine.now()
+	for rec, err := range r.cfg.Journal.List(ctx, persist.Query{Account: r.accountBase, States: []persist.State{persist.StatePending}}) {
+		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
+			return due, err
+		}
+		if err != nil {
+			continue
+		}
+		if wait := max(rec.NextAttempt.Sub(now), r.engine.shared.origins.Wait(rec.Origin, now)); wait > 0 {
+			due = min(due, wait)
+		}
+	}
+	return max(due, pauseMin), nil
+}
