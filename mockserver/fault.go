@@ -68,6 +68,7 @@ func (k *Kind) UnmarshalText(text []byte) error {
 
 // Fault is what one send meets. The zero value is a server that behaves.
 type Fault struct {
+	// Kind is what goes wrong; zero: nothing.
 	Kind Kind
 	// Status of Answer, AnswerAfter, Redirect and HugeError; zero: see the kind.
 	Status int
@@ -86,10 +87,11 @@ type Fault struct {
 	// Header and Body replace what Answer, AnswerAfter would say by
 	// themselves; zero: a JSON error, for 409 the profile's "in progress".
 	Header http.Header
-	Body   string
+	// Body is sent as it is; see Header.
+	Body string
 }
 
-// HugeErrorBytesMax bounds Fault.Bytes.
+// HugeErrorBytesMax bounds Fault.Bytes: 1 GiB.
 const HugeErrorBytesMax = 1 << 30
 
 // Validate says what is wrong with the fault, or nil.

@@ -34,10 +34,13 @@ func (v Violation) Error() string {
 
 // Snapshot is the ledger at one moment, in the form of GET /_ledger.
 type Snapshot struct {
-	Sends      int              `json:"sends"`
-	Effects    int              `json:"effects"`
-	Keys       map[string]Count `json:"keys"`
-	Violations []Violation      `json:"violations"`
+	// Sends and Effects are totals, with the requests without a key.
+	Sends   int `json:"sends"`
+	Effects int `json:"effects"`
+	// Keys counts by key.
+	Keys map[string]Count `json:"keys"`
+	// Violations are the first 1000, in the order in which they were seen.
+	Violations []Violation `json:"violations"`
 }
 
 // violationsMax bounds the list of violations; later ones are dropped.

@@ -10,7 +10,9 @@ import (
 
 // Share is one fault of a mix, and the probability that a send meets it.
 type Share struct {
-	Fault       Fault
+	// Fault is what the send meets.
+	Fault Fault
+	// Probability is in 0..1.
 	Probability float64
 }
 
@@ -127,7 +129,7 @@ func namedFault(name string) (Fault, error) {
 	return Fault{Kind: kind}, nil
 }
 
-// argument reads what stands behind the colon into the field it is for.
+// argument reads what follows the colon into the field that it is for.
 func (f *Fault) argument(text string) error {
 	var err error
 	switch f.Kind {

@@ -76,7 +76,7 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return pipeAddr(0) }
 
-// dial makes a pair of connections. Where nobody listens any more it fails as
+// dial makes a pair of connections. Where the server listens no more it fails as
 // a refused TCP connection does, so that a client draws the same conclusion.
 func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()

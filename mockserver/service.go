@@ -118,7 +118,7 @@ func (v *service) create(w http.ResponseWriter, path string, members map[string]
 	text, _ := v.text(path + "/" + id)
 	v.mu.Unlock()
 	w.Header().Set("Location", path+"/"+id)
-	// A cookie that a replay must not give to somebody else.
+	// A cookie that a replay must not give to another caller.
 	w.Header().Set("Set-Cookie", "mock_visit="+id+"; Path=/; HttpOnly")
 	reply(w, http.StatusCreated, keylayer.JSONType, text)
 }

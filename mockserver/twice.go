@@ -8,8 +8,8 @@ import (
 
 // What a network or a proxy does that delivers a request twice, or late.
 
-// redelivery is the request of x once more, as the server gets it from somebody
-// who is not the client: nobody waits for its answer.
+// redelivery is the request of x once more, as the network delivers it
+// again or late: no client waits for its answer.
 func (s *Server) redelivery(x *exchange) *exchange {
 	again := &exchange{seen: x.seen, Exchange: keylayer.Exchange{Request: x.Request.WithContext(s.life), Body: x.Body, Key: x.Key, Number: s.requests.Add(1)}}
 	again.Execute = func() *keylayer.Answer { return s.run(again) }

@@ -14,12 +14,12 @@ import (
 // The ids of the rules that are judged as the sends arrive, with or without a
 // referee; a [Violation] carries one. Package referee says what each means.
 const (
-	RuleKeyValid   = "key/valid"
-	RuleOneKey     = "key/one-per-operation"
-	RuleSameBytes  = "request/same-bytes"
-	RuleNoOverlap  = "attempts/no-overlap"
-	RuleRetryAfter = "wait/retry-after"
-	RuleFinal      = "answer/final-not-retried"
+	RuleKeyValid   = "key/valid"                // the key is within the profile's bounds
+	RuleOneKey     = "key/one-per-operation"    // an operation keeps the key that it began with
+	RuleSameBytes  = "request/same-bytes"       // a key names one request, byte for byte
+	RuleNoOverlap  = "attempts/no-overlap"      // no send while an earlier one is waited for
+	RuleRetryAfter = "wait/retry-after"         // no send before Retry-After allows it
+	RuleFinal      = "answer/final-not-retried" // no send after a final answer was read
 )
 
 // earlySlack forgives a client whose timer is a little fast.

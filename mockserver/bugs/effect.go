@@ -114,7 +114,8 @@ func withoutFaults(x *exchange) (restore func()) {
 	return func() { x.Request = original }
 }
 
-// quietly executes, though nobody waits for it any more.
+// quietly executes a request whose client has its answer already. A handler that
+// aborts the connection aborts nothing here.
 func quietly(x *exchange) {
 	defer func() {
 		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {

@@ -194,9 +194,9 @@ func waitingBugs() []Bug {
 // answer; nil: the client left before, or there is none.
 func first(l *layer, x *exchange) *answer {
 	for {
-		standing, known := l.Store.Peek(l.Scope(x))
-		if !known || standing.Answer != nil {
-			return standing.Answer
+		existing, known := l.Store.Peek(l.Scope(x))
+		if !known || existing.Answer != nil {
+			return existing.Answer
 		}
 		if !keylayer.Pause(lookDelay, x.Request.Context().Done(), l.Done) {
 			return nil
@@ -258,7 +258,7 @@ func racingBegin(l *layer, id, print digest) (*entry, claim) {
 	return &entry{ID: id, Fingerprint: print, First: time.Now()}, keylayer.Fresh
 }
 
-// noteDuplicate remembers in the standing entry that a duplicate came.
+// noteDuplicate remembers in the existing entry that a duplicate came.
 func noteDuplicate(l *layer, x *exchange, _ *entry, said claim) *answer {
 	if said == keylayer.Running {
 		l.Store.Note(l.Scope(x), l.InProgressAnswer())

@@ -23,7 +23,7 @@ func instanceBugs() []Bug {
 			Name: "replica-lag", Description: "Keys are looked up in a replica that is 150 ms behind.",
 			Impact: "A retry that comes at once charges the customer again.",
 			change: mutation{Begin: func(l *layer, id, print digest) (*entry, claim) {
-				if standing, known := l.Store.Peek(id); known && time.Since(standing.First) < replicaLag {
+				if existing, known := l.Store.Peek(id); known && time.Since(existing.First) < replicaLag {
 					return &entry{ID: id, Fingerprint: print, First: time.Now()}, keylayer.Fresh
 				}
 				return l.Store.Begin(id, print, time.Now())

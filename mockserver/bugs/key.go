@@ -30,7 +30,7 @@ func unreadBugs() []Bug {
 			}},
 		}, {
 			Name: "two-lines-first-wins", Description: "Of two key headers the first counts, and nothing is said.",
-			Impact: "A proxy that adds a key of its own decides which operation it is, and nobody is told.",
+			Impact: "A proxy that adds a key of its own decides which operation it is, and neither end is told.",
 			Cases:  []string{"key/two-lines"},
 			change: mutation{Read: func(l *layer, x *exchange) reading {
 				values := x.Request.Header.Values(l.Profile.Carrier.Name)
@@ -38,7 +38,7 @@ func unreadBugs() []Bug {
 			}},
 		}, {
 			Name: "empty-key-shared", Description: "An empty key header is one key for everybody.",
-			Impact: "A customer whose client sends an empty key is shown somebody else's payment, and his own is never made.",
+			Impact: "A customer whose client sends an empty key is shown a stranger's payment, and his own is never made.",
 			Cases:  []string{"key/empty-not-shared"},
 			change: mutation{Read: func(l *layer, x *exchange) reading {
 				if x.Key.Present && x.Key.Key == "" && strings.Trim(rawKey(l, x), `" `) == "" {
@@ -155,7 +155,7 @@ func boundBugs() []Bug {
 	}
 }
 
-// rawKey is the first key header as it stands, whatever its name in the profile.
+// rawKey is the first key header, as it was sent.
 func rawKey(l *layer, x *exchange) string {
 	return strings.TrimSpace(x.Request.Header.Get(l.Profile.Carrier.Name))
 }

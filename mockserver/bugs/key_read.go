@@ -15,7 +15,7 @@ const shortKeyBytes = 8
 func respellingBugs() []Bug {
 	return []Bug{
 		{
-			Name: "key-prefix-dropped", Description: "What stands before the last colon of a key is taken for a name space, and dropped.",
+			Name: "key-prefix-dropped", Description: "The part of a key before its last colon is taken for a name space, and dropped.",
 			Impact: "Order 7 of one customer and order 7 of another are one: the second is never made.",
 			change: remade(func(key string) string { return key[strings.LastIndexByte(key, ':')+1:] }),
 		}, {

@@ -28,7 +28,7 @@ func outcomeBugs() []Bug {
 			}},
 		}, {
 			Name: "error-5xx-stored", Description: "A 500 is stored and given again for the whole window, though the profile says otherwise.",
-			Impact: "A failure of a moment stands for a day: the payment is not made though the server is well again.",
+			Impact: "A failure of a moment is repeated for a day: the payment is not made though the server is well again.",
 			Cases:  []string{"outcome/5xx"},
 			change: pins(func(a *answer) bool { return a.Status == 500 }),
 		}, {

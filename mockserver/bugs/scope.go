@@ -28,7 +28,7 @@ func mismatchBugs() []Bug {
 	return []Bug{
 		{
 			Name: "mismatch-silent", Description: "Another body under a known key is answered with the first answer.",
-			Impact: "The customer changes the amount, is told 201, and the old amount stands.",
+			Impact: "The customer changes the amount, is told 201, and the old amount is charged.",
 			Cases:  []string{"conflict/not-silent"},
 			change: mutation{Print: func(_ *http.Request, parts []string) []string {
 				return parts[:len(parts)-1]
@@ -157,7 +157,7 @@ func principalBugs() []Bug {
 			}},
 		}, {
 			Name: "other-principal-refused", Description: "A key that a stranger has used is refused as a mismatch.",
-			Impact: "A customer cannot pay because somebody else's key is the same; and whoever tries keys learns which are taken.",
+			Impact: "A customer cannot pay because a stranger has the same key, and whoever tries keys learns which are taken.",
 			change: mutation{
 				Scope: func(_ *exchange, parts []string) []string { return parts[len(parts)-1:] },
 				Print: func(r *http.Request, parts []string) []string { return append(parts, r.Header.Get("Authorization")) },

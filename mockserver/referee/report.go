@@ -61,13 +61,13 @@ type Report struct {
 // Summary counts verdicts. Seen, Inconclusive and Error belong to the common
 // form of reports; a referee gives no such verdict, and they are 0.
 type Summary struct {
-	Pass         int `json:"pass"` // rules that were kept
-	Fail         int `json:"fail"` // rules that were broken
-	Warn         int `json:"warn"` // shoulds that were broken
-	Seen         int `json:"seen"`
-	Skip         int `json:"skip"` // rules that could not be judged
-	Inconclusive int `json:"inconclusive"`
-	Error        int `json:"error"`
+	Pass         int `json:"pass"`         // rules that were kept
+	Fail         int `json:"fail"`         // rules that were broken
+	Warn         int `json:"warn"`         // shoulds that were broken
+	Seen         int `json:"seen"`         // 0
+	Skip         int `json:"skip"`         // rules that could not be judged
+	Inconclusive int `json:"inconclusive"` // 0
+	Error        int `json:"error"`        // 0
 }
 
 // Case is the verdict on one rule, with its evidence.
@@ -80,8 +80,9 @@ type Case struct {
 	Verdict Verdict `json:"verdict"`
 	// Witness is "counted": the server counts its own effects.
 	Witness string `json:"witness"`
-	// Rule and Impact are the rule's Text and Impact.
-	Rule   string `json:"rule"`
+	// Rule is the rule's Text.
+	Rule string `json:"rule"`
+	// Impact is the rule's.
 	Impact string `json:"impact"`
 	// Spec is where the rule comes from.
 	Spec []Source `json:"spec"`

@@ -41,7 +41,9 @@ type Script struct {
 // Scenario is what one operation meets: the n-th send the n-th fault, and every
 // later one a server that behaves.
 type Scenario struct {
-	Name   string
+	// Name is for the report.
+	Name string
+	// Faults are what the sends meet, in their order; empty: nothing goes wrong.
 	Faults []mockserver.Fault
 }
 

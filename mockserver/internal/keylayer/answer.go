@@ -10,13 +10,13 @@ import (
 // Answer is a whole response, kept so that it can be given again. Nobody changes
 // its Body.
 type Answer struct {
-	Status int
-	Header http.Header
-	Body   []byte
-	Replay bool // given from the store
+	Status int         // of HTTP
+	Header http.Header // without framing
+	Body   []byte      // whole
+	Replay bool        // given from the store
 }
 
-// Clone shares the body, which nobody changes, and copies the header.
+// Clone shares the body, which is never changed, and copies the header.
 func (a *Answer) Clone() *Answer {
 	return &Answer{Status: a.Status, Header: a.Header.Clone(), Body: a.Body, Replay: a.Replay}
 }

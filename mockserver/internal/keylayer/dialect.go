@@ -19,7 +19,7 @@ const (
 	// The draft's own titles (section 2.7).
 	TitleMissing    = "Idempotency-Key is missing"
 	TitleUsed       = "Idempotency-Key is already used"
-	TitleProcessing = "A request is outstanding for this Idempotency-Key"
+	TitleProcessing = "A request is outexisting for this Idempotency-Key"
 )
 
 // docsURL is where the answers point for the rules; the draft wants a link.
@@ -60,13 +60,13 @@ func Problem(p *profile.Profile, status int, title, detail string) *Answer {
 }
 
 // MismatchAnswer says that the key belongs to another request, and nothing of it.
-func (l *Layer) MismatchAnswer(standing *Entry) *Answer {
+func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 	p := l.Profile
 	switch {
 	case len(p.Mismatch) > 0:
 		return spelled(p, p.Mismatch[0], http.StatusUnprocessableEntity, TitleUsed, "")
-	case len(p.AlreadyDone) > 0 && standing.Answer != nil:
-		return l.alreadyDone(standing.Answer)
+	case len(p.AlreadyDone) > 0 && existing.Answer != nil:
+		return l.alreadyDone(existing.Answer)
 	case len(p.AlreadyDone) > 0:
 		return l.InProgressAnswer()
 	default:

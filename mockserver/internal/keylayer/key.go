@@ -12,8 +12,8 @@ import (
 // Reading is what a request says of its key. The zero value is: no key.
 type Reading struct {
 	Key     string // as the API knows it, without its encoding
-	Present bool
-	Err     error // why the key is no good; never holds the key
+	Present bool   // there is a key, valid or not
+	Err     error  // why the key is no good; never holds the key
 }
 
 // ReadKey finds the key where the profile says that it travels.
@@ -54,7 +54,7 @@ func checked(p *profile.Profile, k Reading) Reading {
 
 // ParseKey reads a header value: a structured-field String (RFC 9651 section
 // 3.3.3), whose parameters say nothing here, or where the profile takes raw keys
-// also the text as it stands. Quoted and bare spell the same key.
+// also the text as it is. Quoted and bare spell the same key.
 func ParseKey(text string, encoding profile.Encoding) (string, error) {
 	text = strings.Trim(text, " \t")
 	if strings.HasPrefix(text, `"`) {

@@ -15,6 +15,7 @@ import (
 // Layer is one server's key layer. Its fields are set once, before the first
 // request; after that it is safe for concurrent use.
 type Layer struct {
+	// Profile says how the API spells idempotency; never nil.
 	Profile *profile.Profile
 	// RequireKey answers 400 to a request without a key.
 	RequireKey bool
@@ -32,8 +33,9 @@ type Layer struct {
 
 // Exchange is one request on its way through the layer.
 type Exchange struct {
+	// Request is the request, whose body has been read into Body.
 	Request *http.Request
-	Body    []byte
+	Body    []byte // whole
 	// Number counts the server's requests, from 1.
 	Number uint64
 	// Key is what the request says of its key, as ReadKey found it.

@@ -31,7 +31,7 @@ func MatchesAny(list []profile.Matcher, a *Answer) bool {
 	return slices.ContainsFunc(list, func(m profile.Matcher) bool { return matches(m, a) })
 }
 
-// headerHas reports whether one of the words stands in one of the values as a
+// headerHas reports whether one of the words is in one of the values as a
 // whole word, without regard to case; no words: whether there is a value.
 func headerHas(values, words []string) bool {
 	if len(words) == 0 {

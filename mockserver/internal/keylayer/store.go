@@ -19,11 +19,11 @@ const (
 
 // Entry is one key of one principal.
 type Entry struct {
-	ID          Digest
-	Fingerprint Digest
-	First       time.Time
-	Answer      *Answer // nil while the request is handled
-	Note        *Answer // what some bugs keep beside it
+	ID          Digest    // of the key and whose it is
+	Fingerprint Digest    // of what the key names
+	First       time.Time // when its first request came, from which its window counts
+	Answer      *Answer   // nil while the request is handled
+	Note        *Answer   // what some bugs keep beside it
 }
 
 // Store keeps the keys of all principals. It is safe for concurrent use, and
@@ -48,7 +48,7 @@ func (t *Store) Begin(id, fingerprint Digest, now time.Time) (*Entry, Claim) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sweep(now)
-	standing, known := t.entries[id]
+	existing, known := t.entries[id]
 	if !known {
 		e := &Entry{ID: id, Fingerprint: fingerprint, First: now}
 		t.entries[id] = e
@@ -58,11 +58,11 @@ func (t *Store) Begin(id, fingerprint Digest, now time.Time) (*Entry, Claim) {
 		}
 		return e, Fresh
 	}
-	seen := *standing
+	seen := *existing
 	switch {
-	case standing.Fingerprint != fingerprint:
+	case existing.Fingerprint != fingerprint:
 		return &seen, Mismatch
-	case standing.Answer == nil:
+	case existing.Answer == nil:
 		return &seen, Running
 	default:
 		return &seen, Replayed
@@ -153,7 +153,7 @@ func (t *Store) drop() {
 	t.order = t.order[1:]
 }
 
-// Peek is a copy of the standing entry.
+// Peek is a copy of the existing entry.
 func (t *Store) Peek(id Digest) (Entry, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +163,7 @@ func (t *Store) Peek(id Digest) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Note keeps something beside the standing entry.
+// Note keeps something beside the existing entry.
 func (t *Store) Note(id Digest, a *Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
