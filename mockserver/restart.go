@@ -8,7 +8,8 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
-// process is what a restart ends: the handlers between two starts.
+// process is the server from one start to the next. A restart ends its context,
+// and with it the handlers that are running.
 type process struct {
 	context.Context
 	kill    context.CancelFunc
@@ -52,7 +53,7 @@ func (s *Server) restart(spared net.Conn) {
 	s.keys.Restart()
 }
 
-// handle lets the key layer handle a request, in the process of now.
+// handle lets the key layer handle a request; a restart from now on ends it.
 func (s *Server) handle(x *exchange) (*keylayer.Answer, keylayer.Claim) {
 	s.mu.Lock()
 	x.process = s.process
