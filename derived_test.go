@@ -118,3 +118,42 @@ func TestOwnRequestsAreNotDerived(t *testing.T) {
 		}
 	})
 }
+
+// forgetful is a wrapper that replaces the request of every response.
+type forgetful struct{ http.RoundTripper }
+
+func (f forgetful) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := f.RoundTripper.RoundTrip(req)
+	if err == nil {
+		resp.Request = &http.Request{Method: req.Method, URL: req.URL}
+	}
+	return resp, err
+}
+
+// TestRedirectUnderAWrapper: also where a wrapper hides which answer a redirect came from, no operation is sent anew,
+// and no key leaves its origin.
+func TestRedirectUnderAWrapper(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{302, 303, 307} {
+		for _, keyed := range []bool{true, false} {
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{status: status, header: "Location: https://elsewhere.example/payments"}, {status: 200}}}
+				c, _ := newClient(t, w, nil)
+				req := post(t, "{}")
+				if keyed {
+					req.Header.Set("Idempotency-Key", "k")
+				}
+				_, err := (&http.Client{Transport: forgetful{c.Transport()}}).Do(req)
+				if read := status != 307; read && !keyed { // nothing tells it from any other GET
+					if err != nil || w.count() != 2 || w.sends[1].key != "" {
+						t.Errorf("%d: %v after %d sends", status, err, w.count())
+					}
+					return
+				}
+				if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrRedirected) || w.count() != 1 {
+					t.Errorf("%d, keyed %v: %v after %d sends; want redirected and unknown after one", status, keyed, err, w.count())
+				}
+			})
+		}
+	}
+}

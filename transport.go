@@ -52,24 +52,35 @@ type roundTripper struct{ c *Client }
 
 // RoundTrip sends req as an operation, or streams it.
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	const name = "round trip"
-	first := redirectedFrom(req)
-	if first == nil {
-		return t.c.do(name, req, keySource{}, true)
+	if req.Response == nil { // net/http made it from no answer
+		return t.c.do(roundTripName, req, keySource{}, true)
+	}
+	first, p := redirectedFrom(req), t.c.cfg.profileFor(req.URL)
+	if first == nil && !t.operation(req, p) {
+		return t.c.do(roundTripName, req, keySource{}, true)
 	}
 	read := request.Method(req) == http.MethodGet || request.Method(req) == http.MethodHead
-	if !read || request.Origin(req.URL) != request.Origin(first.Request.URL) {
+	if first == nil || !read || request.Origin(req.URL) != request.Origin(first.Request.URL) {
 		closeBody(req)
 		return nil, &Error{
-			Op: name, Key: ResultOf(first).Key, Cause: errRedirectedElsewhere,
+			Op: roundTripName, Key: ResultOf(first).Key, Cause: errRedirectedElsewhere,
 			is: []error{ErrOutcomeUnknown, ErrRedirected},
 		}
 	}
-	resp, err := t.c.do(name, withoutKey(req, t.c.cfg.profileFor(req.URL)), keySource{}, true)
+	resp, err := t.c.do(roundTripName, withoutKey(req, p), keySource{}, true)
 	if err == nil {
 		resp.Request = req // by which the next redirect is recognised
 	}
 	return resp, err
+}
+
+const roundTripName = "round trip"
+
+// operation reports whether a request that net/http made by following a redirect can only come from an operation,
+// although its answer is not recognised, since a wrapper around this transport replaced Response.Request: its method
+// is journaled, or it has a key.
+func (t roundTripper) operation(req *http.Request, p *profile.Profile) bool {
+	return t.c.cfg.journals(request.Method(req)) || len(withoutKey(req, p).Header) < len(req.Header)
 }
 
 var errRedirectedElsewhere = errors.New("what an HTTP client made of the answer is not sent: only a GET or HEAD to the same origin would be")
