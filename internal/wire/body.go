@@ -63,9 +63,8 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	if err == nil {
 		err = s.checkComplete(resp, kept)
 	}
-	head := *resp
-	head.Body = http.NoBody
-	answer := &Answer{Head: &head, Body: kept, Whole: int64(len(kept)) <= s.Limits.BodyBytes}
+	resp.Body = http.NoBody // which body has
+	answer := &Answer{Head: resp, Body: kept, Whole: int64(len(kept)) <= s.Limits.BodyBytes}
 	switch {
 	case err != nil:
 		_ = body.Close()
