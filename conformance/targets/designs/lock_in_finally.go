@@ -1,0 +1,35 @@
+package main
+
+import (
+	"net/http"
+	"time"
+)
+
+// lockInFinally: a key in Redis says that the operation is being worked on; it is
+// looked for, then set, and deleted when the work has ended.
+//
+// Repair: the key is taken in one step, and what is deleted in the end becomes
+// the record of the answer.
+func lockInFinally(e *env) (handler, error) {
+	s, err := e.redis()
+	return func(c *call) answer {
+		if c.key == "" {
+			return problem(http.StatusBadRequest, "a key is missing")
+		}
+		key := s.prefix + "idempotent:" + c.caller + ":" + c.key
+		if e.repaired {
+			return s.once(c, key, time.Minute, 24*time.Hour)
+		}
+		ctx := c.Context()
+		if found, err := s.Exists(ctx, key).Result(); err != nil {
+			return problem(http.StatusInternalServerError, "no Redis")
+		} else if found > 0 {
+			return message(http.StatusOK, "already done")
+		}
+		if err := s.Set(ctx, key, "processing", time.Minute).Err(); err != nil {
+			return problem(http.StatusInternalServerError, "no Redis")
+		}
+		defer s.Del(ctx, key)
+		return c.work()
+	}, err
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// handler answers one call of an operation.
+type handler func(*call) answer
+
+// designs are the servers by name. Each makes what it needs in the stores, and
+// names in close what has to be done at the end.
+func designs() map[string]func(*env) (handler, error) {
+	return map[string]func(*env) (handler, error){
+		"lock-in-finally":   lockInFinally,   // A1
+		"token-first":       tokenFirst,      // A2
+		"put-that-compares": putThatCompares, // A4
+		"bill-number":       billNumber,      // B1
+		"token-rolled-back": tokenRolledBack, // B2
+		"record-and-lock":   recordAndLock,   // C1
+		"short-retention":   shortRetention,  // C4
+		"insert-or-select":  insertOrSelect,  // D3
+	}
+}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("designs: ")
+	repaired := flag.Bool("repaired", false, "with the smallest repair")
+	flag.Parse()
+	build, found := designs()[flag.Arg(0)]
+	if !found {
+		log.Printf("which design: %s", strings.Join(slices.Sorted(maps.Keys(designs())), ", "))
+		os.Exit(2)
+	}
+	if err := run(build, *repaired); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(build func(*env) (handler, error), repaired bool) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	e := newEnv(repaired)
+	defer func() { err = errors.Join(err, e.end()) }()
+	handle, err := build(e)
+	if err != nil {
+		return err
+	}
+	address := os.Getenv("ADDR")
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: e.routes(handle), ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(discard{}, "", 0)}
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	go func() {
+		<-ctx.Done()
+		_ = server.Close() // the counts of what is at work are of no use any more
+	}()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// discard takes the traces of the crashes that are asked for.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// postgres opens PostgreSQL with a schema of this process, and makes the tables.
+func (e *env) postgres(tables string) (*pgxpool.Pool, error) {
+	ctx := context.Background()
+	cfg, err := pgxpool.ParseConfig("postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable&pool_max_conns=40")
+	if err != nil {
+		return nil, err
+	}
+	cfg.ConnConfig.RuntimeParams["search_path"] = e.name
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	e.closers = append(e.closers, func() error {
+		_, err := pool.Exec(ctx, "DROP SCHEMA IF EXISTS "+e.name+" CASCADE")
+		pool.Close()
+		return err
+	})
+	_, err = pool.Exec(ctx, "CREATE SCHEMA "+e.name+"; "+tables)
+	return pool, err
+}
+
+const onceTable = `CREATE TABLE once (
+	caller text NOT NULL, key text NOT NULL, hash text NOT NULL, answer jsonb,
+	PRIMARY KEY (caller, key))`
+
+// errRolledBack ends a transaction whose answer says that nothing was done.
+var errRolledBack = errors.New("rolled back")
+
+// once is the repair that the designs over PostgreSQL share: the record of the
+// key is the first thing in the transaction of the business, and its answer the
+// last. A duplicate waits at the primary key until that transaction has ended.
+// What fails is rolled back with its record.
+func once(c *call, pool *pgxpool.Pool, work func(pgx.Tx) (answer, error)) (a answer) {
+	ctx := c.Context()
+	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		made, err := tx.Exec(ctx, "INSERT INTO once (caller, key, hash) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", c.caller, c.key, c.hash())
+		if err != nil {
+			return err
+		}
+		if made.RowsAffected() == 0 {
+			a, err = stored(c, tx)
+			return err
+		}
+		if a, err = work(tx); err != nil {
+			return err
+		}
+		if a.Status >= 500 || a.Status == http.StatusTooManyRequests {
+			return errRolledBack
+		}
+		form, err := json.Marshal(a)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "UPDATE once SET answer = $3 WHERE caller = $1 AND key = $2", c.caller, c.key, form)
+		return err
+	})
+	if err != nil && !errors.Is(err, errRolledBack) {
+		return problem(http.StatusServiceUnavailable, "the database refused")
+	}
+	return a
+}
+
+// stored is what a duplicate is answered with; the record is there, and committed.
+func stored(c *call, tx pgx.Tx) (a answer, err error) {
+	var hash string
+	var form []byte
+	if err := tx.QueryRow(c.Context(), "SELECT hash, answer FROM once WHERE caller = $1 AND key = $2", c.caller, c.key).Scan(&hash, &form); err != nil {
+		return a, err
+	}
+	if hash != c.hash() {
+		return problem(http.StatusUnprocessableEntity, "the key belongs to another request"), nil
+	}
+	err = json.Unmarshal(form, &a)
+	return replay(a), err
+}
