@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -126,10 +127,11 @@ func otherMethod(x *trial) {
 	if x.r.o.OtherMethod != "" {
 		methods = []string{x.r.o.OtherMethod}
 	}
+	methods = slices.DeleteFunc(methods, func(method string) bool { return method == x.r.o.Method })
+	if len(methods) == 0 {
+		x.vague("--other-method names the method of every operation")
+	}
 	for i, method := range methods {
-		if method == x.r.o.Method {
-			continue
-		}
 		before := len(x.findings)
 		decided := x.elsewhere("--other-method, which names a method that the server takes here", func(dup *operation) { dup.method = method })
 		if decided || x.failed() {

@@ -3,8 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/conformance"
@@ -188,7 +192,7 @@ func TestCheckHelpDefaults(t *testing.T) {
 	d := conformance.Defaults()
 	for flag, want := range map[string]any{
 		"rounds": d.Rounds, "timeout": d.Timeout, "max-requests": d.MaxRequests, "parallel": d.Parallel, "repeat": d.Repeat, "hold": d.Hold,
-		"settle": d.Settle, "answer-timeout": d.AnswerTimeout, "method": d.Method, "body": d.Body, "content-type": d.ContentType, "id-pointer": d.IDPointer,
+		"settle": d.Settle, "answer-timeout": d.AnswerTimeout, "effect-wait": d.EffectWait, "method": d.Method, "body": d.Body, "content-type": d.ContentType, "id-pointer": d.IDPointer,
 		"profile": d.Profile.Name,
 	} {
 		text := fmt.Sprintf("(default %v)", want)
@@ -207,5 +211,62 @@ func TestCheckHelpDefaults(t *testing.T) {
 	}
 	if d.Rounds == 0 || d.Timeout == 0 || d.Body == "" {
 		t.Errorf("no defaults: %+v", d)
+	}
+}
+
+// A run that its time ends has not judged every case, though none failed and
+// none of them was about safety.
+func TestCheckTimeout(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	known := map[string]bool{}
+	hangs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection is not noticed
+		key := r.Header.Get("Idempotency-Key")
+		mu.Lock()
+		again := known[key]
+		known[key] = true
+		mu.Unlock()
+		if again {
+			<-r.Context().Done() // for ever: the suite hangs up
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	}))
+	t.Cleanup(hangs.Close)
+	got := run(t, "check", hangs.URL+"/p", "--run", "replay/status", "--timeout", "300ms").want(t, report.ExitUndecided)
+	if !strings.Contains(got.out, "cut short") {
+		t.Errorf("nothing says that the run was cut short:\n%s", got.out)
+	}
+}
+
+// The key goes into the header that is named, and a server that sees none there
+// makes the command say which flag to look at.
+func TestCheckKeyHeader(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	answers := map[string]string{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get("X-Request-ID")
+		if key == "" {
+			http.Error(w, "missing X-Request-ID", http.StatusBadRequest)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if answers[key] == "" {
+			answers[key] = fmt.Sprintf(`{"id":"%d"}`, len(answers)+1)
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, answers[key])
+	}))
+	t.Cleanup(s.Close)
+	named := run(t, "check", s.URL+"/p", "--key-header", "X-Request-ID", "--run", "replay/answered").want(t, exitOK)
+	if !strings.Contains(named.out, "pass          replay/answered") {
+		t.Errorf("%s", named.out)
+	}
+	refused := run(t, "check", s.URL+"/p", "--run", "replay/answered").want(t, report.ExitError)
+	if !strings.Contains(refused.err, "--key-header X-Request-I") {
+		t.Errorf("nothing suggests --key-header: %s", refused.err)
 	}
 }

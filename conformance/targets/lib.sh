@@ -10,8 +10,18 @@ end() {
 trap end EXIT
 trap 'exit 3' INT TERM
 
+# A target is a folder here with start in it, a variant of one (redis after the
+# folder's name, repaired after that), or a design.
 begin() {
-  ADDR="${ADDR:-127.0.0.1:0}" "$1/start" >"$log" 2>&1 &
+  folder=$1 variant=
+  while [ ! -x "$folder/start" ]; do
+    case $folder in
+    *-*) variant="${folder##*-} $variant" folder=${folder%-*} ;;
+    *) folder=designs variant=$1; break ;;
+    esac
+  done
+  # shellcheck disable=SC2086 # each word of the variant is an argument
+  ADDR="${ADDR:-127.0.0.1:0}" "$folder/start" $variant >"$log" 2>&1 &
   pid=$!
   waited=0
   until url=$(sed -n 's/^listening on //p' "$log") && [ -n "$url" ]; do

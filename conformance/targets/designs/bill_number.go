@@ -64,6 +64,9 @@ func insertFirst(c *call, db *sql.DB) (a answer, err error) {
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	_, err = tx.ExecContext(ctx, "INSERT INTO bill (caller, number, amount, hash) VALUES (?, ?, ?, ?)", c.caller, c.key, c.amount, c.hash())
 	if duplicate(err) {
+		if err := tx.Rollback(); err != nil { // else its connection is kept while another is waited for
+			return a, err
+		}
 		return existingBill(c, db)
 	}
 	if err != nil {

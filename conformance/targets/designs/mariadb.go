@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -26,11 +27,36 @@ func (e *env) mariadb(table string) (*sql.DB, error) {
 	db.SetMaxIdleConns(40)
 	db.SetConnMaxLifetime(time.Minute)
 	e.closers = append(e.closers, func() error {
-		_, err := db.Exec("DROP DATABASE " + e.name)
-		return errors.Join(err, db.Close())
+		return errors.Join(e.dropDatabase(), db.Close())
 	})
 	_, err = db.Exec(table)
 	return db, err
+}
+
+// dropDatabase removes the database, and first ends what is still at work in it.
+func (e *env) dropDatabase() error {
+	admin, err := sql.Open("mysql", "root@tcp(127.0.0.1:3306)/test")
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	rows, err := admin.Query("SELECT id FROM information_schema.processlist WHERE db = ?", e.name)
+	if err != nil {
+		return err
+	}
+	var ids []int
+	for rows.Next() {
+		var id int
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		_, _ = admin.Exec("KILL " + strconv.Itoa(id)) // it may have ended by itself
+	}
+	_, err = admin.Exec("DROP DATABASE " + e.name)
+	return errors.Join(rows.Err(), err)
 }
 
 // duplicate reports whether a UNIQUE constraint refused a row.

@@ -13,19 +13,26 @@ import (
 // postgres opens PostgreSQL with a schema of this process, and makes the tables.
 func (e *env) postgres(tables string) (*pgxpool.Pool, error) {
 	ctx := context.Background()
-	cfg, err := pgxpool.ParseConfig("postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable&pool_max_conns=40")
+	const address = "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable"
+	cfg, err := pgxpool.ParseConfig(address + "&pool_max_conns=40")
 	if err != nil {
 		return nil, err
 	}
 	cfg.ConnConfig.RuntimeParams["search_path"] = e.name
+	cfg.ConnConfig.RuntimeParams["application_name"] = e.name
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	e.closers = append(e.closers, func() error {
-		_, err := pool.Exec(ctx, "DROP SCHEMA IF EXISTS "+e.name+" CASCADE")
-		pool.Close()
-		return err
+		admin, err := pgx.Connect(ctx, address)
+		if err != nil {
+			return err
+		}
+		// What is still at work would keep the schema.
+		_, err = admin.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", e.name)
+		_, dropped := admin.Exec(ctx, "DROP SCHEMA IF EXISTS "+e.name+" CASCADE")
+		return errors.Join(err, dropped, admin.Close(ctx))
 	})
 	_, err = pool.Exec(ctx, "CREATE SCHEMA "+e.name+"; "+tables)
 	return pool, err

@@ -21,9 +21,11 @@ const lockTime = 5 * time.Second
 // recordAndLock: a lock in Redis for five seconds, and behind it a table of
 // requests with their state. The header is X-Request-ID.
 //
-// Repair: the hash is compared, the status is kept with the body, what failed may
-// run again, and a record that is in progress belongs to whoever made it only for
-// as long as the work may take.
+// Repair: the table's UNIQUE constraint is the lock, so that the one in Redis goes
+// (with it, two repeats of what is done could meet, and one was told to wait); the
+// hash is compared, the status is kept with the body, what failed may run again,
+// and a record that is in progress belongs to whoever made it only for as long as
+// the work may take.
 func recordAndLock(e *env) (handler, error) {
 	s, err := e.redis()
 	if err != nil {
@@ -33,31 +35,24 @@ func recordAndLock(e *env) (handler, error) {
 		app_id VARBINARY(200) NOT NULL, request_id VARBINARY(255) NOT NULL, request_hash CHAR(64) NOT NULL, status TINYINT NOT NULL,
 		response_status INT NOT NULL DEFAULT 0, response_place VARCHAR(200) NOT NULL DEFAULT '', response_body TEXT,
 		created DATETIME(3) NOT NULL DEFAULT NOW(3), updated DATETIME(3) NOT NULL DEFAULT NOW(3), UNIQUE (app_id, request_id))`)
+	e.keyHeader = "X-Request-ID"
 	return func(c *call) answer {
-		c.key = c.Header.Get("X-Request-ID")
 		if c.key == "" || len(c.key) > 255 {
 			return answer{Status: http.StatusBadRequest, Header: map[string]string{"Content-Type": "text/plain"}, Body: "missing X-Request-ID"}
 		}
-		ctx := context.WithoutCancel(c.Context())
-		lock := s.prefix + "idem:lock:" + c.key
-		if e.repaired {
-			lock = s.prefix + "idem:lock:" + c.caller + ":" + c.key
-		}
-		got, err := s.SetNX(ctx, lock, 1, lockTime).Result()
-		if err != nil {
-			return problem(http.StatusInternalServerError, "no Redis")
-		}
-		if !got {
-			a := message(http.StatusConflict, "being processed")
-			if e.repaired {
-				a.Header["Retry-After"] = "1"
+		ctx := c.Context()
+		r := &recorded{call: c, db: db, hash: c.hash()}
+		if !e.repaired {
+			lock := s.prefix + "idem:lock:" + c.key
+			got, err := s.SetNX(ctx, lock, 1, lockTime).Result()
+			if err != nil {
+				return problem(http.StatusInternalServerError, "no Redis")
 			}
-			return a
-		}
-		defer s.Del(ctx, lock)
-		r := &recorded{call: c, db: db, hash: c.bodyHash()}
-		if e.repaired {
-			r.hash = c.hash()
+			if !got {
+				return message(http.StatusConflict, "being processed")
+			}
+			defer s.Del(ctx, lock)
+			r.hash = c.bodyHash()
 		}
 		a, err := r.run(ctx)
 		if err != nil {

@@ -18,9 +18,10 @@ import (
 
 // env is what a design works with: its stores, and the effects of its business.
 type env struct {
-	repaired bool
-	name     string // of this process, in every store
-	closers  []func() error
+	repaired  bool
+	keyHeader string // in which the key comes
+	name      string // of this process, in every store
+	closers   []func() error
 
 	mu      sync.Mutex
 	total   int
@@ -28,7 +29,7 @@ type env struct {
 }
 
 func newEnv(repaired bool) *env {
-	return &env{repaired: repaired, name: "once_target_" + randomText(), effects: map[string]int{}}
+	return &env{repaired: repaired, keyHeader: "Idempotency-Key", name: "once_target_" + randomText(), effects: map[string]int{}}
 }
 
 func randomText() string {
@@ -156,6 +157,25 @@ func (c *call) done(number int) answer {
 	}
 }
 
+// validKey is a part of every repair: one key header, and a key in it that every
+// store can hold.
+func validKey(keys []string) bool {
+	if len(keys) != 1 || keys[0] == "" || len(keys[0]) > 255 {
+		return false
+	}
+	return !strings.ContainsFunc(keys[0], func(r rune) bool { return r < ' ' || r > '~' })
+}
+
+// recovered answers 500 where the handler crashes, as frameworks do.
+func recovered(handle handler, c *call) (a answer) {
+	defer func() {
+		if recover() != nil {
+			a = problem(http.StatusInternalServerError, "it crashed")
+		}
+	}()
+	return handle(c)
+}
+
 const bodyBytesMax = 1 << 20
 
 // routes are the operations and the counter, which no design sees.
@@ -169,7 +189,7 @@ func (e *env) routes(handle handler) http.Handler {
 			return
 		}
 		r = r.WithContext(context.WithoutCancel(r.Context())) // work goes on when its client leaves
-		c := &call{Request: r, e: e, body: body, caller: r.Header.Get("Authorization"), key: r.Header.Get("Idempotency-Key")}
+		c := &call{Request: r, e: e, body: body, caller: r.Header.Get("Authorization"), key: r.Header.Get(e.keyHeader)}
 		var fields struct {
 			Reference string
 			Amount    int
@@ -179,10 +199,16 @@ func (e *env) routes(handle handler) http.Handler {
 			return
 		}
 		c.ref, c.amount = fields.Reference, fields.Amount
-		handle(c).write(w)
+		if e.repaired && !validKey(r.Header.Values(e.keyHeader)) {
+			problem(http.StatusBadRequest, "the key is not one value of 1 to 255 printable characters").write(w)
+			return
+		}
+		recovered(handle, c).write(w)
 	}
-	for _, route := range []string{"POST /payments", "PUT /payments", "POST /refunds", "POST /payments/{id}/cancel"} {
-		mux.HandleFunc(route, operation)
+	for _, path := range []string{"/payments", "/refunds", "/payments/{id}/cancel"} {
+		for _, method := range []string{"POST ", "PUT ", "PATCH "} {
+			mux.HandleFunc(method+path, operation)
+		}
 	}
 	return mux
 }

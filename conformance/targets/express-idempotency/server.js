@@ -1,6 +1,6 @@
-// express-idempotency behind the routes that the conformance suite drives.
+// express-idempotency behind the routes that the conformance suite drives, in
+// memory, or with its redis adapter: node server.js redis.
 'use strict';
-const [host, port] = (process.env.ADDR || '127.0.0.1:0').split(':');
 const express = require('express');
 const { idempotency, getSharedIdempotencyService } = require('express-idempotency');
 
@@ -15,7 +15,13 @@ function effect(reference) {
 const app = express();
 app.get('/_effects', (req, res) => res.json({ count: byReference.get(req.query.ref) || 0, total }));
 app.use(express.json({ limit: '1mb' }));
-app.post('*', idempotency()); // as its README has it; its handlers ask isHit
+const middleware = new Promise((ready) => {
+  if (!process.argv.includes('redis')) { ready(idempotency()); return; }
+  const RedisAdapter = require('express-idempotency-redis-adapter').default;
+  const { redis } = require('../service.js');
+  redis(require('@redis/client').createClient).then((client) => ready(idempotency({ dataAdapter: new RedisAdapter({ connectionInstance: client }) })));
+});
+app.post('*', (req, res, next) => middleware.then((handle) => handle(req, res, next))); // as its README has it; its handlers ask isHit
 
 function create(kind) {
   return async (req, res, next) => {
@@ -34,6 +40,4 @@ app.post('/payments/:id/cancel', (req, res) => {
   if (getSharedIdempotencyService().isHit(req)) return;
   res.json({ id: req.params.id, status: 'cancelled', number: effect('cancel') });
 });
-const server = app.listen(Number(port), host, () => {
-  console.log(`listening on http://${host}:${server.address().port}`);
-});
+require('../service.js').listen(app);
