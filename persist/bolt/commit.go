@@ -50,6 +50,7 @@ func (j *Journal) write(b *batch) (err error) {
 			err = j.uncertain(fmt.Errorf("%w: %v", persist.ErrCorrupt, p))
 			j.stuck = !rolledBack(tx)
 		}
+		j.firstAttempt = err == nil
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	if tx, err = j.db.Begin(true); err != nil {
@@ -60,7 +61,10 @@ func (j *Journal) write(b *batch) (err error) {
 	j.db.AllocSize = min(max(int(tx.Size()/8), growMin), growMax)
 	s := b.state
 	s.txid, s.bodies = uint64(tx.ID()), j.bodies
-	if err := j.apply(tx, b, &s); err != nil {
+	if s.attempt, err = j.beginAttempt(s.txid); err == nil {
+		err = j.apply(tx, b, &s)
+	}
+	if err != nil {
 		_ = tx.Rollback()
 		return j.unwritten(err)
 	}

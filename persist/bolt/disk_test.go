@@ -2,6 +2,7 @@ package bolt_test
 
 import (
 	"bytes"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -98,7 +99,7 @@ func (d *disk) sync() error {
 	}
 	fails := d.fail
 	d.fail, d.commit = false, false
-	for s := range d.dirty {
+	for _, s := range slices.Sorted(maps.Keys(d.dirty)) {
 		if !fails || d.r.IntN(2) == 0 {
 			d.reach(d.durable, s)
 		}
@@ -122,7 +123,7 @@ func (d *disk) reach(file []byte, s int) {
 func (d *disk) afterPowerLoss(reached float64) []byte {
 	d.look()
 	file := slices.Clone(d.durable)
-	for s := range d.dirty {
+	for _, s := range slices.Sorted(maps.Keys(d.dirty)) {
 		if d.r.Float64() < reached {
 			d.reach(file, s)
 		}

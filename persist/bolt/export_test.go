@@ -39,6 +39,9 @@ func WithRead(opts Options, f func(io.ReaderAt) io.ReaderAt) Options {
 	return opts
 }
 
+// StepCloseDone is the last step of a close.
+const StepCloseDone = stepCloseDone
+
 // StepCommitWritten is when bbolt has written pages and meta page.
 const StepCommitWritten = stepCommitWritten
 
@@ -48,7 +51,7 @@ func Steps() []string {
 		stepCreateMade, stepCreateWritten, stepCreateSynced, stepCreateLinked, stepCreateRemoved, stepCreateDone,
 		stepOpenLocked, stepOpenVerified, stepOpenRewritten, stepOpenSynced, stepOpenForgotten, stepOpenForgetSynced,
 		stepOpenMarked, stepOpenMarkSynced, stepOpenGiven,
-		stepCommitBegun, stepCommitApplied, stepCommitWritten, stepCommitSynced, stepCommitMarked,
+		stepCommitBegun, stepCommitNumbered, stepCommitNumberSynced, stepCommitApplied, stepCommitWritten, stepCommitSynced, stepCommitMarked,
 		stepCloseCommitted, stepCloseMarkSynced, stepCloseDone,
 	}
 }

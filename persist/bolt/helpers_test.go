@@ -109,8 +109,9 @@ func line(r *persist.Record) string {
 	if a := r.Answer; a != nil {
 		answer = fmt.Sprintf("%d %x", a.Status, sha256.Sum256(a.Body))
 	}
-	return fmt.Sprintf("%d %s/%s revision %d %v swept %t attempts %d body %x answer %s",
-		r.Seq, r.Account, r.Key, r.Revision, r.State, r.Swept, r.Attempts, sha256.Sum256(r.Body), answer)
+	marks := fmt.Sprintf("swept %t unreported %t enqueued %t", r.Swept, r.Unreported, r.Enqueued)
+	return fmt.Sprintf("%d %s/%s revision %d %v %s attempts %d body %x answer %s",
+		r.Seq, r.Account, r.Key, r.Revision, r.State, marks, r.Attempts, sha256.Sum256(r.Body), answer)
 }
 
 func mustContents(t testing.TB, j *bolt.Journal) []string {

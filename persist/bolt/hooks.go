@@ -36,11 +36,13 @@ const (
 	stepOpenMarkSynced   = "open: the mark is synced"
 	stepOpenGiven        = "open: bbolt has the file"
 
-	stepCommitBegun   = "commit: the transaction is begun"
-	stepCommitApplied = "commit: the changes are applied"
-	stepCommitWritten = "commit: pages and meta page are written"
-	stepCommitSynced  = "commit: they are synced"
-	stepCommitMarked  = "commit: the mark is written"
+	stepCommitBegun        = "commit: the transaction is begun"
+	stepCommitNumbered     = "commit: the number of another attempt is written"
+	stepCommitNumberSynced = "commit: the number is synced"
+	stepCommitApplied      = "commit: the changes are applied"
+	stepCommitWritten      = "commit: pages and meta page are written"
+	stepCommitSynced       = "commit: they are synced"
+	stepCommitMarked       = "commit: the mark is written"
 
 	stepCloseCommitted  = "close: what was queued is committed"
 	stepCloseMarkSynced = "close: the mark is synced"

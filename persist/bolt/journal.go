@@ -59,6 +59,8 @@ type Journal struct {
 	bodies     uint64 // digest of what is in the bucket of bodies
 	stuck      bool   // bbolt panicked, and may hold its locks
 	markSynced bool   // the last mark is on the disk
+	// firstAttempt: nobody has tried before to commit the next transaction.
+	firstAttempt bool
 	lastSync   time.Duration
 	syncTime   time.Duration // the shorter of the last two syncs
 

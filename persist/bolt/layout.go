@@ -41,9 +41,10 @@ type state struct {
 	bodies  uint64 // of what is in the bucket of bodies
 	records uint64 // how many there are
 	lastSeq uint64 // the last Seq that was given
+	attempt uint64 // which attempt at this txid; 0: the first, see attempt.go
 }
 
-const stateSize = 48
+const stateSize = 56
 
 func (s state) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.txid)
@@ -51,7 +52,8 @@ func (s state) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.bodies)
 	b = binary.BigEndian.AppendUint64(b, s.records)
 	b = binary.BigEndian.AppendUint64(b, s.lastSeq)
-	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.bodies^mix(s.records^mix(s.lastSeq))))))
+	b = binary.BigEndian.AppendUint64(b, s.attempt)
+	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.bodies^mix(s.records^mix(s.lastSeq^mix(s.attempt)))))))
 }
 
 // decodeState is the inverse of append. ok is false for anything else.
@@ -60,6 +62,6 @@ func decodeState(b []byte) (s state, ok bool) {
 		return state{}, false
 	}
 	n := binary.BigEndian
-	s = state{n.Uint64(b), n.Uint64(b[8:]), n.Uint64(b[16:]), n.Uint64(b[24:]), n.Uint64(b[32:])}
+	s = state{n.Uint64(b), n.Uint64(b[8:]), n.Uint64(b[16:]), n.Uint64(b[24:]), n.Uint64(b[32:]), n.Uint64(b[40:])}
 	return s, bytes.Equal(s.append(nil), b)
 }

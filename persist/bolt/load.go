@@ -16,47 +16,47 @@ import (
 var errFormat = errors.New("its format is")
 
 // load reads the tree of one commit whole, checks it against its digest, and
-// enters it into memory.
+// enters it into memory. It returns which attempt at the commit wrote the tree.
 //
 // If the commit has no mark, pages is not nil. Then load reads the bodies, too, and
 // notes every page in pages. A marked commit is known to be whole, and a body has a
 // checksum of its own, which is looked at when the body is asked for.
 // Errors: persist.ErrCorrupt, or what a read failed with.
-func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error {
+func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) (attempt uint64, err error) {
 	s, err := newScanner(f, size, m)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if pages != nil {
 		s.read = pages.add
 	}
 	if m.freelist != pgidNone {
-		return fmt.Errorf("%w: it was written to by another program", persist.ErrCorrupt)
+		return 0, fmt.Errorf("%w: it was written to by another program", persist.ErrCorrupt)
 	}
 	r, err := s.root()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if j.place.id, err = readAbout(r.about); err != nil {
-		return err
+		return 0, err
 	}
 	st, ok := decodeState(r.state)
 	if !ok || st.txid != m.txid {
-		return fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
+		return 0, fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
 	}
 	if err := j.loadRecords(s, r, min(st.records, uint64(size)/minEntry)); err != nil {
-		return err
+		return 0, err
 	}
 	bodies, err := loadBodies(s, r.bodies, st.bodies, pages != nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if j.slots.digest != st.digest || bodies != st.bodies {
-		return fmt.Errorf("%w: its records do not add up to the digest of commit %d", persist.ErrCorrupt, m.txid)
+		return 0, fmt.Errorf("%w: its records do not add up to the digest of commit %d", persist.ErrCorrupt, m.txid)
 	}
 	j.seq, j.bodies = st.lastSeq, st.bodies
 	j.slots.settle()
-	return nil
+	return st.attempt, nil
 }
 
 // loadRecords enters all records, of which there are about n.

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if role == "" {
 		os.Exit(m.Run())
 	}
-	roles := map[string]func(path string) error{"hold": hold, "work": work, "full": full}
+	roles := map[string]func(path string) error{"hold": hold, "work": work, "full": full, "full-matrix": fullMatrix, "kill": killAtStep}
 	if err := roles[role](os.Args[len(os.Args)-1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

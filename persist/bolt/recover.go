@@ -28,10 +28,14 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	}
 	j.pageSize = int(ms.newest.pageSize)
 	if ms.marked {
-		return ms, j.load(f, size, ms.newest, nil)
+		_, err := j.load(f, size, ms.newest, nil)
+		return ms, err
 	}
 	pages := newPageSums()
-	err = j.load(f, size, ms.newest, pages)
+	attempt, err := j.load(f, size, ms.newest, pages)
+	if err == nil && ms.follows() && ms.attempt != 0 && attempt != ms.attempt {
+		err = fmt.Errorf("%w: commit %d was cut off, and its pages are those of an attempt before it", persist.ErrCorrupt, ms.newest.txid)
+	}
 	switch {
 	case err == nil:
 		return ms, j.complete(f, size, ms, pages)
@@ -41,7 +45,7 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	// Nobody was told of the newest commit. If it was cut off, all is as the commit
 	// before it has left it.
 	j.reset()
-	if olderErr := j.load(f, size, ms.older, newPageSums()); olderErr != nil {
+	if _, olderErr := j.load(f, size, ms.older, newPageSums()); olderErr != nil {
 		if !errors.Is(olderErr, persist.ErrCorrupt) {
 			err = olderErr
 		}
@@ -60,7 +64,7 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 // as it was verified. If the commit before cannot be read, every page is.
 func (j *Journal) complete(f io.ReaderAt, size int64, ms metas, pages *pageSums) error {
 	j.step(stepOpenVerified)
-	if ms.both && ms.older.txid == ms.newest.txid-1 {
+	if ms.follows() {
 		if err := pages.without(f, size, ms.older); err != nil && !errors.Is(err, persist.ErrCorrupt) {
 			return err
 		}

@@ -182,6 +182,44 @@ func TestForgottenCommitStaysForgotten(t *testing.T) {
 	}
 }
 
+// TestFailedAttemptStaysGone: a commit fails, its pages reach the disk but not its
+// meta page, and the journal is opened again without it. The next commit has the
+// same number and the same pages. If of that only the meta page arrives before the
+// power fails, it must not lead to the commit that failed.
+func TestFailedAttemptStaysGone(t *testing.T) {
+	t.Parallel()
+	d, j := diskWith(t, 1, 3)
+	before, old := mustContents(t, j), readFile(t, d.path)
+	d.fail = true
+	_, _, err := j.Begin(context.Background(), record("failed"))
+	wantErr(t, err, persist.ErrUncertain, d.path)
+	_ = j.Close()
+	left := readFile(t, d.path)
+	meta := bolt.NewestMeta(left) * pageSize
+	copy(left[meta:meta+pageSize], old[meta:])
+	d.reset(left)
+
+	var image []byte
+	j = openWith(t, d.path, bolt.WithStep(d.options(), func(name string) {
+		d.step(name)
+		if name == bolt.StepCommitWritten {
+			now := readFile(t, d.path)
+			meta := bolt.NewestMeta(now) * pageSize
+			image = slices.Clone(d.durable)
+			copy(image[meta:], now[meta:meta+pageSize])
+		}
+	}))
+	if got := mustContents(t, j); !slices.Equal(got, before) {
+		t.Fatalf("after a failed commit it holds\n%q\nwant\n%q", got, before)
+	}
+	begin(t, j, record("next"))
+	closeIt(t, j)
+	d.reset(image)
+	if got := mustContents(t, open(t, d.path)); !slices.Equal(got, before) {
+		t.Errorf("a commit that had failed came back: got\n%q\nwant\n%q", got, before)
+	}
+}
+
 // never is a source whose every draw of two is the second.
 type never struct{}
 
