@@ -152,6 +152,53 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// TestDamagedUnmarked damages each page of a journal after a power failure that has
+// cost it the mark of its newest commit. This is the one case in which an
+// acknowledged commit may go unnoticed: without the mark, a damaged newest commit
+// looks like one that was cut off. All that was there before it must be there, or
+// the file is refused.
+func TestDamagedUnmarked(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	j := open(t, path)
+	for i := range 40 {
+		begin(t, j, record(fmt.Sprintf("order-%d", i)))
+	}
+	older := mustContents(t, j)
+	begin(t, j, record("newest"))
+	newest := mustContents(t, j)
+	file := readFile(t, path) // before the mark is on the disk
+	closeIt(t, j)
+	clear(file[(1-bolt.NewestMeta(file))*pageSize+sectorSize:][:sectorSize])
+	dir, refused, lost := t.TempDir(), 0, 0
+	for at := 100; at < len(file); at += sectorSize / 2 {
+		b := slices.Clone(file)
+		b[at+at%37] ^= 1 << (at % 8)
+		path := filepath.Join(dir, "damaged.db")
+		writeFile(t, path, b)
+		j, err := tryOpen(path, bolt.Options{})
+		if err != nil {
+			refused++
+			wantErr(t, err, persist.ErrCorrupt, path)
+			if !bytes.Equal(readFile(t, path), b) {
+				t.Errorf("byte %d: the file was refused and written to", at)
+			}
+			continue
+		}
+		switch got := mustContents(t, j); {
+		case slices.Equal(got, newest):
+		case slices.Equal(got, older):
+			lost++
+		default:
+			t.Errorf("byte %d: it holds %q", at, got)
+		}
+		closeIt(t, j)
+	}
+	if refused == 0 || lost == 0 {
+		t.Errorf("%d damages were refused, %d took the newest commit for cut off", refused, lost)
+	}
+}
+
 // FuzzOpen writes over a part of a journal's file.
 func FuzzOpen(f *testing.F) {
 	file, _, want := sample(f)

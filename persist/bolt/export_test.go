@@ -39,6 +39,12 @@ func WithRead(opts Options, f func(io.ReaderAt) io.ReaderAt) Options {
 	return opts
 }
 
+// The steps at which Open forgets a commit that was cut off.
+const (
+	StepOpenForgotten    = stepOpenForgotten
+	StepOpenForgetSynced = stepOpenForgetSynced
+)
+
 // StepCloseDone is the last step of a close.
 const StepCloseDone = stepCloseDone
 

@@ -112,5 +112,3 @@ func fill(j *bolt.Journal, path string) (acknowledged []string, last persist.Rec
 	}
 	return acknowledged, last
 }
-
-func fullMatrix(string) error { return nil }

@@ -61,8 +61,8 @@ type Journal struct {
 	markSynced bool   // the last mark is on the disk
 	// firstAttempt: nobody has tried before to commit the next transaction.
 	firstAttempt bool
-	lastSync   time.Duration
-	syncTime   time.Duration // the shorter of the last two syncs
+	lastSync     time.Duration
+	syncTime     time.Duration // the shorter of the last two syncs
 
 	// mu guards what follows. Nobody who holds a bbolt transaction takes it:
 	// transactions are begun under it.

@@ -39,7 +39,7 @@ func spawn(t *testing.T, role, path string) (*exec.Cmd, *bufio.Reader, io.WriteC
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	cmd := exec.CommandContext(ctx, exe, path)
 	cmd.Env = append(os.Environ(), "ONCEHTTP_BOLT_ROLE="+role)
 	cmd.Stderr = os.Stderr
