@@ -3,14 +3,19 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/internal/report"
+	"github.com/oncehttp/oncehttp/mockserver"
 	"github.com/oncehttp/oncehttp/mockserver/referee"
 )
 
@@ -96,5 +101,56 @@ func TestRefereeUsage(t *testing.T) {
 		if strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, tt.want) || got.out != "" {
 			t.Errorf("%q: stdout %q, stderr %q; want %q", tt.args, got.out, got.err, tt.want)
 		}
+	}
+}
+
+// A batch that is killed in the moment in which an answer has been written sends
+// that operation again when it is run again, and the referee does not blame it.
+func TestRefereePassesAKilledBatch(t *testing.T) {
+	t.Parallel()
+	script := referee.Script{Expect: 60, OperationPointer: "/reference", Scenarios: []referee.Scenario{{Name: "nothing goes wrong"}}}
+	judge := referee.New(script)
+	server := mockserver.New(mockserver.Config{Referee: judge})
+	kill, left := make(chan struct{}), 0
+	var mu sync.Mutex
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server.ServeHTTP(w, r)
+		mu.Lock()
+		defer mu.Unlock()
+		if left--; left == 0 {
+			close(kill)
+		}
+	}))
+	var rows strings.Builder
+	rows.WriteString("reference\n")
+	for i := range script.Expect {
+		fmt.Fprintf(&rows, "order-%03d\n", i)
+	}
+	file := writeFile(t, "in.csv", rows.String())
+	args := []string{"batch", file, "--url", front.URL + "/payments", "--key", "o:{reference}", "--workers", "4"}
+	for _, n := range []int{7, 11, 13} {
+		mu.Lock()
+		kill, left = make(chan struct{}), n
+		at := kill
+		mu.Unlock()
+		if status, _, stderr := command(t, at, args...); status != -1 {
+			t.Fatalf("exit %d before it was killed: %s", status, stderr)
+		}
+	}
+	if status, _, stderr := command(t, nil, args...); status != exitOK {
+		t.Fatalf("exit %d: %s", status, stderr)
+	}
+	front.Close()
+	if err := errors.Join(server.Err(), server.Close()); err != nil {
+		t.Error(err)
+	}
+	report := judge.Report()
+	for _, c := range report.Cases {
+		if c.Verdict == referee.Fail || c.Verdict == referee.Warn {
+			t.Errorf("%s: %s", c.ID, c.Actual)
+		}
+	}
+	if report.Requests <= script.Expect {
+		t.Errorf("%d sends of %d operations: nothing was sent again", report.Requests, script.Expect)
 	}
 }
