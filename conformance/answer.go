@@ -87,7 +87,7 @@ func (r *runner) read(a *answer) {
 	a.kind = classify(r.o.Profile, a)
 	a.throttled = r.limited(a)
 	a.replayed = matchesAny(r.o.Profile.Replay, a)
-	if a.status >= 200 && a.status < 300 {
+	if a.kind == done {
 		a.rawID, _ = lookupText(a.body, r.o.IDPointer)
 		if l := r.learnt; l.ids || !l.done {
 			a.id = a.rawID

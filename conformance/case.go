@@ -29,7 +29,8 @@ type Case struct {
 	// Alone: nothing else runs beside it.
 	Alone bool `json:"alone,omitempty"`
 
-	run func(*trial)
+	early bool // it waits for long and disturbs nobody: it begins before all others
+	run   func(*trial)
 }
 
 // Need is something that a target has to offer.

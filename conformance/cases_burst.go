@@ -17,6 +17,9 @@ const (
 	// whose answers take longer than burstSlow: it waits, and does not compete.
 	burstLanes = 5
 	burstSlow  = 40 * time.Millisecond
+	// burstLimited is how many rounds may be kept out by a limit on the rate of
+	// requests before there are no more.
+	burstLimited = 5
 )
 
 // round is one burst: the operation, and what came of its duplicates.
@@ -29,17 +32,28 @@ type round struct {
 
 func (b *round) wide() bool { return b.width == burstWidth }
 
+// limited reports whether a limit on the rate of requests kept the round out.
+func (b *round) limited() bool {
+	return !slices.ContainsFunc(b.answers, (*answer).outcome) &&
+		slices.ContainsFunc(b.answers, func(a *answer) bool { return a.throttled })
+}
+
 // bursts plays rounds until one shows a violation.
 func bursts(x *trial) {
 	if _, ok := x.effects(x.op().ref); !ok {
 		return
 	}
-	clean, narrow, lanes := 0, 0, 1
-	for n := 0; n < x.r.o.Rounds && x.ctx.Err() == nil; {
+	clean, narrow, limited, lanes := 0, 0, 0, 1
+	for n := 0; n < x.r.o.Rounds && x.ctx.Err() == nil && limited < burstLimited; {
 		rounds := x.rounds(n, min(lanes, x.r.o.Rounds-n))
 		n += len(rounds)
 		counts := x.countRounds(rounds)
 		for i, b := range rounds {
+			if b.limited() {
+				limited++
+				x.pause(time.Second)
+				continue
+			}
 			if x.ctx.Err() != nil || !x.judgeRound(b, counts[i]) {
 				return
 			}
@@ -51,6 +65,10 @@ func bursts(x *trial) {
 		if took := rounds[0].answers[0]; took.ended.Sub(took.started) > burstSlow {
 			lanes = burstLanes
 		}
+	}
+	if clean == 0 {
+		x.vague("a limit on the rate of requests kept every burst out")
+		return
 	}
 	x.want(true, "", "%d rounds without a find (%d of %d, %d of %d at once); no proof that there is none", clean, clean-narrow, burstWidth, narrow, burstNarrow)
 }

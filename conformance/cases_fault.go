@@ -34,6 +34,10 @@ func correctedBody(x *trial) {
 		x.seen("a body that is not JSON is accepted: %s", first)
 		return
 	}
+	if same := x.again(bad, "the same once more"); same.kind == busy && !same.throttled {
+		x.must(false, "the refusal again", "%s, and then to be told to wait: %s", first, same)
+		return
+	}
 	again := x.again(op, "the corrected body")
 	if x.counts() {
 		if n, ok := x.settledEffects(op.ref, count(again.kind == done)); ok {
@@ -43,6 +47,8 @@ func correctedBody(x *trial) {
 		}
 	}
 	switch {
+	case again.kind == busy && !again.throttled:
+		x.must(false, "an answer", "refused with %s; the corrected body is told to wait: %s", first, again)
 	case again.kind == done:
 		x.seen("refused with %s; the corrected body is executed under the same key", first)
 	default:

@@ -19,7 +19,7 @@ func keyCases() []Case {
 			Rule: "A request without a key is refused with 400 where keys are required, and executed where they are not.", Impact: "A client that forgets the key is not told.",
 			run: keyMissing,
 		}, {
-			ID: "key/missing-not-merged", Level: LevelSafety, Needs: []Need{NeedHeader, NeedEffects},
+			ID: "key/missing-not-merged", Level: LevelSafety, Needs: []Need{NeedHeader, NeedEffects}, After: []string{"replay/first-executes-once"},
 			Spec:   []Ref{invariant("S5")},
 			Rule:   "Requests without a key are never taken for one another.",
 			Impact: "Two customers who buy the same thing are charged once, and one of them gets the other's receipt.",
@@ -46,6 +46,26 @@ func keyCases() []Case {
 			Rule:   "Keys with punctuation, or with names that mean something to a language, are keys like any other.",
 			Impact: "Two keys become one after trimming or normalising, or one request breaks the store.",
 			run:    hostileNames,
+		}, {
+			ID: "key/digits", Level: LevelMust, Since: "1.1", Needs: []Need{NeedHeader, NeedAlphabet}, After: after,
+			Spec:   []Ref{drafted22(), drafted21()},
+			Rule:   "Keys of digits are text: leading zeros and the last of twenty digits count.",
+			Impact: "Two order numbers are one key, and the second order is never charged.",
+			Fix:    "Treat the key as text everywhere, also in the store. Usual causes: a numeric column, or a JSON library that reads numbers out of strings.",
+			run: func(x *trial) {
+				digits := x.digits()
+				taken := count(x.distinct([2]string{digits, "0" + digits})) + count(x.distinct([2]string{digits + "1", digits + "2"}))
+				if taken == 0 {
+					x.vague("keys of digits are refused, which does not tell whether two of them are kept apart")
+				}
+			},
+		}, {
+			ID: "key/header-name-case", Level: LevelMust, Since: "1.1", Needs: header, After: after,
+			Spec:   []Ref{rfc("9110", "5.1", "Field names are case-insensitive."), practice("HTTP/2 and many clients send field names in lower case.")},
+			Rule:   "A key whose header is spelled in lower case is the same key.",
+			Impact: "Clients behind a proxy that speaks HTTP/2 are not protected at all.",
+			Fix:    "Look the header up without regard to case. Usual cause: the raw header map is read with one spelling.",
+			run:    headerNameCase,
 		}, {
 			ID: "key/first-character", Level: LevelMust, Needs: header,
 			Spec:   []Ref{drafted21(), outline("T8b"), practice("A bare UUID that begins with a to f parses as a token, one that begins with a digit as a number and garbage.")},
@@ -81,6 +101,10 @@ func missingNotMerged(x *trial) {
 	one, two := x.do(op, "without a key"), x.do(other, "the same, without a key")
 	if one.kind == noAnswer || two.kind == noAnswer {
 		x.vague("a request without a key met no answer: %s, %s", one, two)
+		return
+	}
+	if one.kind == done && (two.kind == business || two.kind == alreadyDone) {
+		x.seen("the profile declares that the business reference is a key of its own: %s", two)
 		return
 	}
 	x.want((two.kind == done) == (one.kind == done), "both refused, or both executed", "%s, then %s", one, two)
@@ -214,7 +238,7 @@ func (x *trial) distinct(keys [2]string) bool {
 
 func hostileNames(x *trial) {
 	x.apart([][2]string{
-		{"a:b", "a-b"}, {"", "."}, {"", "-^"}, {"/../x", "/x"}, {"%41", "A"}, {"a_b", "ab"}, {"?a", "?b"}, {"", "'"},
+		{"a:b", "a-b"}, {"", "."}, {"", "-^"}, {"/../x", "/x"}, {"%41", "A"}, {"a_b", "ab"}, {"?a", "?b"}, {"", "'"}, {"a+b", "a%2Bb"},
 	})
 	// Each with what is unique to the run: the server may have seen the name.
 	for _, name := range []string{"__proto__.", "constructor.", "../../etc/passwd/", "a'--", "${x}", "a;b=", "*", "\\x00"} {
@@ -224,6 +248,26 @@ func hostileNames(x *trial) {
 		})
 		x.hostile(op)
 	}
+}
+
+// digits is a key of 20 digits, unique to the run, that does not begin with 0.
+func (x *trial) digits() string {
+	text := []byte(digestHex("digits\x00" + x.op().key)[:20])
+	for i, b := range text {
+		text[i] = '1' + b%9
+	}
+	return string(text)
+}
+
+func headerNameCase(x *trial) {
+	op := x.op()
+	first, ok := x.first(op)
+	if !ok {
+		return
+	}
+	lower := op.with(func(dup *operation) { dup.lowerName = true })
+	x.wantFirst(op, first, x.again(lower, "the header's name in lower case"), "")
+	x.wantEffects(op, 1, "its reference")
 }
 
 func (x *trial) hostile(op *operation) {

@@ -28,6 +28,14 @@ func overlapCases() []Case {
 			Impact: "The retry that comes in the very moment in which the lock gives way to the record pays again.",
 			run:    aroundCompletion,
 		}, {
+			ID: "inflight/long-work", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "replay/answered", "replay/effects-once"},
+			Spec:   []Ref{invariant("S1"), practice("Locks of 5 s in front of work that takes longer are taught.")},
+			Rule:   "A duplicate that arrives when the first has been at work for five seconds is not executed.",
+			Impact: "When the bank is slow, every retry is another payment.",
+			Fix: "Let the lock live as long as the work: renew it while the work goes on, or record that the key is being worked on and decide what is stale by asking, " +
+				"not by time. Usual cause: SET NX with a short expiry.",
+			early: true, run: longWork,
+		}, {
 			ID: "inflight/follower-leaves", Level: LevelSafety, Needs: []Need{NeedDelay, NeedEffects}, After: []string{"inflight/once", "inflight/leaves-no-trap", "net/response-lost-then-retry"},
 			Spec:   []Ref{invariant("S1"), invariant("L1"), outline("T15")},
 			Rule:   "A duplicate that hangs up changes nothing for the one that is at work.",
@@ -89,6 +97,36 @@ func aroundCompletion(x *trial) {
 		}
 		return true
 	})
+}
+
+// longHold is how long the first request is at work when its duplicate arrives.
+// It is the shortest lock that is taught widely.
+const longHold = 5 * time.Second
+
+// longWork sends a duplicate shortly before a long operation ends, and looks for
+// one that was executed.
+func longWork(x *trial) {
+	hold := min(longHold+longHold/10, x.r.o.AnswerTimeout*3/4)
+	op := x.op()
+	gate := x.r.stage.hold(op, hold)
+	defer gate.release()
+	lead := x.launch(op, "leader", "slow")
+	<-lead.sent
+	x.pause(hold * 10 / 11)
+	follower := x.launch(op, "follower", "late, while the leader runs")
+	if gate.entered != nil {
+		x.awaitFollowers([]*flight{follower})
+		gate.release()
+	}
+	leader, late := lead.wait(), follower.wait()
+	if !leader.outcome() || gate.entered == nil && leader.ended.Sub(leader.started) < hold*3/4 {
+		x.vague("no overlap came about: the first request was answered %s after %v (--delay-query)", leader, leader.ended.Sub(leader.started).Round(time.Millisecond))
+		return
+	}
+	if same, known := sameOutcome(leader, late); late.kind == done && known {
+		x.safe(same, "the leader's outcome, or to be told to wait", "the leader %s, a follower after %v %s", leader, hold*10/11, late)
+	}
+	x.wantEffects(op, 1, "its reference, which took "+hold.String())
 }
 
 func followerLeaves(x *trial) {

@@ -15,12 +15,6 @@ func replayCases() []Case {
 			Impact: "A client whose answer was lost never learns what happened, or pays again under a new key.",
 			run:    replayAnswered,
 		}, {
-			ID: "replay/effects-once", Level: LevelSafety, Needs: []Need{NeedEffects},
-			Spec:   []Ref{invariant("S1"), drafted22(), outline("T2")},
-			Rule:   "A repeat of a completed request is not executed again.",
-			Impact: "The customer is charged once for every retry.",
-			run:    replayOnce,
-		}, {
 			ID: "replay/first-executes-once", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedWitness},
 			Spec:   []Ref{invariant("S1"), outline("T1")},
 			Rule:   "One request has one effect.",
@@ -33,6 +27,12 @@ func replayCases() []Case {
 					x.wantEffects(op, 1, "one request")
 				}
 			},
+		}, {
+			ID: "replay/effects-once", Level: LevelSafety, Needs: []Need{NeedEffects}, After: []string{"replay/first-executes-once"},
+			Spec:   []Ref{invariant("S1"), drafted22(), outline("T2")},
+			Rule:   "A repeat of a completed request is not executed again.",
+			Impact: "The customer is charged once for every retry.",
+			run:    replayOnce,
 		}, {
 			ID: "replay/status", Level: LevelShould, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{drafted26(), outline("T2")},

@@ -99,7 +99,7 @@ func (x *trial) soakStep(op, other *operation, lane string, roll int) *answer {
 // whichever holds the key is given its outcome.
 func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong string) {
 	final := x.resolve(op, "at the end")
-	n, ok := x.effects(op.ref)
+	n, ok := x.settledEffects(op.ref, count(final.outcome()))
 	m, also := x.effects(other.ref)
 	if !ok || !also {
 		return

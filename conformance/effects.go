@@ -42,25 +42,42 @@ func (x *trial) counts() bool {
 // reference is somebody else's answer, and no second effect.
 type names struct {
 	all   []named
-	owner map[string]string
+	owner *owners // of the run
+}
+
+// owners says for which reference an effect was first named in this run. It may
+// be used by several goroutines.
+type owners struct {
+	mu sync.Mutex
+	of map[string]string
+}
+
+// claim gives a name to a reference unless it has an owner, and says who has it.
+func (o *owners) claim(name, ref string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of == nil {
+		o.of = map[string]string{}
+	}
+	if _, known := o.of[name]; !known {
+		o.of[name] = ref
+	}
+	return o.of[name]
 }
 
 // named is one answer's name of an effect: an id, a Location, or both.
-type named struct{ ref, id, place string }
+type named struct {
+	ref, id, place string
+	own            bool // no other reference had the name before
+}
 
 func (s *names) saw(ref string, a *answer) {
 	if a.id == "" && a.place == "" {
 		return
 	}
-	if s.owner == nil {
-		s.owner = map[string]string{}
-	}
-	for _, name := range []string{"id " + a.id, "place " + a.place} {
-		if _, known := s.owner[name]; !known && !strings.HasSuffix(name, " ") {
-			s.owner[name] = ref
-		}
-	}
-	s.all = append(s.all, named{ref: ref, id: a.id, place: a.place})
+	n := named{ref: ref, id: a.id, place: a.place}
+	n.own = (n.id == "" || s.owner.claim("id "+n.id, ref) == ref) && (n.place == "" || s.owner.claim("place "+n.place, ref) == ref)
+	s.all = append(s.all, n)
 }
 
 // count is the number of distinct effects of a reference. An answer that has
@@ -68,13 +85,13 @@ func (s *names) saw(ref string, a *answer) {
 func (s *names) count(ref string) int {
 	ids, places := map[string]bool{}, map[string]bool{}
 	for _, n := range s.all {
-		if n.ref == ref && n.id != "" && s.owner["id "+n.id] == ref {
+		if n.ref == ref && n.id != "" && n.own {
 			ids[n.id] = true
 		}
 	}
 	for _, n := range s.all {
 		placed := slices.ContainsFunc(s.all, func(m named) bool { return m.id != "" && m.place == n.place })
-		if n.ref == ref && n.id == "" && n.place != "" && !placed && s.owner["place "+n.place] == ref {
+		if n.ref == ref && n.id == "" && n.place != "" && !placed && n.own {
 			places[n.place] = true
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -53,11 +55,14 @@ func options(url string, p *profile.Profile) conformance.Options {
 	}
 }
 
-// beside runs the function for all of them, some at a time: most of a
-// run is waiting, so that more of them fit than there are processors, to which
-// parallel tests are bound. The function must not call Fatal.
+// taken holds one for each run that is under way, of all tests together: most of
+// a run is waiting, so that more of them fit than there are processors, to which
+// parallel tests are bound.
+var taken = make(chan struct{}, seats)
+
+// beside runs the function for all of them, some at a time. The function must not
+// call Fatal.
 func beside[T any](all []T, do func(i int, one T)) {
-	taken := make(chan struct{}, seats)
 	var wait sync.WaitGroup
 	for i, one := range all {
 		wait.Go(func() {
@@ -67,6 +72,16 @@ func beside[T any](all []T, do func(i int, one T)) {
 		})
 	}
 	wait.Wait()
+}
+
+// some is every n-th of them under the race detector, which makes each cost
+// several times the work, and all of them without it.
+func some[T any](all []T) []T {
+	var few []T
+	for i := 0; i < len(all); i += thinning {
+		few = append(few, all[i])
+	}
+	return few
 }
 
 func run(t *testing.T, o conformance.Options) *conformance.Report {
@@ -84,7 +99,7 @@ func run(t *testing.T, o conformance.Options) *conformance.Report {
 func runSure(t *testing.T, o conformance.Options) (rep *conformance.Report) {
 	t.Helper()
 	for range 3 {
-		if rep = run(t, o); rep.Summary.Inconclusive == 0 {
+		if rep = run(t, o); rep.Summary.Inconclusive+rep.Summary.Error == 0 {
 			break
 		}
 	}
@@ -154,3 +169,14 @@ func hook(url string) func(context.Context) error {
 
 // quiet is a log for servers whose handlers crash when they are told to.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// list is verdicts in the spelling of the tables, sorted.
+func list(verdicts map[string]conformance.Verdict) string {
+	var all []string
+	for id, v := range verdicts {
+		sign := map[conformance.Verdict]string{conformance.VerdictWarn: "?", conformance.VerdictInconclusive: "~", conformance.VerdictError: "!"}[v]
+		all = append(all, sign+id)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}

@@ -26,6 +26,7 @@ type operation struct {
 	contentType    string
 	extra          [][2]string // further header fields, in order
 	stranger       bool        // sent as the second caller
+	lowerName      bool        // the key header's name is spelled in lower case
 	anonymous      bool        // sent without Authorization
 	failing        int         // the status that its handler was told to answer
 }
@@ -245,8 +246,12 @@ func (op *operation) fields(r *runner) [][2]string {
 		fields = append(fields, [2]string{"Content-Type", op.contentType})
 	}
 	if r.o.inHeader() && !op.keyless {
+		name := r.o.Profile.Carrier.Name
+		if op.lowerName {
+			name = strings.ToLower(name)
+		}
 		for _, line := range op.keyLines(r) {
-			fields = append(fields, [2]string{r.o.Profile.Carrier.Name, line})
+			fields = append(fields, [2]string{name, line})
 		}
 	}
 	return append(fields, op.extra...)

@@ -2,6 +2,9 @@
 
 package conformance_test
 
-// seats is how many runs there are at once. The race detector makes each cost
-// several times the work.
-const seats = 3
+// seats is how many runs there are at once, and thinning which part of a long
+// table is run: the race detector makes each run cost several times the work.
+const (
+	seats    = 3
+	thinning = 5
+)

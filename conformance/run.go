@@ -45,6 +45,7 @@ type runner struct {
 	spent     atomic.Int64
 	throttled atomic.Int64 // answers that met a limit on the rate of requests
 	learnt    learnt       // by the greeting
+	owners    owners       // of the names of effects
 
 	trials sync.WaitGroup // those that are at work, or wait for late effects
 

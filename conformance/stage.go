@@ -101,6 +101,9 @@ func (s *remote) effects(ctx context.Context, ref string) (int, Witness, error) 
 	if err != nil {
 		return 0, WitnessNone, fmt.Errorf("conformance: witness: %s", errorText(err))
 	}
+	if response.StatusCode == http.StatusNotFound {
+		return 0, WitnessCounted, nil // nothing is known of that reference
+	}
 	if response.StatusCode != http.StatusOK {
 		return 0, WitnessNone, fmt.Errorf("conformance: witness: it answered %d", response.StatusCode)
 	}
@@ -121,6 +124,8 @@ func countOf(body []byte, pointer string) (int, Witness, error) {
 		}
 	case []any:
 		return len(v), WitnessListed, nil
+	case nil:
+		return 0, WitnessListed, nil // an empty list, as some languages write it
 	}
 	return 0, WitnessNone, fmt.Errorf("conformance: witness: what stands at %q is neither a number nor a list", pointer)
 }

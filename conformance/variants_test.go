@@ -17,7 +17,7 @@ func sampleOptions(url string) conformance.Options {
 		As:         http.Header{"Authorization": {"Bearer bob-bob-bob"}},
 		Witness:    url + "/_effects?ref={ref}#/count",
 		DelayQuery: "sleep={ms}", FailQuery: "fail={status}", CrashQuery: "crash=1",
-		Hold: 120 * time.Millisecond, Settle: 600 * time.Millisecond, AnswerTimeout: 3 * time.Second,
+		Hold: 120 * time.Millisecond, Settle: 600 * time.Millisecond, AnswerTimeout: 2 * time.Second,
 		EffectWait: 50 * time.Millisecond, Rounds: 2, Seed: 7, Parallel: 16,
 	}
 }
@@ -70,7 +70,7 @@ func allVariants() []choices {
 // it has made.
 func TestVariants(t *testing.T) {
 	t.Parallel()
-	beside(allVariants(), func(_ int, c choices) {
+	beside(some(allVariants()), func(i int, c choices) {
 		_, url := newSample(t, c, quirk{})
 		o := sampleOptions(url)
 		o.Profile = c.declare()
@@ -78,8 +78,10 @@ func TestVariants(t *testing.T) {
 		if rep.Summary.Fail+rep.Summary.Warn+rep.Summary.Error > 0 || rep.Summary.Pass < 45 {
 			t.Errorf("%+v: got %v and %d passes, want no failure and no warning\n%s", c, wrong(rep), rep.Summary.Pass, text(rep))
 		}
-		// The quick run of the same server without a witness has nothing to say
-		// against it either.
+		if i%3 != 0 {
+			return
+		}
+		// Without a witness there is nothing to be said against it either.
 		o.Witness, o.Quick = "", true
 		if rep := run(t, o); rep.Summary.Fail+rep.Summary.Warn+rep.Summary.Error > 0 {
 			t.Errorf("%+v without a witness: got %v, want no failure and no warning\n%s", c, wrong(rep), text(rep))

@@ -1,0 +1,180 @@
+package conformance
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// likeCases: requests that are nearly the same, and repeats that come otherwise
+// than the first.
+func likeCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "conflict/one-number-differs", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedJSON}, After: append([]string{"conflict/not-executed", "conflict/not-silent"}, after...),
+			Spec:   []Ref{invariant("S2"), drafted22(), outline("T5")},
+			Rule:   "A request that differs in one number only, and not in its reference, is another request.",
+			Impact: "An amount is corrected, and the correction is confirmed and never charged.",
+			Fix: "Compare a hash of the whole body, and not of a chosen part. Usual cause: the key is compared with the order number alone, " +
+				"which the caller keeps when the amount changes.",
+			run: oneNumber,
+		}, {
+			ID: "conflict/large-numbers", Level: LevelShould, Since: "1.1", Needs: []Need{NeedJSON}, After: append([]string{"conflict/not-executed", "conflict/not-silent"}, after...),
+			Spec:   []Ref{draft07("2.4", "The fingerprint is the server's choice: all of the payload, or chosen elements."), rfc("8259", "6", "Numbers beyond 2^53 are not read alike everywhere.")},
+			Rule:   "Numbers that differ only beyond the precision of a float are different.",
+			Impact: "Two amounts in the smallest unit of a currency are taken for one.",
+			Fix:    "Hash the bytes of the body, or keep numbers as text when it is read. Usual cause: the body is parsed and encoded again before it is hashed.",
+			run:    largeNumbers,
+		}, {
+			ID: "replay/after-a-pause", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedEffects}, After: after,
+			Spec:   []Ref{invariant("S1"), draft07("2.3", "A key is kept until it expires as published.")},
+			Rule:   "A key is still known two seconds after it was used.",
+			Impact: "A retry that backs off as it should is a second payment.",
+			Fix: "Keep the record for longer than any client retries: a day is usual. Usual cause: the record has the lifetime of a lock, " +
+				"or of a cache of answers.",
+			run: func(x *trial) {
+				op := x.op()
+				first, ok := x.first(op)
+				if !ok {
+					return
+				}
+				x.stepAside()
+				wait := min(pauseWait, 2*x.r.o.Settle)
+				x.pause(wait)
+				x.wantFirst(op, first, x.again(op, "the repeat"), " after "+wait.String())
+				x.wantEffects(op, 1, "its reference")
+			},
+		}, {
+			ID: "replay/plain-after-gzip", Level: LevelShould, Since: "1.1", After: after,
+			Spec:   []Ref{rfc("9110", "12.5.3", "Accept-Encoding says which codings the client takes.")},
+			Rule:   "A repeat that does not ask for compression is not given compressed bytes as if they were plain.",
+			Impact: "A retry through another client cannot be read.",
+			Fix: "Store the answer before it is compressed, and compress when it is given out. Usual cause: the key layer lies outside the one that compresses, " +
+				"and replays the bytes without Content-Encoding.",
+			run: plainAfterGzip,
+		}, {
+			ID: "net/pipelined-twice", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedEffects}, After: append([]string{"net/keep-alive"}, after...),
+			Spec:   []Ref{invariant("S1"), rfc("9112", "9.3.2", "A client may send several requests before it has an answer.")},
+			Rule:   "A request that arrives twice in one piece has one effect.",
+			Impact: "A proxy that delivers twice charges twice.",
+			Fix:    "Claim the key in one atomic step before the work. Usual cause: the key is looked up, and written only later.",
+			run:    pipelined,
+		},
+	}
+}
+
+// pauseWait is how long after its answer a key is asked for again.
+const pauseWait = 2 * time.Second
+
+func oneNumber(x *trial) {
+	op := x.op()
+	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}\]])`)
+	places := number.FindAllSubmatchIndex(op.body, -1)
+	if len(places) == 0 {
+		x.skip("the body holds no number that could be changed (--body)")
+		return
+	}
+	for _, at := range places[:min(len(places), 4)] {
+		op := x.op()
+		first, ok := x.first(op)
+		if !ok {
+			return
+		}
+		digits := op.body[at[4]:at[5]]
+		other := op.with(func(dup *operation) {
+			dup.body = bytes.Join([][]byte{op.body[:at[4]], bumped(digits), op.body[at[5]:]}, nil)
+		})
+		x.wantOther(op, first, x.do(other, "one number is higher by one"))
+	}
+}
+
+// bumped is a number that is one higher.
+func bumped(digits []byte) []byte {
+	changed := bumpNumbers([]byte(`{"n":` + string(digits) + `}`))
+	return changed[len(`{"n":`) : len(changed)-1]
+}
+
+// wantOther judges the answer to a request that differs from the first in its
+// body, though both have one reference: it is refused, and nothing has happened.
+func (x *trial) wantOther(op *operation, first, a *answer) {
+	if a.kind == noAnswer {
+		x.vague("the other request met no answer: %s", a)
+		return
+	}
+	same, known := sameOutcome(first, a)
+	if a.kind == done && !known && !a.replayed && !x.counts() {
+		x.vague("the answer %s names nothing, and nobody counts effects (--witness)", a)
+		return
+	}
+	x.want(a.kind != done || known && !same, "a refusal", "the first request's outcome: %s", a)
+	if x.counts() {
+		x.wantEffects(op, 1, "both requests")
+	} else {
+		x.want(a.kind != done, "a refusal", "%s", a)
+	}
+}
+
+func largeNumbers(x *trial) {
+	op := x.op()
+	number := func(n string) func(*operation) {
+		return func(dup *operation) { dup.body = withMember(op.body, "units", n) }
+	}
+	first, ok := x.first(op.with(number("9007199254740992")))
+	if !ok {
+		return
+	}
+	x.wantOther(op, first, x.do(op.with(number("9007199254740993")), "a number that is higher by one"))
+}
+
+func plainAfterGzip(x *trial) {
+	op := x.op()
+	zipped := op.with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{"Accept-Encoding", "gzip"}) })
+	if stage, ok := x.r.stage.(*owned); ok {
+		stage.answer(op, gzipReply())
+	}
+	first, ok := x.first(zipped)
+	if !ok {
+		return
+	}
+	if first.header.Get("Content-Encoding") != "gzip" {
+		x.skip("the server does not compress this answer")
+		return
+	}
+	again := x.again(op, "the repeat, without Accept-Encoding")
+	if again.kind != done {
+		x.seen("a repeat with another Accept-Encoding is answered %s", again)
+		return
+	}
+	_, packed := gunzip(again.body)
+	says := strings.EqualFold(again.header.Get("Content-Encoding"), "gzip")
+	x.want(packed == says, "plain bytes, or gzip that says so", "Content-Encoding %q, and the body %s gzip", again.header.Get("Content-Encoding"), yesNo(packed, "is", "is not"))
+}
+
+// pipelined writes the same request twice in one piece.
+func pipelined(x *trial) {
+	op := x.op()
+	l := x.dial("both")
+	defer l.close()
+	l.load(op, withLength)
+	l.note = "twice in one piece"
+	if l.err == nil && x.r.spend() {
+		l.rest = append(l.rest, l.rest...)
+	}
+	l.write(0)
+	first := l.receive()
+	l.started = first.started
+	second := l.receive()
+	if first.kind == noAnswer {
+		x.vague("the server takes no requests in one piece: %s", first)
+		return
+	}
+	if second.kind == noAnswer {
+		x.find(VerdictPass, "the second of them met no answer: "+second.String())
+	}
+	again := x.resolve(op, "after both")
+	x.want(again.outcome(), "the outcome", "%s", again)
+	x.wantHistory(op, []*answer{first, second, again})
+	x.wantEffects(op, 1, "its reference")
+}
