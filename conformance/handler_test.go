@@ -40,7 +40,7 @@ func TestHandler(t *testing.T) {
 		"no-exclusion":          "inflight/once",
 		"stuck-after-duplicate": "inflight/leaves-no-trap",
 		"stuck-after-crash":     "outcome/crash-resolves",
-		"replay-loses-body":     "?replay/body-bytes ?replay/binary ?replay/gzip",
+		"replay-loses-body":     "?replay/body-bytes ?replay/binary ?replay/gzip ?replay/plain-after-gzip",
 		"stuck-after-500":       "outcome/5xx-resolves",
 		"mismatch-silent":       "conflict/not-silent",
 	} {

@@ -100,6 +100,7 @@ func TestRestartLocked(t *testing.T) {
 	p := newPhoenix(t, func() http.Handler { return server })
 	o := options("http://"+p.address, profile.Draft07())
 	o.Restart, o.Run, o.Reruns = p.restart, []string{"restart/inflight-killed-resolves"}, -1
+	o.Hold = time.Second
 	if c := find(t, run(t, o), "restart/inflight-killed-resolves"); c.Verdict != conformance.VerdictFail {
 		t.Errorf("got %s %s, want a failure", c.Verdict, c.Reason)
 	}

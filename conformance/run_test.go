@@ -242,7 +242,7 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	url := start(t, mockserver.Config{})
 	o := options(url, releasing())
-	o.Timeout, o.Hold, o.Run = 300*time.Millisecond, 10*time.Second, []string{"inflight/once", "replay/status"}
+	o.Timeout, o.Hold, o.Run = 1500*time.Millisecond, 10*time.Second, []string{"inflight/once", "replay/status"}
 	rep := run(t, o)
 	c := find(t, rep, "inflight/once")
 	if c.Verdict != conformance.VerdictInconclusive || !strings.Contains(c.Reason, "timeout") {

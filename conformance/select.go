@@ -41,7 +41,8 @@ func (o Options) selected() ([]Case, error) {
 
 // quick reports whether a case belongs to the short run.
 func quick(c *Case) bool {
-	return slices.Contains([]string{"replay", "conflict", "scope"}, c.Group()) || c.ID == "inflight/once"
+	chosen := slices.Contains([]string{"replay", "conflict", "scope"}, c.Group()) || c.ID == "inflight/once"
+	return chosen && c.ID != "replay/after-a-pause"
 }
 
 func matchAny(patterns []string, id string) bool {
