@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ counts, whether operations can be made to overlap, and which cases would be
 skipped for want of a flag.
 
 Exit status: 0 check can tell something; 1 the server does not do what check
-builds on; 2 the call is wrong; 3 the target is unreachable.`,
+builds on, or what a flag names does not work; 2 the call is wrong; 3 the target is unreachable.`,
 		Example: `  oncehttp check doctor http://127.0.0.1:8080/payments --delay-query 'sleep={ms}'`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.examine(cmd.Context(), args[0], s) },
@@ -47,6 +48,9 @@ func (f *checkFlags) examine(ctx context.Context, url string, s streams) error {
 		return err
 	}
 	o.Run, o.Reruns = []string{probeAnswer, probeOnce, probeOverlap}, -1
+	for _, p := range givenFlags(&o) {
+		o.Run = append(o.Run, p.probe)
+	}
 	rep, err := conformance.Run(ctx, o)
 	if err != nil {
 		return checkError(err)
@@ -66,8 +70,18 @@ func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) er
 	answer, once, overlap := found[probeAnswer], found[probeOnce], found[probeOverlap]
 	row("key", verdictLine(answer, "a repeat is answered with the outcome of the first"))
 	row("effects", verdictLine(once, "a repeat is not executed again"))
-	row("witness", witnessLine(once.Witness))
+	row("witness", witnessLine(rep.Witness))
 	row("overlap", verdictLine(overlap, "operations overlap, and one effect comes of it"))
+	idle := o.Witness != "" && rep.Witness != conformance.WitnessCounted && rep.Witness != conformance.WitnessListed
+	if idle {
+		row("--witness", "does not work: "+rep.Headline)
+	}
+	for _, p := range givenFlags(o) {
+		if c := found[p.probe]; c.Verdict == conformance.VerdictInconclusive && !strings.Contains(c.Reason, "--witness") {
+			row(p.flag, "does not work: "+c.Reason)
+			idle = true
+		}
+	}
 	for _, l := range lacking(o) {
 		row("missing", l)
 	}
@@ -80,7 +94,34 @@ func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) er
 	if answer.Verdict == conformance.VerdictError || once.Verdict == conformance.VerdictError {
 		return &exitError{status: report.ExitError, err: errors.New("check doctor: a probe failed in itself: " + answer.Reason + once.Reason)}
 	}
+	if idle {
+		return exitWith(report.ExitFailed)
+	}
 	return nil
+}
+
+// givenFlag is a flag that was given, and the case that shows whether it works.
+type givenFlag struct{ flag, probe string }
+
+func givenFlags(o *conformance.Options) []givenFlag {
+	var all []givenFlag
+	for _, f := range []struct {
+		given bool
+		givenFlag
+	}{
+		{o.DelayQuery != "", givenFlag{"--delay-query", probeOverlap}},
+		{o.FailQuery != "", givenFlag{"--fail-query", "outcome/5xx-resolves"}},
+		{o.CrashQuery != "", givenFlag{"--crash-query", "outcome/crash-resolves"}},
+		{o.SecondPath != "", givenFlag{"--second-path", "replay/second-path"}},
+		{o.As != nil, givenFlag{"--as", "replay/second-caller"}},
+		{o.Expire != nil, givenFlag{"--expire-cmd", "time/expires"}},
+		{o.Restart != nil, givenFlag{"--restart-cmd", "restart/replay-survives"}},
+	} {
+		if f.given {
+			all = append(all, f.givenFlag)
+		}
+	}
+	return all
 }
 
 func verdictLine(c conformance.Result, good string) string {
