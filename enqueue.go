@@ -15,6 +15,10 @@ import (
 // call that is under way with its key, and the same key with the same bytes is nil
 // again; other bytes are ErrKeyReused.
 //
+// The key may be "" where the request carries it in its header, query or body, or its
+// context does (ContextWithKey). A request without any key is ErrKeyInvalid: none is
+// generated, since nobody could ask for the operation.
+//
 // The credentials of the request are not kept: if it has any, Config.Authorize
 // must be there to give them again, else the error is ErrConfig.
 func (c *Client) Enqueue(req *http.Request, key Key) error {
