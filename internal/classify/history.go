@@ -47,6 +47,7 @@ func (h *History) Add(v Verdict) (known Verdict, kept bool) {
 	return v, false
 }
 
+// addNotSent is Add for an attempt that was not sent: it says nothing of those that were.
 func (h *History) addNotSent(v Verdict) (known Verdict, kept bool) {
 	switch {
 	case h.inDoubt:
@@ -57,6 +58,7 @@ func (h *History) addNotSent(v Verdict) (known Verdict, kept bool) {
 	return v, false
 }
 
+// stand makes v the verdict that counts until a later attempt says more.
 func (h *History) stand(v Verdict) { h.standing, h.stands = v, true }
 
 // keep is the standing verdict; whether another attempt may help depends on the latest one.

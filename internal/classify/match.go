@@ -38,6 +38,7 @@ func (r *reader) matchAny(list []profile.Matcher) match {
 	return result
 }
 
+// match holds the answer against one matcher. The body is looked at last, since it may not be whole.
 func (r *reader) match(m *profile.Matcher) match {
 	switch {
 	case len(m.Status) > 0 && !slices.Contains(m.Status, r.Status):

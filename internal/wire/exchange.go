@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// exchange is one request under way: its context, the clock that ends it, and what httptrace shows of it.
+// exchange is one request under way: its context, the clock that ends it, and what httptrace shows of it. The trace
+// events come from goroutines of the transport, also after RoundTrip returned.
 type exchange struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -46,6 +47,7 @@ func (x *exchange) left() time.Duration {
 	return min(x.wait, time.Until(x.until))
 }
 
+// expire ends the exchange at one of its bounds, and says at which.
 func (x *exchange) expire() {
 	if !x.until.IsZero() && !time.Now().Before(x.until) {
 		x.cancel(ErrAnswerTimeout)
@@ -91,7 +93,8 @@ func (x *exchange) reason(err error) error {
 // all proves nothing.
 func (x *exchange) provedUnsent() bool { return x.asked.Load() && x.got.Load() == 0 }
 
-// sends is how many sends the exchange made.
+// sends is how many sends the exchange made: one for each connection that net/http took, since it may have sent the
+// request on each of them; at least one unless it is proved that nothing was sent.
 func (x *exchange) sends(unsent bool) int {
 	if unsent {
 		return 0

@@ -56,6 +56,7 @@ type upload struct {
 	over bool
 }
 
+// wrote is told by httptrace that the request is out, or failed to go out.
 func (u *upload) wrote(httptrace.WroteRequestInfo) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -64,6 +65,7 @@ func (u *upload) wrote(httptrace.WroteRequestInfo) {
 	}
 }
 
+// answered stops the clock for good: RoundTrip returned.
 func (u *upload) answered() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -77,6 +79,7 @@ type flowing struct {
 	x *exchange
 }
 
+// Close closes the body and ends its exchange.
 func (f *flowing) Close() error {
 	defer f.x.end()
 	return f.ReadCloser.Close()

@@ -27,18 +27,23 @@ type Limits struct {
 	Hops int
 }
 
-// The errors of an attempt that ended at one of its bounds, and of answers that are none.
 var (
+	// ErrAttemptTimeout is why an attempt ended whose headers, or the next part of whose body, did not come within
+	// Limits.AttemptTimeout. Something may have been sent, unless Result.Unsent says otherwise.
 	ErrAttemptTimeout = errors.New("no answer within Retry.AttemptTimeout")
-	ErrAnswerTimeout  = errors.New("no whole answer within Retry.AnswerTimeout")
-	errSwitched       = errors.New("answered 101 Switching Protocols, which is no answer")
-	errNoResponse     = errors.New("the transport returned neither a response nor an error")
+	// ErrAnswerTimeout is why an attempt ended whose answer was not read within Limits.AnswerTimeout.
+	ErrAnswerTimeout = errors.New("no whole answer within Retry.AnswerTimeout")
+
+	errSwitched   = errors.New("answered 101 Switching Protocols, which is no answer")
+	errNoResponse = errors.New("the transport returned neither a response nor an error")
 )
 
 // Sender makes the attempts of one operation, one after the other. It is used by one goroutine.
 type Sender struct {
+	// Transport sends. It must not send again by itself: each of its sends must be one that it was asked for.
 	Transport http.RoundTripper
-	Limits    Limits
+	// Limits bound each attempt.
+	Limits Limits
 	// Prepare returns the request of one send to target, complete with its credentials. It is asked before each
 	// send, also before one that follows a redirect; its request must be that send's own. ctx ends with the send.
 	// An error prevents the send.
@@ -52,7 +57,9 @@ type Sender struct {
 // Result is what one attempt learned. Either Answer or Err is set.
 type Result struct {
 	Answer *Answer
-	Err    error
+	// Err is why there is no answer: the transport's error, Prepare's, or what ended the attempt. Its text may spell
+	// out the URL.
+	Err error
 	// Unsent: it is proved that nothing of this attempt was sent.
 	Unsent bool
 	// Fatal: another attempt would fail alike.
@@ -68,8 +75,9 @@ type Answer struct {
 	Head *http.Response
 	// From is the URL that gave the answer, the last one if redirects were followed.
 	From *url.URL
-	// Body is the body as far as it is kept. Whole says that it is all of it.
-	Body  []byte
+	// Body is the body as far as it is kept: Limits.BodyBytes and one byte more, if there is more.
+	Body []byte
+	// Whole says that Body is all that the server sent.
 	Whole bool
 	// Rest is what follows Body if that is not whole. Whoever has the answer must Close or Drain it.
 	Rest *Body
@@ -83,7 +91,8 @@ func (r *Result) Drain() {
 	}
 }
 
-// Send makes one attempt at target. It ends at the latest when ctx does; then the error is the context's cause.
+// Send makes one attempt at target: one send, and one more for each redirect that is followed, each with a request of
+// its own. All of them together are bounded by AnswerTimeout. It ends at the latest when ctx does; then the error is the context's cause.
 func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 	until := time.Now().Add(s.Limits.AnswerTimeout)
 	result := s.sendOnce(ctx, target, until)
@@ -112,7 +121,8 @@ func (s *Sender) hop(r *Result) *url.URL {
 	return s.Follow(r.Answer.From, r.Answer.Head.Header.Get("Location"))
 }
 
-// sendOnce hands one request to the transport and reads the answer.
+// sendOnce hands one request to the transport and reads the answer, until the deadline. The time that Prepare takes
+// is bounded by AttemptTimeout, too, but does not count for the wait for the headers.
 func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time) Result {
 	x := begin(ctx, s.Limits.AttemptTimeout, until)
 	req, err := s.Prepare(x.ctx, target)
@@ -144,7 +154,8 @@ func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time)
 	return result
 }
 
-// untrusted reports whether the server's certificate is not to be trusted, now or in a second.
+// untrusted reports whether err says that the server's certificate is not to be trusted. A second attempt would meet
+// the same certificate.
 func untrusted(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError
