@@ -296,6 +296,9 @@ func TestNoJournalNoSend(t *testing.T) {
 		return &http.Response{StatusCode: 201}, nil
 	})
 	c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Journal = journal })
+	if err := c.Enqueue(post(t, "{}"), "before"); err != nil { // the first commit has a sync before it writes anything
+		t.Fatal(err)
+	}
 	s.mu.Lock()
 	s.fail = errors.New("input/output error")
 	s.mu.Unlock()
