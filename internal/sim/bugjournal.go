@@ -97,6 +97,11 @@ func (j *faultyJournal) Update(ctx context.Context, rec persist.Record) (persist
 	if j.bug == BugForgetInDoubt && rec.State == persist.StatePending && rec.MaybeSent && !rec.NextAttempt.IsZero() {
 		return rec, j.Journal.Forget(ctx, rec)
 	}
+	if j.bug == BugEnqueueMarkLost && rec.Enqueued {
+		if standing, err := j.Journal.Get(ctx, rec.ID); err == nil && !standing.Enqueued {
+			return standing, nil
+		}
+	}
 	rec, err := j.Journal.Update(ctx, rec)
 	return j.read(rec), err
 }

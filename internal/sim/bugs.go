@@ -25,6 +25,7 @@ const (
 	BugLazyMismatch      Bug = "mismatch finished lazily"
 	BugLazyRefusal       Bug = "final 4xx finished lazily"
 	BugNeverUnreported   Bug = "a pass that ends an operation leaves no mark for loops"
+	BugEnqueueMarkLost   Bug = "an Enqueue beside a Do leaves no mark"
 	BugHeldIsSent        Bug = "what is held is sent"
 	BugAbandonedIsResent Bug = "an abandoned operation comes back"
 )
@@ -34,6 +35,6 @@ func Bugs() []Bug {
 	return []Bug{
 		BugKeyPerAttempt, BugSendBeforeSync, BugMarkBeforeSync, BugHeadIsEnough, BugDropOnCancel, BugNoWindow, BugNoLease,
 		BugNoFingerprint, BugNewKeyAfter422, BugForgetInDoubt, BugOthersAnswer, BugStaleAnswer, BugTornCommit, BugLazyForget,
-		BugLazyMismatch, BugLazyRefusal, BugNeverUnreported, BugHeldIsSent, BugAbandonedIsResent,
+		BugLazyMismatch, BugLazyRefusal, BugNeverUnreported, BugEnqueueMarkLost, BugHeldIsSent, BugAbandonedIsResent,
 	}
 }

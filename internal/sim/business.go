@@ -21,7 +21,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(ref, "s"): // a stranger's
 		say(rw, http.StatusCreated, "", fmt.Sprintf(`{"stranger":%q}`, ref))
 	case x < 0.06: // the server keeps this answer
-		w.decline(rw, ref, x < 0.03)
+		w.decline(rw, ref, x < 0.04)
 	case x < 0.12: // and forgets this one
 		say(rw, http.StatusBadRequest, "", fmt.Sprintf(`{"refused":%q,"n":%d}`, ref, n))
 	default:
@@ -69,6 +69,11 @@ func weather(storm float64) mockserver.Mix {
 		status(401, ""), status(403, ""), status(408, ""), status(409, "1"), status(425, ""), status(429, ""), status(429, "2"),
 		status(429, "7200"), status(500, ""), status(502, ""), status(503, ""), status(503, "30"), status(504, ""),
 		status(400, ""), status(404, ""),
+	}
+	for _, code := range []int{401, 429, 503, 400} { // and some that take their time
+		slow := status(code, "")
+		slow.Delay = 2 * time.Second
+		faults = append(faults, slow)
 	}
 	mix := make(mockserver.Mix, 0, len(faults))
 	for _, fault := range faults {

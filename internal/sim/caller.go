@@ -148,10 +148,12 @@ func (w *world) round(o *order, r *rand.Rand) {
 		}
 	}
 	o.lastLife = l
-	w.model.round(o)
+	if w.model.round(o); w.done(o) {
+		return
+	}
 	first := w.plannedCall(o, l, r)
 	v := dead
-	if o.kind == keyed && r.IntN(5) == 0 {
+	if o.kind == keyed && r.IntN(3) == 0 {
 		v = w.together(first, w.secondCall(o, l, r))
 	} else {
 		v = first()

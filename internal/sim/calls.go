@@ -54,7 +54,7 @@ func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	o.req = nil
 	req := o.request(w).WithContext(ctx)
 	o.req = kept
-	key, enqueues, delay := o.key(), r.IntN(2) == 0, upTo(r, 2*time.Second)
+	key, enqueues, delay := o.key(), r.IntN(2) == 0, upTo(r, pick(r, 5*time.Millisecond, 500*time.Millisecond, 5*time.Second))
 	return func() verdict {
 		defer cancel()
 		time.Sleep(delay)

@@ -20,10 +20,6 @@ var errFull = errors.New("sim: no space left on device")
 // finishDelay is how long a Finish may stay volatile, as the contract says.
 const finishDelay = 10 * time.Millisecond
 
-// finishFails: a Finish may fail definitely. Not yet: the client gives a final 4xx
-// all the same, which Resume then sends again.
-const finishFails = false
-
 // disk is a journal in memory of which it is known what is durable. Begin, Update
 // and Forget return once their change is; a Finish is visible at once and durable
 // later. A crash keeps, of what was not durable, any part that the contract
@@ -165,7 +161,7 @@ func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error))
 	d.writes++
 	trouble := d.dice.unit(id.Account+id.Key, d.writes)
 	took := time.Duration(d.dice.hash("sync", d.writes) % uint64(5*time.Millisecond))
-	if trouble < d.fails*0.8 && (durable || finishFails) {
+	if trouble < d.fails*0.8 {
 		d.mu.Unlock()
 		time.Sleep(took)
 		return errFull

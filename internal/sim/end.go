@@ -182,6 +182,7 @@ func (m *model) dismiss(rec persist.Record) {
 	defer m.mu.Unlock()
 	if o := m.orders[want{rec.Account, refOf(rec.Target)}]; o != nil && (o.kind == keyless || o.kind == bare) {
 		o.settled = true
+		o.excused = o.excused || o.calls > 0 // who asks at this moment is not told
 	}
 }
 

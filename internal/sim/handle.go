@@ -77,9 +77,13 @@ func (h *handle) Finish(ctx context.Context, rec persist.Record) error {
 // Forget implements [persist.Journal].
 func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 	return h.around("forget", func() error {
+		acked := h.life.w.model.isAcknowledged(rec.ID)
 		err := h.to.Forget(ctx, shift(rec, -h.clock))
 		if err == nil {
 			h.life.w.model.free(rec.ID) // nothing stands under the key
+		}
+		if err == nil && acked {
+			h.life.w.model.fail(EnqueuedStays, "%q was enqueued and is forgotten", rec.Key)
 		}
 		return err
 	})

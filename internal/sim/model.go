@@ -69,7 +69,8 @@ type operation struct {
 	copies  int // on their way, unknown to the client
 	last    time.Time
 	sending map[*life]int
-	whole   *life // who has read a whole 2xx last
+	whole   *life // who has read a whole answer that the server stores last
+	status  int   // of that answer
 	wholeAt time.Time
 	acked   bool // Enqueue said nil
 	settled bool // by an operator or Config.Reconcile
@@ -205,8 +206,8 @@ func (m *model) whole(l *life, s *send, status int, text string) {
 	o := m.op(s.id)
 	o.answers[answerText(status, text)] = true
 	m.w.logf("%s, %d: whole", s.id.Key, s.nth)
-	if status < 300 {
-		o.whole, o.wholeAt = l, time.Now()
+	if status < 300 || status == http.StatusPaymentRequired {
+		o.whole, o.status, o.wholeAt = l, status, time.Now()
 	}
 	if w := m.orders[want{s.id.Account, s.ref}]; w != nil && w.leave != nil {
 		w.leave()

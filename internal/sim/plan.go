@@ -125,9 +125,6 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	if !s.Authorize {
 		s.Accounts = 1 // nothing tells the server of two
 	}
-	if s.FixedKeys {
-		s.Disk = 0 // a Begin that fails does not look at what stands under such a key: not yet closed
-	}
 	if s.Bolt {
 		s.Disk = 0 // what a file can do has tests of its own, beside persist/bolt
 	}

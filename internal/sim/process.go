@@ -55,6 +55,7 @@ func (p *process) start() {
 		l.clock = pick(r, 0, 0, 30*time.Second, -30*time.Second, time.Hour, -clockMax)
 	}
 	l.wires = w.pipe.Transport()
+	l.wires.DisableKeepAlives = r.IntN(3) == 0
 	dial := l.wires.DialContext
 	l.wires.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if l.refuses() {

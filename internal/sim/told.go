@@ -24,8 +24,10 @@ func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	m.calls++
 	o.calls++
 	o.overlap = o.overlap || o.calls > 1
-	if o.closed[string(key)] == saidNone {
-		delete(o.closed, string(key))
+	for known, why := range o.closed {
+		if why == saidNone && (key == "" || known == string(key)) {
+			delete(o.closed, known)
+		}
 	}
 	return time.Now()
 }
@@ -56,14 +58,16 @@ func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, r
 }
 
 // answerKept checks that a call whose process has read a whole 2xx gives it to its
-// caller. Who leaves while others wait does not get it.
+// caller, and that after a final no that the server stores it does not say that
+// nothing was answered. Who leaves while others wait does not get it.
 func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time, err error) {
 	if o.overlap || key == "" || errors.Is(err, oncehttp.ErrInFlight) {
 		return
 	}
 	op := m.op(persist.ID{Account: o.account, Key: string(key)})
-	if op.whole == l && !op.wholeAt.Before(since) && op.wholeAt.After(since) {
-		m.failLocked(AnswerKept, "%s under %q: its answer was read whole, and the call says: %v", o.ref, key, err)
+	may := op.status < 300 || errors.Is(err, oncehttp.ErrNoEffect) // a final no may be followed by doubt
+	if op.whole == l && op.wholeAt.After(since) && may {
+		m.failLocked(AnswerKept, "%s under %q: its answer %d was read whole, and the call says: %v", o.ref, key, op.status, err)
 	}
 }
 
@@ -82,9 +86,6 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	}
 	if resp.StatusCode >= 300 {
 		stored := resp.StatusCode == http.StatusPaymentRequired // so that the server says it again
-		if !stored && !finishFails && m.w.plan.Setting.Disk > 0 {
-			return declined
-		}
 		o.closed[string(result.Key)] = "a final no"
 		if rec, _ := l.store.durable(id); !rec.State.Final() && !stored {
 			m.failLocked(NoEffectTrue, "%s under %q is told a final no, %d, which is not durable", o.ref, result.Key, resp.StatusCode)
@@ -132,6 +133,13 @@ func (m *model) acknowledged(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.op(id).acked = true
+}
+
+// isAcknowledged reports whether an Enqueue under a key said nil.
+func (m *model) isAcknowledged(id persist.ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.op(id).acked
 }
 
 // underWay reports whether something of the order may still reach the server. The
