@@ -20,8 +20,8 @@ import (
 var (
 	// ErrNotFound: no record has this ID (or it was forgotten or swept whole).
 	ErrNotFound = errors.New("persist: no such record")
-	// ErrStale: the record stands at another revision than the caller's, or is
-	// already final. Read it again before deciding anything.
+	// ErrStale: the record has another revision than the caller's, or is already
+	// final. Read it again before deciding anything.
 	ErrStale = errors.New("persist: record has changed since it was read")
 	// ErrUncertain: a commit failed, and whether it reached the disk is not
 	// known. The journal refuses all further work with this error until it is
@@ -49,8 +49,8 @@ var (
 // they are given, and what they return belongs to the caller.
 type Journal interface {
 	// Begin creates the record if its ID is absent, at revision 1, and returns
-	// it with created true. If a record stands under that ID, Begin changes
-	// nothing and returns the standing record, tombstones included.
+	// it with created true. If a record has that ID already, Begin
+	// changes nothing and returns the existing record, tombstones included.
 	//
 	// Durable on return. Atomic: of any number of concurrent Begins of one ID
 	// exactly one creates. A ctx that ends before the record was queued gives
@@ -58,17 +58,17 @@ type Journal interface {
 	// does not look at ctx.
 	// Errors: ErrInvalid, ErrUncertain, ErrClosed, ErrCorrupt, ErrGone, or the
 	// journal's own error when the record was definitely not written (a full disk).
-	Begin(ctx context.Context, rec Record) (standing Record, created bool, err error)
+	Begin(ctx context.Context, rec Record) (existing Record, created bool, err error)
 
 	// Update replaces an unfinished record (Pending or Held, before and after)
-	// if it stands at rec.Revision, and returns it at its new revision.
+	// whose revision is rec.Revision, and returns it at its new one.
 	// Identity (ID, Seq, Created, Fingerprint) cannot change.
 	//
 	// Durable on return; not cancellable once queued.
 	// Errors: ErrNotFound, ErrStale, and those of Begin.
 	Update(ctx context.Context, rec Record) (Record, error)
 
-	// Finish moves an unfinished record that stands at rec.Revision to the
+	// Finish moves an unfinished record whose revision is rec.Revision to the
 	// final state rec.State.
 	//
 	// Visible to every later call at once. Durable with one of the next commits,
@@ -88,7 +88,7 @@ type Journal interface {
 	// Errors: ErrUncertain, ErrClosed, ErrCorrupt, or the journal's own.
 	MarkReported(ctx context.Context, id ID) error
 
-	// Forget removes an unfinished record that stands at rec.Revision, so that
+	// Forget removes an unfinished record whose revision is rec.Revision, so that
 	// its ID is free again.
 	//
 	// Durable on return; not cancellable once queued. Get and List do not miss

@@ -12,8 +12,8 @@ import (
 // ID is a record's identity: the account whose operation it is, and its key.
 //
 // Account is a name, then, where a profile scopes keys by headers, one
-// "|Name=value" per header; both parts are percent-encoded, so that a '|' only
-// ever stands between them. [Account] builds it.
+// "|Name=value" per header; both parts are percent-encoded, so that a '|' is only
+// ever between them. [Account] builds it.
 type ID struct {
 	Account string
 	Key     string
@@ -45,7 +45,8 @@ func escape(b *strings.Builder, s string) {
 	}
 }
 
-// State is where a record stands. The zero value is the cautious one.
+// State says whether an operation goes on or has ended, and how. The zero value is
+// the cautious one.
 type State uint8
 
 const (
@@ -160,7 +161,7 @@ type Record struct {
 	Header http.Header
 	Body   []byte
 	// Omitted names what was left out because it is, or looks like, a credential: headers by their names, query
-	// parameters with a '?' before the name. "userinfo" stands for that of the URL.
+	// parameters with a '?' before the name. "userinfo" means that of the URL.
 	Omitted []string
 
 	// How the key travels, frozen so that another version of a profile changes

@@ -12,7 +12,7 @@ type change struct {
 	dropBodies   bool // the pieces in the bucket of bodies are deleted
 	drop         bool // the whole record is deleted
 
-	lazy bool // nobody waits for it, and readers may see it before it is durable
+	lazy bool // no caller waits for it, and readers may see it before it is durable
 
 	// What undo needs.
 	fresh  bool // there was no such record
@@ -92,7 +92,7 @@ type batch struct {
 	*queue
 	waiters int // how many callers wait for it
 	// wake gives true to one waiter, who then commits, and is closed once err is
-	// known. The first who waits for somebody else's commit makes it.
+	// known. The first who waits for another caller's commit makes it.
 	wake chan bool
 	err  error
 

@@ -9,7 +9,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. The record is encoded before mu is taken, so
+// that callers disturb each other little, and its checksum is completed under mu,
+// once its Seq is known.
+//
+// A record that exists under the ID is read from the file. The index in memory holds
+// hashes only: a hit may be the record of another ID, and then the next one with this
+// hash is looked at.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, false, err
@@ -41,22 +47,23 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 			return rec, true, nil
 		}
 		if b := j.unsettled(seq); b != nil {
-			// What stands may still fail to become durable.
+			// The existing record may still fail to become durable.
 			_ = j.await(b)
 			continue
 		}
-		standing, err := j.read(seq)
+		existing, err := j.read(seq)
 		if errors.Is(err, errAgain) {
 			continue
 		}
-		if err != nil || standing.ID == rec.ID {
-			return standing, false, err
+		if err != nil || existing.ID == rec.ID {
+			return existing, false, err
 		}
 		others = append(others, seq)
 	}
 }
 
-// enter queues a new record. The caller holds mu.
+// enter gives a new record its Seq, enters it into memory, and queues it. From now on
+// every other Begin of its ID waits for the commit. The caller holds mu.
 func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	j.seq++
 	c.seq = j.seq
@@ -73,7 +80,8 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	return c.seq
 }
 
-// Update implements [persist.Journal].
+// Update implements [persist.Journal]. Others see the new revision in memory at once;
+// a Begin or Get of the same ID that needs it durable waits for the commit.
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
 	if err := ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, err
@@ -90,8 +98,9 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal]. It waits for a commit only where so much
-// is queued already that memory would grow.
+// Finish implements [persist.Journal]. Its change waits in a queue for one of the
+// next commits, see groupcommit.go. Finish itself waits only where so much is queued
+// already that memory would grow.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	if err := ready(ctx, &rec, true); err != nil {
 		return err
@@ -141,8 +150,8 @@ func (j *Journal) noneUnreported(id persist.ID) (bool, error) {
 	return seq == 0 || j.ids.only(hash, seq) && !s.is(slotUnreported), nil
 }
 
-// replaceFinal queues rec's progress for the final record that stands at rec's
-// revision. It gives false, and does nothing, if it does not stand there any more.
+// replaceFinal queues rec's progress for the final record with rec's ID and
+// revision. It returns false, and does nothing, if that has changed since.
 func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 	read := rec.Revision
 	rec.Revision++
@@ -166,8 +175,13 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 	return true, j.queueLazy(c, s)
 }
 
-// change gives the record that stands at rec's revision rec's progress, in memory.
-// If there is no error, mu is held on return, and the change is to be queued.
+// change gives the record that is at rec's revision rec's progress, in memory, and
+// returns the change to be queued and the slot after it. final says that rec.State is
+// a final one.
+//
+// If there is no error, mu is held on return, so that the caller queues the change
+// before anybody else sees the slot.
+// Errors: those of current.
 func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot, err error) {
 	next := *rec
 	next.Revision++
@@ -176,7 +190,7 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 		// Copied, because a Finish returns before it is written.
 		c.answer = append([]byte(nil), a.Body...)
 	}
-	s, err := j.standing(rec, c.keys)
+	s, err := j.current(rec, c.keys)
 	if err != nil {
 		return change{}, slot{}, err
 	}
@@ -192,8 +206,8 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	return c, s, nil
 }
 
-// index keeps the index of unresolved records, when a record that was in it or
-// not belongs there now or not. The caller holds mu.
+// index keeps the index of unresolved records true: was and is say whether a record
+// belonged in it before, and does now. The caller holds mu.
 func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 	switch {
 	case was && !is:
@@ -203,33 +217,38 @@ func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 	}
 }
 
-// Forget implements [persist.Journal].
+// Forget implements [persist.Journal]. Until the commit is durable, readers of the
+// record wait for it, see unreadable.
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	keys := j.hash.keys(&rec)
-	s, err := j.standing(&rec, keys)
+	s, err := j.current(&rec, keys)
 	if err != nil {
 		return err
 	}
 	// The record stays in memory until it is gone from the file, see settle: a
-	// reader must not miss what a failed commit leaves standing.
+	// reader must not miss it where the commit fails.
 	j.collecting.put(change{seq: rec.Seq, drop: true, before: s, keys: keys})
 	j.collecting.forget(s.contribution(rec.Seq))
 	return j.await(j.collecting)
 }
 
-// removeSlot takes a record out of memory. The caller holds mu.
+// removeSlot takes a record out of everything that memory has of it. s is its slot.
+// The caller holds mu.
 func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
 	j.ids.remove(keys.id, seq)
 	j.index(keys, seq, s.unresolved(), false)
 	j.slots.remove(seq)
 }
 
-// standing finds the unfinished record that rec was read from. If there is no
-// error, mu is held on return.
-func (j *Journal) standing(rec *persist.Record, keys recordKeys) (slot, error) {
+// current returns the slot of the unfinished record that rec was read from. If there
+// is no error, mu is held on return.
+// Errors: persist.ErrNotFound if no record has rec's ID, persist.ErrStale if it has
+// changed since or is final, persist.ErrInvalid if rec would change what Begin has
+// frozen, and those of usable.
+func (j *Journal) current(rec *persist.Record, keys recordKeys) (slot, error) {
 	if rec.Revision >= math.MaxUint32 {
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
 	}
@@ -246,12 +265,12 @@ func (j *Journal) standing(rec *persist.Record, keys recordKeys) (slot, error) {
 	// was begun with: it is the one. Anything else is looked at.
 	if s, _ := j.slots.get(rec.Seq); !j.ids.only(keys.id, rec.Seq) || s.flags&slotIdentity != keys.check {
 		j.mu.Unlock()
-		stands, err := j.lookup(rec.ID)
+		found, err := j.lookup(rec.ID)
 		if err != nil {
 			return slot{}, err
 		}
-		if stands.Seq != rec.Seq {
-			return slot{}, stale(&stands)
+		if found.Seq != rec.Seq {
+			return slot{}, stale(&found)
 		}
 		j.mu.Lock()
 	}
@@ -272,7 +291,8 @@ func (j *Journal) standing(rec *persist.Record, keys recordKeys) (slot, error) {
 	return slot{}, err
 }
 
-// ready is what every writing method asks before it looks at the journal.
+// ready is what every writing method asks before it looks at the journal: ctx has not
+// ended, and rec is valid and final or not, as the method needs.
 func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -286,10 +306,12 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
+// notFound is the error for an ID that no record has.
 func notFound(id persist.ID) error {
 	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
 }
 
+// stale is the error for a record that is another than the caller has read.
 func stale(rec *persist.Record) error {
-	return fmt.Errorf("%w: %q stands %v at revision %d", persist.ErrStale, rec.Key, rec.State, rec.Revision)
+	return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, rec.State, rec.Revision)
 }

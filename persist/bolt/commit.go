@@ -21,7 +21,7 @@ import (
 // sync, and the meta page may reach the disk first. The state entry makes that
 // safe: it holds a digest over every entry of the file, and the number of its
 // transaction. If the newest meta page names a tree with another digest, a crash
-// has cut off that commit, and nobody was told of it. Then the meta page before it
+// has cut off that commit, and no caller was told of it. Then the meta page before it
 // still counts, because bbolt never writes over pages that the commit before has
 // in use. Open finds this out, see recover.go.
 //
@@ -105,9 +105,9 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 	return tx != nil && tx.Rollback() == nil
 }
 
-// apply puts a batch into a transaction, and its state with it. It opens only
-// the buckets that it needs, because opening and writing one is a good part of
-// what a small commit costs.
+// apply puts a batch into a transaction, with the state that proves it. Only the
+// buckets that the batch needs are opened, because opening and writing one is a good
+// part of what a small commit costs.
 func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
 	t := trees{tx: tx, names: &j.names}
 	key := j.scratch[:8] // bbolt copies it
@@ -132,6 +132,7 @@ type trees struct {
 	inIntents, inProgress, inBodies *bbolt.Bucket
 }
 
+// open opens a bucket when it is first needed.
 func (t *trees) open(b **bbolt.Bucket, name []byte) *bbolt.Bucket {
 	if *b == nil {
 		*b = t.tx.Bucket(name)
@@ -144,6 +145,8 @@ func (t *trees) intents() *bbolt.Bucket  { return t.open(&t.inIntents, t.names.i
 func (t *trees) progress() *bbolt.Bucket { return t.open(&t.inProgress, t.names.progress) }
 func (t *trees) bodies() *bbolt.Bucket   { return t.open(&t.inBodies, t.names.bodies) }
 
+// applyEntries puts a record's entries into their buckets, or deletes them. key is the
+// record's Seq as bytes.
 func applyEntries(t *trees, c *change, key []byte) error {
 	if c.drop {
 		if err := t.intents().Delete(key); err != nil {
@@ -168,6 +171,9 @@ func applyEntries(t *trees, c *change, key []byte) error {
 	return nil
 }
 
+// applyBodies puts large bodies into their bucket, deletes those that are gone, and
+// keeps the digest of that bucket in s. A new progress brings its own answer, or none,
+// so that the pieces of the answer before are deleted with it.
 func applyBodies(t *trees, c *change, s *state) error {
 	if c.before.is(slotOutside) {
 		from := partAnswer // a new progress has an answer of its own, or none

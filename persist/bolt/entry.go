@@ -59,6 +59,9 @@ func summed(b []byte) []byte {
 // scratchMax is how large an entry may be that is put together on the stack.
 const scratchMax = 2048
 
+// appendIntent appends the entry for the bucket of intents, without its sum. The
+// length of the intent comes before it and is known after it, so that room for it is
+// left, and what of that is not needed is cut off at the front.
 func appendIntent(b []byte, r *persist.Record) []byte {
 	// The length goes before the intent but is known after it: leave room.
 	const room = 1 + binary.MaxVarintLen32
@@ -81,10 +84,12 @@ func encodeProgress(r *persist.Record) []byte {
 	return summed(appendProgress(scratch[:0], r))
 }
 
+// appendProgress appends the entry for the bucket of progress, without its sum.
 func appendProgress(b []byte, r *persist.Record) []byte {
 	return codec.AppendProgress(append(b, envelopePlain), r, inlineMax)
 }
 
+// appendSum appends the checksum of b. It is not complete before sealSum.
 func appendSum(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, codec.Checksum(b))
 }
@@ -99,6 +104,7 @@ func sealSum(b []byte, k kind, seq uint64) uint32 {
 	return sum
 }
 
+// sumPlace is what an entry's place adds to its checksum: the bucket, and the Seq.
 func sumPlace(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
 
 // open checks an entry's envelope and sum, and returns what lies between.
@@ -143,6 +149,7 @@ func pieceKey(seq uint64, part, n int) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(part)<<31|uint32(n))
 }
 
+// seqKey is the key of a record in the buckets of intents and of progress.
 func seqKey(seq uint64) [8]byte {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], seq)

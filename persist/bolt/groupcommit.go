@@ -11,7 +11,7 @@ import (
 
 // Group commit: one commit serves every caller who waits at that moment.
 //
-// A caller who finds nobody committing commits what is queued, for itself and for
+// A caller who finds no commit under way commits what is queued, for itself and for
 // all who join, so that a lone caller hands nothing over. Callers who come
 // meanwhile wait, and the first of them commits next. Before it takes the queue, a
 // committer yields for as long as others join: the callers whom the last commit
@@ -20,7 +20,7 @@ import (
 // committer waits until they have, see waitForJoiners and waiters. This is the
 // only timer for callers who wait.
 //
-// Changes that nobody waits for, those of Finish and MarkReported, have a queue of
+// Changes that no caller waits for, those of Finish and MarkReported, have a queue of
 // their own, which joins a commit every few milliseconds. So most commits write
 // the end of one tree instead of two.
 const (
@@ -44,8 +44,8 @@ const (
 	joinMax    = 5 * time.Millisecond
 )
 
-// await waits until b is durable or has failed, and commits it if nobody else
-// does. The caller holds mu, which await gives up.
+// await waits until b is durable or has failed, and commits it if no other
+// caller does. The caller holds mu, which await gives up.
 func (j *Journal) await(b *batch) error {
 	lead := false
 	if b == j.collecting {
@@ -65,7 +65,7 @@ func (j *Journal) await(b *batch) error {
 	return b.err
 }
 
-// putLazy queues a change that nobody waits for. The caller holds mu.
+// putLazy queues a change that no caller waits for. The caller holds mu.
 func (j *Journal) putLazy(c change, after slot) {
 	j.lazy.put(c)
 	j.lazyDigest += after.contribution(c.seq) - c.before.contribution(c.seq)
@@ -87,8 +87,8 @@ func (j *Journal) queueLazy(c change, after slot) error {
 	return nil
 }
 
-// flushLazy is what the timer calls: the next commit takes what nobody waits for.
-// If nobody is about to commit, flushLazy does.
+// flushLazy is what the timer calls: the next commit takes what no caller waits for.
+// If no caller is about to commit, flushLazy does.
 func (j *Journal) flushLazy() {
 	j.mu.Lock()
 	j.lazyDue = true
@@ -96,7 +96,7 @@ func (j *Journal) flushLazy() {
 		j.mu.Unlock()
 		return
 	}
-	// Nobody waits for this commit, and it waits for nobody.
+	// No caller waits for this commit, and it waits for none.
 	j.leading, j.waiters.soon = true, false
 	j.mu.Unlock()
 	j.lead()
@@ -223,7 +223,7 @@ func (j *Journal) settle(b *batch) {
 	}
 }
 
-// uncertain wraps the cause of a commit of which nobody knows whether it is durable.
+// uncertain wraps the cause of a commit of which it is not known whether it is durable.
 func (j *Journal) uncertain(cause error) error {
 	return fmt.Errorf("persist/bolt: %s: %w: %w", j.path, persist.ErrUncertain, cause)
 }

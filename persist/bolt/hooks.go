@@ -49,6 +49,7 @@ const (
 	stepCloseDone       = "close: the file is closed"
 )
 
+// step tells a test that the journal has come to a named step.
 func (j *Journal) step(name string) {
 	if j.hooks.step != nil {
 		j.hooks.step(name)

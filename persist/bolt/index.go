@@ -18,6 +18,7 @@ type index struct {
 	more  map[uint64][]uint64 // the second and later Seqs of one hash
 }
 
+// newIndex returns an empty index.
 func newIndex() *index { return newIndexOf(0) }
 
 // newIndexOf has room for n hashes from the start.
@@ -25,6 +26,7 @@ func newIndexOf(n uint64) *index {
 	return &index{first: make(map[uint64]uint64, n), more: map[uint64][]uint64{}}
 }
 
+// add enters a Seq under a hash. It must not be there yet.
 func (x *index) add(hash, seq uint64) {
 	if _, taken := x.first[hash]; taken {
 		x.more[hash] = append(x.more[hash], seq)
@@ -33,6 +35,8 @@ func (x *index) add(hash, seq uint64) {
 	x.first[hash] = seq
 }
 
+// remove takes a Seq out from under a hash. If it was the first of several, the next
+// one becomes the first.
 func (x *index) remove(hash, seq uint64) {
 	more := x.more[hash]
 	if x.first[hash] == seq {
@@ -71,6 +75,7 @@ func (x *index) only(hash, seq uint64) bool {
 	return x.first[hash] == seq && len(x.more[hash]) == 0
 }
 
+// has reports whether any Seq is under a hash.
 func (x *index) has(hash uint64) bool {
 	_, ok := x.first[hash]
 	return ok
@@ -94,6 +99,8 @@ type hasher struct {
 	mask uint64 // tests clear bits, to make hashes collide
 }
 
+// newHasher makes a hasher with a random seed. A mask of zero keeps every bit; tests
+// clear bits.
 func newHasher(mask uint64) hasher {
 	if mask == 0 {
 		mask = ^uint64(0)
@@ -108,20 +115,25 @@ type recordKeys struct {
 	check       uint32 // hash of all that can never change, in the place of slotIdentity
 }
 
+// id is the hash of an ID.
 func (h hasher) id(account, key string) uint64 {
 	return mix(maphash.String(h.seed, account)^mix(maphash.String(h.seed, key))) & h.mask
 }
 
+// fingerprint is the hash of a request's fingerprint.
 func (h hasher) fingerprint(f []byte) uint64 { return maphash.Bytes(h.seed, f) & h.mask }
 
+// keys are the hashes of a record.
 func (h hasher) keys(r *persist.Record) recordKeys {
 	return h.join(maphash.String(h.seed, r.Account), maphash.String(h.seed, r.Key), maphash.Bytes(h.seed, r.Fingerprint), r.Created)
 }
 
+// intentKeys are the same hashes, of a record that is only decoded so far.
 func (h hasher) intentKeys(i *codec.Intent) recordKeys {
 	return h.join(maphash.Bytes(h.seed, i.Account), maphash.Bytes(h.seed, i.Key), maphash.Bytes(h.seed, i.Fingerprint), i.Created)
 }
 
+// join makes the hashes of a record out of those of its parts.
 func (h hasher) join(account, key, fingerprint uint64, created time.Time) recordKeys {
 	id := mix(account ^ mix(key))
 	at := uint64(created.Unix())*1e9 + uint64(created.Nanosecond())

@@ -59,12 +59,12 @@ type Journal struct {
 	bodies     uint64 // digest of what is in the bucket of bodies
 	stuck      bool   // bbolt panicked, and may hold its locks
 	markSynced bool   // the last mark is on the disk
-	// firstAttempt: nobody has tried before to commit the next transaction.
+	// firstAttempt: no attempt was made before to commit the next transaction.
 	firstAttempt bool
 	lastSync     time.Duration
 	syncTime     time.Duration // the shorter of the last two syncs
 
-	// mu guards what follows. Nobody who holds a bbolt transaction takes it:
+	// mu guards what follows. No holder of a bbolt transaction takes it:
 	// transactions are begun under it.
 	mu         sync.Mutex
 	closed     bool
@@ -78,9 +78,9 @@ type Journal struct {
 	committing *batch // what the commit under way writes
 	waiters    waiters
 	spare      *queue // memory for the next batch
-	leading    bool   // somebody commits, or has been told to
+	leading    bool   // a caller commits, or has been told to
 	idle       sync.Cond
-	lazy       *queue // changes that nobody waits for
+	lazy       *queue // changes that no caller waits for
 	lazyDigest uint64 // what they add to the digest
 	lazyDue    bool   // the next commit takes them
 	timer      *time.Timer
@@ -125,6 +125,8 @@ func Open(path string, opts Options) (*Journal, error) {
 	return j, nil
 }
 
+// openJournal is Open without the path in its errors. The timer is made here and
+// stopped, so that putLazy only has to set it.
 func openJournal(path string, opts Options) (*Journal, error) {
 	if opts.OpenFile == nil {
 		opts.OpenFile = os.OpenFile
@@ -158,7 +160,8 @@ func (j *Journal) usable() error {
 	return j.broken
 }
 
-// Flush implements [persist.Journal].
+// Flush implements [persist.Journal]. If something is queued, the next commit takes
+// all of it. Else the commit under way is the one to wait for.
 func (j *Journal) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -179,7 +182,9 @@ func (j *Journal) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Close implements [persist.Journal]. Whatever it returns, the file is released.
+// Close implements [persist.Journal]. It commits what is queued, waits for the commit
+// under way, brings the last mark to the disk, and gives the file back. Whatever it
+// returns, the file is released.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if j.closed {

@@ -26,6 +26,7 @@ type names struct {
 	format, id                       []byte // in about
 }
 
+// newNames are the names. They are bytes, since bbolt takes those.
 func newNames() names {
 	return names{
 		about: []byte("oncehttp"), intents: []byte("intents"), progress: []byte("progress"), bodies: []byte("bodies"),
@@ -46,6 +47,7 @@ type state struct {
 
 const stateSize = 56
 
+// append appends the entry, which ends with a checksum of its own.
 func (s state) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.txid)
 	b = binary.BigEndian.AppendUint64(b, s.digest)

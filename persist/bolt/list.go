@@ -46,6 +46,7 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	return q.AnyUnresolved && len(j.unresolved.first) == 0
 }
 
+// nothing is a listing of no records.
 func nothing(func(persist.Record, error) bool) {}
 
 // listed is apart, and stays so, that nothing is allocated where there is nothing
@@ -203,18 +204,21 @@ type accounts struct {
 
 const accountsMax = 1024
 
+// add enters an account, if it is not known.
 func (a *accounts) add(name string) {
 	if _, known := a.names[name]; !known && !a.many {
 		a.enter(name)
 	}
 }
 
+// addBytes is add for a name that is still in the file, and copies it only if needed.
 func (a *accounts) addBytes(name []byte) {
 	if _, known := a.names[string(name)]; !known && !a.many {
 		a.enter(string(name))
 	}
 }
 
+// enter enters an account that is not known.
 func (a *accounts) enter(name string) {
 	if a.names == nil {
 		a.names = map[string]struct{}{}

@@ -118,9 +118,9 @@ func readAbout(about bucket) (id [idSize]byte, err error) {
 	return id, nil
 }
 
-// loadProgress enters one entry of the bucket of progress into memory. All of them are
-// entered before the first intent, so that each record is indexed once, as it
-// stands.
+// loadProgress enters one entry of the bucket of progress into memory. All of them
+// are entered before the first intent, so that each record is indexed once, as it is
+// now, and not first as it was begun.
 func (j *Journal) loadProgress(key, value []byte) error {
 	seq := binary.BigEndian.Uint64(key)
 	progress, sum, err := open(value, kindProgress, seq)
@@ -135,6 +135,8 @@ func (j *Journal) loadProgress(key, value []byte) error {
 	return nil
 }
 
+// loadProgress sets in a slot what an encoded progress says.
+// Errors: persist.ErrCorrupt.
 func (s *slot) loadProgress(progress []byte) error {
 	f, err := codec.PeekProgress(progress)
 	if err != nil {
@@ -174,6 +176,7 @@ const (
 	loadBatches = 8
 )
 
+// newLoader starts the goroutine that fills the indexes. end must be called.
 func (j *Journal) newLoader() *loader {
 	l := &loader{j: j, full: make(chan []loaded, loadBatches), empty: make(chan []loaded, loadBatches), done: make(chan struct{})}
 	for range loadBatches {
@@ -199,7 +202,9 @@ func (l *loader) end() {
 	<-l.done
 }
 
-// intent takes one entry of the bucket of intents.
+// intent checks one entry of the bucket of intents and hands it to the goroutine that
+// enters it. Nothing of it points into the page afterwards.
+// Errors: persist.ErrCorrupt.
 func (l *loader) intent(key, value []byte) error {
 	seq := binary.BigEndian.Uint64(key)
 	intent, progress, sum, err := openIntent(value, seq)
@@ -225,7 +230,8 @@ func (l *loader) intent(key, value []byte) error {
 	return nil
 }
 
-// enterLoaded enters an intent, with the progress that has replaced its own.
+// enterLoaded enters a record into the indexes. If it has changed since it was begun,
+// its progress has been loaded before, and replaces what the intent says.
 func (j *Journal) enterLoaded(l *loaded) {
 	s := l.slot
 	if later, changed := j.slots.get(l.seq); changed {

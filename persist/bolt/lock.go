@@ -7,11 +7,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lockPoll is how often a lock that somebody else holds is tried again.
+// lockPoll is how often a lock that is held elsewhere is tried again.
 const lockPoll = 20 * time.Millisecond
 
 // retryLock calls try until it succeeds, until it fails for another reason than
-// that somebody holds the lock, or until wait is over.
+// that the lock is held, or until wait is over.
 func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 	for deadline := time.Now().Add(wait); ; {
 		held, err := try()

@@ -32,6 +32,7 @@ func lock(f *os.File, wait time.Duration) (releaseForBbolt func() error, err err
 	}, nil
 }
 
+// lockByte locks one byte of a file for this handle alone.
 func lockByte(f *os.File, at uint32, wait time.Duration) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	return retryLock(wait, func() (held bool, err error) {
@@ -40,6 +41,7 @@ func lockByte(f *os.File, at uint32, wait time.Duration) error {
 	})
 }
 
+// byteAt is a byte as Windows names it: in the last four gigabytes of what a file can be.
 func byteAt(at uint32) *windows.Overlapped {
 	return &windows.Overlapped{Offset: at, OffsetHigh: 0xffffffff}
 }

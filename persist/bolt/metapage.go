@@ -34,7 +34,8 @@ type meta struct {
 	txid     uint64
 }
 
-// parseMeta reads a meta page from its beginning.
+// parseMeta reads a meta page from its beginning. ok is false if it is damaged, or no
+// meta page. A page that a crash has cut is one of the former: it has a checksum.
 func parseMeta(page []byte) (meta, bool) {
 	if len(page) < pageHeader+metaSize {
 		return meta{}, false
@@ -61,6 +62,7 @@ const (
 	markMagic = 0x6f6e636568747470
 )
 
+// appendMark appends the mark of a transaction.
 func appendMark(b []byte, txid uint64) []byte {
 	b = binary.BigEndian.AppendUint64(b, markMagic)
 	b = binary.BigEndian.AppendUint64(b, txid)

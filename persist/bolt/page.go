@@ -20,7 +20,9 @@ type page struct {
 
 const elementSize = 16 // of leaf and of branch pages
 
-// parsePage checks the head of a page that was read from the place of id.
+// parsePage checks the head of a page that was read from the place of id. b may be
+// less than the whole page; size says how much that is.
+// Errors: persist.ErrCorrupt.
 func parsePage(b []byte, id, pageSize uint64) (page, error) {
 	if len(b) < pageHeader {
 		return page{}, damagedPage(id, "is cut off")
@@ -95,6 +97,7 @@ func (p *page) entry(i int) (key, value []byte, flags uint32, err error) {
 	return all[:e.value-e.key], all[e.value-e.key:], e.flags, nil
 }
 
+// damagedPage is the error for a page that a journal cannot have.
 func damagedPage(id uint64, what string) error {
 	return fmt.Errorf("%w: page %d %s", persist.ErrCorrupt, id, what)
 }

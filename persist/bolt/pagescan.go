@@ -36,6 +36,8 @@ const readMax = 1 << 20
 // depthMax bounds a tree's depth, far above what 2^64 entries need.
 const depthMax = 48
 
+// newScanner returns a scanner of the commit that m is the meta page of.
+// Errors: persist.ErrCorrupt, if the file is too short for it.
 func newScanner(f io.ReaderAt, size int64, m meta) (*scanner, error) {
 	if m.pages < 2 || m.pages > uint64(size)/uint64(m.pageSize) {
 		return nil, fmt.Errorf("%w: it has %d bytes and should have %d pages of %d", persist.ErrCorrupt, size, m.pages, m.pageSize)
@@ -126,7 +128,7 @@ func (s *scanner) page(id uint64) (page, error) {
 	return p, err
 }
 
-// take marks a page as belonging to somebody, with what it overflows into. A
+// take marks a page as belonging to a tree, with what it overflows into. A
 // page that belongs to two would be written over by either.
 func (s *scanner) take(p *page) error {
 	if p.overflow >= s.meta.pages-p.id {
@@ -152,6 +154,7 @@ type bound struct {
 	piece uint32
 }
 
+// parseBound reads a key that should have size bytes.
 func parseBound(key []byte, size int) (bound, bool) {
 	if len(key) != size {
 		return bound{}, false
@@ -163,6 +166,7 @@ func parseBound(key []byte, size int) (bound, bool) {
 	return b, true
 }
 
+// compare orders keys as bbolt does, which compares their bytes.
 func (b bound) compare(c bound) int {
 	return cmp.Or(cmp.Compare(b.seq, c.seq), cmp.Compare(b.piece, c.piece))
 }
@@ -270,6 +274,8 @@ func (w *walk) page(b []byte, r ref) error {
 	return w.branch(&p, r)
 }
 
+// branch checks a branch page and notes its children, each with the keys between
+// which it must lie: from its own key to that of the next child.
 func (w *walk) branch(p *page, r ref) error {
 	from := len(w.next)
 	for i := range p.count {
@@ -296,6 +302,9 @@ func (w *walk) branch(p *page, r ref) error {
 	return nil
 }
 
+// leaf checks a leaf page and gives its entries to visit. Without a visit, only the
+// beginning of a page with large values was read; the entries behind that are left
+// out, and their own checksums are looked at when they are asked for.
 func (w *walk) leaf(p *page, r ref) error {
 	var last bound
 	for i := range p.count {

@@ -13,8 +13,8 @@ import (
 )
 
 // place watches whether the open file is still the one at the journal's path. A
-// file that was deleted or moved away can be written to as before, but nobody
-// finds again what it holds.
+// file that was deleted or moved away can be written to as before, but
+// nobody finds again what it holds.
 type place struct {
 	path string // absolute
 	file *os.File

@@ -18,7 +18,7 @@ import (
 // errAgain says that the record has to be looked up anew.
 var errAgain = errors.New("persist/bolt: look again")
 
-// Get implements [persist.Journal].
+// Get implements [persist.Journal]. A record that is queued is read from the queue.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return persist.Record{}, err
@@ -73,8 +73,8 @@ func (j *Journal) read(seq uint64) (persist.Record, error) {
 	return rec, j.wrap(err)
 }
 
-// unsettled returns the batch that makes durable what stands under a Seq, if
-// somebody still waits for that. The caller holds mu.
+// unsettled returns the batch that makes the record with a Seq durable, if a
+// caller still waits for that. The caller holds mu.
 func (j *Journal) unsettled(seq uint64) *batch {
 	for _, b := range [...]*batch{j.collecting, j.committing} {
 		if b == nil {
@@ -89,7 +89,7 @@ func (j *Journal) unsettled(seq uint64) *batch {
 
 // unreadable returns the batch after which a record can be read, if that is not
 // now: the body of its request is the caller's own until the commit is over, or
-// Forget is removing it, and nobody knows yet whether that succeeds. The caller
+// Forget is removing it, and it is not known yet whether that succeeds. The caller
 // holds mu.
 func (j *Journal) unreadable(seq uint64, o *overlay) *batch {
 	if b := j.unsettled(seq); b != nil && (o.request || b.get(seq).drop) {
@@ -105,7 +105,9 @@ type view struct {
 	bodies            *bbolt.Bucket
 }
 
-// view begins a read transaction. The caller holds mu.
+// view begins a read transaction. It sees the file as the last commit has left it,
+// synced or not; what is queued, or being written, comes from the overlay. The caller
+// holds mu, and calls end.
 func (j *Journal) view() (v *view, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -130,13 +132,14 @@ func (j *Journal) view() (v *view, err error) {
 	}, nil
 }
 
+// end ends the transaction. What it has given must not be used any more.
 func (v *view) end() { _ = v.tx.Rollback() }
 
 // sequentialReader reads the entries of a bucket by Seq. Going on to a neighbour costs no
 // search.
 type sequentialReader struct {
 	c *bbolt.Cursor
-	// The cursor stands at the entry at, and there is none in between from here
+	// The cursor is at the entry at, and there is none in between from here
 	// on. At the end, at is the largest of all.
 	placed   bool
 	from, at uint64
@@ -161,6 +164,8 @@ func (t *sequentialReader) get(seq uint64) []byte {
 	return t.value
 }
 
+// place notes where the cursor is now, after a search for from: at an entry, or at the
+// end.
 func (t *sequentialReader) place(from uint64, key, value []byte) {
 	t.placed, t.from, t.at, t.value = true, from, math.MaxUint64, value
 	if key != nil {
@@ -185,6 +190,7 @@ func (j *Journal) overlay(seq uint64) overlay {
 	return o
 }
 
+// wrap names the file in an error.
 func (j *Journal) wrap(err error) error {
 	if err == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 // recoverFile finds the commit that counts and loads it into memory. It returns
 // what the meta pages then say, the newest of them being that of the commit that
 // counts. It writes only where the newest commit has no mark: then a crash came in
-// between, or a sync failed, and nobody was told that this commit is durable.
+// between, or a sync failed, and no caller was told that this commit is durable.
 //
 // Only pages that are damaged decide anything. If the disk fails to read one, that
 // is the error.
@@ -42,7 +42,7 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	case !ms.both || !errors.Is(err, persist.ErrCorrupt) || errors.Is(err, errFormat):
 		return metas{}, err
 	}
-	// Nobody was told of the newest commit. If it was cut off, all is as the commit
+	// No caller was told of the newest commit. If it was cut off, all is as the commit
 	// before it has left it.
 	j.reset()
 	if _, olderErr := j.load(f, size, ms.older, newPageSums()); olderErr != nil {
@@ -168,10 +168,12 @@ type pageSum struct {
 	size int
 }
 
+// newPageSums is without pages yet.
 func newPageSums() *pageSums {
 	return &pageSums{seed: maphash.MakeSeed(), sums: map[uint64]pageSum{}}
 }
 
+// sum is the hash of a page. Its seed is random, so that no file can be made to fit.
 func (p *pageSums) sum(b []byte) uint64 { return maphash.Bytes(p.seed, b) }
 
 // add notes a page that was read.

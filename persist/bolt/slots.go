@@ -28,11 +28,13 @@ const (
 	slotIdentity = ^uint32(0xff)
 )
 
+// is reports whether any of these flags is set.
 func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
 
 // unresolved reports whether a query for unresolved records may select the record.
 func (s slot) unresolved() bool { return s.is(slotGenerated) && s.is(slotOpen|slotUnreported) }
 
+// mark sets or clears a flag.
 func (s *slot) mark(flag uint32, on bool) {
 	s.flags &^= flag
 	if on {
@@ -50,7 +52,7 @@ type chunk struct {
 	slots      [64]slot
 }
 
-// slots are all slots, by Seq, and the digest of what they stand for. Not safe
+// slots are all slots, by Seq, and the digest of the records. Not safe
 // for concurrent use.
 type slots struct {
 	chunks map[uint64]*chunk
@@ -61,6 +63,7 @@ type slots struct {
 	settled bool
 }
 
+// newSlots is empty, and ready to be loaded.
 func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}} }
 
 // get returns the slot of a record, if there is one.
@@ -168,6 +171,7 @@ func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 	return dst
 }
 
+// mask is which slots of a chunk hold a record of the wanted kinds, a bit each.
 func (c *chunk) mask(w which) uint64 {
 	m := uint64(0)
 	if w.open {
@@ -185,6 +189,7 @@ func (c *chunk) mask(w which) uint64 {
 	return m
 }
 
+// masked is set with a bit set or cleared.
 func masked(set, bit uint64, on bool) uint64 {
 	if on {
 		return set | bit

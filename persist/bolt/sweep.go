@@ -18,7 +18,9 @@ const sweepMax = 256
 // sweepOutsideMax is the same for records with large bodies.
 const sweepOutsideMax = 8
 
-// Sweep implements [persist.Journal].
+// Sweep implements [persist.Journal]. It goes through the final records in memory,
+// reads a few hundred at a time without mu, decides, and commits what it decided, so
+// that a Begin that comes in between waits for one small commit.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	now, left := l.Now, l.Max
 	if now.IsZero() {
@@ -52,15 +54,17 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return total, nil
 }
 
-// verdict is what a sweep is to do to a record, if it still stands as it was
+// verdict is what a sweep is to do to a record, if it still is as it was
 // read.
 type verdict struct {
 	change change
 	next   slot
 }
 
-// judge looks at the next final records that are in the file. A record that has
-// finished since is left to the next sweep.
+// judge reads and decides about the next final records after a Seq. It returns which
+// it has looked at, the last of which is where to go on, and what is to be done. It
+// looks only at what is in the file: a record that has finished since is left to the
+// next Sweep. A damaged record stays, for a person to look at.
 func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time) ([]uint64, []verdict, error) {
 	j.mu.Lock()
 	if err := j.usable(); err != nil {
@@ -96,7 +100,7 @@ func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time)
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
 			return nil, nil, j.wrap(err)
 		}
-		// A damaged record stays for somebody to look at.
+		// A damaged record stays for a person to look at.
 		if err == nil && changes {
 			verdicts = append(verdicts, v)
 		}
@@ -104,6 +108,9 @@ func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time)
 	return seqs, verdicts, nil
 }
 
+// judgeOne decides about one final record, which it reads. changes is false if the
+// record stays as it is. A record that becomes a tombstone is written whole, as one
+// entry in the bucket of intents, and its other entry and its bodies are deleted.
 func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v verdict, changes bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -146,7 +153,9 @@ func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limit
 	return verdict{change: c, next: next}, true, nil
 }
 
-// carryOut queues what was decided, and waits for the commit.
+// carryOut queues what was decided, and waits for the commit. It leaves out records
+// that another Sweep or MarkReported has changed meanwhile. It returns how many it
+// changed.
 func (j *Journal) carryOut(verdicts []verdict) (int, error) {
 	if len(verdicts) == 0 {
 		return 0, nil

@@ -3,7 +3,7 @@ package bolt
 import "slices"
 
 // undo takes back, in memory, a batch that was definitely not written, and what
-// was queued on top of it. Changes that nobody waits for are queued again if they
+// was queued on top of it. Changes that no caller waits for are queued again if they
 // still fit. The caller holds mu.
 func (j *Journal) undo(b *batch) {
 	next := j.collecting
@@ -39,23 +39,23 @@ func (j *Journal) undo(b *batch) {
 
 // restore undoes one change in memory. The caller holds mu.
 func (j *Journal) restore(c *change) {
-	now, stands := j.slots.get(c.seq)
+	now, exists := j.slots.get(c.seq)
 	if c.fresh {
-		if stands {
+		if exists {
 			j.removeSlot(c.seq, now, c.keys)
 		}
 		return
 	}
-	if c.drop && !stands { // what Forget was to remove stands
+	if c.drop && !exists { // what Forget was to remove is still there
 		j.ids.add(c.keys.id, c.seq)
 	}
 	j.slots.set(c.seq, c.before)
-	was := stands && now.unresolved()
+	was := exists && now.unresolved()
 	j.index(c.keys, c.seq, was, c.before.unresolved())
 }
 
-// requeue queues a change again that nobody waits for, if the record still stands
-// as it did before. The caller holds mu.
+// requeue queues a change again that no caller waits for, if the record is
+// as it was before. The caller holds mu.
 func (j *Journal) requeue(c change) {
 	s, found := j.slots.get(c.seq)
 	if !found || s != c.before {
@@ -71,7 +71,7 @@ func (j *Journal) requeue(c change) {
 func (j *Journal) removeForgotten(b *batch) {
 	for i := range b.changes {
 		c := &b.changes[i]
-		if s, stands := j.slots.get(c.seq); c.drop && stands {
+		if s, exists := j.slots.get(c.seq); c.drop && exists {
 			j.removeSlot(c.seq, s, c.keys)
 		}
 	}

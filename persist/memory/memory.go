@@ -75,8 +75,8 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	if j.closed {
 		return persist.Record{}, false, errClosed()
 	}
-	if standing := j.byID[rec.ID]; standing != nil {
-		rec, err := standing.record()
+	if existing := j.byID[rec.ID]; existing != nil {
+		rec, err := existing.record()
 		return rec, false, err
 	}
 	j.seq++
@@ -129,7 +129,7 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.change(&rec)
 }
 
-// change replaces the progress of the record that stands at rec's revision, and
+// change replaces the progress of the record with rec's ID and revision, and
 // sets the new one in rec.
 func (j *Journal) change(rec *persist.Record) error {
 	next := *rec
@@ -139,7 +139,7 @@ func (j *Journal) change(rec *persist.Record) error {
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e, err := j.standing(rec)
+	e, err := j.current(rec)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e, err := j.standing(&rec)
+	e, err := j.current(&rec)
 	if err == nil {
 		j.drop(e)
 	}
@@ -238,8 +238,8 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// standing finds the unfinished record that rec was read from.
-func (j *Journal) standing(rec *persist.Record) (*entry, error) {
+// current finds the unfinished record that rec was read from.
+func (j *Journal) current(rec *persist.Record) (*entry, error) {
 	if j.closed {
 		return nil, errClosed()
 	}
@@ -248,7 +248,7 @@ func (j *Journal) standing(rec *persist.Record) (*entry, error) {
 	case e == nil:
 		return nil, notFound(rec.ID)
 	case e.seq != rec.Seq || e.rev != rec.Revision || e.state.Final():
-		return nil, fmt.Errorf("%w: %q stands %v at revision %d", persist.ErrStale, rec.Key, e.state, e.rev)
+		return nil, fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, e.state, e.rev)
 	}
 	return e, nil
 }

@@ -63,7 +63,7 @@ func aliasGiven(k *check) {
 		got := k.begin(j, given)
 		want.Seq, want.Revision = got.Seq, 1
 		scribble(&given)
-		k.stands(j, want, "the record given to Begin was written over")
+		k.holds(j, want, "the record given to Begin was written over")
 
 		given = changed(want.Clone())
 		given.Answer.Body = patterned(size, 2)
@@ -71,7 +71,7 @@ func aliasGiven(k *check) {
 		k.update(j, given)
 		want.Revision++
 		scribble(&given)
-		k.stands(j, want, "the record given to Update was written over")
+		k.holds(j, want, "the record given to Update was written over")
 
 		given = finished(want.Clone())
 		given.Answer.Body = patterned(size, 3)
@@ -81,7 +81,7 @@ func aliasGiven(k *check) {
 		}
 		want.Revision++
 		scribble(&given)
-		k.stands(j, want, "the record given to Finish was written over")
+		k.holds(j, want, "the record given to Finish was written over")
 	}
 }
 
@@ -98,23 +98,23 @@ func aliasReturned(k *check) {
 				k.fatalf("Get: %v", err)
 			}
 			scribble(&got)
-			k.stands(j, want, "what Get returned was written over")
+			k.holds(j, want, "what Get returned was written over")
 			got, _, err = j.Begin(ctx, r)
 			if err != nil {
 				k.fatalf("Begin: %v", err)
 			}
 			scribble(&got)
-			k.stands(j, want, "what Begin returned was written over")
+			k.holds(j, want, "what Begin returned was written over")
 			for got := range j.List(ctx, persist.Query{Account: "a", Key: r.Key}) {
 				scribble(&got)
 			}
-			k.stands(j, want, "what List returned was written over")
+			k.holds(j, want, "what List returned was written over")
 		}
 		updated := changed(want.Clone())
 		got := k.update(j, updated)
 		want = got.Clone()
 		scribble(&got)
-		k.stands(j, want, "what Update returned was written over")
+		k.holds(j, want, "what Update returned was written over")
 	}
 }
 

@@ -15,8 +15,8 @@ func beginCases() []testCase {
 	return []testCase{
 		{name: "begin/creates", run: beginCreates,
 			why: "what is begun is what a crash leaves to resume from: a field that is lost changes the request"},
-		{name: "begin/standing", run: beginStanding,
-			why: "a key that stands must be seen by the next caller as it stands, or the operation is done twice"},
+		{name: "begin/existing", run: beginStanding,
+			why: "a key that exists must be seen by the next caller as it exists, or the operation is done twice"},
 		{name: "begin/one-creates", run: beginOneCreates,
 			why: "if two callers create one key, both send"},
 		{name: "begin/invalid", run: beginInvalid,
@@ -48,7 +48,7 @@ func beginCreates(k *check) {
 		if d := diff(got, want); d != "" {
 			k.errorf("Begin of %q returned another record: %s", r.ID, d)
 		}
-		k.stands(j, want, "Begin")
+		k.holds(j, want, "Begin")
 	}
 }
 
@@ -64,14 +64,14 @@ func beginStanding(k *check) {
 			again.Body, again.Fingerprint = []byte("another request"), bytes.Repeat([]byte{1}, 32)
 			got, created, err := j.Begin(ctx, again)
 			if err != nil || created {
-				k.errorf("Begin of standing %q: created %t, error %v", want.Key, created, err)
+				k.errorf("Begin of existing %q: created %t, error %v", want.Key, created, err)
 				continue
 			}
 			if d := diff(got, want); d != "" {
-				k.errorf("Begin of standing %q: %s", want.Key, d)
+				k.errorf("Begin of existing %q: %s", want.Key, d)
 			}
 		}
-		k.stands(j, want, "another Begin")
+		k.holds(j, want, "another Begin")
 	}
 }
 
@@ -170,7 +170,7 @@ func beginAccounts(k *check) {
 		}
 	}
 	for _, r := range all {
-		k.stands(j, r, "the same key was begun in other accounts")
+		k.holds(j, r, "the same key was begun in other accounts")
 	}
 }
 
@@ -189,7 +189,7 @@ func beginAnyBytes(k *check) {
 		all = append(all, k.begin(j, r))
 	}
 	for _, r := range all {
-		k.stands(j, r, "Begin")
+		k.holds(j, r, "Begin")
 	}
 }
 
@@ -202,7 +202,7 @@ func beginLarge(k *check) {
 		all = append(all, k.begin(j, r))
 	}
 	for i, r := range all {
-		k.stands(j, r, "Begin")
+		k.holds(j, r, "Begin")
 		if i%2 == 0 {
 			continue
 		}
@@ -213,7 +213,7 @@ func beginLarge(k *check) {
 		}
 		f.Revision++
 		all[i] = f
-		k.stands(j, f, "Finish")
+		k.holds(j, f, "Finish")
 	}
 	k.lists(j, persist.Query{Account: "a"}, all, "large records")
 }

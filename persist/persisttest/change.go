@@ -45,13 +45,13 @@ func updateReplaces(k *check) {
 		if d := diff(got, want); d != "" {
 			k.errorf("Update returned another record: %s", d)
 		}
-		k.stands(j, want, "Update")
+		k.holds(j, want, "Update")
 		// And back: what was set must be able to go.
 		back := begun
 		back.Revision = want.Revision
 		k.update(j, back)
 		back.Revision = begun.Revision + 2
-		k.stands(j, back, "Update back")
+		k.holds(j, back, "Update back")
 	}
 }
 
@@ -65,7 +65,7 @@ func updateStale(k *check) {
 		r.Attempts = 99
 		_, err := j.Update(ctx, r)
 		k.want(err, persist.ErrStale, "Update at revision %d of a record at %d", r.Revision, second.Revision)
-		k.stands(j, second, "a stale Update")
+		k.holds(j, second, "a stale Update")
 	}
 }
 
@@ -94,7 +94,7 @@ func updateOneWins(k *check) {
 			k.fatalf("%d of 8 Updates at one revision succeeded", n)
 		}
 		r = won
-		k.stands(j, r, "one of 8 Updates succeeded")
+		k.holds(j, r, "one of 8 Updates succeeded")
 	}
 }
 
@@ -110,7 +110,7 @@ func updateFrozen(k *check) {
 		_, err := j.Update(ctx, other)
 		k.want(err, persist.ErrInvalid, "Update that changes the %s", name)
 		k.want(j.Finish(ctx, finished(other)), persist.ErrInvalid, "Finish that changes the %s", name)
-		k.stands(j, r, "an Update that would change its "+name)
+		k.holds(j, r, "an Update that would change its "+name)
 	}
 	other := r
 	other.Seq++
@@ -124,7 +124,7 @@ func updateFrozen(k *check) {
 		k.fatalf("Update: %v", err)
 	}
 	r.Attempts, r.Revision = 5, r.Revision+1
-	k.stands(j, r, "an Update with another request, which is frozen")
+	k.holds(j, r, "an Update with another request, which is frozen")
 }
 
 func updateUnfinishedOnly(k *check) {
@@ -132,13 +132,13 @@ func updateUnfinishedOnly(k *check) {
 	r := k.begin(j, record("a", "k"))
 	_, err := j.Update(ctx, finished(r))
 	k.want(err, persist.ErrInvalid, "Update to a final state")
-	k.stands(j, r, "an Update to a final state")
+	k.holds(j, r, "an Update to a final state")
 	want := k.finish(j, r)
 	again := r
 	again.Revision = want.Revision
 	_, err = j.Update(ctx, again)
 	k.want(err, persist.ErrStale, "Update of a finished record")
-	k.stands(j, want, "an Update after it was finished")
+	k.holds(j, want, "an Update after it was finished")
 }
 
 func finishVisible(k *check) {
@@ -156,10 +156,10 @@ func finishVisible(k *check) {
 			k.fatalf("Finish as %v: %v", state, err)
 		}
 		r.Revision++
-		k.stands(j, r, "Finish")
-		standing, created, err := j.Begin(ctx, record("a", r.Key))
-		if err != nil || created || diff(standing, r) != "" {
-			k.errorf("Begin after Finish: created %t, error %v, %s", created, err, diff(standing, r))
+		k.holds(j, r, "Finish")
+		existing, created, err := j.Begin(ctx, record("a", r.Key))
+		if err != nil || created || diff(existing, r) != "" {
+			k.errorf("Begin after Finish: created %t, error %v, %s", created, err, diff(existing, r))
 		}
 		if open := k.list(j, persist.Query{Account: "a", States: []persist.State{persist.StatePending, persist.StateHeld}}); len(open) != 0 {
 			k.errorf("after Finish the record is still listed as %v", open[0].State)
@@ -179,7 +179,7 @@ func finishFinal(k *check) {
 		again.Revision, again.State, again.Answer = revision, persist.StateAbandoned, nil
 		k.want(j.Finish(ctx, again), persist.ErrStale, "Finish of a finished record at revision %d", revision)
 		k.want(j.Forget(ctx, again), persist.ErrStale, "Forget of a finished record at revision %d", revision)
-		k.stands(j, want, "a second Finish")
+		k.holds(j, want, "a second Finish")
 	}
 }
 
@@ -188,7 +188,7 @@ func finishStale(k *check) {
 	r := k.begin(j, record("a", "k"))
 	newer := k.update(j, changed(r))
 	k.want(j.Finish(ctx, finished(r)), persist.ErrStale, "Finish at an old revision")
-	k.stands(j, newer, "a stale Finish")
+	k.holds(j, newer, "a stale Finish")
 	var wins atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {
@@ -212,18 +212,18 @@ func finishNotPending(k *check) {
 	r := k.begin(j, record("a", "k"))
 	k.want(j.Finish(ctx, r), persist.ErrInvalid, "Finish to pending")
 	k.want(j.Finish(ctx, changed(r)), persist.ErrInvalid, "Finish to held")
-	k.stands(j, r, "a Finish to no final state")
+	k.holds(j, r, "a Finish to no final state")
 }
 
 func changeNotFound(k *check) {
 	ctx, j := context.Background(), k.journal()
-	standing := k.begin(j, record("a", "standing"))
+	existing := k.begin(j, record("a", "existing"))
 	never := record("a", "never begun")
-	never.Seq, never.Revision = standing.Seq, 1
+	never.Seq, never.Revision = existing.Seq, 1
 	_, err := j.Update(ctx, never)
 	k.want(err, persist.ErrNotFound, "Update of what was never begun")
 	k.want(j.Finish(ctx, finished(never)), persist.ErrNotFound, "Finish of what was never begun")
 	k.want(j.Forget(ctx, never), persist.ErrNotFound, "Forget of what was never begun")
 	k.gone(j, never.ID, "changes of what was never begun")
-	k.stands(j, standing, "changes of what was never begun")
+	k.holds(j, existing, "changes of what was never begun")
 }

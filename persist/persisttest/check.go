@@ -77,7 +77,7 @@ func (k *check) reopen(j persist.Journal) persist.Journal {
 	return k.journal()
 }
 
-// want reports err unless it is target; nil stands for no error.
+// want reports err unless it is target; nil exists for no error.
 func (k *check) want(err, target error, format string, args ...any) {
 	if !errors.Is(err, target) {
 		k.errorf("%s: got error %v, want %v", fmt.Sprintf(format, args...), err, target)
@@ -101,7 +101,7 @@ func (k *check) update(j persist.Journal, r persist.Record) persist.Record {
 	return got
 }
 
-// finish finishes a record, and returns it as it must stand then.
+// finish finishes a record, and returns it as it must be then.
 func (k *check) finish(j persist.Journal, r persist.Record) persist.Record {
 	r = finished(r)
 	if err := j.Finish(context.Background(), r); err != nil {
@@ -111,8 +111,8 @@ func (k *check) finish(j persist.Journal, r persist.Record) persist.Record {
 	return r
 }
 
-// stands checks that Get gives the record as it must be.
-func (k *check) stands(j persist.Journal, want persist.Record, after string) {
+// holds checks that Get gives the record as it must be.
+func (k *check) holds(j persist.Journal, want persist.Record, after string) {
 	got, err := j.Get(context.Background(), want.ID)
 	if err != nil {
 		k.errorf("Get of %q after %s: %v", want.ID, after, err)

@@ -57,7 +57,7 @@ func claimTakes(k *check) {
 		if d := diff(got[i], want[i]); d != "" {
 			k.errorf("Claim returned %q: %s", got[i].Key, d)
 		}
-		k.stands(j, want[i], "Claim")
+		k.holds(j, want[i], "Claim")
 	}
 	released := got[0]
 	released.LeaseOwner, released.LeaseUntil = "", time.Time{}

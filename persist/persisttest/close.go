@@ -34,7 +34,7 @@ func closeClosed(k *check) {
 	_, created, err := j.Begin(ctx, record("a", "l"))
 	k.want(err, persist.ErrClosed, "Begin after Close (created %t)", created)
 	_, _, err = j.Begin(ctx, record("a", "k"))
-	k.want(err, persist.ErrClosed, "Begin of a standing record after Close")
+	k.want(err, persist.ErrClosed, "Begin of a existing record after Close")
 	_, err = j.Update(ctx, r)
 	k.want(err, persist.ErrClosed, "Update after Close")
 	k.want(j.Finish(ctx, finished(r)), persist.ErrClosed, "Finish after Close")
@@ -99,7 +99,7 @@ func closeUnderWay(k *check) {
 	wg.Wait()
 	j = k.journal()
 	for _, r := range acknowledged {
-		k.stands(j, r, "it was acknowledged while the journal closed")
+		k.holds(j, r, "it was acknowledged while the journal closed")
 	}
 	// What was not acknowledged may be there, but nothing may be there by half.
 	k.list(j, persist.Query{AllAccounts: true})

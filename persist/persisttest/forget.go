@@ -35,7 +35,7 @@ func forgetRemoves(k *check) {
 	if again.Revision != 1 {
 		k.errorf("a record that is begun anew is at revision %d, want 1", again.Revision)
 	}
-	k.stands(j, again, "Begin after Forget")
+	k.holds(j, again, "Begin after Forget")
 }
 
 func forgetStale(k *check) {
@@ -43,10 +43,10 @@ func forgetStale(k *check) {
 	old := k.begin(j, record("a", "k"))
 	r := k.update(j, changed(old))
 	k.want(j.Forget(ctx, old), persist.ErrStale, "Forget at an old revision")
-	k.stands(j, r, "a stale Forget")
+	k.holds(j, r, "a stale Forget")
 	final := k.finish(j, r)
 	k.want(j.Forget(ctx, final), persist.ErrStale, "Forget of a finished record")
-	k.stands(j, final, "a Forget after it was finished")
+	k.holds(j, final, "a Forget after it was finished")
 }
 
 func forgetBegunAnew(k *check) {
@@ -63,5 +63,5 @@ func forgetBegunAnew(k *check) {
 	k.want(err, persist.ErrStale, "Update of the forgotten record")
 	k.want(j.Finish(ctx, finished(old)), persist.ErrStale, "Finish of the forgotten record")
 	k.want(j.Forget(ctx, old), persist.ErrStale, "Forget of the forgotten record")
-	k.stands(j, anew, "changes of the forgotten record")
+	k.holds(j, anew, "changes of the forgotten record")
 }

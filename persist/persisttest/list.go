@@ -86,7 +86,7 @@ func listBodyCalls(k *check) {
 				k.fatalf("Forget within List: %v", err)
 			}
 		case 3:
-			k.stands(j, r, "List gave it")
+			k.holds(j, r, "List gave it")
 			for inner, err := range j.List(ctx, persist.Query{Account: "a", Key: r.Key}) {
 				if err != nil || inner.Seq != r.Seq {
 					k.fatalf("List within List: %q, %v", inner.Key, err)
@@ -219,7 +219,7 @@ func queryAccounts(k *check) {
 	}
 }
 
-// mixed begins records in every state, and returns them as they stand.
+// mixed begins records in every state, and returns them as they are.
 func mixed(k *check, j persist.Journal) []persist.Record {
 	var all []persist.Record
 	for i, r := range numbered("a", 120) {

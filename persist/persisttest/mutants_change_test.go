@@ -154,7 +154,7 @@ func mutantForgetRemoves() mutant {
 	}
 }
 
-// mutantForgetStale: forgets whatever stands.
+// mutantForgetStale: forgets whatever exists.
 func mutantForgetStale() mutant {
 	return mutant{
 		forget: func(s *store, ctx context.Context, r persist.Record) error {

@@ -68,7 +68,7 @@ func (s *store) count(what string) int {
 	return s.numbers[what]
 }
 
-// current is rec at the revision at which it stands.
+// current is rec at the revision at which it exists.
 func (s *store) current(ctx context.Context, r persist.Record) persist.Record {
 	if now, err := s.Get(ctx, r.ID); err == nil {
 		r.Revision = now.Revision
@@ -260,7 +260,7 @@ func TestMutants(t *testing.T) {
 func mutants() map[string]mutant {
 	return map[string]mutant{
 		"begin/creates":          mutantBeginCreates(),
-		"begin/standing":         mutantBeginStanding(),
+		"begin/existing":         mutantBeginStanding(),
 		"begin/one-creates":      mutantBeginOneCreates(),
 		"begin/invalid":          mutantBeginInvalid(),
 		"begin/cancelled":        mutantBeginCancelled(),

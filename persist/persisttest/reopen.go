@@ -42,7 +42,7 @@ func reopenKeeps(k *check) {
 		j = k.reopen(j)
 		k.lists(j, persist.Query{AllAccounts: true}, all, "everything after it was opened again")
 		for _, r := range all {
-			k.stands(j, r, "it was opened again")
+			k.holds(j, r, "it was opened again")
 		}
 	}
 	k.queries(j, all,
@@ -57,7 +57,7 @@ func reopenFinish(k *check) {
 	for i, r := range numbered("a", 20) {
 		want := k.finish(j, k.begin(j, r))
 		j = k.reopen(j)
-		k.stands(j, want, fmt.Sprintf("Finish, Close and Open %d", i))
+		k.holds(j, want, fmt.Sprintf("Finish, Close and Open %d", i))
 	}
 }
 
@@ -109,7 +109,7 @@ func reopenGoesOn(k *check) {
 		j = k.reopen(j)
 		_, created, err := j.Begin(ctx, record("a", "k"))
 		if err != nil || created {
-			k.errorf("Begin of a standing record after reopening: created %t, error %v", created, err)
+			k.errorf("Begin of a existing record after reopening: created %t, error %v", created, err)
 		}
 		r.Attempts = i
 		r = k.update(j, r)
@@ -119,6 +119,6 @@ func reopenGoesOn(k *check) {
 	j = k.reopen(j)
 	want := k.finish(j, r)
 	j = k.reopen(j)
-	k.stands(j, want, "Finish")
+	k.holds(j, want, "Finish")
 	k.want(j.Finish(ctx, finished(r)), persist.ErrStale, "Finish of a finished record after reopening")
 }

@@ -28,7 +28,7 @@ func reportCases() []testCase {
 }
 
 // unreported finishes a new record with a generated key that nobody was told of,
-// and returns it as it must stand then.
+// and returns it as it must be then.
 func (k *check) unreported(j persist.Journal, r persist.Record) persist.Record {
 	r.Generated = true
 	r = finished(k.begin(j, r))
@@ -62,7 +62,7 @@ func reportMarks(k *check) {
 	j := k.journal()
 	r := k.unreported(j, record("a", "marked"))
 	other := k.unreported(j, record("a", "other"))
-	k.stands(j, r, "Finish as unreported")
+	k.holds(j, r, "Finish as unreported")
 	q := persist.Query{Account: "a", Unresolved: r.Fingerprint}
 	k.lists(j, q, []persist.Record{r}, "what is unreported")
 	r = k.told(j, r)
@@ -85,7 +85,7 @@ func reportOthers(k *check) {
 		if err := j.MarkReported(ctx, r.ID); err != nil {
 			k.errorf("MarkReported of %q, which is not marked: %v, want nil", r.Key, err)
 		}
-		k.stands(j, r, "MarkReported of a record that is not marked")
+		k.holds(j, r, "MarkReported of a record that is not marked")
 	}
 	wrong := finished(open)
 	wrong.Generated, wrong.Unreported = false, true
@@ -107,7 +107,7 @@ func reportKeeps(k *check) {
 		if err := j.Flush(ctx); err != nil {
 			k.errorf("Flush: %v", err)
 		}
-		k.stands(j, r, "MarkReported and Flush")
+		k.holds(j, r, "MarkReported and Flush")
 	}
 }
 
@@ -152,7 +152,7 @@ func reportReopen(k *check) {
 		j = k.reopen(j)
 		k.lists(j, persist.Query{Account: "a", Unresolved: told.Fingerprint}, nil, "what was reported, after it was opened again")
 		k.lists(j, persist.Query{Account: "a", AnyUnresolved: true}, []persist.Record{k.get(j, swept.ID), left}, "what is unreported, after it was opened again")
-		k.stands(j, told, "it was opened again")
+		k.holds(j, told, "it was opened again")
 	}
 }
 
@@ -161,7 +161,7 @@ func enqueueMark(k *check) {
 	begun := record("a", "begun")
 	begun.Enqueued = true
 	begun = k.begin(j, begun)
-	k.stands(j, begun, "Begin with Enqueued")
+	k.holds(j, begun, "Begin with Enqueued")
 	later := k.begin(j, record("a", "later"))
 	for _, when := range []string{"Update that sets Enqueued", "the Update after it"} {
 		later.Enqueued = true
@@ -169,11 +169,11 @@ func enqueueMark(k *check) {
 		want := later
 		later = k.update(j, later)
 		want.Revision = later.Revision
-		k.stands(j, want, when)
+		k.holds(j, want, when)
 	}
 	later.Enqueued = true
 	later = k.finish(j, later)
-	k.stands(j, later, "Finish of an enqueued record")
+	k.holds(j, later, "Finish of an enqueued record")
 }
 
 // wrapper is what somebody writes who counts calls.
@@ -197,7 +197,7 @@ func wrapReaches(k *check) {
 		k.errorf("Flush through a wrapper: %v", err)
 	}
 	r = k.told(j, r)
-	k.stands(inner, r, "MarkReported through a wrapper")
+	k.holds(inner, r, "MarkReported through a wrapper")
 	_, direct := inner.(persist.Claimer)
 	if _, found := persist.As[persist.Claimer](j); direct && !found {
 		k.errorf("As does not find the Claimer that is wrapped")
@@ -211,7 +211,7 @@ func wrapReaches(k *check) {
 		if below = w.Unwrap(); below == nil {
 			k.fatalf("Unwrap gives nil")
 		}
-		k.stands(below, r, "it was written through the journal that wraps this one")
+		k.holds(below, r, "it was written through the journal that wraps this one")
 	}
 	k.errorf("Unwrap does not come to an end")
 }

@@ -100,58 +100,58 @@ func (w *modelWorker) fail(format string, args ...any) {
 
 func (w *modelWorker) step() {
 	ctx, key := context.Background(), fmt.Sprintf("key %d", w.r.IntN(25))
-	known, stands := w.m[key]
-	open := stands && !known.State.Final()
+	known, exists := w.m[key]
+	open := exists && !known.State.Final()
 	switch op := w.r.IntN(7); op {
 	case 0, 1:
-		w.begin(ctx, key, known, stands)
+		w.begin(ctx, key, known, exists)
 	case 2:
 		got, err := w.j.Get(ctx, persist.ID{Account: w.account, Key: key})
-		if !stands && !errors.Is(err, persist.ErrNotFound) || stands && (err != nil || diff(got, known) != "") {
+		if !exists && !errors.Is(err, persist.ErrNotFound) || exists && (err != nil || diff(got, known) != "") {
 			w.fail("Get of %q: %v, %s", key, err, diff(got, known))
 		}
 	case 3:
 		next := changed(known)
-		if !stands {
+		if !exists {
 			next = changed(record(w.account, key))
 		}
 		next.Attempts = w.r.IntN(100)
 		got, err := w.j.Update(ctx, next)
 		next.Revision++
-		w.outcome("Update", key, err, stands, open, next)
+		w.outcome("Update", key, err, exists, open, next)
 		if err == nil && diff(got, next) != "" {
 			w.fail("Update of %q: %s", key, diff(got, next))
 		}
 	case 4:
 		next := finished(known)
-		if !stands {
+		if !exists {
 			next = finished(record(w.account, key))
 		}
 		next.Unreported = next.Generated && w.r.IntN(2) == 0
 		err := w.j.Finish(ctx, next)
 		next.Revision++
-		w.outcome("Finish", key, err, stands, open, next)
+		w.outcome("Finish", key, err, exists, open, next)
 	case 5:
-		if !stands {
+		if !exists {
 			known = record(w.account, key)
 		}
 		err := w.j.Forget(ctx, known)
-		w.outcome("Forget", key, err, stands, open, known)
+		w.outcome("Forget", key, err, exists, open, known)
 		if err == nil {
 			delete(w.m, key)
 		}
 	case 6:
-		w.report(ctx, key, known, stands)
+		w.report(ctx, key, known, exists)
 	}
 }
 
 // report marks a record as reported, whatever it is.
-func (w *modelWorker) report(ctx context.Context, key string, known persist.Record, stands bool) {
+func (w *modelWorker) report(ctx context.Context, key string, known persist.Record, exists bool) {
 	id := persist.ID{Account: w.account, Key: key}
 	if err := w.j.MarkReported(ctx, id); err != nil {
 		w.fail("MarkReported of %q: %v", key, err)
 	}
-	if !stands || !known.Unreported {
+	if !exists || !known.Unreported {
 		return
 	}
 	got, err := w.j.Get(ctx, id)
@@ -162,13 +162,13 @@ func (w *modelWorker) report(ctx context.Context, key string, known persist.Reco
 	w.m[key] = known
 }
 
-func (w *modelWorker) begin(ctx context.Context, key string, known persist.Record, stands bool) {
+func (w *modelWorker) begin(ctx context.Context, key string, known persist.Record, exists bool) {
 	r := record(w.account, key)
 	r.Generated = w.r.IntN(2) == 0
 	r.Body = patterned(w.r.IntN(3)*w.r.IntN(20_000), byte(w.r.IntN(256)))
 	got, created, err := w.j.Begin(ctx, r)
-	if err != nil || created == stands {
-		w.fail("Begin of %q: created %t, error %v; it stood before: %t", key, created, err, stands)
+	if err != nil || created == exists {
+		w.fail("Begin of %q: created %t, error %v; it stood before: %t", key, created, err, exists)
 		return
 	}
 	want := known
@@ -183,13 +183,13 @@ func (w *modelWorker) begin(ctx context.Context, key string, known persist.Recor
 }
 
 // outcome checks the error of a change, and enters the change into the model.
-func (w *modelWorker) outcome(op, key string, err error, stands, open bool, next persist.Record) {
+func (w *modelWorker) outcome(op, key string, err error, exists, open bool, next persist.Record) {
 	switch {
 	case open && err == nil:
 		w.m[key] = next
 	case open:
 		w.fail("%s of %q: %v", op, key, err)
-	case stands && !errors.Is(err, persist.ErrStale), !stands && !errors.Is(err, persist.ErrNotFound):
-		w.fail("%s of %q, which stands: %t: %v", op, key, stands, err)
+	case exists && !errors.Is(err, persist.ErrStale), !exists && !errors.Is(err, persist.ErrNotFound):
+		w.fail("%s of %q, which exists: %t: %v", op, key, exists, err)
 	}
 }

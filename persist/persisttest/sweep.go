@@ -54,16 +54,16 @@ func tombstone(r persist.Record) persist.Record {
 // affair.
 func (k *check) swept(j persist.Journal, r persist.Record, after string) {
 	ctx, want := context.Background(), tombstone(r)
-	standing, created, err := j.Begin(ctx, record(r.Account, r.Key))
+	existing, created, err := j.Begin(ctx, record(r.Account, r.Key))
 	if err != nil || created {
 		k.errorf("Begin of %q after %s: created %t, error %v; want its tombstone", r.Key, after, created, err)
 		return
 	}
-	want.Revision = standing.Revision
-	if d := diff(standing, want); d != "" {
+	want.Revision = existing.Revision
+	if d := diff(existing, want); d != "" {
 		k.errorf("tombstone of %q after %s: %s", r.Key, after, d)
 	}
-	k.stands(j, want, after)
+	k.holds(j, want, after)
 }
 
 func sweepAnswers(k *check) {
@@ -72,7 +72,7 @@ func sweepAnswers(k *check) {
 	r := k.finish(j, k.begin(j, record("a", "k")))
 	l.Now = done().Add(time.Hour - 1)
 	k.sweep(j, l, 0)
-	k.stands(j, r, "a Sweep just before its time")
+	k.holds(j, r, "a Sweep just before its time")
 	l.Now = done().Add(time.Hour)
 	k.sweep(j, l, 1)
 	k.swept(j, r, "a Sweep at its time")
@@ -111,7 +111,7 @@ func sweepGenerated(k *check) {
 	r = k.finish(j, k.begin(j, r))
 	l := persist.Limits{KeepAnswer: time.Hour, Now: done().Add(time.Hour - 1)}
 	k.sweep(j, l, 0)
-	k.stands(j, r, "a Sweep just before its time")
+	k.holds(j, r, "a Sweep just before its time")
 	l.Now = done().Add(time.Hour)
 	k.sweep(j, l, 1)
 	k.gone(j, r.ID, "a Sweep of a generated key")
@@ -141,7 +141,7 @@ func sweepKeepKey(k *check) {
 	r = k.finish(j, k.begin(j, record("a", "longer answer")))
 	l = persist.Limits{KeepAnswer: time.Hour, KeepKey: time.Minute, Now: done().Add(time.Minute)}
 	k.sweep(j, l, 0)
-	k.stands(j, r, "a Sweep while its answer is kept")
+	k.holds(j, r, "a Sweep while its answer is kept")
 }
 
 func sweepWindow(k *check) {
@@ -152,7 +152,7 @@ func sweepWindow(k *check) {
 	k.sweep(j, persist.Limits{Now: done().Add(time.Minute - 1)}, 0)
 	k.sweep(j, persist.Limits{Now: done().Add(time.Minute)}, 1)
 	k.swept(j, short, "a Sweep at the end of its window")
-	k.stands(j, long, "a Sweep within its window")
+	k.holds(j, long, "a Sweep within its window")
 }
 
 func sweepUnfinished(k *check) {
@@ -202,7 +202,7 @@ func sweepNow(k *check) {
 	}
 	k.sweep(j, persist.Limits{KeepAnswer: time.Hour}, 1)
 	r.Revision++
-	k.stands(j, r, "a Sweep now")
+	k.holds(j, r, "a Sweep now")
 	k.swept(j, old, "a Sweep now")
 }
 
@@ -217,7 +217,7 @@ func sweepLarge(k *check) {
 			k.fatalf("Finish: %v", err)
 		}
 		r.Revision++
-		k.stands(j, r, "Finish")
+		k.holds(j, r, "Finish")
 		k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 1)
 		if generated {
 			k.gone(j, r.ID, "a Sweep of a large record")
