@@ -45,18 +45,21 @@ func parseAttempt(page []byte, txid uint64) uint64 {
 }
 
 // beginAttempt returns the number of this attempt at a commit. Where it may not be
-// the first, the number is on the disk before beginAttempt returns.
+// the first, the number is on the disk before beginAttempt returns. If its sync
+// fails, the journal refuses all further work, as after any sync that fails, although
+// nothing of this commit is in the file.
+// Errors: those of write.
 func (j *Journal) beginAttempt(txid uint64) (uint64, error) {
 	if j.firstAttempt {
 		return 0, nil
 	}
 	attempt := rand.Uint64() | 1 // never 0
 	if err := j.writeAt(appendAttempt(j.scratch[:0], txid, attempt), int64(txid-1)%2*int64(j.pageSize)+attemptAt); err != nil {
-		return 0, err
+		return 0, j.unwritten(err)
 	}
 	j.step(stepCommitNumbered)
 	if err := j.sync(); err != nil {
-		return 0, err
+		return 0, j.uncertain(err)
 	}
 	j.step(stepCommitNumberSynced)
 	return attempt, nil

@@ -61,10 +61,11 @@ func (j *Journal) write(b *batch) (err error) {
 	j.db.AllocSize = min(max(int(tx.Size()/8), growMin), growMax)
 	s := b.state
 	s.txid, s.bodies = uint64(tx.ID()), j.bodies
-	if s.attempt, err = j.beginAttempt(s.txid); err == nil {
-		err = j.apply(tx, b, &s)
+	if s.attempt, err = j.beginAttempt(s.txid); err != nil {
+		_ = tx.Rollback()
+		return err
 	}
-	if err != nil {
+	if err := j.apply(tx, b, &s); err != nil {
 		_ = tx.Rollback()
 		return j.unwritten(err)
 	}
