@@ -37,8 +37,11 @@ type Config struct {
 	ProfileByHost map[string]*profile.Profile
 	// Retry bounds the attempts. Zero: each field's default.
 	Retry Policy
-	// Transport sends. It must not retry by itself. Zero: a private clone of
-	// http.DefaultTransport that keeps 256 idle connections per host.
+	// Transport sends. It must not retry by itself. One that reports no events of
+	// net/http/httptrace never gives OutcomeNotSent, since only a connection that
+	// was asked for and not had proves that nothing was sent. A body that is shorter
+	// than the ContentLength that it reports counts as cut off. Zero: a private clone
+	// of http.DefaultTransport that keeps 256 idle connections per host.
 	Transport http.RoundTripper
 	// Methods that are journaled without a key in the request. Zero: POST and
 	// PATCH. A request that carries a key is journaled whatever its method; GET,
