@@ -16,14 +16,14 @@ func SameOrigin(from *url.URL, location string) *url.URL {
 	if err != nil || location == "" || to.Host == "" || Origin(to) != Origin(from) {
 		return nil
 	}
-	return SentTo(to)
+	return sentTo(to)
 }
 
 // Hop is where the record's request may be sent on to by a redirect: to the same origin, if the key travels along;
 // else nil.
 func Hop(rec *persist.Record, from *url.URL, location string) *url.URL {
 	to := SameOrigin(from, location)
-	if to == nil || !KeyTravels(rec, to) {
+	if to == nil || !keyTravels(rec, to) {
 		return nil
 	}
 	return to

@@ -178,7 +178,7 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 	if req.URL.User != nil {
 		omitted = append(omitted, omittedUser)
 	}
-	s := &Snapshot{Profile: p, Credentials: Credentials{Header: secret, User: req.URL.User}, URL: SentTo(req.URL)}
+	s := &Snapshot{Profile: p, Credentials: Credentials{Header: secret, User: req.URL.User}, URL: sentTo(req.URL)}
 	s.Record = persist.Record{
 		ID:             persist.ID{Account: named.Account, Key: key},
 		Generated:      generated,

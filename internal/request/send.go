@@ -61,9 +61,9 @@ func carrierSpelling(rec *persist.Record) string {
 	return http.CanonicalHeaderKey(rec.CarrierName)
 }
 
-// KeyTravels reports whether the key is still there where a redirect leads. In a header or a body it is; in a query it
+// keyTravels reports whether the key is still there where a redirect leads. In a header or a body it is; in a query it
 // is what the server makes of it.
-func KeyTravels(rec *persist.Record, to *url.URL) bool {
+func keyTravels(rec *persist.Record, to *url.URL) bool {
 	return rec.Carrier != string(profile.Query) || slices.Equal(to.Query()[rec.CarrierName], []string{rec.WireKey})
 }
 

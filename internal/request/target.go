@@ -11,11 +11,11 @@ import (
 // Origin is scheme, host and port of u, normalised so that a changed base URL shows and another spelling of the
 // same one does not. The port is always there.
 func Origin(u *url.URL) string {
-	return strings.ToLower(u.Scheme) + "://" + hostOf(u) + ":" + Port(u)
+	return strings.ToLower(u.Scheme) + "://" + hostOf(u) + ":" + portOf(u)
 }
 
-// Port is u's port, or that of its scheme.
-func Port(u *url.URL) string {
+// portOf is u's port, or that of its scheme.
+func portOf(u *url.URL) string {
 	if port := u.Port(); port != "" {
 		return port
 	}
@@ -34,7 +34,7 @@ func defaultPort(scheme string) string {
 // means, then without. An IPv6 address stands in brackets.
 func Hosts(u *url.URL) []string {
 	host := hostOf(u)
-	return []string{host + ":" + Port(u), host}
+	return []string{host + ":" + portOf(u), host}
 }
 
 // hostOf is u's host in lower case, without a port; an IPv6 address in brackets.
@@ -60,12 +60,12 @@ func URL(rec *persist.Record) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return SentTo(u), nil
+	return sentTo(u), nil
 }
 
-// SentTo is a copy of u as it is sent to: without userinfo and fragment, in one spelling, and without a default
+// sentTo is a copy of u as it is sent to: without userinfo and fragment, in one spelling, and without a default
 // port, as the Host header shows it to the server.
-func SentTo(u *url.URL) *url.URL {
+func sentTo(u *url.URL) *url.URL {
 	t := *u
 	t.User, t.Fragment, t.RawFragment = nil, "", ""
 	t.Scheme, t.Host = strings.ToLower(t.Scheme), strings.ToLower(t.Host)
