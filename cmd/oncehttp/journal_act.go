@@ -18,11 +18,13 @@ import (
 // actFlags are the flags of the commands that end operations.
 type actFlags struct {
 	*journalFlags
-	yes bool
+	yes    bool
+	reason string
 }
 
 func (f *actFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.yes, "yes", false, "do not ask")
+	fs.StringVar(&f.reason, "reason", "", "why; kept with each operation, for whoever looks later")
 }
 
 // act is something that ends an operation.
@@ -40,6 +42,9 @@ type act struct {
 // run does a to the operations of these keys; "-" stands for keys on stdin, one a
 // line. All are looked up, shown and asked about before the first is changed.
 func (f *actFlags) run(ctx context.Context, keys []string, a act, s streams) error {
+	if len(f.reason) > persist.NoteBytesMax {
+		return fmt.Errorf("--reason is longer than %d bytes", persist.NoteBytesMax)
+	}
 	keys, err := readKeys(keys, s.in)
 	if err != nil {
 		return err

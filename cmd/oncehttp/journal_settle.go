@@ -21,14 +21,14 @@ and nothing is ever sent under these keys again. Absent operations may be tried
 anew with batch --generation; so --absent of one that may have been sent asks
 first, or wants --yes. "-" reads keys from stdin, one a line. Saying the same
 again is no error.`,
-		Example: `  oncehttp journal settle idemp:order:u1:o7 --happened --journal payments.db
+		Example: `  oncehttp journal settle idemp:order:u1:o7 --happened --journal payments.db --reason 'seen at the bank'
   oncehttp journal settle - --absent --yes --journal payments.db < keys.txt`,
 		Args: wantArgs(1, 1<<20, "KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if happened == absent {
 				return errors.New("say one of --happened and --absent")
 			}
-			r := oncehttp.Resolution{Effect: oncehttp.EffectHappened}
+			r := oncehttp.Resolution{Effect: oncehttp.EffectHappened, Note: a.reason}
 			if absent {
 				r.Effect = oncehttp.EffectAbsent
 			}

@@ -311,7 +311,11 @@ func TestJournalMaybeSent(t *testing.T) {
 	if !strings.Contains(got.err, "may have been sent") || !strings.Contains(got.err, "--yes") {
 		t.Errorf("stderr %q", got.err)
 	}
-	run(t, append(absent, "--yes")...).want(t, exitOK)
+	run(t, append(absent, "--yes", "--reason", "asked the bank")...).want(t, exitOK)
+	if got := run(t, "journal", "show", "idemp:o:a", "--journal", j).want(t, exitOK); !strings.Contains(got.out, "note      asked the bank\n") || !strings.Contains(got.out, "  history\n") {
+		t.Errorf("show\n%s", got.out)
+	}
+	run(t, append(absent, "--reason", strings.Repeat("x", 1001))...).want(t, exitUsage)
 }
 
 // Used keys are not forgotten without a word: they could be sent again.
