@@ -50,7 +50,7 @@ func batchUsageTests() []batchUsage {
 		{"workers", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--workers", "0"}, "--workers must be from 1 to 1024"},
 		{"rate", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--rate", "NaN"}, "--rate must be from 0 to 1000000"},
 		{"generation", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--generation", "0"}, "--generation must be at least 1"},
-		{"delays", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--min-delay", "2s", "--max-delay", "1s"}, "a Retry.MaxDelay of 1s is below the Retry.MinDelay of 2s"},
+		{"delays", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--min-delay", "2s", "--max-delay", "1s"}, "a --max-delay of 1s is below the --min-delay of 2s"},
 		{"two files", good, []string{"DIR/in.csv", "x", "--url", "SERVER", "--key", key}, `"x" is too much: want FILE; see oncehttp batch --help`},
 		{"unknown flag", good, []string{"DIR/in.csv", "--nope"}, "unknown flag: --nope"},
 		{"stdin without a journal", good, []string{"-", "--url", "SERVER", "--key", key}, "stdin has no name to put a journal beside; --journal is required"},

@@ -63,9 +63,20 @@ func statusOf(err error) int {
 // exitRefused, which outranks exitOK.
 func worse(a, b int) int { return max(a, b) }
 
+// flagWords replaces the names of Go fields, which the client's errors use, by what
+// a user of the command knows.
+func flagWords(text string) string {
+	return strings.NewReplacer(
+		"Retry.MaxAttempts", "--max-attempts", "Retry.MaxElapsed", "--max-elapsed", "Retry.AttemptTimeout", "--attempt-timeout",
+		"Retry.AnswerTimeout", "the time for a whole answer", "Retry.MinDelay", "--min-delay", "Retry.MaxDelay", "--max-delay",
+		"Retry.MaxRetryAfter", "--max-retry-after", "; set Config.Authorize", "; give them again with -H",
+		"MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
+	).Replace(text)
+}
+
 // oneLine spells err on one line that starts with "oncehttp: " once.
 func oneLine(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	text := flagWords(strings.Join(strings.Fields(err.Error()), " "))
 	return "oncehttp: " + strings.TrimPrefix(text, "oncehttp: ")
 }
 

@@ -40,7 +40,7 @@ it), or final: confirmed, mismatched, settled, abandoned.`,
 	cmd.PersistentFlags().StringVar(&f.path, "journal", "", "the journal's file (or ONCEHTTP_JOURNAL)")
 	cmd.PersistentFlags().StringVar(&f.account, "account", "", "only operations of this account (default: all)")
 	cmd.AddCommand(
-		journalListCommand(f, s), journalStuckCommand(f, s), journalStatsCommand(f, s), journalShowCommand(f, s), journalExportCommand(f, s), journalResumeCommand(f, s),
+		journalListCommand(f, s), journalStuckCommand(f, s), journalStatsCommand(f, s), journalReportCommand(f, s), journalShowCommand(f, s), journalExportCommand(f, s), journalResumeCommand(f, s),
 		journalSettleCommand(f, s), journalAbandonCommand(f, s), journalPruneCommand(f, s),
 	)
 	return cmd

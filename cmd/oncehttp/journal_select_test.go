@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -155,5 +156,26 @@ func TestJournalStats(t *testing.T) {
 		if got := ageBucket(age); got != want {
 			t.Errorf("%v: bucket %d, want %d", age, got, want)
 		}
+	}
+}
+
+// The page needs a file to be written to, which is not the journal, and puts the
+// worst first.
+func TestJournalReport(t *testing.T) {
+	t.Parallel()
+	j := pendingJournal(t, startMock(t, mockserver.Config{}))
+	run(t, "journal", "report", "--journal", j).usage(t, "oncehttp: --out is required")
+	run(t, "journal", "report", "--journal", j, "--out", j).want(t, exitUsage)
+	page := t.TempDir() + "/page.html"
+	if got := run(t, "journal", "report", "--journal", j, "--out", page).want(t, exitOK); got.out != "wrote "+page+": 3 operations\n" {
+		t.Errorf("stdout %q", got.out)
+	}
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := strings.Index(string(b), "idemp:o:a"), strings.Index(string(b), "idemp:o:c")
+	if first < 0 || last < first || strings.Contains(string(b), "q=hidden") {
+		t.Errorf("unknown at %d, done at %d; or a query string is in the page", first, last)
 	}
 }

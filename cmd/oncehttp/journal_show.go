@@ -134,14 +134,7 @@ func drawHistory(b *strings.Builder, history []persist.Attempt, c clock) {
 	}
 	b.WriteString("  history\n")
 	for _, a := range history {
-		what := a.Error
-		if a.Status != 0 {
-			what = strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, a.Error))
-		}
-		if !a.Sent {
-			what += " (not sent)"
-		}
 		bar := strings.Repeat("━", max(1, int(int64(width)*int64(a.Took)/int64(longest))))
-		fmt.Fprintf(b, "    %-20s %-*s %7s  %s\n", c.when(a.At, "-"), width, bar, seconds(a.Took.Seconds()), what)
+		fmt.Fprintf(b, "    %-20s %-*s %7s  %s\n", c.when(a.At, "-"), width, bar, seconds(a.Took.Seconds()), attemptText(a))
 	}
 }

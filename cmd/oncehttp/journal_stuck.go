@@ -64,7 +64,7 @@ func stuckColumns(c clock) []column {
 // lastError is why the last attempt had no answer.
 func lastError(rec *persist.Record) string {
 	if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
-		return clip(rec.History[n-1].Error)
+		return clip(flagWords(rec.History[n-1].Error))
 	}
 	return "-"
 }

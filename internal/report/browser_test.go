@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/chromium"
 	"github.com/oncehttp/oncehttp/internal/report"
 )
 
@@ -24,14 +25,6 @@ func page(t *testing.T, reports ...*report.Report) string {
 	return "file://" + path
 }
 
-// want compares the value of an expression in the page.
-func (c *chromium) want(expression, value string) {
-	c.t.Helper()
-	if got := c.eval(expression); got != value {
-		c.t.Errorf("%s = %q, want %q", expression, got, value)
-	}
-}
-
 const visibleCases = `document.querySelectorAll('details.case:not([hidden])').length`
 
 func chip(value string) string {
@@ -40,103 +33,90 @@ func chip(value string) string {
 
 func TestBrowserFilters(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
-	c.open(page(t, sample()))
-	c.want(visibleCases, "10")
-	c.want(`document.getElementById('shown').textContent`, "10 of 10 shown")
-	c.eval(chip("fail"))
-	c.want(visibleCases, "1")
-	c.want(`document.querySelector('details.case:not([hidden]) code').textContent`, "scope/other-path-not-answered")
-	c.want(`document.querySelectorAll('section.group:not([hidden])').length`, "1")
-	c.eval(chip("pass"))
-	c.want(visibleCases, "5")
-	c.eval(chip("safety"))
-	c.want(visibleCases, "3")
-	c.eval(`document.getElementById('clear').click()`)
-	c.want(visibleCases, "10")
-	c.want(`document.querySelectorAll('.chip[aria-pressed=true]').length`, "0")
-	c.noComplaints()
+	c := chromium.Start(t)
+	c.Open(page(t, sample()))
+	c.Want(visibleCases, "10")
+	c.Want(`document.getElementById('shown').textContent`, "10 of 10 shown")
+	c.Eval(chip("fail"))
+	c.Want(visibleCases, "1")
+	c.Want(`document.querySelector('details.case:not([hidden]) code').textContent`, "scope/other-path-not-answered")
+	c.Want(`document.querySelectorAll('section.group:not([hidden])').length`, "1")
+	c.Eval(chip("pass"))
+	c.Want(visibleCases, "5")
+	c.Eval(chip("safety"))
+	c.Want(visibleCases, "3")
+	c.Eval(`document.getElementById('clear').click()`)
+	c.Want(visibleCases, "10")
+	c.Want(`document.querySelectorAll('.chip[aria-pressed=true]').length`, "0")
+	c.NoComplaints("report.html")
 }
 
 func TestBrowserSearch(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
-	c.open(page(t, sample()))
-	c.key("/", "/")
-	c.want(`document.activeElement.id`, "search")
-	c.want(`document.getElementById('search').value`, "")
+	c := chromium.Start(t)
+	c.Open(page(t, sample()))
+	c.Key("/", "/")
+	c.Want(`document.activeElement.id`, "search")
+	c.Want(`document.getElementById('search').value`, "")
 	for _, letter := range "REPLAY" {
-		c.key(string(letter), string(letter))
+		c.Key(string(letter), string(letter))
 	}
-	c.want(visibleCases, "3")
-	c.eval(`(() => { const s = document.getElementById('search'); s.value = 'no such thing'; s.dispatchEvent(new Event('input')); })()`)
-	c.want(visibleCases, "0")
-	c.want(`document.getElementById('nothing').hidden`, "false")
-	c.key("Escape", "")
-	c.want(visibleCases, "10")
-	c.noComplaints()
+	c.Want(visibleCases, "3")
+	c.Eval(`(() => { const s = document.getElementById('search'); s.value = 'no such thing'; s.dispatchEvent(new Event('input')); })()`)
+	c.Want(visibleCases, "0")
+	c.Want(`document.getElementById('nothing').hidden`, "false")
+	c.Key("Escape", "")
+	c.Want(visibleCases, "10")
+	c.NoComplaints("report.html")
 }
 
 func TestBrowserEvidence(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
-	c.open(page(t, sample()))
+	c := chromium.Start(t)
+	c.Open(page(t, sample()))
 	const failed = `document.getElementById('r1/scope/other-path-not-answered')`
-	c.want(failed+`.querySelector('.evidence').checkVisibility()`, "false")
-	c.eval(failed + `.querySelector('summary').focus()`)
-	c.key("Enter", "\r")
-	c.want(failed+`.open`, "true")
-	c.want(failed+`.querySelector('.evidence').checkVisibility()`, "true")
-	c.want(failed+`.querySelectorAll('.timeline.wide .bar rect').length`, "3")
-	c.want(failed+`.querySelectorAll('.timeline.wide .lane').length`, "2")
-	c.want(`(() => { const r = `+failed+`.querySelector('.bar rect').getBoundingClientRect(); return r.width > 20 && r.height > 8; })()`, "true")
-	c.want(failed+`.querySelectorAll('.exchanges tbody').length`, "3")
-	c.want(failed+`.querySelector('.curl code').textContent.split('\n').filter((l) => l.startsWith('curl ')).length`, "3")
-	c.eval(`document.getElementById('expand').click()`)
-	c.want(`document.querySelectorAll('details.case[open]').length`, "10")
-	c.eval(`document.getElementById('expand').click()`)
-	c.want(`document.querySelectorAll('details.case[open]').length`, "0")
-	c.eval(chip("pass") + `; document.querySelector('.failed a').click()`)
-	c.want(`new Promise((done) => setTimeout(() => done(`+failed+`.open && !`+failed+`.hidden), 50))`, "true")
-	c.noComplaints()
+	c.Want(failed+`.querySelector('.evidence').checkVisibility()`, "false")
+	c.Eval(failed + `.querySelector('summary').focus()`)
+	c.Key("Enter", "\r")
+	c.Want(failed+`.open`, "true")
+	c.Want(failed+`.querySelector('.evidence').checkVisibility()`, "true")
+	c.Want(failed+`.querySelectorAll('.timeline.wide .bar rect').length`, "3")
+	c.Want(failed+`.querySelectorAll('.timeline.wide .lane').length`, "2")
+	c.Want(`(() => { const r = `+failed+`.querySelector('.bar rect').getBoundingClientRect(); return r.width > 20 && r.height > 8; })()`, "true")
+	c.Want(failed+`.querySelectorAll('.exchanges tbody').length`, "3")
+	c.Want(failed+`.querySelector('.curl code').textContent.split('\n').filter((l) => l.startsWith('curl ')).length`, "3")
+	c.Eval(`document.getElementById('expand').click()`)
+	c.Want(`document.querySelectorAll('details.case[open]').length`, "10")
+	c.Eval(`document.getElementById('expand').click()`)
+	c.Want(`document.querySelectorAll('details.case[open]').length`, "0")
+	c.Eval(chip("pass") + `; document.querySelector('.failed a').click()`)
+	c.Want(`new Promise((done) => setTimeout(() => done(`+failed+`.open && !`+failed+`.hidden), 50))`, "true")
+	c.NoComplaints("report.html")
 }
 
 func TestBrowserMatrix(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
-	c.open(page(t, sample(), betterSample()))
-	c.want(`document.querySelectorAll('.matrix thead th').length`, "3")
-	c.want(`document.querySelectorAll('.matrix [data-case]').length`, "10")
-	c.eval(chip("fail"))
-	c.want(`document.querySelectorAll('.matrix [data-case]:not([hidden])').length`, "1")
-	c.eval(`document.querySelector('.matrix [data-case]:not([hidden]) td:last-child a').click()`)
-	c.want(`new Promise((done) => setTimeout(() => done(document.getElementById('r2/scope/other-path-not-answered').querySelector('.evidence').checkVisibility()), 50))`, "true")
-	c.noComplaints()
+	c := chromium.Start(t)
+	c.Open(page(t, sample(), betterSample()))
+	c.Want(`document.querySelectorAll('.matrix thead th').length`, "3")
+	c.Want(`document.querySelectorAll('.matrix [data-case]').length`, "10")
+	c.Eval(chip("fail"))
+	c.Want(`document.querySelectorAll('.matrix [data-case]:not([hidden])').length`, "1")
+	c.Eval(`document.querySelector('.matrix [data-case]:not([hidden]) td:last-child a').click()`)
+	c.Want(`new Promise((done) => setTimeout(() => done(document.getElementById('r2/scope/other-path-not-answered').querySelector('.evidence').checkVisibility()), 50))`, "true")
+	c.NoComplaints("report.html")
 }
 
 func TestBrowserHostile(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
-	c.open(page(t, hostile(attacks), hostile(attacks)))
-	c.eval(`document.getElementById('expand').click()`)
-	c.want(`String(window.pwned)`, "undefined")
-	c.want(`document.querySelectorAll('script').length`, "1")
-	c.want(`document.querySelectorAll('img, iframe, object, embed, link, base').length`, "0")
-	c.want(`[...document.querySelectorAll('a')].every((a) => /^(#|https?:)/.test(a.getAttribute('href')))`, "true")
-	c.noComplaints()
-}
-
-// noComplaints demands a silent console and no request beyond the page itself.
-func (c *chromium) noComplaints() {
-	c.t.Helper()
-	for _, complaint := range c.complaints() {
-		c.t.Error(complaint)
-	}
-	for _, url := range c.requests() {
-		if !strings.HasPrefix(url, "file://") || !strings.HasSuffix(strings.SplitN(url, "#", 2)[0], "/report.html") {
-			c.t.Errorf("the page asked for %s", url)
-		}
-	}
+	c := chromium.Start(t)
+	c.Open(page(t, hostile(attacks), hostile(attacks)))
+	c.Eval(`document.getElementById('expand').click()`)
+	c.Want(`String(window.pwned)`, "undefined")
+	c.Want(`document.querySelectorAll('script').length`, "1")
+	c.Want(`document.querySelectorAll('img, iframe, object, embed, link, base').length`, "0")
+	c.Want(`[...document.querySelectorAll('a')].every((a) => /^(#|https?:)/.test(a.getAttribute('href')))`, "true")
+	c.NoComplaints("report.html")
 }
 
 // TestBrowserComplains proves that the two nets above hold: a page with an
@@ -148,13 +128,13 @@ func TestBrowserComplains(t *testing.T) {
 	if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := startChromium(t)
-	c.open("file://" + path)
-	c.eval(`new Promise((done) => setTimeout(done, 50))`)
-	if !strings.Contains(strings.Join(c.complaints(), " "), "Error: seen") {
+	c := chromium.Start(t)
+	c.Open("file://" + path)
+	c.Eval(`new Promise((done) => setTimeout(done, 50))`)
+	if !strings.Contains(strings.Join(c.Complaints(), " "), "Error: seen") {
 		t.Error("an uncaught error was not noticed")
 	}
-	if !strings.Contains(strings.Join(c.requests(), " "), "127.0.0.1:9/x.png") {
+	if !strings.Contains(strings.Join(c.Requests(), " "), "127.0.0.1:9/x.png") {
 		t.Error("a request for a picture was not noticed")
 	}
 }
@@ -164,26 +144,26 @@ func TestBrowserComplains(t *testing.T) {
 // its rows are scrolled.
 func TestBrowserPhone(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
+	c := chromium.Start(t)
 	for _, r := range []*report.Report{sample(), burstOnly(60)} {
-		c.open(page(t, r))
-		c.picture(400, 900, false)
-		c.eval(`document.querySelectorAll('details.case').forEach((d) => { d.open = true; })`)
+		c.Open(page(t, r))
+		c.Picture(400, 900, false)
+		c.Eval(`document.querySelectorAll('details.case').forEach((d) => { d.open = true; })`)
 		const inside = `(e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.left >= 0 && r.right <= innerWidth; }`
-		c.want(`[...document.querySelectorAll('.exchanges .answer')].length > 2 && [...document.querySelectorAll('.exchanges .answer')].every(`+inside+`)`, "true")
-		c.want(`[...document.querySelectorAll('.timeline.narrow')].every(`+inside+`)`, "true")
-		c.want(`[...document.querySelectorAll('.timeline.narrow .bar rect')].every(`+inside+`)`, "true")
-		c.want(`[...document.querySelectorAll('.timeline.narrow .bar rect')].every((e) => e.getBoundingClientRect().height >= 5)`, "true")
-		c.want(`[...document.querySelectorAll('.timeline.wide')].every((e) => !e.checkVisibility())`, "true")
-		c.want(`document.documentElement.scrollWidth <= innerWidth`, "true")
+		c.Want(`[...document.querySelectorAll('.exchanges .answer')].length > 2 && [...document.querySelectorAll('.exchanges .answer')].every(`+inside+`)`, "true")
+		c.Want(`[...document.querySelectorAll('.timeline.narrow')].every(`+inside+`)`, "true")
+		c.Want(`[...document.querySelectorAll('.timeline.narrow .bar rect')].every(`+inside+`)`, "true")
+		c.Want(`[...document.querySelectorAll('.timeline.narrow .bar rect')].every((e) => e.getBoundingClientRect().height >= 5)`, "true")
+		c.Want(`[...document.querySelectorAll('.timeline.wide')].every((e) => !e.checkVisibility())`, "true")
+		c.Want(`document.documentElement.scrollWidth <= innerWidth`, "true")
 	}
 	for _, width := range []int{400, 1280} {
-		c.picture(width, 900, false)
-		c.want(`(() => { const d = [...document.querySelectorAll('.drawing')].find((e) => e.checkVisibility()); d.scrollTop = d.scrollHeight;
+		c.Picture(width, 900, false)
+		c.Want(`(() => { const d = [...document.querySelectorAll('.drawing')].find((e) => e.checkVisibility()); d.scrollTop = d.scrollHeight;
 			const r = d.querySelector('.ruler').getBoundingClientRect(), f = d.getBoundingClientRect();
 			return d.scrollTop > 50 && Math.abs(r.top - f.top) < 2 && d.querySelectorAll('.ruler text').length > 2; })()`, "true")
 	}
-	c.noComplaints()
+	c.NoComplaints("report.html")
 }
 
 // TestBrowserLayout looks for what a person would see at once: a page that is
@@ -191,7 +171,7 @@ func TestBrowserPhone(t *testing.T) {
 // pictures.
 func TestBrowserLayout(t *testing.T) {
 	t.Parallel()
-	c := startChromium(t)
+	c := chromium.Start(t)
 	for _, shot := range []struct {
 		name          string
 		width, height int
@@ -208,21 +188,21 @@ func TestBrowserLayout(t *testing.T) {
 		{"narrow", 390, 1200, false, []*report.Report{sample()}, `document.querySelector('.failed a').click(); setTimeout(() => document.querySelector('.exchanges').scrollIntoView({block: "center"}), 30)`},
 		{"phone-burst", 400, 1200, false, []*report.Report{burstOnly(60)}, `document.querySelector("details.case").open = true; document.querySelector(".timeline.narrow").scrollIntoView()`},
 	} {
-		c.open(page(t, shot.reports...))
-		c.picture(shot.width, shot.height, shot.dark)
-		c.eval(shot.script)
-		png := c.picture(shot.width, shot.height, shot.dark)
+		c.Open(page(t, shot.reports...))
+		c.Picture(shot.width, shot.height, shot.dark)
+		c.Eval(shot.script)
+		png := c.Picture(shot.width, shot.height, shot.dark)
 		if colors := colorsOf(t, png); colors < 20 {
 			t.Errorf("%s: %d colours, the page looks blank", shot.name, colors)
 		}
-		c.want(`document.documentElement.scrollWidth <= innerWidth`, "true")
+		c.Want(`document.documentElement.scrollWidth <= innerWidth`, "true")
 		if dir := os.Getenv("REPORT_SHOTS"); dir != "" {
 			if err := os.WriteFile(filepath.Join(dir, shot.name+".png"), png, 0o600); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	c.noComplaints()
+	c.NoComplaints("report.html")
 }
 
 func burstOnly(n int) *report.Report {

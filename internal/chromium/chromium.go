@@ -1,6 +1,6 @@
 //go:build browser
 
-package report_test
+package chromium
 
 import (
 	"bufio"
@@ -10,13 +10,15 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
 
-// chromium is a headless browser, spoken to in the DevTools protocol over a
-// pipe: no port, no driver, no module. Its methods fail the test on any error.
-type chromium struct {
+// Browser is a headless browser, spoken to in the DevTools protocol over a
+// pipe: no port, no driver, no module. Its methods fail the test on any error. One
+// goroutine uses it.
+type Browser struct {
 	t       *testing.T
 	to      io.Writer
 	from    *bufio.Reader
@@ -35,8 +37,8 @@ type event struct {
 	} `json:"error"`
 }
 
-// startChromium starts the browser with one empty page; the test's end stops it.
-func startChromium(t *testing.T) *chromium {
+// Start starts the browser with one empty page; the test's end stops it.
+func Start(t *testing.T) *Browser {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -71,7 +73,7 @@ func startChromium(t *testing.T) *chromium {
 		}
 		cancel()
 	})
-	c := &chromium{t: t, to: toWrite, from: bufio.NewReader(fromRead)}
+	c := &Browser{t: t, to: toWrite, from: bufio.NewReader(fromRead)}
 	c.attach()
 	return c
 }
@@ -109,19 +111,19 @@ func pipe(t *testing.T) (*os.File, *os.File) {
 	return r, w
 }
 
-func (c *chromium) attach() {
+func (c *Browser) attach() {
 	c.t.Helper()
 	var target struct{ TargetID, SessionID string }
-	c.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
-	c.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
+	c.Call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	c.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
 	c.session = target.SessionID
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
-		c.call(domain+".enable", nil, nil)
+		c.Call(domain+".enable", nil, nil)
 	}
 }
 
-// call sends a command and waits for its answer, keeping events that come first.
-func (c *chromium) call(method string, params, result any) {
+// Call sends a command and waits for its answer, keeping events that come first.
+func (c *Browser) Call(method string, params, result any) {
 	c.t.Helper()
 	c.last++
 	command := map[string]any{"id": c.last, "method": method}
@@ -155,7 +157,7 @@ func (c *chromium) call(method string, params, result any) {
 	}
 }
 
-func (c *chromium) next(during string) event {
+func (c *Browser) next(during string) event {
 	c.t.Helper()
 	data, err := c.from.ReadBytes(0)
 	if err != nil {
@@ -169,11 +171,11 @@ func (c *chromium) next(during string) event {
 	return e
 }
 
-// open loads a page and waits for its load event.
-func (c *chromium) open(url string) {
+// Open loads a page and waits for its load event.
+func (c *Browser) Open(url string) {
 	c.t.Helper()
 	seen := len(c.events)
-	c.call("Page.navigate", map[string]any{"url": url}, nil)
+	c.Call("Page.navigate", map[string]any{"url": url}, nil)
 	for ; ; seen++ {
 		for seen >= len(c.events) {
 			c.next("load")
@@ -184,31 +186,31 @@ func (c *chromium) open(url string) {
 	}
 }
 
-// eval runs an expression in the page and gives its value as text.
-func (c *chromium) eval(expression string) string {
+// Eval runs an expression in the page and gives its value as text.
+func (c *Browser) Eval(expression string) string {
 	c.t.Helper()
 	var answer struct {
 		Result struct{ Value any }
 		Thrown *struct{ Text string } `json:"exceptionDetails"`
 	}
-	c.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "userGesture": true, "awaitPromise": true}, &answer)
+	c.Call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "userGesture": true, "awaitPromise": true}, &answer)
 	if answer.Thrown != nil {
 		c.t.Fatalf("%s: %s", expression, answer.Thrown.Text)
 	}
 	return fmt.Sprint(answer.Result.Value)
 }
 
-// key presses one key the way a person would.
-func (c *chromium) key(name string, text string) {
+// Key presses one key the way a person would.
+func (c *Browser) Key(name string, text string) {
 	c.t.Helper()
-	c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": name, "text": text}, nil)
-	c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name}, nil)
+	c.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": name, "text": text}, nil)
+	c.Call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name}, nil)
 }
 
-// complaints are uncaught errors, console errors, broken policies and dialogs.
-func (c *chromium) complaints() []string {
+// Complaints are uncaught errors, console errors, broken policies and dialogs.
+func (c *Browser) Complaints() []string {
 	c.t.Helper()
-	c.eval("1") // what the page said before has arrived with this answer
+	c.Eval("1") // what the page said before has arrived with this answer
 	var list []string
 	for _, e := range c.events {
 		switch e.Method {
@@ -219,8 +221,8 @@ func (c *chromium) complaints() []string {
 	return list
 }
 
-// requests are the URLs that the page asked the network for.
-func (c *chromium) requests() []string {
+// Requests are the URLs that the page asked the network for.
+func (c *Browser) Requests() []string {
 	c.t.Helper()
 	var urls []string
 	for _, e := range c.events {
@@ -236,16 +238,38 @@ func (c *chromium) requests() []string {
 	return urls
 }
 
-// picture gives the page as a PNG of that size, in CSS pixels.
-func (c *chromium) picture(width, height int, dark bool) []byte {
+// Picture gives the page as a PNG of that size, in CSS pixels.
+func (c *Browser) Picture(width, height int, dark bool) []byte {
 	c.t.Helper()
 	scheme := "light"
 	if dark {
 		scheme = "dark"
 	}
-	c.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	c.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	c.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	var shot struct{ Data []byte }
-	c.call("Page.captureScreenshot", map[string]any{"format": "png"}, &shot)
+	c.Call("Page.captureScreenshot", map[string]any{"format": "png"}, &shot)
 	return shot.Data
+}
+
+// Want compares the value of an expression in the page.
+func (c *Browser) Want(expression, value string) {
+	c.t.Helper()
+	if got := c.Eval(expression); got != value {
+		c.t.Errorf("%s = %q, want %q", expression, got, value)
+	}
+}
+
+// NoComplaints demands a silent console and no request beyond the page called
+// name.
+func (c *Browser) NoComplaints(name string) {
+	c.t.Helper()
+	for _, complaint := range c.Complaints() {
+		c.t.Error(complaint)
+	}
+	for _, url := range c.Requests() {
+		if !strings.HasPrefix(url, "file://") || !strings.HasSuffix(strings.SplitN(url, "#", 2)[0], "/"+name) {
+			c.t.Errorf("the page asked for %s", url)
+		}
+	}
 }

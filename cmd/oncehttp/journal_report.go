@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+//go:embed journal_report.html
+var journalReportPage string
+
+// reportRowsMax is how many operations the page shows, the worst of them first.
+const reportRowsMax = 2000
+
+func journalReportCommand(f *journalFlags, s streams) *cobra.Command {
+	sf := &selectFlags{}
+	var name string
+	cmd := &cobra.Command{
+		Use:   "report [KEY]... --out FILE.html",
+		Short: "Write a page that shows how the operations stand",
+		Long: `Write one page of HTML, which needs nothing else: totals, the ages of what is not
+done, and a table of operations with filters and their attempts, the worst first.
+It shows 2,000 operations at the most, and says so. Bodies, headers and query
+strings are not in it.`,
+		Example: `  oncehttp journal report --journal payments.db --out payments.html
+  oncehttp journal report --journal payments.db --state pending,held --out stuck.html`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			now := time.Now()
+			sel, err := sf.selection(f.query(), args, now)
+			if err != nil {
+				return err
+			}
+			if name == "" {
+				return errors.New("--out is required")
+			}
+			if err := checkFolder(name); err != nil {
+				return err
+			}
+			if samePath(name, journalPath(f.path)) {
+				return errSameFile(name, journalPath(f.path))
+			}
+			return f.withReader(func(ses *session) error {
+				page, err := readPage(cmd.Context(), ses, sel, now)
+				if err != nil {
+					return err
+				}
+				out, closeOut, err := openOut(name, s.out)
+				if err != nil {
+					return err
+				}
+				err = errors.Join(page.write(out), closeOut())
+				if err == nil {
+					say(s.out, "wrote %s: %s", name, count(page.Stats.Operations, "operation"))
+				}
+				return err
+			})
+		},
+	}
+	sf.bind(cmd.Flags())
+	cmd.Flags().StringVar(&name, "out", "", "the file to write")
+	return cmd
+}
+
+// reportPage is what the page shows.
+type reportPage struct {
+	Journal string
+	Now     time.Time
+	Stats   *stats
+	Ages    []ageBar
+	Rows    []reportRow
+	Left    int // rows that are not shown
+	Results []resultCount
+}
+
+type resultCount struct {
+	Result result
+	N      int
+}
+
+// ageBar is one bar of the histogram; Percent is of the longest.
+type ageBar struct {
+	Label   string
+	N       int
+	Percent int
+}
+
+// reportRow is one operation.
+type reportRow struct {
+	Key, Account, State, Status, Sent, Attempts, Request, Note string
+	Result                                                     result
+	Created, Next                                              string
+	History                                                    []historyBar
+}
+
+// historyBar is one attempt, placed on the time from the first to the last.
+type historyBar struct {
+	At, Took, What string
+	Left, Width    int // percent
+	Good           bool
+}
+
+// readPage goes through the journal once, in memory for the rows that it shows.
+func readPage(ctx context.Context, ses *session, sel selection, now time.Time) (*reportPage, error) {
+	st, err := countRecords(ctx, ses, sel, now)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := sel.top(ctx, ses, reportRowsMax, func(a, b *persist.Record) int { return worseThan(sel.declines, a, b) })
+	if err != nil {
+		return nil, err
+	}
+	p := &reportPage{Journal: filepath.Base(ses.path), Now: now.UTC(), Stats: st, Left: st.Operations - len(rows)}
+	for _, r := range allResults() {
+		if n := st.Results[r]; n > 0 {
+			p.Results = append(p.Results, resultCount{r, n})
+		}
+	}
+	most := max(1, slices.Max(st.Ages[:]))
+	for i, n := range st.Ages {
+		label := "older"
+		if i < ageBuckets {
+			label = "under " + roughly(ageEnds()[i])
+		}
+		p.Ages = append(p.Ages, ageBar{label, n, 100 * n / most})
+	}
+	for i := range rows {
+		p.Rows = append(p.Rows, rowOf(&rows[i], sel.declines))
+	}
+	return p, nil
+}
+
+// worseThan puts what needs somebody first: held, then unknown, then what the
+// business has to know; of the same kind the older one.
+func worseThan(d declines, a, b *persist.Record) int {
+	rank := func(rec *persist.Record) int {
+		order := []result{resultDone, resultDuplicate, resultAccepted, resultRejected, resultInvalid, resultDeclined, resultMismatch, resultUnknown, resultHeld}
+		return slices.Index(order, d.resultOfRecord(rec))
+	}
+	if ra, rb := rank(a), rank(b); ra != rb {
+		return ra - rb
+	}
+	return b.Created.Compare(a.Created)
+}
+
+func rowOf(rec *persist.Record, d declines) reportRow {
+	c := clock{}
+	r := reportRow{
+		Key: rec.Key, Account: rec.Account, State: stateText(rec), Status: statusText(rec), Sent: sentText(rec), Attempts: attemptsText(rec),
+		Request: rec.Method + " " + rec.Origin + pathOf(rec.Target), Note: rec.Note, Result: d.resultOfRecord(rec), Created: c.when(rec.Created, "-"),
+	}
+	switch rec.State {
+	case persist.StatePending:
+		r.Next = c.when(rec.NextAttempt, "due")
+	case persist.StateHeld:
+		r.Next = "when settled"
+	}
+	r.History = barsOf(rec.History, c)
+	return r
+}
+
+// barsOf places attempts on one axis.
+func barsOf(history []persist.Attempt, c clock) []historyBar {
+	if len(history) == 0 {
+		return nil
+	}
+	first, end := history[0].At, history[0].At.Add(time.Millisecond)
+	for _, a := range history {
+		if over := a.At.Add(a.Took); over.After(end) {
+			end = over
+		}
+	}
+	span := float64(end.Sub(first))
+	bars := make([]historyBar, len(history))
+	for i, a := range history {
+		left := int(100 * float64(a.At.Sub(first)) / span)
+		bars[i] = historyBar{
+			At: c.when(a.At, "-"), Took: seconds(a.Took.Seconds()), What: attemptText(a),
+			Left: min(left, 99), Width: min(max(1, int(100*float64(a.Took)/span)), 100-min(left, 99)), Good: a.Status >= 200 && a.Status < 300,
+		}
+	}
+	return bars
+}
+
+// attemptText is what came of an attempt.
+func attemptText(a persist.Attempt) string {
+	text := flagWords(a.Error)
+	if a.Status != 0 {
+		text = strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, text))
+	}
+	if !a.Sent {
+		text += " (not sent)"
+	}
+	return text
+}
+
+func (p *reportPage) write(w io.Writer) error {
+	page, err := template.New("report").Parse(journalReportPage)
+	if err != nil {
+		return err
+	}
+	return page.Execute(w, p)
+}
