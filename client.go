@@ -52,7 +52,7 @@ func New(cfg Config) (*Client, error) {
 	_, leases := persist.As[persist.Claimer](cfg.Journal)
 	c.engine = &engine{
 		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: string(RandomKey()), leases: leases,
-		now: time.Now,
+		now: time.Now, loopRequest: newLoopRequest(),
 		wake: func() {
 			select {
 			case c.due <- struct{}{}:

@@ -30,6 +30,8 @@ type engine struct {
 	leases  bool   // other processes share the journal
 	now     func() time.Time
 	wake    func() // tells Run that something may be due
+
+	loopRequest *http.Request // shared by all runs, and never changed
 }
 
 // shared is what the clients of one journal have in common in this process.
@@ -46,6 +48,7 @@ type callers interface {
 	PlainHTTP() (is, was bool) // whether a caller that sees plain HTTP waits, or ever did
 	Deadline() time.Time       // the latest of the callers' deadlines; zero: none
 	SetInDoubt(bool)           // whether the operation was in doubt before
+	GiveUp(cause error)        // ends Context
 }
 
 // run is one run of the attempt loop over one record: one Do, or one record in one Resume. One goroutine uses it.
@@ -77,6 +80,7 @@ type run struct {
 	wait    time.Duration // before the next attempt
 	next    time.Time     // when it is worth going on after a stop
 	stop    error         // why the loop stopped although it might have gone on
+	endWait func() bool   // set while a wait is under way
 }
 
 // result is how a call ended. An error may have an answer beside it, for callers that see plain HTTP.
@@ -113,6 +117,7 @@ func (e *engine) do(call callers, name string, op *operation) *result {
 // execute makes attempts until one settles the matter or no more may be made, and records what they came to.
 func (r *run) execute() *result {
 	r.loop()
+	r.waited()
 	res := ending{r}.record()
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
 	r.tell(EventFinished, func(e *Event) {
@@ -127,25 +132,25 @@ func (r *run) execute() *result {
 // loop is go-retryablehttp's. Its hooks stand below in the order in which they run: attempt in the place of its
 // transport, decide in that of CheckRetry, backoff. It sees an empty answer, so that nothing above an attempt can
 // follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when
-// the call is given up and when it is draining.
+// the call is given up.
 func (r *run) loop() {
 	r.started = r.now()
 	if r.target == nil {
 		r.target, _ = request.URL(&r.rec)
 	}
-	ctx, cancel := context.WithCancelCause(r.call.Context())
-	defer cancel(nil)
-	draining := r.call.Draining()
-	defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
 	loop := retryablehttp.Client{
 		HTTPClient: &http.Client{Transport: transportFunc(r.attempt)}, CheckRetry: r.decide, Backoff: r.backoff,
 		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the bounds are in decide
 	}
-	req := &http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "loop"}, Header: http.Header{}}
-	_, err := loop.Do(&retryablehttp.Request{Request: req.WithContext(ctx)})
+	_, err := loop.Do(&retryablehttp.Request{Request: r.loopRequest.WithContext(r.call.Context())})
 	if err != nil && r.stop == nil { // the wait was cut short; the verdict stands
-		r.stop = context.Cause(ctx)
+		r.stop = r.ended()
 	}
+}
+
+// newLoopRequest is what the loop believes that it sends.
+func newLoopRequest() *http.Request {
+	return &http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "loop"}, Header: http.Header{}}
 }
 
 // transportFunc is a function as a transport.
@@ -155,6 +160,7 @@ func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { re
 
 // attempt looks at the window, sends, and judges what comes back.
 func (r *run) attempt(loop *http.Request) (*http.Response, error) {
+	r.waited()
 	if r.mayAttempt() {
 		r.attempts++
 		r.tell(EventAttempt, nil)
@@ -345,7 +351,17 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 		r.last.Drain() // else it may be what the caller gets
 	}
 	r.tell(EventWaiting, func(e *Event) { e.Wait = r.wait })
+	draining := r.call.Draining() // which ends the wait, and no attempt
+	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
 	return true, nil
+}
+
+// waited ends what decide began for the wait.
+func (r *run) waited() {
+	if r.endWait != nil {
+		r.endWait()
+		r.endWait = nil
+	}
 }
 
 // backoff hands the loop the wait that decide chose.

@@ -75,6 +75,9 @@ func (c *Call[R]) SetInDoubt(inDoubt bool) {
 	c.inDoubt = inDoubt
 }
 
+// GiveUp ends the call's Context, as if all callers had left because of cause.
+func (c *Call[R]) GiveUp(cause error) { c.cancel(cause) }
+
 // Panicked is what the call panicked with, once it is over.
 func (c *Call[R]) Panicked() any { return c.panicked }
 
