@@ -9,42 +9,6 @@ import (
 	"time"
 )
 
-// ID is a record's identity: the account whose operation it is, and its key.
-//
-// Account is a name, then, where a profile scopes keys by headers, one
-// "|Name=value" per header; both parts are percent-encoded, so that a '|' is only
-// ever between them. [Account] builds it.
-type ID struct {
-	Account string
-	Key     string
-}
-
-// Account joins an account's name and the scoping headers ("Name=value" pairs,
-// in order) into the account of an [ID]. No two lists give one account.
-func Account(name string, scopes ...[2]string) string {
-	var b strings.Builder
-	escape(&b, name)
-	for _, s := range scopes {
-		b.WriteByte('|')
-		escape(&b, s[0])
-		b.WriteByte('=')
-		escape(&b, s[1])
-	}
-	return b.String()
-}
-
-func escape(b *strings.Builder, s string) {
-	const hex = "0123456789ABCDEF"
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c <= ' ', c >= 0x7f, c == '|', c == '=', c == '%':
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
-		default:
-			b.WriteByte(c)
-		}
-	}
-}
-
 // State says whether an operation goes on or has ended, and how. The zero value is
 // the cautious one.
 type State uint8
@@ -99,7 +63,7 @@ const (
 // Effect is what is known of an operation's effect when it is settled.
 type Effect string
 
-// What somebody who settles an operation can say.
+// What can be said of an operation that is settled.
 const (
 	EffectUnknown  Effect = ""         // not known; a record is never Settled with it
 	EffectHappened Effect = "happened" // it took effect
@@ -109,9 +73,12 @@ const (
 // Answer is a server's answer as it is kept: bounded, and without Set-Cookie
 // and whatever else looks like a credential.
 type Answer struct {
+	// Status is the HTTP status.
 	Status int
+	// Header holds what was kept of the answer's header; nil if nothing was.
 	Header http.Header
-	Body   []byte
+	// Body is the whole body, unless BodyDropped is set.
+	Body []byte
 	// BodyDropped: the body was larger than may be kept, and only Status and
 	// Header are known.
 	BodyDropped bool
@@ -119,7 +86,8 @@ type Answer struct {
 	Replayed bool
 	// AlreadyDone: the server said that the operation had been done before.
 	AlreadyDone bool
-	At          time.Time
+	// At is when the answer had been read.
+	At time.Time
 }
 
 // Record is one operation in a journal.
@@ -134,11 +102,13 @@ type Record struct {
 	// Revision counts changes; the journal assigns it. Compare-and-set.
 	Revision uint64
 
-	State      State
-	HoldReason HoldReason // only of Held
+	// State says whether the operation goes on, and how it ended.
+	State State
+	// HoldReason says why a Held record is held; empty in every other state.
+	HoldReason HoldReason
 
-	// Generated: the key was made by oncehttp, not chosen by a caller, so that
-	// nobody can ask for it again once its answer is swept.
+	// Generated: the key was made by oncehttp, not chosen by a caller, so that no
+	// caller can ask for it again once its answer is swept.
 	Generated bool
 	// PlainHTTP: begun by a caller that sees plain HTTP (StandardClient).
 	PlainHTTP bool
@@ -154,31 +124,44 @@ type Record struct {
 	// caller without a key who repeats the request must not send it.
 	Unreported bool
 
-	// What the key names.
-	Origin string // scheme://host:port, lower case, port always present
+	// Origin, Method, Target, Header and Body are the request that the key names.
+	// Origin is scheme://host:port in lower case, the port always present.
+	Origin string
+	// Method is the HTTP method, as on the wire.
 	Method string
-	Target string // path and query as on the wire
+	// Target is path and query as on the wire, without what Omitted names.
+	Target string
+	// Header is what is sent with every attempt, without what Omitted names; nil
+	// once the record is swept.
 	Header http.Header
-	Body   []byte
+	// Body is sent with every attempt; nil once the record is swept.
+	Body []byte
 	// Omitted names what was left out because it is, or looks like, a credential: headers by their names, query
 	// parameters with a '?' before the name. "userinfo" means that of the URL.
 	Omitted []string
 
-	// How the key travels, frozen so that another version of a profile changes
-	// new records only.
-	Carrier        string // "header", "body" or "query"
-	CarrierName    string
-	WireKey        string // as spelled on the wire
-	Profile        string
+	// Carrier says how the key travels: "header", "body" or "query". It is frozen
+	// with the fields below, so that another version of a profile changes new
+	// records only.
+	Carrier string
+	// CarrierName is the name of the header, field or query parameter.
+	CarrierName string
+	// WireKey is the key as spelled on the wire.
+	WireKey string
+	// Profile names the profile that the record was begun with.
+	Profile string
+	// ProfileVersion is the version of that profile.
 	ProfileVersion string
 	// Window is how long after FirstSent the server is trusted to know the key.
 	Window time.Duration
 
-	// Fingerprint is the SHA-256 of what the key names; Recipe says over what:
-	// a version, then the names of the headers that take part.
+	// Fingerprint is the SHA-256 of what the key names, 32 bytes.
 	Fingerprint []byte
-	Recipe      string
+	// Recipe says what the fingerprint is taken over: a version, then the names of
+	// the headers that take part.
+	Recipe string
 
+	// Created is when the operation was begun, by the clock of the client.
 	Created time.Time
 	// MaybeSent is set, durably, before the first byte may leave. A record that
 	// is found with it set has an unknown outcome.
@@ -190,17 +173,23 @@ type Record struct {
 	// SendBefore, if set, is when an operation that was never sent is held
 	// instead of sent.
 	SendBefore time.Time
-	Attempts   int
-	Sends      int
+	// Attempts counts the attempts of all processes so far.
+	Attempts int
+	// Sends counts how often the request was, or may have been, handed to the
+	// network: hops and repeated sends of one attempt, too.
+	Sends int
 
+	// LeaseOwner names the process that drives the operation; empty is none.
 	LeaseOwner string
+	// LeaseUntil is when its lease ends by itself.
 	LeaseUntil time.Time
 
 	// Answer is the final answer of a Confirmed record; of a Held one the last that
 	// the server gave, which settles nothing.
 	Answer *Answer
 	// Effect is what the one who settled it said. Only of Settled.
-	Effect   Effect
+	Effect Effect
+	// Finished is when the state became final; zero before.
 	Finished time.Time
 	// Swept: the answer and the request are gone, the key is remembered.
 	Swept bool
@@ -212,15 +201,16 @@ type Record struct {
 	// written with the changes that the operation makes anyway, so that the
 	// attempts of a process that died may be missing.
 	History []Attempt
-	// Note is what somebody said who settled or abandoned the operation, at most
+	// Note is what was said when the operation was settled or abandoned, at most
 	// NoteBytesMax. It is shown to operators, and nothing reads it.
 	Note string
 }
 
 // Attempt is one try to send an operation, as operators look at it.
 type Attempt struct {
-	// At is when it began; Took is how long it was, to its answer or error.
-	At   time.Time
+	// At is when it began.
+	At time.Time
+	// Took is how long it was, to its answer or error.
 	Took time.Duration
 	// Status is that of the answer; 0 if there was none.
 	Status int
@@ -233,8 +223,11 @@ type Attempt struct {
 
 // The bounds of what is kept for operators.
 const (
-	HistoryMax           = 16
-	NoteBytesMax         = 1000
+	// HistoryMax is how many attempts a record keeps.
+	HistoryMax = 16
+	// NoteBytesMax is how long a note may be.
+	NoteBytesMax = 1000
+	// AttemptErrorBytesMax is how long the error of an attempt may be.
 	AttemptErrorBytesMax = 200
 )
 
@@ -248,7 +241,7 @@ func (r *Record) AddAttempt(a Attempt) {
 	r.History = append(slices.Clone(r.History[from:]), a)
 }
 
-// Leased reports whether somebody other than owner holds the record at now.
+// Leased reports whether another than owner holds the record at now.
 func (r *Record) Leased(owner string, now time.Time) bool {
 	return r.LeaseOwner != "" && r.LeaseOwner != owner && now.Before(r.LeaseUntil)
 }

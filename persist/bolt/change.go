@@ -25,6 +25,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	}
 	rec.Revision = 1
 	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true}
+	// The body is not copied: Begin returns only when it is written.
 	if len(rec.Body) > inlineMax {
 		c.request = rec.Body
 	}
@@ -38,6 +39,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 			j.mu.Unlock()
 			return persist.Record{}, false, err
 		}
+		// Under mu, so that of several Begins of one ID exactly one finds nothing.
 		seq := j.ids.find(c.keys.id, others)
 		if seq == 0 {
 			rec.Seq = j.enter(&rec, c)
@@ -165,6 +167,7 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 		j.mu.Unlock()
 		return false, err
 	}
+	// The same as change does for an unfinished record.
 	c.before = s
 	s.rev++
 	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
@@ -253,6 +256,7 @@ func (j *Journal) current(rec *persist.Record, keys recordKeys) (slot, error) {
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
 	}
 	j.mu.Lock()
+	// A Forget that is under way decides first: if it fails, the record is as before.
 	for b := j.unsettled(rec.Seq); b != nil && b.get(rec.Seq).drop; b = j.unsettled(rec.Seq) {
 		_ = j.await(b)
 		j.mu.Lock()
@@ -263,6 +267,7 @@ func (j *Journal) current(rec *persist.Record, keys recordKeys) (slot, error) {
 	}
 	// One record under this hash, and the caller knows its Seq and all that it
 	// was begun with: it is the one. Anything else is looked at.
+	// This needs no read, and is the usual case.
 	if s, _ := j.slots.get(rec.Seq); !j.ids.only(keys.id, rec.Seq) || s.flags&slotIdentity != keys.check {
 		j.mu.Unlock()
 		found, err := j.lookup(rec.ID)
@@ -274,6 +279,7 @@ func (j *Journal) current(rec *persist.Record, keys recordKeys) (slot, error) {
 		}
 		j.mu.Lock()
 	}
+	// mu was given up for the lookup: look again.
 	s, found := j.slots.get(rec.Seq)
 	err := j.usable()
 	switch {

@@ -72,6 +72,7 @@ func (j *Journal) write(b *batch) (err error) {
 	j.step(stepCommitApplied)
 	began := time.Now()
 	if err := tx.Commit(); err != nil {
+		// Pages that are written and not named by a meta page are free pages.
 		if j.reached(s.txid) {
 			return j.uncertain(err)
 		}
@@ -112,6 +113,7 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
 	t := trees{tx: tx, names: &j.names}
 	key := j.scratch[:8] // bbolt copies it
+	// A batch holds one change per record, so that their order does not matter.
 	for i := range b.changes {
 		c := &b.changes[i]
 		binary.BigEndian.PutUint64(key, c.seq)
@@ -176,6 +178,7 @@ func applyEntries(t *trees, c *change, key []byte) error {
 // keeps the digest of that bucket in s. A new progress brings its own answer, or none,
 // so that the pieces of the answer before are deleted with it.
 func applyBodies(t *trees, c *change, s *state) error {
+	// The slot before the batch says what is in the file.
 	if c.before.is(slotOutside) {
 		from := partAnswer // a new progress has an answer of its own, or none
 		if c.dropBodies || c.drop {
@@ -196,8 +199,8 @@ func applyBodies(t *trees, c *change, s *state) error {
 	return nil
 }
 
-// putPieces writes a body that is kept outside. bbolt copies the pieces into
-// its pages; nothing else does.
+// putPieces writes a body that is kept outside, and adds it to the digest in s. bbolt
+// copies the pieces into its pages; nothing else copies them.
 func putPieces(bodies *bbolt.Bucket, seq uint64, part int, body []byte, s *state) error {
 	for n := 0; len(body) > 0; n++ {
 		key, piece := pieceKey(seq, part, n), body[:min(len(body), pieceMax)]
@@ -210,7 +213,8 @@ func putPieces(bodies *bbolt.Bucket, seq uint64, part int, body []byte, s *state
 	return nil
 }
 
-// deletePieces removes a record's pieces from a part on.
+// deletePieces deletes a record's pieces from a part on, and takes them out of the digest
+// in s. The keys are collected first, since bbolt's cursor does not survive a Delete.
 func deletePieces(bodies *bbolt.Bucket, seq uint64, from int, s *state) error {
 	prefix := seqKey(seq)
 	var keys [][]byte

@@ -20,6 +20,7 @@ func (j *Journal) create(path string) error {
 	if err != nil {
 		return err
 	}
+	// Whatever happens from here on.
 	defer os.Remove(f.Name())
 	j.step(stepCreateMade)
 	err = j.writeImage(f)
@@ -154,7 +155,8 @@ type entry struct {
 // flagBucket marks an entry whose value is a bucket.
 const flagBucket = 1
 
-// leafPage is a leaf page of bbolt, as long as its entries need.
+// leafPage is a leaf page of bbolt, as long as its entries need. They must be in the
+// order of their keys.
 func leafPage(id uint64, entries []entry) []byte {
 	n := binary.NativeEndian
 	b := n.AppendUint64(nil, id)
@@ -175,12 +177,13 @@ func leafPage(id uint64, entries []entry) []byte {
 	return b
 }
 
-// inlineBucket is the value of a bucket that has no page of its own.
+// inlineBucket is the value of a bucket that has no page of its own: a head that says so,
+// then its page.
 func inlineBucket(page []byte) []byte {
 	return append(make([]byte, pageHeader), page...)
 }
 
-// putMeta writes a meta page.
+// putMeta writes a meta page, with its checksum, to the beginning of page.
 func putMeta(page []byte, id uint64, m meta) {
 	n := binary.NativeEndian
 	n.PutUint64(page, id)

@@ -40,13 +40,15 @@ const (
 	kindProgress
 )
 
-// encodeIntent returns r's entry for the bucket of intents. sealSum completes
-// it once the Seq is known.
+// encodeIntent returns a new record's entry for the bucket of intents. sealSum
+// completes it once the Seq is known. The body of a request over inlineMax is left out
+// of it, and so is that of an answer.
 func encodeIntent(r *persist.Record) []byte {
 	size := 1 + 2*binary.MaxVarintLen32 + codec.IntentSize(r, inlineMax) + codec.ProgressSize(r, inlineMax) + sumSize
 	if size > scratchMax {
 		return appendSum(appendIntent(make([]byte, 0, size), r))
 	}
+	// Put together on the stack and copied once, at its real size.
 	var scratch [scratchMax]byte // since the size is a bound, which small records are far below
 	return summed(appendIntent(scratch[:0], r))
 }
@@ -74,7 +76,8 @@ func appendIntent(b []byte, r *persist.Record) []byte {
 	return codec.AppendProgress(b, r, inlineMax)
 }
 
-// encodeProgress returns r's entry for the bucket of progress.
+// encodeProgress returns a changed record's entry for the bucket of progress. sealSum
+// completes it. The body of an answer over inlineMax is left out of it.
 func encodeProgress(r *persist.Record) []byte {
 	size := 1 + codec.ProgressSize(r, inlineMax) + sumSize
 	if size > scratchMax {
@@ -107,7 +110,9 @@ func sealSum(b []byte, k kind, seq uint64) uint32 {
 // sumPlace is what an entry's place adds to its checksum: the bucket, and the Seq.
 func sumPlace(k kind, seq uint64) uint32 { return uint32(mix(seq<<1 | uint64(k))) }
 
-// open checks an entry's envelope and sum, and returns what lies between.
+// open checks an entry's envelope and checksum. It returns what lies between them,
+// which points into b, and the checksum, which is what a slot remembers of the entry.
+// Errors: persist.ErrCorrupt.
 func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) {
 	if len(b) < 1+sumSize {
 		return nil, 0, fmt.Errorf("%w: entry %d has %d bytes", persist.ErrCorrupt, seq, len(b))
@@ -123,7 +128,9 @@ func open(b []byte, k kind, seq uint64) (payload []byte, sum uint32, err error) 
 	return b[1:], sum, nil
 }
 
-// openIntent is open for the bucket of intents.
+// openIntent is open for an entry of the bucket of intents, which it takes apart into
+// the intent and the progress that the record was begun with.
+// Errors: persist.ErrCorrupt.
 func openIntent(b []byte, seq uint64) (intent, progress []byte, sum uint32, err error) {
 	payload, sum, err := open(b, kindIntent, seq)
 	if err != nil {
@@ -143,7 +150,8 @@ const (
 	partAnswer
 )
 
-// pieceKey is the key of a piece: Seq, part, number.
+// pieceKey is the key of a piece of a body: Seq, part, and the number of the piece. So
+// the pieces of a record lie side by side, those of its request first.
 func pieceKey(seq uint64, part, n int) []byte {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 12), seq)
 	return binary.BigEndian.AppendUint32(b, uint32(part)<<31|uint32(n))

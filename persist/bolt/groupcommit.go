@@ -47,6 +47,7 @@ const (
 // await waits until b is durable or has failed, and commits it if no other
 // caller does. The caller holds mu, which await gives up.
 func (j *Journal) await(b *batch) error {
+	// A batch that is being committed already needs no other committer.
 	lead := false
 	if b == j.collecting {
 		b.waiters++
@@ -107,6 +108,7 @@ func (j *Journal) lead() {
 	j.yieldToJoiners()
 	b := j.collecting
 	j.take(b)
+	// The commit before may have broken the journal while this caller waited.
 	if b.err = j.broken; b.err == nil {
 		j.mu.Unlock()
 		err := j.write(b)
@@ -119,6 +121,7 @@ func (j *Journal) lead() {
 	j.pass()
 	wake := b.wake
 	j.mu.Unlock()
+	// After mu is given up, or those who wake up would wait for it at once.
 	if wake != nil {
 		close(wake)
 	}
@@ -194,6 +197,7 @@ func (j *Journal) take(b *batch) {
 // pass lets a waiter of the next batch commit it. The caller holds mu.
 func (j *Journal) pass() {
 	switch next := j.collecting; {
+	// One of them takes the value from the channel; the others see it closed later.
 	case next.waiters > 0:
 		next.wake <- true
 	case j.lazyDue && len(j.lazy.changes) > 0 && j.broken == nil:
@@ -214,6 +218,7 @@ func (j *Journal) settle(b *batch) {
 		if b.forgotten > 0 {
 			j.removeForgotten(b)
 		}
+		// No reader looks at b any more: who does, holds mu.
 		b.reset()
 		j.spare = b.queue
 	case errors.Is(b.err, persist.ErrUncertain):

@@ -47,6 +47,7 @@ func (x *index) remove(hash, seq uint64) {
 		x.first[hash] = more[0]
 		seq = more[0]
 	}
+	// Few records share a hash, but all repeats of one request share its fingerprint.
 	if i := slices.Index(more, seq); i >= 0 {
 		more = slices.Delete(more, i, i+1)
 		x.more[hash] = more
@@ -56,7 +57,8 @@ func (x *index) remove(hash, seq uint64) {
 	}
 }
 
-// find returns the first Seq under a hash that is not among known, or 0.
+// find returns the first Seq under a hash that is not among known, or 0. A caller whose
+// record it is not adds it to known and asks again.
 func (x *index) find(hash uint64, known []uint64) uint64 {
 	seq, ok := x.first[hash]
 	if !ok || !slices.Contains(known, seq) {
@@ -70,7 +72,8 @@ func (x *index) find(hash uint64, known []uint64) uint64 {
 	return 0
 }
 
-// only reports whether exactly one Seq, this one, is under a hash.
+// only reports whether exactly one Seq, this one, is under a hash. Then no other record
+// can be meant by it.
 func (x *index) only(hash, seq uint64) bool {
 	return x.first[hash] == seq && len(x.more[hash]) == 0
 }
@@ -81,7 +84,7 @@ func (x *index) has(hash uint64) bool {
 	return ok
 }
 
-// all returns every Seq under a hash, ascending.
+// all returns every Seq under a hash, ascending. The caller may change the slice.
 func (x *index) all(hash uint64) []uint64 {
 	seq, ok := x.first[hash]
 	if !ok {

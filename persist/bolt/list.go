@@ -66,6 +66,7 @@ func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter
 					return
 				}
 			}
+			// Last, after what was read before it.
 			if err != nil {
 				yield(persist.Record{}, err)
 				return
@@ -88,7 +89,9 @@ type listing struct {
 	overlays []overlay
 }
 
-// next reads the next records.
+// next reads the next records after a Seq into l.page, and which it has looked at into
+// l.seqs. It has come to the end if that is empty. It holds no transaction and no lock
+// when it returns, so that the loop body may call anything and take its time.
 func (l *listing) next(after uint64) error {
 	j := l.j
 	clear(l.page)
@@ -103,6 +106,7 @@ func (l *listing) next(after uint64) error {
 		j.mu.Unlock()
 		return nil
 	}
+	// All of this under one hold of mu, so that the page is of one moment.
 	for i, seq := range l.seqs {
 		l.overlays[i] = j.overlay(seq)
 		if b := j.unreadable(seq, &l.overlays[i]); b != nil {
@@ -124,7 +128,8 @@ func (l *listing) next(after uint64) error {
 	return l.read(v)
 }
 
-// read reads what was looked at, until its bodies are enough for one page.
+// read reads what was looked at, and ends early when the bodies are enough for one page.
+// A damaged record becomes an error in the page, and the next one is read.
 func (l *listing) read(v *view) error {
 	size := 0
 	for i, seq := range l.seqs {
@@ -149,13 +154,15 @@ func (l *listing) read(v *view) error {
 	return nil
 }
 
-// candidates appends to dst the Seqs after a given one, up to last, that q may
-// select, ascending, until dst is full. The caller holds mu.
+// candidates appends to dst the Seqs of the records that q may select, ascending, from
+// the one after a given Seq up to last, until dst is full. An index answers where there
+// is one; the records themselves are matched later. The caller holds mu.
 func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64) []uint64 {
 	var list []uint64
 	switch {
 	case q.Unresolved != nil:
 		list = j.unresolved.all(j.hash.fingerprint(q.Unresolved))
+	// A key is in the index together with its account, so every account is tried.
 	case q.Key != "" && !j.accounts.many:
 		list = j.withKey(q)
 	default:
@@ -169,7 +176,8 @@ func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64)
 	return dst
 }
 
-// withKey returns the Seqs of one key in every account that q selects.
+// withKey returns the Seqs of one key in every account, ascending. A hash that two keys
+// share may add others, which do not match later. The caller holds mu.
 func (j *Journal) withKey(q *persist.Query) []uint64 {
 	var list []uint64
 	for account := range j.accounts.names {
@@ -179,7 +187,7 @@ func (j *Journal) withKey(q *persist.Query) []uint64 {
 	return slices.Compact(list)
 }
 
-// kinds says which slots may hold what q selects.
+// kinds says which slots may hold what q selects, so that the others are not read.
 func kinds(q *persist.Query) which {
 	w := which{unresolved: q.AnyUnresolved}
 	if len(q.States) == 0 {

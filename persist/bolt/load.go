@@ -30,6 +30,7 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) (atte
 	if pages != nil {
 		s.read = pages.add
 	}
+	// bbolt keeps the list of free pages in memory only, as it is opened here.
 	if m.freelist != pgidNone {
 		return 0, fmt.Errorf("%w: it was written to by another program", persist.ErrCorrupt)
 	}
@@ -55,6 +56,7 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) (atte
 		return 0, fmt.Errorf("%w: its records do not add up to the digest of commit %d", persist.ErrCorrupt, m.txid)
 	}
 	j.seq, j.bodies = st.lastSeq, st.bodies
+	// From here on Seqs ascend.
 	j.slots.settle()
 	return st.attempt, nil
 }
@@ -195,7 +197,7 @@ func (j *Journal) newLoader() *loader {
 	return l
 }
 
-// end waits until everything is entered.
+// end waits until all that was handed over is entered. Nothing may follow it.
 func (l *loader) end() {
 	l.full <- l.batch
 	close(l.full)

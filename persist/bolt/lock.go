@@ -23,6 +23,7 @@ func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 		case !time.Now().Before(deadline):
 			return persist.ErrLocked
 		}
+		// The system has no lock with a time limit.
 		time.Sleep(min(lockPoll, max(time.Until(deadline), 0)))
 	}
 }

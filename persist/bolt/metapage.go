@@ -69,7 +69,8 @@ func appendMark(b []byte, txid uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, mix(markMagic^mix(txid)))
 }
 
-// parseMark reads the mark from a meta page, and returns 0 if there is none.
+// parseMark reads the mark from a meta page. It returns the transaction that the mark
+// says is whole, or 0 if there is no mark, or a damaged one.
 func parseMark(page []byte) uint64 {
 	if len(page) < markAt+markSize {
 		return 0
@@ -132,6 +133,7 @@ func readMetas(f io.ReaderAt, size int64) (metas, error) {
 		}
 		pages[i] = page
 		found[i], ok[i] = parseMeta(page)
+		// bbolt writes the meta of a transaction to the page of its parity.
 		ok[i] = ok[i] && int64(found[i].pageSize) == pageSize && found[i].txid%2 == uint64(i)
 		marked = max(marked, parseMark(page))
 	}
@@ -143,6 +145,7 @@ func readMetas(f io.ReaderAt, size int64) (metas, error) {
 		newest = 1
 	}
 	ms := metas{newest: found[newest], older: found[1-newest], both: ok[1-newest]}
+	// A mark is written after its commit is on the disk, so that its meta page was there.
 	if marked > ms.newest.txid {
 		return metas{}, fmt.Errorf("%w: the newest meta page, of commit %d, is damaged", persist.ErrCorrupt, marked)
 	}

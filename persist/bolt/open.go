@@ -68,6 +68,7 @@ func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 	if opts.Sync != nil {
 		j.sync = func() error { return opts.Sync(f) }
 	}
+	// From here on no other journal is in the file.
 	reader := io.ReaderAt(f)
 	if j.hooks.read != nil {
 		reader = j.hooks.read(f)
@@ -87,9 +88,11 @@ func (j *Journal) giveToBbolt(f *os.File, opts Options, ms metas) error {
 	if err := j.openBolt(f, opts); err != nil {
 		return err
 	}
+	// fdatasync, where the system has it; until now it was fsync.
 	if opts.Sync == nil {
 		j.sync = j.db.Sync
 	}
+	// A program that does not lock can have been in the file between the two opens.
 	if now, err := readMetas(f, math.MaxInt64); err != nil || now.newest != ms.newest {
 		_ = j.db.Close()
 		return fmt.Errorf("%w: it was written to while it was opened", persist.ErrLocked)
@@ -105,6 +108,7 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 			err = fmt.Errorf("%w: %v", persist.ErrCorrupt, p)
 		}
 	}()
+	// A page that cannot be read is a fault in the mapped file. Make it a panic.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	j.twoSyncs = opts.Sync == nil && !usesReviewedBbolt(opts.hooks.bboltVersion)
 	j.db, err = bbolt.Open(j.path, 0o600, &bbolt.Options{

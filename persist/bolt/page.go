@@ -51,7 +51,9 @@ type element struct {
 	child           uint64 // of a branch page
 }
 
-// element returns the i-th entry, whose table must be in p.b.
+// element returns where the i-th entry lies. The table of entries must be in p.b up to
+// there; the entry itself need not be.
+// Errors: persist.ErrCorrupt.
 func (p *page) element(i int) (element, error) {
 	at := pageHeader + i*elementSize
 	if at+elementSize > len(p.b) {
@@ -84,7 +86,9 @@ func (p *page) bytes(from, to uint64) ([]byte, error) {
 	return p.b[from:to], nil
 }
 
-// entry returns the key and the value of the i-th entry of a leaf page.
+// entry returns the key, the value and the flags of the i-th entry of a leaf page that
+// was read whole. They point into the page.
+// Errors: persist.ErrCorrupt.
 func (p *page) entry(i int) (key, value []byte, flags uint32, err error) {
 	e, err := p.element(i)
 	if err != nil {

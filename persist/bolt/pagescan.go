@@ -74,7 +74,8 @@ func (r *root) trees() []tree {
 	return []tree{{r.intents, seqKeySize}, {r.progress, seqKeySize}, {r.bodies, pieceKeySize}}
 }
 
-// root reads the root page.
+// root reads the root page, and says where the journal's buckets are.
+// Errors: persist.ErrCorrupt, also for a bbolt file that is no journal.
 func (s *scanner) root() (root, error) {
 	p, err := s.page(s.meta.root)
 	if err != nil {
@@ -91,6 +92,7 @@ func (s *scanner) root() (root, error) {
 		if err != nil {
 			return root{}, err
 		}
+		// Each name may come once, and none may be missing.
 		place := places[string(key)]
 		delete(places, string(key))
 		switch {
@@ -108,7 +110,7 @@ func (s *scanner) root() (root, error) {
 	return r, nil
 }
 
-// page reads one page whole and notes that it is taken.
+// page reads one page, without what it overflows into, and notes that it is taken.
 func (s *scanner) page(id uint64) (page, error) {
 	if id < 2 || id >= s.meta.pages {
 		return page{}, damagedPage(id, "does not exist")
@@ -128,8 +130,9 @@ func (s *scanner) page(id uint64) (page, error) {
 	return p, err
 }
 
-// take marks a page as belonging to a tree, with what it overflows into. A
-// page that belongs to two would be written over by either.
+// take notes that a page belongs to a tree, with what it overflows into. A page that
+// belonged to two would be written over by either.
+// Errors: persist.ErrCorrupt, if the page is taken or leaves the file.
 func (s *scanner) take(p *page) error {
 	if p.overflow >= s.meta.pages-p.id {
 		return damagedPage(p.id, "leaves the file")
@@ -189,8 +192,9 @@ type walk struct {
 	next  []ref
 }
 
-// bucket walks a bucket level by level. Within a level pages are read in the
-// order of the file.
+// bucket walks a bucket level by level, and gives every entry to visit, in no order. A
+// level is read in the order of the file. Without a visit it checks the shape only.
+// Errors: those of visit, persist.ErrCorrupt, or what a read failed with.
 func (s *scanner) bucket(b bucket, keySize int, visit func(key, value []byte) error) error {
 	w := walk{s: s, keySize: keySize, visit: visit}
 	if b.root == 0 {
@@ -205,6 +209,7 @@ func (s *scanner) bucket(b bucket, keySize int, visit func(key, value []byte) er
 		if len(level) == 0 {
 			return nil
 		}
+		// Reading in the order of the file is what makes opening a large one quick.
 		slices.SortFunc(level, func(a, b ref) int { return cmp.Compare(a.id, b.id) })
 		if err := w.level(level); err != nil {
 			return err
@@ -214,14 +219,15 @@ func (s *scanner) bucket(b bucket, keySize int, visit func(key, value []byte) er
 	return fmt.Errorf("%w: a tree is deeper than %d levels", persist.ErrCorrupt, depthMax)
 }
 
-// level reads the pages of one level, sorted, as many neighbours at once as fit
-// in the buffer.
+// level reads the pages of one level, which are sorted, and as many neighbours at once
+// as fit in the buffer.
 func (w *walk) level(refs []ref) error {
 	size := uint64(w.s.meta.pageSize)
 	span := readMax / size
 	for len(refs) > 0 {
 		first := refs[0].id
 		n := 1
+		// Gaps of a few pages are read along: one read is quicker than two.
 		for n < len(refs) && refs[n].id < first+span && refs[n].id <= refs[n-1].id+8 {
 			n++
 		}
@@ -248,7 +254,8 @@ func (w *walk) level(refs []ref) error {
 	return nil
 }
 
-// page checks one page and what is in it.
+// page checks one page, of which b is the beginning, and what is in it. What the page
+// overflows into is read if it is needed.
 func (w *walk) page(b []byte, r ref) error {
 	p, err := parsePage(b, r.id, uint64(w.s.meta.pageSize))
 	if err != nil {
@@ -341,7 +348,8 @@ func (w *walk) leaf(p *page, r ref) error {
 	return nil
 }
 
-// order checks that a key is within the bounds of its page.
+// order checks that the i-th key of a page is within the bounds that its parent gives
+// the page, and returns it as numbers.
 func (w *walk) order(p *page, i int, key []byte, r ref) (bound, error) {
 	b, ok := parseBound(key, w.keySize)
 	if !ok {

@@ -46,6 +46,7 @@ func (p *place) look() error {
 	if err != nil {
 		return nil
 	}
+	// Its name is gone, whatever else has that name now, even a copy with the same id.
 	if links(mine) == 0 {
 		return fmt.Errorf("%w: it was deleted", persist.ErrGone)
 	}
@@ -88,7 +89,8 @@ func (p *place) sameJournal() bool {
 	return err == nil && id == p.id
 }
 
-// isAt reports whether f is the file at path.
+// isAt reports whether f is the file that path leads to. It is false, too, if that cannot
+// be found out.
 func isAt(path string, f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil {

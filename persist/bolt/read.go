@@ -26,7 +26,9 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	return j.lookup(id)
 }
 
-// lookup reads the record with an ID.
+// lookup reads the record with an ID, as it is now: with what is queued, and after a
+// Forget that is under way.
+// Errors: persist.ErrNotFound, persist.ErrCorrupt, and those of usable.
 func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
 	hash := j.hash.id(id.Account, id.Key)
 	var others []uint64
@@ -58,6 +60,7 @@ func (j *Journal) lookup(id persist.ID) (persist.Record, error) {
 // The transaction begins under mu, together with a look at what is queued, so
 // that the two fit: a record is read as it was at that moment.
 func (j *Journal) read(seq uint64) (persist.Record, error) {
+	// The overlay and the transaction are taken under one hold of mu, so that they fit.
 	o := j.overlay(seq)
 	if b := j.unreadable(seq, &o); b != nil {
 		_ = j.await(b)
@@ -146,8 +149,10 @@ type sequentialReader struct {
 	value    []byte
 }
 
-// get returns the entry of a Seq, or nil.
+// get returns the entry of a Seq, or nil. It is quick if the Seqs that it is asked for
+// ascend. The result points into the file.
 func (t *sequentialReader) get(seq uint64) []byte {
+	// The next entry is likely the one that is asked for.
 	if t.placed && seq > t.at {
 		from := t.at + 1
 		k, v := t.c.Next()
@@ -173,13 +178,14 @@ func (t *sequentialReader) place(from uint64, key, value []byte) {
 	}
 }
 
-// queued reports whether something of a record is not in the file yet. The
-// caller holds mu.
+// queued reports whether something of a record is not in the file yet, or may not be.
+// The caller holds mu.
 func (j *Journal) queued(seq uint64) bool {
 	return j.committing != nil && j.committing.get(seq) != nil || j.collecting.get(seq) != nil || j.lazy.get(seq) != nil
 }
 
-// overlay is what is queued of a record. The caller holds mu.
+// overlay is what is queued of a record, in the order in which it was queued: by the
+// commit under way, by the next one, and without anybody waiting. The caller holds mu.
 func (j *Journal) overlay(seq uint64) overlay {
 	var o overlay
 	if j.committing != nil {
@@ -198,9 +204,12 @@ func (j *Journal) wrap(err error) error {
 	return fmt.Errorf("persist/bolt: %s: %w", j.path, err)
 }
 
-// readMatch reads one record from a transaction and what is queued on top, if q
-// is nil or selects it. Damage that bbolt answers with a panic, and a page that
-// cannot be read at all, are ErrCorrupt.
+// readMatch reads one record from a transaction and what is queued on top of it. With a
+// q, it reads only as far as it needs to know whether q selects the record, and matches
+// is false if not. The record is the caller's: nothing of it points into the file.
+//
+// Errors: persist.ErrCorrupt, also for damage that bbolt answers with a panic, and for
+// a page that cannot be read at all.
 func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.Record, matches bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -235,8 +244,11 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 	return rec, true, nil
 }
 
-// entries returns the two parts of a record. They point into the file.
+// entries returns the two parts of a record, from what is queued or else from the file.
+// They point there, and are valid until the transaction ends.
+// Errors: persist.ErrCorrupt.
 func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err error) {
+	// What is queued is newer than what is in the file.
 	entry := o.intent
 	if entry == nil {
 		entry = v.intents.get(seq)
@@ -255,7 +267,8 @@ func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err err
 	return intent, progress, err
 }
 
-// match asks q before the record is decoded.
+// match asks q about a record that is not decoded: only its head is. The account and
+// the key are copied only where q asks for them.
 func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) {
 	i, err := codec.PeekIntent(intent)
 	if err != nil {
@@ -265,6 +278,7 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 	if err != nil {
 		return false, err
 	}
+	// Only what Match looks at.
 	head := persist.Record{Seq: seq, State: f.State, Unreported: f.Unreported, NextAttempt: f.NextAttempt, Generated: i.Generated, Fingerprint: i.Fingerprint}
 	if !q.AllAccounts {
 		head.Account = string(i.Account)
@@ -275,7 +289,8 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 	return q.Match(&head), nil
 }
 
-// readBodies fetches what is kept outside the record's entries.
+// readBodies fetches the bodies that are kept outside the record's entries. request and
+// answer say how long they are, zero for none, and what their checksums are.
 func (v *view) readBodies(rec *persist.Record, request, answer codec.Outside, o *overlay) (err error) {
 	if request.Len > 0 {
 		if rec.Body, err = v.readBody(rec.Seq, partRequest, request); err != nil {
@@ -284,6 +299,7 @@ func (v *view) readBodies(rec *persist.Record, request, answer codec.Outside, o 
 	}
 	switch {
 	case answer.Len == 0:
+	// It is queued with its progress. The bytes are the journal's, so they are copied.
 	case o.answer != nil:
 		rec.Answer.Body = bytes.Clone(o.answer)
 	default:

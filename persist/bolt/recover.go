@@ -44,6 +44,7 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	}
 	// No caller was told of the newest commit. If it was cut off, all is as the commit
 	// before it has left it.
+	// What load has entered of the newest commit goes.
 	j.reset()
 	if _, olderErr := j.load(f, size, ms.older, newPageSums()); olderErr != nil {
 		if !errors.Is(olderErr, persist.ErrCorrupt) {
@@ -69,6 +70,7 @@ func (j *Journal) complete(f io.ReaderAt, size int64, ms metas, pages *pageSums)
 			return err
 		}
 	}
+	// In the order of the file.
 	for _, id := range slices.Sorted(maps.Keys(pages.sums)) {
 		if err := j.rewrite(f, id, pages); err != nil {
 			return err
@@ -93,6 +95,7 @@ func (j *Journal) rewrite(f io.ReaderAt, id uint64, pages *pageSums) error {
 	if err != nil {
 		return err
 	}
+	// The kernel may have dropped the page since, and read the disk's older one.
 	if len(b) < p.size || pages.sum(b) != p.sum {
 		return fmt.Errorf("page %d reads otherwise than a moment before", id)
 	}

@@ -66,7 +66,8 @@ type slots struct {
 // newSlots is empty, and ready to be loaded.
 func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}} }
 
-// get returns the slot of a record, if there is one.
+// get returns the slot of a record. found is false if there is no such record, or it
+// was removed.
 func (s *slots) get(seq uint64) (slot, bool) {
 	c := s.chunks[seq>>6]
 	if c == nil || c.used&(1<<(seq&63)) == 0 {
@@ -75,8 +76,9 @@ func (s *slots) get(seq uint64) (slot, bool) {
 	return c.slots[seq&63], true
 }
 
-// set enters or replaces a slot. The Seqs of new ones come in any order while a
-// journal is loaded, and ascend afterwards.
+// set enters or replaces the slot of a record, and keeps the digest and the count. The
+// Seqs of new records come in any order while a journal is loaded, and ascend
+// afterwards.
 func (s *slots) set(seq uint64, v slot) {
 	c := s.chunks[seq>>6]
 	if c == nil {
@@ -84,6 +86,7 @@ func (s *slots) set(seq uint64, v slot) {
 		s.chunks[seq>>6] = c
 		s.enter(seq >> 6)
 	}
+	// The upper bits of a Seq choose the chunk, the lower six the slot in it.
 	bit, old := uint64(1)<<(seq&63), &c.slots[seq&63]
 	if c.used&bit != 0 {
 		s.digest -= old.contribution(seq)
@@ -111,13 +114,14 @@ func (s *slots) enter(n uint64) {
 	}
 }
 
-// settle ends the loading.
+// settle ends the loading: next may be called, and new Seqs ascend from here on.
 func (s *slots) settle() {
 	slices.Sort(s.order)
 	s.settled = true
 }
 
-// remove forgets a slot.
+// remove forgets the slot of a record, and keeps the digest and the count. It does
+// nothing if there is none.
 func (s *slots) remove(seq uint64) {
 	c := s.chunks[seq>>6]
 	if c == nil || c.used&(1<<(seq&63)) == 0 {
@@ -132,6 +136,7 @@ func (s *slots) remove(seq uint64) {
 		return
 	}
 	delete(s.chunks, seq>>6)
+	// Chunks that are gone are left in the order until half of it is gone.
 	if len(s.order) > 64 && len(s.order) > 2*len(s.chunks) {
 		s.order = slices.DeleteFunc(s.order, func(n uint64) bool { return s.chunks[n] == nil })
 	}
@@ -145,8 +150,9 @@ type which struct {
 	unresolved bool // of all these, the unresolved only
 }
 
-// next appends to dst the Seqs after a given one, up to last, of the records of
-// the wanted kinds, ascending, until dst is full.
+// next appends to dst the Seqs of the records of the wanted kinds, ascending, from the
+// one after a given Seq up to last, until dst is full. dst's capacity is how many the
+// caller wants. An empty result means that there are no more.
 func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 	from := after + 1
 	i, _ := slices.BinarySearch(s.order, from>>6)
@@ -156,6 +162,7 @@ func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 		if c == nil {
 			continue
 		}
+		// A bit per record, and no look at the slots themselves.
 		left := c.mask(w)
 		if n == from>>6 {
 			left &= ^uint64(0) << (from & 63)

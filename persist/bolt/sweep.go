@@ -72,6 +72,7 @@ func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time)
 		return nil, nil, err
 	}
 	seqs := j.slots.next(make([]uint64, 0, sweepMax), after, j.seq, w)
+	// What is queued is not in the file yet: its slot stays empty, and it is left out.
 	before := make([]slot, len(seqs))
 	for i, seq := range seqs {
 		if !j.queued(seq) {
@@ -93,6 +94,7 @@ func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time)
 		if before[i].is(slotOutside) {
 			outside++
 		}
+		// Deleting large bodies is what makes a commit slow.
 		if outside > sweepOutsideMax {
 			return seqs[:i], verdicts, nil
 		}
@@ -168,6 +170,7 @@ func (j *Journal) carryOut(verdicts []verdict) (int, error) {
 	n := 0
 	for i := range verdicts {
 		c := verdicts[i].change
+		// The slot holds the checksums of the record, so that any change shows.
 		if now, found := j.slots.get(c.seq); !found || now != c.before {
 			continue // another sweep was here
 		}

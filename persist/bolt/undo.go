@@ -9,6 +9,7 @@ func (j *Journal) undo(b *batch) {
 	next := j.collecting
 	j.collecting = &batch{queue: newQueue()}
 	var again []change
+	// Newest first, each change as it was before it.
 	for _, q := range [...]*queue{j.lazy, next.queue, b.queue} {
 		for i := len(q.changes) - 1; i >= 0; i-- {
 			c := &q.changes[i]

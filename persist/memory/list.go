@@ -87,7 +87,8 @@ func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64
 	return found, next, nil
 }
 
-// candidates are the entries after a Seq that q may select, oldest first.
+// candidates are the entries after a Seq that q may select, oldest first. They are the
+// journal's own slice, or one made of the index. The caller holds mu.
 func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	bySeq := func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) }
 	entries := j.order
@@ -159,6 +160,8 @@ func (j *Journal) sweepStep(ctx context.Context, l *persist.Limits, now time.Tim
 	return n, next, len(entries) == step, nil
 }
 
+// sweepOne does to one record what the limits say, and reports whether that changed
+// anything. The caller holds mu.
 func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed bool, err error) {
 	if e.dropped || !e.state.Final() {
 		return false, nil

@@ -61,7 +61,8 @@ func New() *Journal {
 	return &Journal{byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}}
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. The record is encoded before mu is taken, so that
+// callers disturb each other little.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	if err := ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, false, err
@@ -99,7 +100,8 @@ func sized(scratch *[scratchMax]byte, size int) []byte {
 	return scratch[:0]
 }
 
-// begin holds a new record.
+// begin encodes a new record into the entry. Both parts of a small record lie in the
+// entry's own room, so that it is one allocation.
 func (e *entry) begin(rec *persist.Record) {
 	var scratch [scratchMax]byte
 	b := sized(&scratch, codec.IntentSize(rec, codec.Inline)+codec.ProgressSize(rec, codec.Inline))
@@ -129,8 +131,9 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.change(&rec)
 }
 
-// change replaces the progress of the record with rec's ID and revision, and
-// sets the new one in rec.
+// change replaces the progress of the unfinished record with rec's ID and revision, and
+// counts rec's revision up. What Begin has frozen must be as it was.
+// Errors: those of current, and persist.ErrInvalid.
 func (j *Journal) change(rec *persist.Record) error {
 	next := *rec
 	next.Revision++
@@ -229,7 +232,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	return e.record()
 }
 
-// Close implements [persist.Journal]. Nothing outlives it.
+// Close implements [persist.Journal]. It drops all records.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -238,7 +241,8 @@ func (j *Journal) Close() error {
 	return nil
 }
 
-// current finds the unfinished record that rec was read from.
+// current returns the unfinished record that rec was read from. The caller holds mu.
+// Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrClosed.
 func (j *Journal) current(rec *persist.Record) (*entry, error) {
 	if j.closed {
 		return nil, errClosed()
@@ -253,13 +257,15 @@ func (j *Journal) current(rec *persist.Record) (*entry, error) {
 	return e, nil
 }
 
-// set gives the record a progress, of which it keeps a copy.
+// set gives the entry another progress, of which it keeps a copy, and notes what a query
+// asks first.
 func (e *entry) set(rec *persist.Record, progress []byte) {
 	e.rev, e.state, e.nextAttempt = rec.Revision, rec.State, rec.NextAttempt
 	e.swept, e.unreported = rec.Swept, rec.Unreported
 	e.progress = append(e.intent[len(e.intent):], progress...)
 }
 
+// record decodes the entry. The record shares nothing with it.
 func (e *entry) record() (persist.Record, error) {
 	rec := persist.Record{Seq: e.seq}
 	_, err := codec.DecodeIntent(e.intent, &rec)
@@ -325,8 +331,10 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
+// errClosed is the error of every method after Close.
 func errClosed() error { return fmt.Errorf("persist/memory: %w", persist.ErrClosed) }
 
+// notFound is the error for an ID that no record has.
 func notFound(id persist.ID) error {
 	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
 }

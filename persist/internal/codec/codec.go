@@ -116,6 +116,7 @@ func ProgressSize(r *persist.Record, limit int) int {
 	return n
 }
 
+// headerSize bounds the size of an encoded header.
 func headerSize(h http.Header) int {
 	n := 0
 	for name, values := range h {
@@ -223,6 +224,8 @@ func appendForOperators(b []byte, r *persist.Record) []byte {
 	return b
 }
 
+// appendAnswer appends an answer, at the end of a progress. Its time is among those of
+// the progress; its body comes last.
 func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	flags := byte(0)
 	set := func(f byte, on bool) {
@@ -286,14 +289,17 @@ func appendTime(b []byte, t time.Time) []byte {
 	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
 }
 
+// appendString appends the length of s, and s.
 func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
+// appendBytes appends the length of s, and s.
 func appendBytes(b, s []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
+// appendStrings appends how many strings there are, and each of them.
 func appendStrings(b []byte, list []string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, s := range list {
@@ -302,6 +308,8 @@ func appendStrings(b []byte, list []string) []byte {
 	return b
 }
 
+// appendHeader appends a header, its names in any order: nothing compares encoded
+// records.
 func appendHeader(b []byte, h http.Header) []byte {
 	b = binary.AppendUvarint(b, uint64(len(h)))
 	for name, values := range h {

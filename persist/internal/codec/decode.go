@@ -109,6 +109,8 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	return out, d.end("progress")
 }
 
+// intentHead reads as far as PeekIntent needs, and returns the flags, and how long the
+// body is.
 func (d *decoder) intentHead() (head Intent, flags byte, body bodySize) {
 	flags = d.byte()
 	body = d.bodySize(flags&intentOutside != 0)
@@ -157,6 +159,8 @@ func (d *decoder) forOperators(r *persist.Record) {
 	}
 }
 
+// answer reads an answer into a, and returns what is known of a body that is kept
+// outside.
 func (d *decoder) answer(a *persist.Answer) Outside {
 	flags := d.byte()
 	body := d.bodySize(flags&answerOutside != 0)
@@ -188,6 +192,7 @@ type bodySize struct {
 	inside int
 }
 
+// err is persist.ErrCorrupt if anything did not fit. part is what was read.
 func (d *decoder) err(part string) error {
 	if d.bad {
 		return fmt.Errorf("%w: %s of %d bytes cannot be read", persist.ErrCorrupt, part, len(d.b))
@@ -195,6 +200,7 @@ func (d *decoder) err(part string) error {
 	return nil
 }
 
+// end is err, and takes bytes that were not read for damage.
 func (d *decoder) end(part string) error {
 	if d.at != len(d.b) {
 		d.bad = true
@@ -211,6 +217,7 @@ func (d *decoder) strings(keep int) {
 	d.text = string(d.b[:len(d.b)-keep])
 }
 
+// take returns the next n bytes, which point into b, or nil if there are not as many.
 func (d *decoder) take(n uint64) []byte {
 	if d.bad || n > uint64(len(d.b)-d.at) {
 		d.bad = true
@@ -221,6 +228,7 @@ func (d *decoder) take(n uint64) []byte {
 	return s
 }
 
+// byte reads one byte.
 func (d *decoder) byte() byte {
 	if s := d.take(1); s != nil {
 		return s[0]
@@ -228,6 +236,7 @@ func (d *decoder) byte() byte {
 	return 0
 }
 
+// uvarint reads a number as binary.AppendUvarint writes it.
 func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b[d.at:])
 	if d.bad || n <= 0 {
@@ -238,6 +247,7 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
+// varint reads a number as binary.AppendVarint writes it.
 func (d *decoder) varint() int64 {
 	v, n := binary.Varint(d.b[d.at:])
 	if d.bad || n <= 0 {
@@ -248,6 +258,7 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
+// time reads a time, in UTC.
 func (d *decoder) time() time.Time {
 	sec, nsec := d.varint(), d.uvarint()
 	if d.bad || nsec >= 1e9 {
@@ -257,6 +268,7 @@ func (d *decoder) time() time.Time {
 	return time.Unix(sec, int64(nsec)).UTC()
 }
 
+// timeIf reads a time if it is among those that are set, else it is the zero time.
 func (d *decoder) timeIf(times, which byte) time.Time {
 	if times&which == 0 {
 		return time.Time{}
@@ -264,6 +276,7 @@ func (d *decoder) timeIf(times, which byte) time.Time {
 	return d.time()
 }
 
+// bytes reads a length and as many bytes, which point into b.
 func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
 
 // string reads a string out of the text, if it is prepared, else into memory of
@@ -291,6 +304,7 @@ func (d *decoder) count() int {
 	return int(n)
 }
 
+// list reads a list of strings.
 func (d *decoder) list() []string {
 	list := make([]string, d.count())
 	for i := range list {
@@ -299,6 +313,7 @@ func (d *decoder) list() []string {
 	return list
 }
 
+// header reads a header, which is never nil unless it is damaged.
 func (d *decoder) header() http.Header {
 	n := d.count()
 	h := make(http.Header, n)
@@ -312,6 +327,8 @@ func (d *decoder) header() http.Header {
 	return h
 }
 
+// bodySize reads how long a body is. outside says that it is not among these bytes, and
+// then its checksum follows.
 func (d *decoder) bodySize(outside bool) bodySize {
 	n := d.uvarint()
 	if n > uint64(Inline) {
@@ -328,6 +345,7 @@ func (d *decoder) bodySize(outside bool) bodySize {
 	return bodySize{Outside: Outside{Len: int(n), Sum: binary.LittleEndian.Uint32(sum)}}
 }
 
+// body reads a body of n bytes into memory of its own.
 func (d *decoder) body(n int) []byte {
 	s := d.take(uint64(n))
 	if d.bad {
