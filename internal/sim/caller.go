@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
@@ -27,6 +28,7 @@ type order struct {
 	req      *http.Request // used again, if the caller keeps it
 	over     bool          // the caller is done
 	lastLife *life         // that the caller spoke to
+	asked    time.Time     // when
 
 	// Under model.mu.
 	effects map[string]int    // by key
@@ -100,7 +102,11 @@ func (o *order) key() oncehttp.Key {
 
 // client is the client of the order's account.
 func (o *order) client(l *life) *oncehttp.Client {
-	return l.clients[number(o.account)]
+	n := number(o.account)
+	if l.w.plan.Setting.Pairs && l.w.dice.chance(0.5, "which of two", o.id<<8|o.gen) {
+		n += l.w.plan.Setting.Accounts
+	}
+	return l.clients[n]
 }
 
 // request is what the order sends. Every third caller keeps its request and uses
@@ -112,8 +118,8 @@ func (o *order) request(w *world) *http.Request {
 		return o.req
 	}
 	var body io.Reader = strings.NewReader(`{"order":"` + o.ref + `","note":"` + strings.Repeat("n", size) + `"}`)
-	if kind == 1 {
-		body = struct{ io.Reader }{body} // of unknown length, and read once
+	if kind == 1 { // of unknown length, and read once
+		body = &onceBody{Reader: body}
 	}
 	req, err := http.NewRequest(http.MethodPost, w.pipe.URL+"/pay/"+o.ref, body)
 	if err != nil {
@@ -122,6 +128,25 @@ func (o *order) request(w *world) *http.Request {
 	req.Header.Set("Content-Type", "application/json")
 	o.req = req
 	return req
+}
+
+// onceBody is a request's body that cannot be read again.
+type onceBody struct {
+	io.Reader
+	closed atomic.Bool
+}
+
+// Close notes that it was closed, as it has to be by whoever is given it.
+func (b *onceBody) Close() error {
+	b.closed.Store(true)
+	return nil
+}
+
+// closed checks that a call has closed the body of its request.
+func (w *world) closed(o *order, req *http.Request) {
+	if body, ok := req.Body.(*onceBody); ok && !body.closed.Load() {
+		w.model.fail(NothingLeft, "the body of the request for %s is not closed", o.ref)
+	}
 }
 
 // serve lets an order's caller do its rounds.
@@ -142,12 +167,12 @@ func (w *world) serve(s Step) {
 func (w *world) round(o *order, r *rand.Rand) {
 	l := w.live(o.proc)
 	if o.kind == keyless || o.kind == bare {
-		if o.lastLife != nil && o.lastLife != l && !w.protected(o) {
+		if o.lastLife != nil && (o.lastLife != l || time.Since(o.asked) > w.remembered()) && !w.protected(o) {
 			o.over = true // it has no key to ask with, and nothing stands: nobody promises anything
 			return
 		}
 	}
-	o.lastLife = l
+	o.lastLife, o.asked = l, time.Now()
 	if w.model.round(o); w.done(o) {
 		return
 	}
@@ -166,6 +191,11 @@ func (w *world) done(o *order) bool {
 	w.model.mu.Lock()
 	defer w.model.mu.Unlock()
 	return o.over || o.settled
+}
+
+// remembered is how long an answer under a generated key is kept at the least.
+func (w *world) remembered() time.Duration {
+	return min(w.plan.Setting.KeepAnswer, w.plan.Setting.Profile.Window.Floor)
 }
 
 // together runs calls side by side. What is told is the least that any was told.

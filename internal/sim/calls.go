@@ -27,7 +27,7 @@ func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 	do := func() (*http.Response, error) { return c.DoKey(req, key) }
 	switch {
 	case o.kind == enqueued && r.IntN(3) > 0:
-		return func() verdict { defer cancel(); return w.enqueue(o, l, req, key) }
+		return func() verdict { defer cancel(); defer w.closed(o, req); return w.enqueue(o, l, req, key) }
 	case o.kind == plain:
 		req = withKey(req, key)
 		do = func() (*http.Response, error) { return plainClient(c, o).Do(req) }
@@ -44,7 +44,7 @@ func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 		req = withKey(req, key)
 		do = func() (*http.Response, error) { return c.Do(req) }
 	}
-	return func() verdict { defer cancel(); return w.call(o, l, key, do) }
+	return func() verdict { defer cancel(); defer w.closed(o, req); return w.call(o, l, key, do) }
 }
 
 // secondCall is another call for the same order, beside the first.

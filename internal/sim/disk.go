@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,7 +27,8 @@ const finishDelay = 10 * time.Millisecond
 type disk struct {
 	persist.Attachment
 	dice  dice
-	fails float64 // share of writes that fail
+	fails float64       // share of writes that fail
+	pace  time.Duration // the longest that a sync takes
 	bug   Bug
 
 	mu     sync.Mutex
@@ -36,7 +37,8 @@ type disk struct {
 	wait   []change                      // visible, not durable, oldest first
 	first  int                           // number of wait[0]
 	writes int
-	broken error // of the commit after which nothing is known
+	last   uint64 // the highest Seq that was given
+	broken error  // of the commit after which nothing is known
 }
 
 // change is one record after one write; gone: it was forgotten.
@@ -52,7 +54,7 @@ var (
 )
 
 func newDisk(d dice, fails float64, bug Bug) *disk {
-	return &disk{dice: d, fails: fails, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}}
+	return &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}}
 }
 
 // Begin implements [persist.Journal].
@@ -61,6 +63,7 @@ func (d *disk) Begin(ctx context.Context, rec persist.Record) (standing persist.
 		if standing, created, err = d.mem.Begin(ctx, rec); err != nil || !created {
 			return nil, err
 		}
+		d.last = standing.Seq
 		return &change{rec: standing.Clone()}, nil
 	})
 	if err != nil {
@@ -160,7 +163,7 @@ func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error))
 	}
 	d.writes++
 	trouble := d.dice.unit(id.Account+id.Key, d.writes)
-	took := time.Duration(d.dice.hash("sync", d.writes) % uint64(5*time.Millisecond))
+	took := time.Duration(d.dice.hash("sync", d.writes) % uint64(d.pace))
 	if trouble < d.fails*0.8 {
 		d.mu.Unlock()
 		time.Sleep(took)
@@ -287,8 +290,12 @@ func (d *disk) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Reco
 // Flush implements [persist.Journal].
 func (d *disk) Flush(context.Context) error {
 	d.mu.Lock()
+	if err := d.broken; err != nil {
+		d.mu.Unlock()
+		return err
+	}
 	n := d.first + len(d.wait)
-	took := time.Duration(d.dice.hash("flush", n) % uint64(5*time.Millisecond))
+	took := time.Duration(d.dice.hash("flush", n) % uint64(d.pace))
 	d.mu.Unlock()
 	time.Sleep(took)
 	return d.commit(n, false)
@@ -310,8 +317,18 @@ func (d *disk) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return n, err
 }
 
-// Close implements [persist.Journal]. The records stay, for the next process.
-func (d *disk) Close() error { return d.Flush(context.Background()) }
+// Close implements [persist.Journal]. All that was written becomes durable, and the
+// records stay, for who opens it next.
+func (d *disk) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return nil
+	}
+	d.settle(d.first + len(d.wait))
+	d.broken = fmt.Errorf("sim: %w", persist.ErrClosed)
+	return nil
+}
 
 // durable is a record as a crash would leave it at this moment, at the least.
 func (d *disk) durable(id persist.ID) (persist.Record, bool) {
@@ -321,57 +338,9 @@ func (d *disk) durable(id persist.ID) (persist.Record, bool) {
 	return rec, ok
 }
 
-// crash is the disk after a loss of power, or the end of the only process: what
-// was durable, and of the rest what r says.
-func (d *disk) crash(r *rand.Rand) store {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	lost := map[persist.ID]bool{}
-	share := pick(r, 0, 0, 0.5, 1)
-	for _, c := range d.wait {
-		id := c.rec.ID
-		if lost[id] = lost[id] || r.Float64() >= share; !lost[id] {
-			keep(d.safe, c)
-		} else if d.bug == BugTornCommit && c.rec.Answer != nil && !c.gone {
-			a := *c.rec.Answer
-			a.Body = a.Body[:len(a.Body)/2]
-			c.rec.Answer = &a
-			keep(d.safe, c)
-		}
-	}
-	next := newDisk(d.dice+1, d.fails, d.bug)
-	next.restore(d.safe)
-	d.broken = fmt.Errorf("sim: %w", persist.ErrClosed)
-	return next
-}
-
-// restore fills an empty disk with records, oldest first.
-func (d *disk) restore(records map[persist.ID]persist.Record) {
-	for _, rec := range bySeq(records) {
-		begun := rec.Clone()
-		if rec.State.Final() {
-			begun.State, begun.Effect, begun.Swept, begun.Unreported = persist.StatePending, persist.EffectUnknown, false, false
-		}
-		ctx := context.Background()
-		standing, _, err := d.mem.Begin(ctx, begun)
-		if err == nil && rec.State.Final() {
-			final := rec.Clone()
-			final.Seq, final.Revision = standing.Seq, standing.Revision
-			err = d.mem.Finish(ctx, final)
-		}
-		if err == nil {
-			standing, err = d.mem.Get(ctx, rec.ID)
-		}
-		if err != nil {
-			panic(fmt.Sprintf("sim: a record cannot be restored: %v", err))
-		}
-		d.safe[rec.ID] = standing
-	}
-}
-
-// all is every durable record.
+// all is every durable record, in no order.
 func (d *disk) all() []persist.Record {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return bySeq(d.safe)
+	return slices.Collect(maps.Values(d.safe))
 }

@@ -42,7 +42,11 @@ func (w *world) end() {
 	w.model.audit(w.store, "after the last restart")
 	left := 1
 	for n := 0; n < endPasses && left > 0; n++ {
-		w.server.Inject(make([]mockserver.Fault, 50+20*len(w.plan.Steps))...)
+		behaves := len(w.plan.Steps) // sends; what a pass leaves of them serves the next
+		if n == 0 {
+			behaves *= 10
+		}
+		w.server.Inject(make([]mockserver.Fault, behaves+50)...)
 		for _, p := range w.procs {
 			for _, c := range p.life.clients {
 				for res, err := range c.Resume(context.Background()) {
@@ -98,11 +102,11 @@ func (w *world) settleHeld() (left int) {
 func (w *world) askAgain(n int) (left int) {
 	for _, o := range w.model.waiting() {
 		l := w.live(o.proc)
-		if (o.kind == keyless || o.kind == bare) && o.lastLife != nil && o.lastLife != l && o.named == "" && !w.protected(o) {
+		if (o.kind == keyless || o.kind == bare) && o.lastLife != nil && o.named == "" && !w.protected(o) {
 			o.over = true
 			continue
 		}
-		o.lastLife = l
+		o.lastLife, o.asked = l, time.Now()
 		w.model.round(o)
 		r := w.dice.of("end", o.id<<8|n)
 		call := w.plannedCall(o, l, r)

@@ -41,9 +41,11 @@ type Setting struct {
 	Authorize  bool // credentials come from Config.Authorize
 	Reconcile  bool // held operations are settled by Config.Reconcile
 	Retry      oncehttp.Policy
-	KeepBytes  int64 // Config.MaxResponseBytes
-	Workers    int   // Config.ResumeWorkers
-	Orders     int   // how many orders there are
+	KeepBytes  int64         // Config.MaxResponseBytes
+	KeepAnswer time.Duration // Config.KeepAnswer
+	Pairs      bool          // each account has two clients in every process
+	Workers    int           // Config.ResumeWorkers
+	Orders     int           // how many orders there are
 	Span       time.Duration
 	ServerHold time.Duration // how long the server knows a key
 }
@@ -104,7 +106,7 @@ func NewPlan(seed uint64, orders int) Plan {
 	add(StepKill, r.IntN(orders/20+2))
 	add(StepPower, r.IntN(orders/60+2))
 	add(StepOperator, orders/15+r.IntN(2))
-	add(StepSweep, r.IntN(3))
+	add(StepSweep, r.IntN(6))
 	add(StepLook, r.IntN(4))
 	add(StepStranger, r.IntN(orders/10+2))
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
@@ -121,6 +123,10 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 			MaxAttempts: 1 + r.IntN(5), AttemptTimeout: pick(r, 5*time.Second, 15*time.Second),
 			MinDelay: 100 * time.Millisecond, MaxDelay: pick(r, time.Second, 10*time.Second),
 		},
+	}
+	s.KeepAnswer, s.Pairs = 72*time.Hour, r.IntN(3) == 0
+	if !s.Clocks && r.IntN(4) == 0 { // while clocks agree, a sweep by one is a sweep by all
+		s.KeepAnswer = 5 * time.Minute
 	}
 	if !s.Authorize {
 		s.Accounts = 1 // nothing tells the server of two
@@ -147,6 +153,7 @@ func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts, profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
 		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
+	fmt.Fprintf(&b, "answers kept for %v, pairs %t, ", s.KeepAnswer, s.Pairs)
 	fmt.Fprintf(&b, "fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
 		s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
 	for _, step := range p.Steps {

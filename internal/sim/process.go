@@ -32,8 +32,8 @@ type life struct {
 	proc    *process
 	name    string
 	store   store
-	clock   time.Duration // how far its clock is off
-	clients []*oncehttp.Client
+	clock   time.Duration      // how far its clock is off
+	clients []*oncehttp.Client // by account, then again where there are pairs
 	wires   *http.Transport
 
 	dead atomic.Bool
@@ -68,7 +68,12 @@ func (p *process) start() {
 		return l.track(conn)
 	}
 	journal := journalOf(l, w.plan.Setting.Processes > 1)
-	for account := range w.plan.Setting.Accounts {
+	clients := w.plan.Setting.Accounts
+	if w.plan.Setting.Pairs {
+		clients *= 2
+	}
+	for n := range clients {
+		account := n % w.plan.Setting.Accounts
 		c, err := oncehttp.New(w.config(l, journal, account))
 		if err != nil {
 			panic(err)
@@ -88,7 +93,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 	cfg := oncehttp.Config{
 		Journal: journal, Account: accountName(account), Profile: s.Profile, Retry: s.Retry,
 		Transport: w.network(l, account), MaxResponseBytes: s.KeepBytes, ResumeWorkers: s.Workers,
-		MaxRequestBytes: bodyMax, KeepAnswer: 72 * time.Hour, NewKey: w.newKey,
+		MaxRequestBytes: bodyMax, KeepAnswer: s.KeepAnswer, NewKey: w.newKey,
 	}
 	if s.Authorize {
 		cfg.Authorize = func(req *http.Request) error {

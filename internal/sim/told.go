@@ -25,7 +25,7 @@ func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	o.calls++
 	o.overlap = o.overlap || o.calls > 1
 	for known, why := range o.closed {
-		if why == saidNone && (key == "" || known == string(key)) {
+		if key == "" || known == string(key) && why == saidNone { // a generated key may be forgotten, with its answer
 			delete(o.closed, known)
 		}
 	}

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// crash is the disk after a loss of power, or the end of the only process: what
+// was durable, and of the rest what r says.
+func (d *disk) crash(r *rand.Rand) store {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lost := map[persist.ID]bool{}
+	share := pick(r, 0, 0, 0.5, 1)
+	for _, c := range d.wait {
+		id := c.rec.ID
+		if lost[id] = lost[id] || r.Float64() >= share; !lost[id] {
+			keep(d.safe, c)
+		} else if d.bug == BugTornCommit && c.rec.Answer != nil && !c.gone {
+			a := *c.rec.Answer
+			a.Body = a.Body[:len(a.Body)/2]
+			c.rec.Answer = &a
+			keep(d.safe, c)
+		}
+	}
+	next := newDisk(d.dice+1, d.fails, d.bug)
+	next.restore(d.safe, d.last)
+	d.broken = fmt.Errorf("sim: %w", persist.ErrClosed)
+	return next
+}
+
+// restore fills an empty disk with records, each at its Seq and Revision. It goes the
+// way that they went, as a journal in memory offers no other.
+func (d *disk) restore(records map[persist.ID]persist.Record, last uint64) {
+	seq := uint64(0)
+	skip := func(to uint64) { // what stood there was forgotten
+		for ; seq < to; seq++ {
+			filler := persist.Record{
+				ID: persist.ID{Key: "filler"}, Origin: "-", Method: "-", WireKey: "-", Fingerprint: make([]byte, 32),
+			}
+			standing, _, err := d.mem.Begin(context.Background(), filler)
+			must(errors.Join(err, d.mem.Forget(context.Background(), standing)))
+		}
+	}
+	for _, rec := range bySeq(records) {
+		skip(rec.Seq - 1)
+		seq = rec.Seq
+		d.safe[rec.ID] = d.replay(rec)
+	}
+	skip(last)
+	d.last = last
+}
+
+// replay begins one record and changes it until it stands at its Revision.
+func (d *disk) replay(rec persist.Record) persist.Record {
+	ctx, unfinished := context.Background(), rec.Clone()
+	if rec.State.Final() {
+		unfinished.State, unfinished.Effect, unfinished.Swept, unfinished.Unreported = persist.StatePending, persist.EffectUnknown, false, false
+	}
+	standing, _, err := d.mem.Begin(ctx, unfinished)
+	must(err)
+	for standing.Revision+1 < rec.Revision || standing.Revision < rec.Revision && !rec.State.Final() {
+		unfinished.Seq, unfinished.Revision = standing.Seq, standing.Revision
+		standing, err = d.mem.Update(ctx, unfinished)
+		must(err)
+	}
+	if rec.State.Final() {
+		final := rec.Clone()
+		final.Seq, final.Revision = standing.Seq, standing.Revision
+		must(d.mem.Finish(ctx, final))
+	}
+	standing, err = d.mem.Get(ctx, rec.ID)
+	must(err)
+	return standing
+}
+
+func must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("sim: a record cannot be restored: %v", err))
+	}
+}
