@@ -25,7 +25,7 @@ func auditJournal(t *testing.T) string {
 		}
 	})
 	file := writeFile(t, "in.csv", "order,amount\n1,100\n2,200\n3,300\n4,400\n5,500\n6,600\n7,700\n")
-	run(t, fast("batch", file, "--url", s.url, "--key", "o:{order}", "--number", "amount", "--max-attempts", "1")...).want(t, exitUnknown)
+	run(t, fast("batch", file, "--url", s.url, "--key", "o:{order}", "--number", "amount", "--workers", "1", "--max-attempts", "1")...).want(t, exitUnknown)
 	return file + ".oncehttp.db"
 }
 

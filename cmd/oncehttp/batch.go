@@ -46,8 +46,9 @@ func batchCommand(s streams) *cobra.Command {
 		Use:   "batch FILE --url URL --key TEMPLATE",
 		Short: "Send one operation for each row of a file, each exactly once",
 		Long: `Send one operation for each row of FILE: CSV or TSV with a header row, or NDJSON
-(one JSON object a line), packed with gzip or not; "-" is stdin. An NDJSON line is sent byte for byte. A CSV
-row is sent as a JSON object of strings; --number makes numbers of columns.
+(one JSON object a line), packed with gzip or not; "-" is stdin. An NDJSON line
+is sent byte for byte. A CSV row is sent as a JSON object of strings; --number
+makes numbers of columns.
 
 --key spells each row's idempotency key: {field} stands for a field's value, and
 the text before the first one is the scope. Every row is checked before anything
@@ -85,7 +86,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
 	fs.StringSliceVar(&f.numbers, "number", nil, "CSV columns that are JSON numbers, separated by commas")
 	fs.IntVar(&f.workers, "workers", 8, "operations at once")
 	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
-	fs.IntVar(&f.generation, "generation", 1, "the how-many-th try this is: tries anew only rows whose try before is a confirmed 4xx or settled as absent")
+	fs.IntVar(&f.generation, "generation", 1, "which try this is, 1 is the first: tries anew only rows whose try before is a confirmed 4xx or settled as absent")
 	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or the tabs of a TSV file)")
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
 	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")

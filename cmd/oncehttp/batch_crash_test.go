@@ -26,7 +26,18 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	// The tests see no configuration of whoever runs them.
+	dir, err := os.MkdirTemp("", "oncehttp-config")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("XDG_CONFIG_HOME", dir)
+	for _, name := range []string{"ONCEHTTP_CONFIG", "ONCEHTTP_JOURNAL"} {
+		_ = os.Unsetenv(name)
+	}
+	status := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(status)
 }
 
 // command runs the command in a process of its own, and kills it with SIGKILL

@@ -167,7 +167,7 @@ file is missing or is no report.`,
 			if err != nil {
 				return err
 			}
-			o := report.Options{Color: isTerminal(s.out), ShowSecrets: secrets}
+			o := report.Options{Color: colors(s.out), ShowSecrets: secrets}
 			if err := report.WriteDiff(s.out, old, now, o); err != nil {
 				return &exitError{status: report.ExitError, err: err}
 			}

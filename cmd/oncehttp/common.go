@@ -199,3 +199,9 @@ func wantArgs(least, most int, what string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// colors reports whether w shows colours: a terminal that is not a dumb one, unless
+// NO_COLOR is set (no-color.org).
+func colors(w any) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}

@@ -33,15 +33,17 @@ it), or final: confirmed, mismatched, settled, abandoned.`,
   oncehttp journal settle idemp:order:u1:o7 --happened --journal orders.csv.oncehttp.db`,
 		Args: cobra.ArbitraryArgs,
 		RunE: needsCommand,
-		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			err := applyConfig(cmd)
 			f.hasAccount = cmd.Flags().Changed("account")
+			return err
 		},
 	}
 	cmd.PersistentFlags().StringVar(&f.path, "journal", "", "the journal's file (or ONCEHTTP_JOURNAL)")
 	cmd.PersistentFlags().StringVar(&f.account, "account", "", "only operations of this account (default: all)")
 	cmd.AddCommand(
 		journalListCommand(f, s), journalStuckCommand(f, s), journalStatsCommand(f, s), journalReportCommand(f, s), journalShowCommand(f, s), journalExportCommand(f, s), journalResumeCommand(f, s),
-		journalSettleCommand(f, s), journalAbandonCommand(f, s), journalPruneCommand(f, s),
+		journalSettleCommand(f, s), journalAbandonCommand(f, s), journalPruneCommand(f, s), journalVerifyCommand(f, s),
 	)
 	return cmd
 }

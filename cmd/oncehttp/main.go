@@ -70,8 +70,10 @@ pending: run the same command again. 3 outranks 1.`,
 		Version:       version(),
 		Args:          cobra.ArbitraryArgs,
 		RunE:          needsCommand,
+
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyConfig(cmd) },
 	}
-	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s), auditCommand(s))
+	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s), auditCommand(s), manCommand(s))
 	cmd.AddCommand(helpTopics()...)
 	cmd.SetHelpCommand(helpCommand())
 	cmd.SetVersionTemplate("oncehttp {{.Version}}\n")

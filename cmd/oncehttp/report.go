@@ -79,7 +79,7 @@ func (f *reportFlags) write(stdout io.Writer, reports ...*report.Report) error {
 	if err != nil {
 		return err
 	}
-	o := report.Options{Color: isTerminal(w), ShowSecrets: f.secrets, Verbose: f.verbose, Known: f.list}
+	o := report.Options{Color: colors(w), ShowSecrets: f.secrets, Verbose: f.verbose, Known: f.list}
 	return errors.Join(report.Write(w, f.parsed, o, reports...), closeOut())
 }
 

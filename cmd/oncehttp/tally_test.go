@@ -10,16 +10,7 @@ import (
 func TestTallySummaryAndNextSteps(t *testing.T) {
 	t.Parallel()
 	var ta tally
-	for _, l := range []line{
-		{Result: resultDone, Status: 201, Source: "wire", Attempts: 2}, {Result: resultDone, Status: 201, Source: "journal", Attempts: 9},
-		{Result: resultDeclined, Status: 402, Source: "wire", Attempts: 1, exit: exitRefused},
-		{Result: resultHeld, Error: &lineError{Code: "stored_error"}, exit: exitUnknown},
-		{Result: resultHeld, Error: &lineError{Code: "stored_error"}, exit: exitUnknown},
-		{Result: resultRejected, Status: 401, Error: &lineError{Code: "refused"}, exit: exitRefused},
-		{Result: resultUnknown, Error: &lineError{Code: "abandoned"}, exit: exitUnknown},
-		{Result: resultUnknown, Error: &lineError{Code: "no_answer"}, exit: exitUnknown},
-		{Result: resultDuplicate, OfRow: 1, Status: 201, Source: "wire", Attempts: 2},
-	} {
+	for _, l := range everyLine() {
 		ta.add(&l)
 	}
 	ta.notTried = 3
@@ -41,5 +32,19 @@ func TestTallySummaryAndNextSteps(t *testing.T) {
 	}
 	if ta.exit != exitUnknown {
 		t.Errorf("exit status %d", ta.exit)
+	}
+}
+
+// everyLine has a line of most results.
+func everyLine() []line {
+	return []line{
+		{Result: resultDone, Status: 201, Source: "wire", Attempts: 2}, {Result: resultDone, Status: 201, Source: "journal", Attempts: 9},
+		{Result: resultDeclined, Status: 402, Source: "wire", Attempts: 1, exit: exitRefused},
+		{Result: resultHeld, Error: &lineError{Code: "stored_error"}, exit: exitUnknown},
+		{Result: resultHeld, Error: &lineError{Code: "stored_error"}, exit: exitUnknown},
+		{Result: resultRejected, Status: 401, Error: &lineError{Code: "refused"}, exit: exitRefused},
+		{Result: resultUnknown, Error: &lineError{Code: "abandoned"}, exit: exitUnknown},
+		{Result: resultUnknown, Error: &lineError{Code: "no_answer"}, exit: exitUnknown},
+		{Result: resultDuplicate, OfRow: 1, Status: 201, Source: "wire", Attempts: 2},
 	}
 }

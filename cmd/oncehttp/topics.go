@@ -8,6 +8,7 @@ func helpTopics() []*cobra.Command {
 		{Use: "results", Short: "What became of an operation, in one word", Long: resultsTopic},
 		{Use: "exit-codes", Short: "The exit statuses", Long: exitCodesTopic},
 		{Use: "keys", Short: "How to choose idempotency keys", Long: keysTopic},
+		{Use: "configuration", Short: "The configuration file, and variables", Long: configurationTopic},
 		{Use: "journals", Short: "What a journal is, and what may be done with it", Long: journalsTopic},
 	}
 }
@@ -63,3 +64,16 @@ credentials. One process holds it at a time. Its operations are
 
 Never copy a journal while a process holds it, and never delete one to "start
 again": what it remembers is what keeps a payment from being made twice.`
+
+const configurationTopic = `The configuration file gives flags a value where the call does not: a line
+
+  flag = value            for every command that has the flag
+  batch.workers = 32      for one command
+
+It is oncehttp/config in your configuration folder (XDG_CONFIG_HOME), or what
+ONCEHTTP_CONFIG names. Blank lines and lines that begin with # are skipped.
+
+  ONCEHTTP_JOURNAL  stands for --journal, but never for batch's, whose journal
+                    stands beside its input
+  XDG_STATE_HOME    where the default journal of send lies
+  NO_COLOR          no colours, also where TERM is dumb`

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The configuration file gives flags a value where the call does not: a line
+// "flag = value" for every command that has the flag, or "batch.flag = value" for
+// one. ONCEHTTP_CONFIG names it; else it is oncehttp/config in the user's
+// configuration folder (XDG_CONFIG_HOME). Blank lines and lines that begin with #
+// are skipped.
+
+// configPath is where the file would be, and whether somebody named it.
+func configPath() (path string, named bool) {
+	if path := os.Getenv("ONCEHTTP_CONFIG"); path != "" {
+		return path, true
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", false
+	}
+	return filepath.Join(dir, "oncehttp", "config"), false
+}
+
+// applyConfig sets the flags of cmd that the file names and the call does not.
+func applyConfig(cmd *cobra.Command) error {
+	path, named := configPath()
+	if path == "" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) && !named {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("configuration file %s: %w", path, pathless(err))
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for number := 1; lines.Scan(); number++ {
+		if err := applyLine(cmd, lines.Text()); err != nil {
+			return fmt.Errorf("configuration file %s: line %d: %w", path, number, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("configuration file %s: %w", path, pathless(err))
+	}
+	return nil
+}
+
+func applyLine(cmd *cobra.Command, text string) error {
+	text = strings.TrimSpace(text)
+	if text == "" || text[0] == '#' {
+		return nil
+	}
+	name, value, found := strings.Cut(text, "=")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	if !found || name == "" {
+		return errors.New("want flag = value, or command.flag = value")
+	}
+	if of, flag, scoped := strings.Cut(name, "."); scoped {
+		if !commandIs(cmd, of) {
+			return nil
+		}
+		if name = flag; cmd.Flags().Lookup(name) == nil {
+			return fmt.Errorf("%s has no flag --%s", of, name)
+		}
+	}
+	flag := cmd.Flags().Lookup(name)
+	if flag == nil || flag.Changed {
+		return nil
+	}
+	if err := cmd.Flags().Set(name, value); err != nil {
+		return fmt.Errorf("--%s: %w", name, err)
+	}
+	return nil
+}
+
+// commandIs reports whether cmd, or a command above it, has this name.
+func commandIs(cmd *cobra.Command, name string) bool {
+	for ; cmd != nil; cmd = cmd.Parent() {
+		if cmd.Name() == name {
+			return true
+		}
+	}
+	return false
+}
