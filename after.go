@@ -62,7 +62,7 @@ func (d ending) mismatch() *result {
 	return d.fail(ErrNoEffect, ErrKeyReused)
 }
 
-// finish moves the record to a final state. An error was logged; the record then stands as it stood, or its end may be
+// finish moves the record to a final state. An error was logged; the record is then as it was, or its end may be
 // lost in a crash.
 func (d ending) finish(state persist.State) error {
 	ctx := d.call.Values()
@@ -80,7 +80,7 @@ func (d ending) finish(state persist.State) error {
 	}
 	if errors.Is(err, persist.ErrStale) {
 		if now, getErr := d.journal.Get(ctx, rec.ID); getErr == nil {
-			err = fmt.Errorf("%w: it stands as %v", err, now.State)
+			err = fmt.Errorf("%w: it is %v", err, now.State)
 		}
 	}
 	if err != nil {

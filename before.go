@@ -113,8 +113,8 @@ func (e *engine) markReported(ctx context.Context, id persist.ID) {
 }
 
 // notStarted is the error of a call that began no operation, because of cause. It
-// says "no effect" only after a look at what stands under every key that the call
-// named; for a request without a key, at what stands unresolved or unreported for
+// says "no effect" only after a look at what exists under every key that the call
+// named; for a request without a key, at what is unresolved or unreported for
 // the same account, origin, method and target. Where the journal cannot be asked,
 // or its own failure is the cause and in doubt, the outcome is unknown.
 func (e *engine) notStarted(ctx context.Context, name string, named request.Named, cause, why error) *Error {
@@ -126,7 +126,7 @@ func (e *engine) notStarted(ctx context.Context, name string, named request.Name
 }
 
 // notBegun is notStarted for a request that was read whole, and for which, if it has no key, checkUnresolved has looked.
-// inFlight: this very call stands in the table of calls in flight.
+// inFlight: this very call is in the table of calls in flight.
 func (e *engine) notBegun(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
 	failed := &Error{Op: name, Outcome: OutcomeNotSent, Cause: cause, is: []error{ErrNoEffect, why}}
 	if len(named.Keys) > 0 {
@@ -183,8 +183,7 @@ func (e *engine) runsUndoubted(rec *persist.Record) bool {
 type existing struct{ *run }
 
 // resolve decides what an existing record means for this request. It reads the record again, up to three times, when
-// another process changed it (ErrStale). A result ends the call; without one the run goes on from where the record
-// stands.
+// another process changed it (ErrStale). A result ends the call; without one the run goes on from there.
 func (x existing) resolve(op *operation) *result {
 	for tries := 1; ; tries++ {
 		res := x.decide(op)

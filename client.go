@@ -184,7 +184,7 @@ func (c *Client) start(call *inflight.Call[*result], name string, op *operation)
 	}, crashed(name, op.rec.Key))
 }
 
-// crashed makes the result of a call that came to no end. What it did before stands in the journal.
+// crashed makes the result of a call that came to no end. What it did before is in the journal.
 func crashed(name, key string) func(error) *result {
 	return func(cause error) *result {
 		return &result{err: &Error{Op: name, Key: Key(key), Cause: cause, is: []error{ErrOutcomeUnknown}}}

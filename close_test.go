@@ -70,10 +70,10 @@ func TestClose(t *testing.T) {
 		if err := c.Close(); err != nil || w.count() != 1 || yielded != 1 {
 			t.Errorf("a second Close: %v; %d sends, %d yielded", err, w.count(), yielded)
 		}
-		// The other's keys are free: nothing is left in the air.
+		// The other's keys are free: nothing is left under way.
 		next, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(j))
 		if _, err := next.DoKey(post(t, "{}"), "waiting"); err != nil || oncehttp.Running(next) != 0 {
-			t.Errorf("another client: %v, %d in the air", err, oncehttp.Running(next))
+			t.Errorf("another client: %v, %d under way", err, oncehttp.Running(next))
 		}
 	})
 }
@@ -101,7 +101,7 @@ func TestCloseIsBounded(t *testing.T) {
 	})
 }
 
-// TestCloseOfOneOfTwo: on one journal, who joined the flight of a client that
+// TestCloseOfOneOfTwo: on one journal, who joined the call of a client that
 // closes goes on by itself.
 func TestCloseOfOneOfTwo(t *testing.T) {
 	t.Parallel()
@@ -127,8 +127,8 @@ func TestCloseOfOneOfTwo(t *testing.T) {
 	})
 }
 
-// TestPanics of a caller's own functions surface in the caller that began the
-// flight; who joined gets an error, and the next call goes on.
+// TestPanics of a caller's own functions surface in the caller that started the
+// call; who joined gets an error, and the next call goes on.
 func TestPanics(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"Authorize", "Observe", "Transport"} {
@@ -196,7 +196,7 @@ func panics(t *testing.T, where, how string) {
 	})
 	wg.Wait()
 	if v != "boom" || oncehttp.Running(c) != 0 {
-		t.Errorf("caught %v, %d left in the air", v, oncehttp.Running(c))
+		t.Errorf("caught %v, %d left under way", v, oncehttp.Running(c))
 	}
 	armed = false
 	if _, err := c.DoKey(post(t, "{}"), key); err != nil {

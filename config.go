@@ -89,7 +89,7 @@ type Config struct {
 	// MaxResponseHeaderBytes bounds how much of an answer's headers, names and values, is kept. Larger ones still
 	// reach the caller, but only the status is recorded. Zero: 64 KiB. At most 1 GiB.
 	MaxResponseHeaderBytes int64
-	// ResumeWorkers is how many operations Resume drives at once. Zero: 8.
+	// ResumeWorkers is how many operations Resume runs at once. Zero: 8.
 	ResumeWorkers int
 	// EnqueueMaxAge is how long after Enqueue a first send may still happen;
 	// then the operation is held. Zero: 24 h.
@@ -290,7 +290,7 @@ func (c *Config) profileOf(rec *persist.Record) *profile.Profile {
 // http.DefaultTransport cost a third of the throughput at 64 workers.
 func defaultTransport() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok { // somebody put another in its place
+	if !ok { // another was put in its place
 		t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	}
 	t = t.Clone()

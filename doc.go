@@ -52,7 +52,7 @@
 // calls of Do without a key are two operations, as they are for a server. There is
 // one exception, for loops around Do: a request without a key is refused with
 // [ErrOutcomeUnknown] while the same request (account, origin, method, target,
-// headers that count, body) stands under a generated key and is unresolved, or was
+// headers that count, body) exists under a generated key and is unresolved, or was
 // ended by Resume or Run and no caller with its key was told how. The error names
 // that key: DoKey with it goes on, or gives the recorded answer. This holds across
 // restarts, and for the server's retention window. So such a loop does not make an

@@ -43,7 +43,7 @@ type shared struct {
 // callers is what a run needs to know of those who wait for it.
 type callers interface {
 	Values() context.Context   // the first caller's values; never ends
-	Context() context.Context  // the same, but ends when nobody waits any more
+	Context() context.Context  // the same, but ends when no caller waits any more
 	Draining() context.Context // ends when no further attempt may be waited for
 	PlainHTTP() (is, was bool) // whether a caller that sees plain HTTP waits, or ever did
 	Deadline() time.Time       // the latest of the callers' deadlines; zero: none
@@ -143,7 +143,7 @@ func (r *run) loop() {
 		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the bounds are in decide
 	}
 	_, err := loop.Do(&retryablehttp.Request{Request: r.loopRequest.WithContext(r.call.Context())})
-	if err != nil && r.stop == nil { // the wait was cut short; the verdict stands
+	if err != nil && r.stop == nil { // the wait was cut short; the verdict is as it was
 		r.stop = r.ended()
 	}
 }
@@ -254,7 +254,7 @@ func (r *run) judge(sent wire.Result) {
 	known, kept := r.history.Add(v)
 	r.verdict = verdictOf(known)
 	r.noteOrigin(sent)
-	if kept { // the earlier answer stands
+	if kept { // the earlier answer counts
 		sent.Drain()
 		r.last.Err = sent.Err
 		return
@@ -284,7 +284,7 @@ func (r *run) noteOrigin(sent wire.Result) {
 	}
 }
 
-// notMade says that the next attempt was not made, and what that means. A final answer to an earlier attempt stands.
+// notMade says that the next attempt was not made, and what that means. A final answer to an earlier attempt still counts.
 func (r *run) notMade(otherwise verdict) {
 	known, kept := r.history.Add(classify.Verdict{Kind: classify.KindNotSent})
 	if kept && known.Kind == classify.KindFinal {
@@ -319,7 +319,7 @@ func (r *run) lookup(done wire.Result) wire.Result {
 const lookupTries = 2
 
 // decide says whether another attempt follows the one that was made, and after which wait. The verdict on that one
-// stands already; it depends on no context.
+// is known already; it depends on no context.
 func (r *run) decide(context.Context, *http.Response, error) (again bool, err error) {
 	if !r.verdict.again {
 		return false, nil

@@ -52,8 +52,8 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	return &Error{Op: name, Key: Key(op.rec.Key), Cause: errors.New("the operation changes all the time"), is: []error{ErrOutcomeUnknown}}
 }
 
-// enqueueTries bounds how often Enqueue looks again at an operation that somebody
-// changes meanwhile. Each of them gets on with it, so that a few are enough.
+// enqueueTries bounds how often Enqueue looks again at an operation that others
+// change meanwhile. Each of them gets on with it, so that a few are enough.
 const enqueueTries = 100
 
 // markEnqueued marks an operation that exists, so that it stays until it is final. A

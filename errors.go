@@ -20,7 +20,7 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 )
 
-// The rest say why. Which of the two above stands beside each is in its comment.
+// The rest say why. Which of the two above comes with each is in its comment.
 var (
 	// ErrNotSent: no attempt reached the server. With ErrNoEffect, unless the
 	// operation was enqueued and stays pending.
@@ -31,8 +31,8 @@ var (
 	// process holds the operation. With ErrOutcomeUnknown.
 	ErrInFlight = errors.New("still in flight")
 	// ErrKeyReused: the key belongs to another request. With ErrOutcomeUnknown
-	// where the operation that stands under the key is in doubt, else with
-	// ErrNoEffect. Error.State says how that operation stands.
+	// where the operation that has the key is in doubt, else with ErrNoEffect.
+	// Error.State is that operation's state.
 	ErrKeyReused = errors.New("key belongs to another request")
 	// ErrKeyExpired: the server may have forgotten the key. With ErrOutcomeUnknown.
 	ErrKeyExpired = errors.New("key may have expired on the server")
@@ -42,9 +42,9 @@ var (
 	// ErrRedirected: the answer is a redirect that is not followed. With
 	// ErrOutcomeUnknown.
 	ErrRedirected = errors.New("redirect not followed")
-	// ErrHeld: nothing is sent until somebody settles it. With ErrOutcomeUnknown.
+	// ErrHeld: nothing is sent until it is settled. With ErrOutcomeUnknown.
 	ErrHeld = errors.New("held until settled")
-	// ErrSettled: somebody settled this key. With ErrNoEffect where it was
+	// ErrSettled: the key was settled by Settle or Config.Reconcile. With ErrNoEffect where it was
 	// settled as absent, else with ErrOutcomeUnknown.
 	ErrSettled = errors.New("key was settled")
 	// ErrFinal: Settle or Abandon came to an operation that is final already, as
@@ -52,13 +52,13 @@ var (
 	// belongs to another request, with ErrOutcomeUnknown where it was abandoned;
 	// with neither where it took effect. Never of Do.
 	ErrFinal = errors.New("operation is final")
-	// ErrAbandoned: somebody abandoned this key. With ErrOutcomeUnknown.
+	// ErrAbandoned: the key was abandoned by Abandon. With ErrOutcomeUnknown.
 	ErrAbandoned = errors.New("key was abandoned")
 	// ErrAnswerGone: the operation is confirmed, but its answer is no longer
 	// kept. With ErrOutcomeUnknown: an effect there was, very likely.
 	ErrAnswerGone = errors.New("confirmed, but the answer is no longer kept")
 	// ErrKeyInvalid: the profile does not take this key, or the request names
-	// it in two ways. With ErrNoEffect, unless an operation stands under one of the
+	// it in two ways. With ErrNoEffect, unless an operation exists under one of the
 	// keys that the call named; without a key, unless one under a generated key is
 	// unresolved or unreported that may be of the same request.
 	ErrKeyInvalid = errors.New("invalid key")
@@ -72,14 +72,14 @@ var (
 	// The verdict beside it is as for ErrKeyInvalid.
 	ErrHeaderTooLarge = errors.New("request headers too large")
 	// ErrClosed: the client was closed, or is being closed. With ErrNoEffect where
-	// the call had not begun and nothing stands under its key; with
+	// the call had not begun and nothing exists under its key; with
 	// ErrOutcomeUnknown where Close cut the waits of an operation, which Resume goes
 	// on with, or where one stood under the key before.
 	ErrClosed = errors.New("client is closed")
 )
 
 // Error is what every failed operation returns. errors.Is finds the sentinels
-// that it stands for and, through Unwrap, what is behind Cause and Last.
+// that it matches and, through Unwrap, what is behind Cause and Last.
 type Error struct {
 	_ struct{}
 
@@ -91,7 +91,7 @@ type Error struct {
 	// State is how the operation stood in the journal when it was refused
 	// because of that, as with ErrKeyReused, ErrHeld and ErrSettled.
 	State persist.State
-	// Attempts and Sends count this drive's attempts and the sends on the wire
+	// Attempts and Sends count this call's attempts and the sends on the wire
 	// that they made, as far as could be seen.
 	Attempts, Sends int
 	// NextAttempt, if set, is when it is worth going on.
@@ -152,7 +152,7 @@ func (e *Error) hasLast() bool {
 	return e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last))
 }
 
-// Is reports whether target is one of the sentinels that e stands for.
+// Is reports whether target is one of the sentinels that e matches.
 func (e *Error) Is(target error) bool { return slices.Contains(e.is, target) }
 
 // Unwrap gives Cause and Last, those that are set. One that holds a verdict on

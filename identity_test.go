@@ -29,7 +29,7 @@ func TestAccountsShareNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := clients[name].Do(post(t, "{}")); err == nil || wires[name].count() != 2 {
-				t.Errorf("account %q: another account's stray stands in the way: %v", name, err)
+				t.Errorf("account %q: another account's operation is in the way: %v", name, err)
 			}
 		}
 		time.Sleep(time.Hour)
@@ -110,7 +110,7 @@ func TestScopedAccounts(t *testing.T) {
 		if n != 3 {
 			t.Errorf("%d pending, want all three", n)
 		}
-		for _, account := range []string{"acct_1", "acct_2", ""} { // a stray of one is none of another
+		for _, account := range []string{"acct_1", "acct_2", ""} { // an unresolved one of one is none of another
 			sends := w.count()
 			req := post(t, "{}")
 			if account != "" {

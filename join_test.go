@@ -15,8 +15,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// stray leaves an operation under a generated key whose answer was lost.
-func stray(t *testing.T, j persist.Journal) oncehttp.Key {
+// unresolved leaves an operation under a generated key whose answer was lost.
+func unresolved(t *testing.T, j persist.Journal) oncehttp.Key {
 	t.Helper()
 	c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
 	_, err := c.Do(post(t, "{}"))
@@ -28,9 +28,9 @@ func stray(t *testing.T, j persist.Journal) oncehttp.Key {
 	return e.Key
 }
 
-// TestKeylessWhileTheStrayIsTakenUp: from the first moment of a Resume, or of a
+// TestKeylessWhileItIsTakenUp: from the first moment of a Resume, or of a
 // Settle, the standing operation is in doubt as it was before.
-func TestKeylessWhileTheStrayIsTakenUp(t *testing.T) {
+func TestKeylessWhileItIsTakenUp(t *testing.T) {
 	t.Parallel()
 	take := map[string]func(*testing.T, *oncehttp.Client, oncehttp.Key){
 		"Resume": func(t *testing.T, c *oncehttp.Client, _ oncehttp.Key) { resume(t, c) },
@@ -44,7 +44,7 @@ func TestKeylessWhileTheStrayIsTakenUp(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T) {
 				j := &faulty{Journal: memory.New()}
-				key := stray(t, j)
+				key := unresolved(t, j)
 				w := &wire{replies: []reply{{err: errLost}}}
 				c, _ := newClient(t, w, on(j, oneAttempt))
 				tried, within := 0, false
@@ -77,7 +77,7 @@ func TestKeylessWhileTheStrayIsTakenUp(t *testing.T) {
 }
 
 // TestConcurrentKeyless: two requests that are the same by nature are two
-// operations, also where both are in the air at once.
+// operations, also where both are under way at once.
 func TestConcurrentKeyless(t *testing.T) {
 	t.Parallel()
 	eachJournal(t, func(t *testing.T, j persist.Journal) {
@@ -200,7 +200,7 @@ func joinWhatDoesNotDrive(t *testing.T, first reply, config func(*oncehttp.Confi
 
 // TestHeadersOfWhoLeavesAtTheLanding: a caller whose context ends in the moment in
 // which the answer arrives gets the answer, and headers of its own, which no other
-// caller of the same flight can reach.
+// caller of the same call can reach.
 func TestHeadersOfWhoLeavesAtTheLanding(t *testing.T) {
 	t.Parallel()
 	const callers = 4

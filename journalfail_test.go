@@ -92,9 +92,9 @@ func TestBeginFailsOverWhatStands(t *testing.T) {
 	})
 }
 
-// TestEndedBesideAFlight: another call with the key is about to begin it, so that
+// TestEndedBesideACall: another call with the key is about to begin it, so that
 // this one cannot say that nothing is pending.
-func TestEndedBesideAFlight(t *testing.T) {
+func TestEndedBesideACall(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		j := &faulty{Journal: memory.New()}
@@ -182,7 +182,7 @@ func TestFinishTooLate(t *testing.T) {
 		if err != nil || read(t, resp) != "paid" {
 			t.Errorf("%v", err)
 		}
-		if rec := lookup(t, c, "k"); rec.State != persist.StateAbandoned || !log.has("it stands as abandoned") {
+		if rec := lookup(t, c, "k"); rec.State != persist.StateAbandoned || !log.has("it is abandoned") {
 			t.Errorf("record %v, log %v", rec.State, log)
 		}
 	})

@@ -178,13 +178,13 @@ func TestNaiveLoopWhileRunFinishes(t *testing.T) {
 	eachJournal(t, func(t *testing.T, j persist.Journal) {
 		server, transport := till(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.DropAfter}}})
 		ended, goOn := make(chan struct{}), make(chan struct{})
-		flights := 0
+		finished := 0
 		c, _ := newClient(t, transport, on(j, oneAttempt, func(cfg *oncehttp.Config) {
 			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
 				if e.Kind != oncehttp.EventFinished {
 					return
 				}
-				if flights++; flights == 2 { // Run's
+				if finished++; finished == 2 { // Run's
 					close(ended)
 					<-goOn
 				}
@@ -338,8 +338,8 @@ func TestNewKeyOfTheRequest(t *testing.T) {
 	})
 }
 
-// TestStrayRowByRow: what ends the refusal of a keyless request, and what does not.
-func TestStrayRowByRow(t *testing.T) {
+// TestUnresolvedRowByRow: what ends the refusal of a keyless request, and what does not.
+func TestUnresolvedRowByRow(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
 		name   string

@@ -119,7 +119,7 @@ func ResultOf(resp *http.Response) Result {
 	return Result{}
 }
 
-// Resolution is what somebody, or a Reconcile function, found out about an
+// Resolution is what a person, or a Reconcile function, found out about an
 // operation in doubt.
 type Resolution struct {
 	_ struct{}
@@ -147,7 +147,7 @@ const (
 type verdict struct {
 	outcome     Outcome
 	again       bool               // another attempt with the same key may help
-	hold        persist.HoldReason // nothing may be sent until somebody settles it
+	hold        persist.HoldReason // nothing may be sent until it is settled
 	replayed    bool
 	alreadyDone bool
 	stored      bool  // the server gives this final answer again for the same key

@@ -208,7 +208,7 @@ func TestPlainReplay(t *testing.T) {
 	})
 }
 
-// TestPlainBesideDo: in one flight each sees what it is used to; and as one of them
+// TestPlainBesideDo: in one call each sees what it is used to; and as one of them
 // was shown a plain answer and may act on it, a pass leaves it alone.
 func TestPlainBesideDo(t *testing.T) {
 	t.Parallel()
@@ -241,7 +241,7 @@ func TestPlainBesideDo(t *testing.T) {
 				}
 				wg.Wait()
 				if w.count() != 1 {
-					t.Errorf("%d sends, want one flight", w.count())
+					t.Errorf("%d sends, want one call", w.count())
 				}
 				if rec := lookup(t, c, "k"); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldCaller {
 					t.Errorf("record %v %q, want it held for the caller", rec.State, rec.HoldReason)

@@ -18,7 +18,7 @@ var errPassEnded = errors.New("the resume was broken off")
 
 // Resume makes one pass over the operations of this account that were due when
 // it started, ResumeWorkers at a time, and yields each with what came of it. An
-// operation that another call drives meanwhile is left to that call.
+// operation that another call runs meanwhile is left to that call.
 //
 // An operation whose next attempt is not due yet is not yielded: right after a Do
 // that failed there is nothing to resume. Error.NextAttempt and the NextAttempt of
@@ -55,7 +55,7 @@ type pass struct {
 	draining context.Context // ends the waits and the listing
 	drain    context.CancelCauseFunc
 	owner    string // of the leases of what is claimed and not run yet
-	silent   bool   // nobody is told what it comes to
+	silent   bool   // of Run: there is no caller to tell what it comes to
 	fed      bool   // all that was due is handed out
 	query    persist.Query
 	jobs     chan persist.Record
@@ -145,14 +145,14 @@ func (p *pass) list(query persist.Query) bool {
 }
 
 // tryNow reports whether a pass of Run may try the record's origin. Resume tries
-// any: somebody asked for it now.
+// any: its caller asked for it now.
 func (p *pass) tryNow(rec *persist.Record) bool {
 	return !p.silent || rec.State != persist.StatePending ||
 		p.c.engine.shared.origins.Try(rec.Origin, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
 // claim takes leases in batches of twice the workers. The leases are the pass's
-// own, so that it cannot take what another call of this client drives.
+// own, so that it cannot take what another call of this client runs.
 func (p *pass) claim(j persist.Claimer) {
 	query := p.query
 	query.States = []persist.State{persist.StatePending}
@@ -170,7 +170,7 @@ func (p *pass) claim(j persist.Claimer) {
 				continue
 			}
 			if rec.Created.After(p.query.DueBy) && !rec.Created.After(now) || !p.hand(rec) {
-				p.letGo(batch[i:]) // broken off, or begun since the pass started
+				p.releaseLeases(batch[i:]) // broken off, or begun since the pass started
 				return
 			}
 		}
@@ -180,8 +180,8 @@ func (p *pass) claim(j persist.Claimer) {
 	}
 }
 
-// letGo gives up the leases of claimed operations that are not driven.
-func (p *pass) letGo(batch []persist.Record) {
+// releaseLeases gives up the leases of claimed operations that are not run.
+func (p *pass) releaseLeases(batch []persist.Record) {
 	for _, rec := range batch {
 		p.c.engine.releaseLease(p.ctx, rec)
 	}
@@ -211,7 +211,7 @@ func (p *pass) hand(rec persist.Record) bool {
 func (p *pass) work() {
 	for rec := range p.jobs {
 		if r, over := p.resume(rec); over {
-			p.results <- r // taken by end, if by nobody else
+			p.results <- r // taken by end at the latest
 		}
 	}
 }
@@ -219,7 +219,7 @@ func (p *pass) work() {
 // resume runs one record. over is false if it was left to another call.
 func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
 	if !p.c.enter() {
-		p.letGo([]persist.Record{listed})
+		p.releaseLeases([]persist.Record{listed})
 		return resumed{}, false
 	}
 	defer p.c.running.Done()
@@ -227,7 +227,7 @@ func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
 		Record: &listed, Context: p.ctx, Draining: p.draining, InDoubt: true,
 	})
 	if arrival == inflight.Refused {
-		p.letGo([]persist.Record{listed})
+		p.releaseLeases([]persist.Record{listed})
 		return resumed{}, false
 	}
 	defer context.AfterFunc(p.ctx, func() { caller.Leave() })()

@@ -182,7 +182,7 @@ func TestResumeBreak(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if done != sends || w.count() != sends || oncehttp.Running(c) != 0 {
-			t.Errorf("%d of %d recorded; %d sends a minute later; %d in the air", done, sends, w.count(), oncehttp.Running(c))
+			t.Errorf("%d of %d recorded; %d sends a minute later; %d under way", done, sends, w.count(), oncehttp.Running(c))
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// Policy bounds one drive: one Do, or one operation in one Resume. A duration of
+// Policy bounds one run of an operation: one Do, or one operation in one Resume. A duration of
 // more than 366 days is taken for one of 366.
 type Policy struct {
 	_ struct{}
@@ -16,7 +16,7 @@ type Policy struct {
 	// MaxAttempts bounds the attempts. Zero: 6. One means no second attempt.
 	MaxAttempts int
 	// MaxInFlight bounds how many of the attempts may be answered "still being
-	// processed" before the drive stops. Zero, or more: MaxAttempts.
+	// processed" before the run stops. Zero, or more: MaxAttempts.
 	MaxInFlight int
 	// MaxElapsed bounds the time from the first attempt to the start of the
 	// last. Zero: 2 min.
@@ -36,7 +36,7 @@ type Policy struct {
 	// is set and leaves no room.
 	MinDelay, MaxDelay time.Duration
 	// MaxRetryAfter bounds the Retry-After that is waited for. A longer one ends
-	// the drive, and Resume goes on when its time has come. Zero: 1 min.
+	// the run, and Resume goes on when its time has come. Zero: 1 min.
 	MaxRetryAfter time.Duration
 	// MaxPause bounds the pause before Resume or Run goes on with an operation that
 	// was tried in vain: MaxDelay after as many attempts as MaxAttempts, twice as
@@ -72,13 +72,13 @@ func (p *Policy) fill() (err error) {
 	return err
 }
 
-// schedule is the exponential backoff of one drive, with full jitter: each wait
+// schedule is the exponential backoff of one run, with full jitter: each wait
 // is uniform between zero and a bound that grows from MinDelay to MaxDelay.
 //
 // backoff/v4 draws from [cur*(1-RF), cur*(1+RF)] and applies its jitter after
 // its cap, so half of the bounds with a randomization factor of 1 give the
 // uniform draw; nextDelay clamps it all the same. Elapsed time is bounded by
-// the drive, which alone knows when it began.
+// the run, which alone knows when it began.
 func newSchedule(p *Policy) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(max(p.MinDelay/2, 1)),
@@ -95,7 +95,7 @@ func clampDelay(d, least, most time.Duration) time.Duration {
 	return max(min(max(d, 0), most), least)
 }
 
-// Why a drive stops although another attempt might help.
+// Why a run stops although another attempt might help.
 var (
 	errAttemptsSpent = errors.New("attempts are spent")
 	errInFlightSpent = errors.New("answered as still in flight too often")
@@ -115,11 +115,11 @@ const hintMax = 366 * 24 * time.Hour
 type plan struct {
 	policy    *Policy
 	now       time.Time
-	started   time.Time // of the drive
+	started   time.Time // of the run
 	deadline  time.Time // of the caller; zero: none
 	windowEnd time.Time // last moment at which a send may start
 	// lastAsk is when to ask once more where the server asks for a wait beyond the
-	// window; zero: the wait stands.
+	// window; zero: the wait is not cut.
 	lastAsk   time.Time
 	attempts  int
 	inFlight  int // answers "still in flight", this one included

@@ -138,7 +138,7 @@ func TestJoin(t *testing.T) {
 	eachJournal(t, func(t *testing.T, j persist.Journal) {
 		w := &wire{replies: []reply{{err: errLost, delay: time.Second}, {status: 201, header: "X-Id: 7\nSet-Cookie: s", body: "paid", delay: time.Second}}}
 		c, _ := newClient(t, w, on(j))
-		second, _ := newClient(t, w, on(j)) // another client on the journal shares its flights
+		second, _ := newClient(t, w, on(j)) // another client on the journal shares its calls
 		type got struct {
 			resp *http.Response
 			body string
@@ -173,7 +173,7 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// TestOtherBytesInFlight: refused at once, with the flight left alone.
+// TestOtherBytesInFlight: refused at once, with the call left alone.
 func TestOtherBytesInFlight(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
@@ -201,9 +201,9 @@ func TestOtherBytesInFlight(t *testing.T) {
 
 type valueKey struct{}
 
-// TestFlightContext: a flight has the first caller's values, no caller's end of
+// TestCallContext: a call has the first caller's values, no caller's end of
 // its own, and ends with the last who leaves.
-func TestFlightContext(t *testing.T) {
+func TestCallContext(t *testing.T) {
 	t.Parallel()
 	t.Run("values", func(t *testing.T) {
 		t.Parallel()

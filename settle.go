@@ -76,7 +76,7 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 		return found[0], nil
 	}
 	return persist.Record{}, &Error{
-		Op: "lookup", Key: key, Cause: fmt.Errorf("it stands in %d accounts; name one with OfAccount: %s", len(found), strings.Join(accounts, ", ")),
+		Op: "lookup", Key: key, Cause: fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), strings.Join(accounts, ", ")),
 		is: []error{ErrOutcomeUnknown, ErrConfig},
 	}
 }

@@ -29,9 +29,9 @@ func enders() map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) e
 	}
 }
 
-// TestEndWhileFlying: refused, whoever drives it, here or in another process, so
+// TestEndWhileItRuns: refused, whoever drives it, here or in another process, so
 // that nobody is told "absent" of what is on the wire.
-func TestEndWhileFlying(t *testing.T) {
+func TestEndWhileItRuns(t *testing.T) {
 	t.Parallel()
 	for name, end := range enders() {
 		t.Run(name, func(t *testing.T) {

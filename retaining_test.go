@@ -21,34 +21,34 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
-// vandal is a transport that is a server of its own, honours keys, and keeps what
+// retaining is a transport that is a server of its own, honours keys, and keeps what
 // it is given for longer than it may.
-type vandal struct {
+type retaining struct {
 	t        *testing.T
 	faults   bool
 	lingers  sync.WaitGroup
 	mu       sync.Mutex
 	owner    map[string]string // of a key
 	effects  map[string]int    // by id
-	flying   map[string]int    // sends under way, by key
+	underWay map[string]int    // sends under way, by key
 	sent     atomic.Int64
 	lingered chan struct{} // bounds those who linger
 }
 
-func newVandal(t *testing.T, faults bool) *vandal {
-	v := &vandal{t: t, faults: faults, owner: map[string]string{}, effects: map[string]int{}, flying: map[string]int{}, lingered: make(chan struct{}, 64)}
+func newRetaining(t *testing.T, faults bool) *retaining {
+	v := &retaining{t: t, faults: faults, owner: map[string]string{}, effects: map[string]int{}, underWay: map[string]int{}, lingered: make(chan struct{}, 64)}
 	t.Cleanup(v.lingers.Wait)
 	return v
 }
 
-func (v *vandal) count(id string) int {
+func (v *retaining) count(id string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.effects[id]
 }
 
 // act takes effect, once for a key.
-func (v *vandal) act(key, id string) {
+func (v *retaining) act(key, id string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if owner, known := v.owner[key]; known {
@@ -64,11 +64,11 @@ func (v *vandal) act(key, id string) {
 }
 
 // meet reports two drives of one operation.
-func (v *vandal) meet(key string) (part func()) {
+func (v *retaining) meet(key string) (part func()) {
 	add := func(n int) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		if v.flying[key] += n; v.flying[key] > 1 {
+		if v.underWay[key] += n; v.underWay[key] > 1 {
 			v.t.Errorf("key %q is sent twice at the same time", key)
 		}
 	}
@@ -78,7 +78,7 @@ func (v *vandal) meet(key string) (part func()) {
 
 var errVandal = errors.New("the wire was cut")
 
-func (v *vandal) RoundTrip(req *http.Request) (*http.Response, error) {
+func (v *retaining) RoundTrip(req *http.Request) (*http.Response, error) {
 	v.sent.Add(1)
 	id, key := req.Header.Get("X-Op"), keyHeader(req.Header)
 	v.look(req, id, "as sent")
@@ -137,7 +137,7 @@ func (v *vandal) RoundTrip(req *http.Request) (*http.Response, error) {
 	return v.answer(req, 201, id, large), nil
 }
 
-func (v *vandal) look(req *http.Request, id, when string) {
+func (v *retaining) look(req *http.Request, id, when string) {
 	if err := ours(req.Header, id); err != nil {
 		v.t.Errorf("%s: %v", when, err)
 	}
@@ -149,7 +149,7 @@ func (v *vandal) look(req *http.Request, id, when string) {
 	}
 }
 
-func (v *vandal) lookBody(got []byte, id string) {
+func (v *retaining) lookBody(got []byte, id string) {
 	if want := (ware{id: id}).body(); string(got) != want {
 		v.t.Errorf("body %q, want %q", got, want)
 	}
@@ -157,7 +157,7 @@ func (v *vandal) lookBody(got []byte, id string) {
 
 // linger looks at the request when it is long over, reads what it has not read of
 // its body, calls the hooks again, and writes over all that it can reach.
-func (v *vandal) linger(req *http.Request, id string, got []byte, trace *httptrace.ClientTrace) {
+func (v *retaining) linger(req *http.Request, id string, got []byte, trace *httptrace.ClientTrace) {
 	select {
 	case v.lingered <- struct{}{}:
 	default:
@@ -179,20 +179,20 @@ func (v *vandal) linger(req *http.Request, id string, got []byte, trace *httptra
 		req.Body.Close()
 		for name, lines := range req.Header {
 			for i := range lines {
-				lines[i] = "vandal"
+				lines[i] = "retained"
 			}
-			req.Header[name] = append(lines, "vandal")
+			req.Header[name] = append(lines, "retained")
 		}
 		req.Header.Set("X-Vandal", "1")
-		req.URL.Path, req.URL.RawQuery, req.Host = "/vandal", "", "vandal"
+		req.URL.Path, req.URL.RawQuery, req.Host = "/retained", "", "retained"
 		if trace != nil {
-			trace.GetConn("vandal")
+			trace.GetConn("retained")
 			trace.GotConn(httptrace.GotConnInfo{Reused: true})
 		}
 	})
 }
 
-func (v *vandal) answer(req *http.Request, status int, id string, large int) *http.Response {
+func (v *retaining) answer(req *http.Request, status int, id string, large int) *http.Response {
 	sum := sha256.Sum256([]byte((ware{id: id}).body()))
 	body := fmt.Sprintf("%s|%s|%s", id, hex.EncodeToString(sum[:]), strings.Repeat("x", large))
 	return &http.Response{

@@ -24,8 +24,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// Flights, their operations and header maps are used again. These tests look for
-// anything that still refers to one that is over: every request carries its
+// Nothing of one call may show in another. These tests look for anything that still
+// refers to a call that is over: every request carries its
 // identity in every header line, in its path and in its body, every answer gives it
 // back, and everybody who may hold on to a request (the transport, its trace hooks,
 // Authorize, the caller, the caller's response) does so, looks at it later, and then
@@ -93,7 +93,7 @@ func ours(h http.Header, id string) error {
 // stress is callers of all kinds around one client.
 type stress struct {
 	t       *testing.T
-	v       *vandal
+	v       *retaining
 	c       *oncehttp.Client
 	keepers sync.WaitGroup // of clones that Authorize was given
 
@@ -103,7 +103,7 @@ type stress struct {
 }
 
 func newStress(t *testing.T, j persist.Journal, faults bool, change func(*stress, *oncehttp.Config)) *stress {
-	s := &stress{t: t, v: newVandal(t, faults), doubt: map[ware]bool{}}
+	s := &stress{t: t, v: newRetaining(t, faults), doubt: map[ware]bool{}}
 	t.Cleanup(s.keepers.Wait)
 	s.c, _ = newClient(t, s.v, func(cfg *oncehttp.Config) {
 		cfg.Journal = j
@@ -316,7 +316,7 @@ func (s *stress) work(caller, calls int) {
 	}
 }
 
-// others is whoever comes upon flights without joining them.
+// others is whoever comes upon calls without joining them.
 func (s *stress) others(ctx context.Context, calls int) {
 	for i := 0; ctx.Err() == nil; i++ {
 		for res, err := range s.c.Resume(ctx) {
@@ -370,15 +370,15 @@ func (s *stress) finish() {
 		}
 	}
 	if n := oncehttp.Running(s.c); n != 0 {
-		s.t.Errorf("%d flights are left", n)
+		s.t.Errorf("%d calls are left", n)
 	}
 	s.t.Logf("%d answers, %d sends, %d in doubt", s.won, s.v.sent.Load(), len(s.doubt))
 }
 
-// TestReuseUnderStress: each caller gets the answer to its own request and to no
+// TestNothingSharedUnderStress: each caller gets the answer to its own request and to no
 // other, each key takes effect once, and nothing that was kept of a request changes
 // with the next.
-func TestReuseUnderStress(t *testing.T) {
+func TestNothingSharedUnderStress(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*stress, *oncehttp.Config){
 		"plain":      nil,

@@ -16,10 +16,10 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// TestReuseOverTheWire: the same with net/http itself on both sides, whose
+// TestNothingSharedOverTheWire: the same with net/http itself on both sides, whose
 // goroutines go on with a request when its answer is there already, and which may
 // lose the connection at any time.
-func TestReuseOverTheWire(t *testing.T) {
+func TestNothingSharedOverTheWire(t *testing.T) {
 	t.Parallel()
 	var (
 		mu      sync.Mutex
@@ -105,6 +105,6 @@ func TestReuseOverTheWire(t *testing.T) {
 	}
 	work.Wait()
 	if n := oncehttp.Running(c); n != 0 {
-		t.Errorf("%d flights are left", n)
+		t.Errorf("%d calls are left", n)
 	}
 }
