@@ -63,17 +63,25 @@
 // stripe-go without SetIdempotencyKey makes a new key for each call, so that two
 // calls are two payments. Give them a key of the business.
 //
-// # Errors
+// # Outcomes, states and errors
 //
 // Every error of [Client.Do] is a [*Error] and matches exactly one of
-// [ErrNoEffect] and [ErrOutcomeUnknown].
+// [ErrNoEffect] and [ErrOutcomeUnknown]. The outcome is what is known of the
+// operation ([Outcome]), the state is that of its record ([persist.State]).
 //
-//	outcome    what proves it                                  record         error matches
-//	Unknown    everything else: timeout, cut body, 408, 5xx    pending        ErrOutcomeUnknown
-//	NotSent    no connection was had, in any process life      forgotten      ErrNoEffect, ErrNotSent
-//	Refused    421, 425, 429 (waits, again); 401, 403, 407     forgotten      ErrNoEffect, ErrRefused
-//	InFlight   the server still works on an earlier attempt    pending        ErrOutcomeUnknown, ErrInFlight
-//	Confirmed  2xx; 303 to its origin; a final 4xx             confirmed      none: a response
-//	Mismatch   the key belongs to another request              mismatched, or held  ErrKeyReused
-//	Expired    the server may have forgotten the key           held           ErrOutcomeUnknown, ErrKeyExpired
+//	outcome    what proves it                                state               error matches                         what to do next
+//	Unknown    all else: timeout, cut body, 408, 5xx         pending             ErrOutcomeUnknown                     the same key again, or leave it to Resume or Run
+//	           a stored 5xx; a redirect                      held                ErrStoredError or ErrRedirected, too  find out, then Settle
+//	NotSent    no connection was had, in any process life    forgotten           ErrNoEffect, ErrNotSent               go on as if it had never been tried
+//	                                                         pending (enqueued)  ErrOutcomeUnknown, ErrNotSent         nothing: Resume or Run sends it
+//	Refused    421, 425, 429 (waits, again); 401, 403, 407   as NotSent          ErrNoEffect, ErrRefused               as NotSent
+//	InFlight   the server works on an earlier attempt        pending             ErrOutcomeUnknown, ErrInFlight        the same key again, later
+//	Confirmed  2xx; 303 to its origin; a final 4xx           confirmed           none: a response                      after a final 4xx: Key.Generation, if it is to be tried anew
+//	Mismatch   the key belongs to another request            mismatched          ErrNoEffect, ErrKeyReused             mend the code that makes the keys
+//	           the same, after an unknown outcome            held                ErrOutcomeUnknown, ErrKeyReused       find out, then Settle
+//	Expired    the server may have forgotten the key         held                ErrOutcomeUnknown, ErrKeyExpired      find out, then Settle
+//
+// All that are held match [ErrHeld], too. After Settle the error matches
+// [ErrSettled], with ErrNoEffect where nothing happened; after Abandon
+// [ErrAbandoned]. Config.Reconcile finds out and settles by itself.
 package oncehttp
