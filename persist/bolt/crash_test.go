@@ -28,8 +28,13 @@ type moment struct {
 // story runs one commit after the other, and takes down the moment after each.
 func story(t *testing.T) []moment {
 	t.Helper()
+	return storyWith(t, bolt.Options{})
+}
+
+func storyWith(t *testing.T, opts bolt.Options) []moment {
+	t.Helper()
 	path := newPath(t)
-	j := open(t, path)
+	j := openWith(t, path, opts)
 	var moments []moment
 	take := func(what string) {
 		moments = append(moments, moment{what, readFile(t, path), mustContents(t, j)})
@@ -180,8 +185,12 @@ func crashes(before, after []byte) []crash {
 // checks that the journal then holds what it held before the commit, or after.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	for _, moments := range [][]moment{story(t), longStory(t)} {
-		testCrashes(t, moments)
+	twoSyncs := storyWith(t, bolt.WithBboltVersion(bolt.Options{}, "another"))
+	for name, moments := range map[string][]moment{"story": story(t), "long story": longStory(t), "two syncs": twoSyncs} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testCrashes(t, moments)
+		})
 	}
 }
 

@@ -21,6 +21,14 @@ func WithBboltVersion(opts Options, version string) Options {
 	return opts
 }
 
+// Reviewing is WithBboltVersion for the reviewed version, unless opts names one.
+func Reviewing(opts Options) Options {
+	if opts.hooks.bboltVersion == "" {
+		opts.hooks.bboltVersion = bboltReviewed
+	}
+	return opts
+}
+
 // WithStep calls f at each named step.
 func WithStep(opts Options, f func(name string)) Options {
 	opts.hooks.step = f

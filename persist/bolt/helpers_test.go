@@ -45,9 +45,9 @@ func open(t testing.TB, path string) *bolt.Journal {
 }
 
 // tryOpen opens a journal as a program does that says that it is built with the
-// reviewed version of bbolt, which test binaries do not.
+// reviewed version of bbolt, which test binaries do not, unless opts says otherwise.
 func tryOpen(path string, opts bolt.Options) (*bolt.Journal, error) {
-	return bolt.Open(path, bolt.WithBboltVersion(opts, bolt.Reviewed))
+	return bolt.Open(path, bolt.Reviewing(opts))
 }
 
 func openWith(t testing.TB, path string, opts bolt.Options) *bolt.Journal {

@@ -29,6 +29,12 @@ func TestSuite(t *testing.T) {
 	persisttest.Run(t, harness(bolt.Options{}))
 }
 
+// TestSuiteTwoSyncs runs the suite with a version of bbolt that was not reviewed.
+func TestSuiteTwoSyncs(t *testing.T) {
+	t.Parallel()
+	persisttest.Run(t, harness(bolt.WithBboltVersion(bolt.Options{}, "another")))
+}
+
 // TestSuiteCollisions runs the suite with indexes in which a third of all keys
 // share each hash, so that nothing may be concluded from a hash alone.
 func TestSuiteCollisions(t *testing.T) {
