@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/pace"
@@ -203,15 +204,12 @@ func (d ending) counted() persist.Record {
 	rec := d.rec
 	rec.Attempts += d.attempts
 	rec.Sends += d.sends
-	for _, attempt := range d.tried {
-		rec.AddAttempt(attempt)
-	}
 	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
 	rec.NextAttempt = time.Time{}
 	return rec
 }
 
-// remember keeps an attempt for the record's history.
+// remember adds an attempt to the record's history, which is written when the record is.
 func (r *run) remember(began time.Time, sent wire.Result) {
 	now := r.now()
 	attempt := persist.Attempt{At: began.Round(0), Took: now.Sub(began), Sent: !sent.Unsent}
@@ -221,17 +219,14 @@ func (r *run) remember(began time.Time, sent wire.Result) {
 	if sent.Err != nil {
 		attempt.Error = oneLine(sent.Err)
 	}
-	if len(r.tried) == persist.HistoryMax {
-		r.tried = r.tried[1:]
-	}
-	r.tried = append(r.tried, attempt)
+	r.rec.AddAttempt(attempt)
 }
 
 // update writes an unfinished record. The run's own counts stay out of d.rec, as they are added when they are needed.
 func (d ending) update(rec persist.Record) error {
 	updated, err := d.journal.Update(d.call.Values(), rec)
 	if err == nil {
-		updated.Attempts, updated.Sends, updated.History = d.rec.Attempts, d.rec.Sends, d.rec.History
+		updated.Attempts, updated.Sends = d.rec.Attempts, d.rec.Sends
 		d.rec = updated
 	}
 	return err
@@ -289,6 +284,9 @@ func (d ending) failed(is ...error) *Error {
 	e := &Error{
 		Op: d.name, Key: Key(d.rec.Key), Outcome: d.verdict.outcome, State: d.rec.State, Attempts: d.attempts, Sends: d.sends,
 		Cause: d.stop, Last: d.last.Err, Answer: d.kept(d.now().Round(0)), is: is,
+	}
+	if e.Answer != nil {
+		e.Answer.Body = slices.Clone(e.Answer.Body) // beside whoever gets the answer as a response
 	}
 	switch {
 	case d.verdict.hold != "":

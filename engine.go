@@ -71,7 +71,6 @@ type run struct {
 	attempts int
 	sends    int
 	inFlight int // answers "still in flight"
-	tried    []persist.Attempt
 
 	history classify.History // what the attempts prove together
 	last    wire.Result      // the answer that counts, and the latest error
@@ -156,6 +155,7 @@ func newLoopRequest() *http.Request {
 // transportFunc is a function as a transport.
 type transportFunc func(*http.Request) (*http.Response, error)
 
+// RoundTrip calls f.
 func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // attempt looks at the window, sends, and judges what comes back.

@@ -83,18 +83,22 @@ var (
 type Error struct {
 	_ struct{}
 
-	// Op is the step that failed, such as "do" or "enqueue".
-	Op  string
+	// Op is the call that failed, such as "do" or "enqueue".
+	Op string
+	// Key is the key of the operation that the error is about: the one that goes on
+	// with it. It may be another than the caller's, where that names several or
+	// none. Empty: there is none that may be gone on with.
 	Key Key
 	// Outcome is what is known of the operation.
 	Outcome Outcome
-	// State is how the operation stood in the journal when it was refused
-	// because of that, as with ErrKeyReused, ErrHeld and ErrSettled.
+	// State is the state of the operation's record after the call. Where the call
+	// was refused because of it (ErrKeyReused, ErrHeld, ErrSettled), it is why. Zero
+	// (pending) also where there is no record.
 	State persist.State
 	// Attempts and Sends count this call's attempts and the sends on the wire
 	// that they made, as far as could be seen.
 	Attempts, Sends int
-	// NextAttempt, if set, is when it is worth going on.
+	// NextAttempt, if set, is when it is worth going on; Resume does nothing before.
 	NextAttempt time.Time
 	// Cause is why oncehttp stopped; Last is the last attempt's own error.
 	// Either may be nil.
@@ -135,10 +139,10 @@ func (e *Error) Error() string {
 		b.WriteString(", not due before " + e.NextAttempt.UTC().Format(time.RFC3339))
 	}
 	if e.Cause != nil {
-		b.WriteString(": " + oneLine(apart(e.Cause)))
+		b.WriteString(": " + oneLine(asAnother(e.Cause)))
 	}
 	if e.hasLast() {
-		b.WriteString("; last attempt: " + oneLine(apart(e.Last)))
+		b.WriteString("; last attempt: " + oneLine(asAnother(e.Last)))
 	}
 	return b.String()
 }
@@ -161,26 +165,27 @@ func (e *Error) Is(target error) bool { return slices.Contains(e.is, target) }
 func (e *Error) Unwrap() []error {
 	var errs []error
 	if e.Cause != nil {
-		errs = append(errs, apart(e.Cause))
+		errs = append(errs, asAnother(e.Cause))
 	}
 	if e.hasLast() {
-		errs = append(errs, apart(e.Last))
+		errs = append(errs, asAnother(e.Last))
 	}
 	return errs
 }
 
-func apart(err error) error {
+func asAnother(err error) error {
 	var other *Error
 	if errors.As(err, &other) || errors.Is(err, ErrNoEffect) || errors.Is(err, ErrOutcomeUnknown) {
-		return anothers{err}
+		return aboutAnother{err}
 	}
 	return err
 }
 
-// anothers is an error about another operation; only its text shows.
-type anothers struct{ err error }
+// aboutAnother is an error about another operation; only its text shows.
+type aboutAnother struct{ err error }
 
-func (a anothers) Error() string { return a.err.Error() }
+// Error is the text alone.
+func (a aboutAnother) Error() string { return a.err.Error() }
 
 // startError refuses a request before anything was written or sent.
 func startError(op string, key Key, why error, format string, args ...any) *Error {

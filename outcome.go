@@ -100,6 +100,7 @@ type resultContext struct {
 	result Result
 }
 
+// Value finds the result, and whatever the caller's context has.
 func (c *resultContext) Value(key any) any {
 	if key == (resultKey{}) {
 		return &c.result

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -260,7 +261,7 @@ func (a *answer) resultWithAnswer(cfg *Config) Result {
 		return result
 	}
 	result.Answer = &persist.Answer{
-		Status: a.status, Header: a.header, Body: a.body, BodyDropped: a.partial,
+		Status: a.status, Header: a.header, Body: slices.Clone(a.body), BodyDropped: a.partial,
 		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay,
 	}
 	cfg.keepAnswer(result.Answer)
