@@ -162,9 +162,9 @@ func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error))
 		return d.broken
 	}
 	d.writes++
-	trouble := d.dice.unit(id.Account+id.Key, d.writes)
+	trouble, fails := d.dice.unit(id.Account+id.Key, d.writes), d.fails
 	took := time.Duration(d.dice.hash("sync", d.writes) % uint64(d.pace))
-	if trouble < d.fails*0.8 {
+	if trouble < fails*0.8 {
 		d.mu.Unlock()
 		time.Sleep(took)
 		return errFull
@@ -186,7 +186,7 @@ func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error))
 		return nil
 	}
 	time.Sleep(took)
-	return d.commit(n, trouble < d.fails)
+	return d.commit(n, trouble < fails)
 }
 
 // hurries reports whether the bug lets this write return before it is durable.
@@ -336,6 +336,13 @@ func (d *disk) durable(id persist.ID) (persist.Record, bool) {
 	defer d.mu.Unlock()
 	rec, ok := d.safe[id]
 	return rec, ok
+}
+
+// heal lets no write fail any more.
+func (d *disk) heal() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fails = 0
 }
 
 // all is every durable record, in no order.

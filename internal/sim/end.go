@@ -36,6 +36,7 @@ func (w *world) disarm() {
 // settles what is held, and the callers.
 func (w *world) end() {
 	w.logf("the faults stop")
+	w.store.heal()
 	for _, p := range w.procs {
 		w.restart(p)
 	}

@@ -21,6 +21,8 @@ type store interface {
 	persist.Journal
 	// all is every record that no crash can take.
 	all() []persist.Record
+	// heal lets no write fail any more.
+	heal()
 	// durable is a record that no crash can take.
 	durable(persist.ID) (persist.Record, bool)
 	// crash gives what is left after the power was lost.
