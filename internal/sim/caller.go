@@ -240,8 +240,8 @@ func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
 // protected reports whether a repeat without a key is one from which the journal
 // protects: the operation stands unresolved, or nothing was ever done.
 func (w *world) protected(o *order) bool {
-	for _, rec := range w.records() {
-		if rec.Account == o.account && refOf(rec.Target) == o.ref && rec.Generated && (!rec.State.Final() || rec.Unreported) {
+	for _, rec := range w.records(persist.Query{AnyUnresolved: true}) {
+		if rec.Account == o.account && refOf(rec.Target) == o.ref {
 			return true
 		}
 	}

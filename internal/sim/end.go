@@ -60,10 +60,8 @@ func (w *world) end() {
 			time.Sleep(endPause)
 		}
 	}
-	for _, rec := range w.records() {
-		if !rec.State.Final() {
-			w.model.fail(Ends, "%q is still %v %s", rec.Key, rec.State, rec.HoldReason)
-		}
+	for _, rec := range w.unfinished() {
+		w.model.fail(Ends, "%q is still %v %s", rec.Key, rec.State, rec.HoldReason)
 	}
 	for _, o := range w.model.waiting() {
 		w.model.fail(Ends, "the caller of %s still does not know what became of it", o.ref)
@@ -86,16 +84,14 @@ func (w *world) restart(p *process) {
 }
 
 // settleHeld lets the operator settle what is held, and counts what is unfinished.
-func (w *world) settleHeld() (left int) {
-	for _, rec := range w.records() {
+func (w *world) settleHeld() int {
+	doubts := w.unfinished()
+	for _, rec := range doubts {
 		if rec.State == persist.StateHeld {
 			w.resolve(w.live(0), rec, false)
 		}
-		if !rec.State.Final() {
-			left++
-		}
 	}
-	return left
+	return len(doubts)
 }
 
 // askAgain lets the callers who do not know yet ask once more, and counts those

@@ -190,13 +190,7 @@ func (w *world) pass(l *life, r *rand.Rand) {
 // operate is a person who looks at one operation in doubt and settles it honestly,
 // or abandons it.
 func (w *world) operate(r *rand.Rand) {
-	var doubts []persist.Record
-	for _, rec := range w.records() {
-		if !rec.State.Final() {
-			doubts = append(doubts, rec)
-		}
-	}
-	if len(doubts) > 0 {
+	if doubts := w.unfinished(); len(doubts) > 0 {
 		rec := doubts[r.IntN(len(doubts))]
 		w.resolve(w.live(r.IntN(len(w.procs))), rec, r.IntN(4) == 0)
 	}
@@ -237,13 +231,19 @@ func (w *world) stranger(s Step, r *rand.Rand) {
 	w.copy(&send{id: victim, ref: "s", req: req})
 }
 
-// records is all that the journal shows.
-func (w *world) records() []persist.Record {
+// unfinished is the records that are pending or held.
+func (w *world) unfinished() []persist.Record {
+	return w.records(persist.Query{States: []persist.State{persist.StatePending, persist.StateHeld}})
+}
+
+// records is what the journal shows of all accounts.
+func (w *world) records(q persist.Query) []persist.Record {
+	q.AllAccounts = true
 	w.mu.Lock()
 	s := w.store
 	w.mu.Unlock()
 	var all []persist.Record
-	for rec, err := range s.List(context.Background(), persist.Query{AllAccounts: true}) {
+	for rec, err := range s.List(context.Background(), q) {
 		if err == nil {
 			all = append(all, rec)
 		}
