@@ -15,30 +15,32 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// order is one intent: what one caller wants to happen once, by whatever keys.
+// order is one intent: what one caller wants to happen once, by whatever keys. Its
+// caller is a business that outlives processes: what it was told it knows, and what a
+// dead process was about to tell it does not.
 type order struct {
 	want
 	id   int
 	kind orderKind
-	proc int
+	proc int // which process its caller speaks to
 
-	// The caller's own.
+	// The caller's own. A caller does one round after the other.
 	gen      int           // which try this is: 1 is the first
-	named    oncehttp.Key  // a generated key that an error named
-	req      *http.Request // used again, if the caller keeps it
+	named    oncehttp.Key  // a generated key that an error named, and that the caller goes on with
+	req      *http.Request // the last request; some callers send the very same value again
 	over     bool          // the caller is done
-	lastLife *life         // that the caller spoke to
-	asked    time.Time     // when
+	lastLife *life         // the life of the process that the caller last spoke to
+	asked    time.Time     // when that was
 
 	// Under model.mu.
 	effects map[string]int    // by key
-	closed  map[string]string // by key: why it can have none any more, as its caller was told
-	total   int
-	calls   int  // under way
-	overlap bool // calls have been under way side by side in this round
-	leave   func()
-	settled bool // somebody settles it, and has told its caller
-	excused bool // its caller does what nobody is protected from
+	total   int               // of all keys: what must not be more than one
+	closed  map[string]string // by key: why it can have no effect any more, as its caller was told
+	calls   int               // under way
+	overlap bool              // calls have been under way side by side in this round
+	leave   func()            // ends the caller's context once its answer is whole
+	settled bool              // an operator settles it, and has told its caller, who has no key
+	excused bool              // somebody acted on what was not true: it is not counted
 }
 
 // orderKind is how a caller names what it wants.
@@ -109,8 +111,8 @@ func (o *order) client(l *life) *oncehttp.Client {
 	return l.clients[n]
 }
 
-// request is what the order sends. Every third caller keeps its request and uses
-// it again.
+// request is what the order sends: the same bytes each time, in a new value, or in the
+// very value that was sent before. A third of the bodies can be read only once.
 func (o *order) request(w *world) *http.Request {
 	r := w.dice.of("request", o.id)
 	kind, size := r.IntN(3), w.dice.of("size "+o.ref, 0).IntN(200) // the same for both of two that want the same
@@ -162,8 +164,9 @@ func (w *world) serve(s Step) {
 	}
 }
 
-// round is one turn of a caller: one call, or several side by side, and what it
-// makes of what they say.
+// round is one turn of a caller: one call, or several side by side, and what it makes
+// of what they say. A caller without a key stops where the contract protects it no
+// longer: in another life of the process, or when its answer may have been swept.
 func (w *world) round(o *order, r *rand.Rand) {
 	l := w.live(o.proc)
 	if o.kind == keyless || o.kind == bare {
@@ -198,7 +201,8 @@ func (w *world) remembered() time.Duration {
 	return min(w.plan.Setting.KeepAnswer, w.plan.Setting.Profile.Window.Floor)
 }
 
-// together runs calls side by side. What is told is the least that any was told.
+// together runs calls side by side. What the caller makes of their verdicts is
+// careful: it goes on to a new key only if all of them allow it.
 func (w *world) together(calls ...func() verdict) verdict {
 	verdicts := make([]verdict, len(calls))
 	var all sync.WaitGroup
@@ -218,7 +222,9 @@ func (w *world) together(calls ...func() verdict) verdict {
 	return v
 }
 
-// conclude is how the caller goes on.
+// conclude is how the caller goes on. After "no effect" and after a final no it may
+// try anew under the next key; after "unknown" it repeats, in its next round, what it
+// did before.
 func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
 	w.logf("%s: %v", o.ref, v)
 	switch v {
@@ -238,7 +244,8 @@ func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
 }
 
 // protected reports whether a repeat without a key is one from which the journal
-// protects: the operation stands unresolved, or nothing was ever done.
+// protects: the operation stands unresolved or unreported. It is also safe where
+// nothing was ever done and nothing is on its way.
 func (w *world) protected(o *order) bool {
 	for _, rec := range w.records(persist.Query{AnyUnresolved: true}) {
 		if rec.Account == o.account && refOf(rec.Target) == o.ref {
@@ -250,7 +257,8 @@ func (w *world) protected(o *order) bool {
 	return o.total == 0 && !w.model.underWay(o)
 }
 
-// call makes one call and says what its caller makes of it.
+// call makes one call, reads the answer to its end, and says what its caller makes of
+// it. It is told nothing if its process has died meanwhile.
 func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Response, error)) verdict {
 	since := w.model.calling(o, key)
 	resp, err := do()
@@ -265,8 +273,8 @@ func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Respo
 	}
 	lives := l.told()
 	w.logf("%s %s is told (%t): %v %v", l.name, o.ref, lives, resp != nil, err)
-	if v, over := w.model.returned(o, l, key, since, resp, text, err, lives); over {
-		return v
+	if !w.model.returned(o, l, key, since, err, lives) {
+		return dead
 	}
 	return w.understand(o, l, key, resp, text, err)
 }
@@ -303,8 +311,8 @@ func (w *world) enqueue(o *order, l *life, req *http.Request, key oncehttp.Key) 
 	since := w.model.calling(o, key)
 	err := o.client(l).Enqueue(req, key)
 	lives := l.told()
-	if v, over := w.model.returned(o, l, key, since, nil, nil, err, lives); over {
-		return v
+	if !w.model.returned(o, l, key, since, err, lives) {
+		return dead
 	}
 	if err == nil {
 		w.model.acknowledged(persist.ID{Account: o.account, Key: string(key)})

@@ -12,7 +12,8 @@ import (
 	"github.com/oncehttp/oncehttp"
 )
 
-// plannedCall is the call of this round.
+// plannedCall is the call of this round. How it names its key, how long it waits, and
+// whether it is a request that can be sent at all is drawn for each.
 func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 	ctx, cancel := w.patience(o, r)
 	req := o.request(w).WithContext(ctx)
@@ -43,11 +44,16 @@ func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 	case r.IntN(3) == 0:
 		req = withKey(req, key)
 		do = func() (*http.Response, error) { return c.Do(req) }
+	case r.IntN(3) == 0:
+		req = req.WithContext(oncehttp.ContextWithKey(req.Context(), key))
+		do = func() (*http.Response, error) { return c.Do(req) }
 	}
 	return func() verdict { defer cancel(); defer w.closed(o, req); return w.call(o, l, key, do) }
 }
 
-// secondCall is another call for the same order, beside the first.
+// secondCall is another call for the same order, beside the first: another Do, which
+// joins the first or comes after it, or an Enqueue, which has to outlive the first
+// whatever becomes of that.
 func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	ctx, cancel := w.patience(o, r)
 	kept := o.req
@@ -57,6 +63,7 @@ func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	key, enqueues, delay := o.key(), r.IntN(2) == 0, upTo(r, pick(r, 5*time.Millisecond, 500*time.Millisecond, 5*time.Second))
 	return func() verdict {
 		defer cancel()
+		defer w.closed(o, req)
 		time.Sleep(delay)
 		if enqueues {
 			return w.enqueue(o, l, req, key)
@@ -65,13 +72,16 @@ func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	}
 }
 
+// withKey names the key as a program does that knows nothing of DoKey.
 func withKey(req *http.Request, key oncehttp.Key) *http.Request {
 	req = req.Clone(req.Context())
 	req.Header.Set("Idempotency-Key", string(key))
 	return req
 }
 
-// patience is how long a caller waits: most for ever, and at the end all.
+// patience is how long a caller waits: most for ever, and at the end all. Others have a
+// deadline, leave at some time, or leave in the very moment in which their answer is
+// whole and is not classified yet.
 func (w *world) patience(o *order, r *rand.Rand) (context.Context, context.CancelFunc) {
 	if w.calm.Load() {
 		return context.Background(), func() {}
@@ -93,6 +103,8 @@ func (w *world) patience(o *order, r *rand.Rand) (context.Context, context.Cance
 		return ctx, func() {}
 	}
 }
+
+// failingReader is a body that breaks off.
 
 // plainClient is what code that knows nothing of this module uses. One in three
 // follows redirects.

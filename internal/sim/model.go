@@ -41,39 +41,46 @@ func (f Failure) String() string {
 	return fmt.Sprintf("invariant %d at %v: %s", f.Rule, f.At, f.Detail)
 }
 
-// model is what the business sees, and what it is compared with.
+// model is what the business sees, and what it is compared with. It is told of every
+// call, every send, every answer and every effect, in the order in which they happen;
+// what breaks an invariant is noted in that moment, and the run goes on.
 type model struct {
 	w *world
 
 	mu       sync.Mutex
 	orders   map[want]*order
 	ops      map[persist.ID]*operation
-	runs     map[want]int // of the server's work
-	failures []Failure
-	open     int // bodies
+	runs     map[want]int // how often the server's work ran for an intent
+	failures []Failure    // the first ones
+	open     int          // answers' bodies that nobody has closed yet
 	effects  int
 	sends    int
 	calls    int
 }
 
-// want names an intent: whose, and what.
+// want names an intent: whose, and what. It travels as account and path, so that the
+// server's effects can be counted by it whatever key they came under.
 type want struct{ account, ref string }
 
-// operation is what was seen of one key.
+// operation is what was seen of one key. A key may name one operation after the
+// other, where the first was forgotten because it had no effect: see free.
 type operation struct {
-	what    string          // see send.what
-	ref     string          // what it is for
-	answers map[string]bool // read whole on the wire
+	what string // what its sends must have in common: see send.what
+	ref  string // which intent it is for
+	// answers holds every answer that was read whole on the wire. What a caller is
+	// given must be one of them.
+	answers map[string]bool
 	sends   int
-	handed  int // sends that had a connection, since the record was begun
-	copies  int // on their way, unknown to the client
-	last    time.Time
+	handed  int       // sends that had a connection, since its record was begun
+	copies  int       // requests on their way to the server of which the client knows nothing
+	last    time.Time // when something of it was last on the wire
 	sending map[*life]int
-	whole   *life // who has read a whole answer that the server stores last
-	status  int   // of that answer
+	// whole is who has read the last whole answer of a kind that the server stores;
+	// status and wholeAt are that answer's.
+	whole   *life
+	status  int
 	wholeAt time.Time
-	acked   bool // Enqueue said nil
-	settled bool // by an operator or Config.Reconcile
+	acked   bool // an Enqueue said nil
 }
 
 func newModel(w *world) *model {
@@ -105,7 +112,8 @@ func (m *model) op(id persist.ID) *operation {
 	return o
 }
 
-// free notes that nothing stands under a key, or stood until now.
+// free notes that nothing stands under a key: its record was forgotten, or one was
+// just created. Then another request may have the key, as the contract says.
 func (m *model) free(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,7 +146,10 @@ func (m *model) sending(l *life, s *send) int {
 	return o.sends
 }
 
-// journaled checks that the record stands as one that may be on the wire.
+// journaled checks that what a crash would leave at this moment is a record that may
+// be on the wire: of this very request, marked as maybe sent, and neither held nor
+// final. An answer that was too large to keep is asked for again; that is the one
+// final record that is sent.
 func (m *model) journaled(s *send, rec persist.Record, stands bool) {
 	skewed := m.w.plan.Setting.Clocks && m.w.plan.Setting.Processes > 1 // a lease may end too early
 	switch {
@@ -151,12 +162,15 @@ func (m *model) journaled(s *send, rec persist.Record, stands bool) {
 	}
 }
 
-// inWindow checks the age of the key by the clock of who sends.
+// inWindow checks the age of the key by the clock of who sends: no process can know
+// better. Nothing may be sent so late that its answer could come after the window, nor
+// at a time before the first send.
 func (m *model) inWindow(l *life, s *send, rec persist.Record) {
 	window := m.w.plan.Setting.Profile.Window.Floor
 	skew := min(time.Minute, window/10)
+	margin := m.w.plan.Setting.Retry.AttemptTimeout + skew
 	age := time.Since(later(rec.FirstSent, l.clock))
-	if !rec.FirstSent.IsZero() && (age < -skew || age >= window-skew) {
+	if !rec.FirstSent.IsZero() && (age < 0 || age >= window-margin) {
 		m.failLocked(InWindow, "%q is sent %v after its first send, with a window of %v", s.id.Key, age, window)
 	}
 }
@@ -199,7 +213,8 @@ func (m *model) bodies(n int) {
 	m.open += n
 }
 
-// whole notes an answer that was read to its end.
+// whole notes an answer that was read to its end. A caller that was waiting for this
+// moment leaves in it.
 func (m *model) whole(l *life, s *send, status int, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -225,6 +240,7 @@ func (m *model) executed(account, ref string) int {
 }
 
 // effect notes that the server did what was wanted, and gives the effect's number.
+// It is the moment in which money moves, so most of what can be wrong shows here.
 func (m *model) effect(account, ref, key string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -246,7 +262,8 @@ func (m *model) effect(account, ref, key string) int {
 	return m.effects
 }
 
-// truth is what an honest person who looks long enough finds out about a key.
+// truth is what an honest person finds out about a key. That there is no effect can
+// be said only once nothing of it has been on the wire for a good while.
 func (m *model) truth(id persist.ID) persist.Effect {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -262,7 +279,8 @@ func (m *model) truth(id persist.ID) persist.Effect {
 	return persist.EffectAbsent
 }
 
-// audit checks that every acknowledged Enqueue stands. The stores must be quiet.
+// audit checks that every acknowledged Enqueue stands in the journal, in whatever
+// state: callers' keys are remembered for ever. It is called when nothing is under way.
 func (m *model) audit(s store, when string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

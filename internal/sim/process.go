@@ -162,6 +162,7 @@ func (l *life) step(what string) bool {
 // the disk kept where the journal was its own.
 func (l *life) die() {
 	w, p := l.w, l.proc
+	w.deaths++
 	l.dead.Store(true)
 	p.life, p.up = nil, make(chan struct{})
 	for conn := range l.conns {

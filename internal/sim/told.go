@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
@@ -39,22 +40,32 @@ func (m *model) leaves(o *order, leave func()) {
 	o.leave = leave
 }
 
-// returned checks what a call gave. over: there is nothing to understand.
-func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, resp *http.Response, text []byte, err error, lives bool) (v verdict, over bool) {
+// returned checks what a call gave. It reports whether somebody is told: nobody is
+// where the process died before the call came back.
+func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, err error, lives bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o.calls--
 	o.leave = nil
 	if !lives {
-		return dead, true
+		return false
 	}
 	if err != nil {
 		if no, may := errors.Is(err, oncehttp.ErrNoEffect), errors.Is(err, oncehttp.ErrOutcomeUnknown); no == may {
 			m.failLocked(OneVerdict, "%s: no effect %t, unknown %t: %v", o.ref, no, may, err)
 		}
-		m.answerKept(o, l, key, since, err)
+		m.answerKept(o, l, cmp.Or(key, keyIn(err)), since, err)
 	}
-	return dead, false
+	return true
+}
+
+// keyIn is the key that an error names.
+func keyIn(err error) oncehttp.Key {
+	var e *oncehttp.Error
+	if errors.As(err, &e) {
+		return e.Key
+	}
+	return ""
 }
 
 // answerKept checks that a call whose process has read a whole 2xx gives it to its
@@ -71,7 +82,9 @@ func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time,
 	}
 }
 
-// answer checks an answer that was handed out.
+// answer checks an answer that was handed out. A 2xx must have its effect. A final
+// no of which the server keeps nothing must be durable: asked again, the server may
+// decide otherwise, while the caller goes on.
 func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verdict {
 	result := oncehttp.ResultOf(resp)
 	m.mu.Lock()
@@ -102,7 +115,12 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 // under the key.
 const saidNone = "no effect"
 
-// noEffect checks an error that says that nothing happened and nothing is pending.
+// noEffect checks an error that says that nothing happened and nothing is pending: the
+// server has done nothing for this intent, the disk holds nothing that a later pass
+// could send, nothing was promised to be sent, and "not sent" is not said of what was
+// handed over. From now on an effect under the key is a breach, until somebody asks
+// again. Where calls for one intent overlap, another of them may have begun anew, so
+// that nothing can be said.
 func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	stands := unfinished(o, l, key)
 	id := persist.ID{Account: o.account, Key: string(key)}
@@ -123,7 +141,7 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	case key != "" && op.handed > 0 && errors.Is(err, oncehttp.ErrNotSent):
 		m.failLocked(NoEffectTrue, "%s was handed over %d times, and the call under %q says: %v", o.ref, op.handed, key, err)
 	}
-	if key != "" {
+	if key = cmp.Or(key, keyIn(err)); key != "" {
 		o.closed[string(key)] = saidNone
 	}
 }

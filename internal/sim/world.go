@@ -16,17 +16,19 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// store is what the processes keep their operations in.
+// store is what the processes keep their operations in: a journal, and what only the
+// simulator may ask of it.
 type store interface {
 	persist.Journal
-	// all is every record that no crash can take.
+	// durable is a record as the worst crash at this moment would leave it, and all
+	// is every such record.
+	durable(persist.ID) (persist.Record, bool)
 	all() []persist.Record
+	// crash gives the store that is found after the power was lost, or after the only
+	// process has died. This one takes nothing more.
+	crash(*rand.Rand) store
 	// heal lets no write fail any more.
 	heal()
-	// durable is a record that no crash can take.
-	durable(persist.ID) (persist.Record, bool)
-	// crash gives what is left after the power was lost.
-	crash(*rand.Rand) store
 }
 
 // Options are how a plan is run.
@@ -39,9 +41,10 @@ type Options struct {
 type Result struct {
 	Failures []Failure
 	// Operations is how many intents the callers had, Calls how many calls they
-	// made for them, Sends how many requests went out.
-	Operations, Calls, Sends, Effects int
-	History                           []string
+	// made for them, Sends how many requests went out, Effects what the server did,
+	// Deaths how often a process died.
+	Operations, Calls, Sends, Effects, Deaths int
+	History                                   []string
 }
 
 // world is one run.
@@ -64,6 +67,7 @@ type world struct {
 	mu      sync.Mutex
 	procs   []*process
 	store   store
+	deaths  int
 	crashes int
 	dials   int
 	made    map[string]int // keys, by path
@@ -73,14 +77,15 @@ type world struct {
 	history []string
 }
 
-// Run plays a plan inside a bubble of its own.
+// Run plays a plan inside a bubble of its own. It fails t only where the bubble itself
+// does, as by a deadlock; what the invariants have found is in the result.
 func Run(t *testing.T, plan Plan, opts Options) (result Result) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan, opts)
 		w.play()
 		m := w.model
 		result = Result{
-			Failures: m.failures, Operations: len(m.orders), Calls: m.calls, Sends: m.sends, Effects: m.effects, History: w.history,
+			Failures: m.failures, Operations: len(m.orders), Calls: m.calls, Sends: m.sends, Effects: m.effects, Deaths: w.deaths, History: w.history,
 		}
 	})
 	return result
@@ -107,7 +112,8 @@ func newWorld(t *testing.T, plan Plan, opts Options) *world {
 	return w
 }
 
-// play lets everything happen, then everything end.
+// play lets everything happen, then everything end. Each step is a goroutine, as the
+// callers of a program are; what they wait for is virtual time.
 func (w *world) play() {
 	for _, p := range w.procs {
 		p.start()
@@ -167,7 +173,8 @@ func (w *world) do(s Step) {
 
 func (l *life) client(r *rand.Rand) *oncehttp.Client { return l.clients[r.IntN(len(l.clients))] }
 
-// pass resumes what is due. Some are broken off, some cut short.
+// pass resumes what is due. Some passes are broken off after a result or two, some are
+// cut short by their context: whatever they were about has to be found again.
 func (w *world) pass(l *life, r *rand.Rand) {
 	ctx, cancel := context.Background(), func() {}
 	if r.IntN(4) == 0 {
@@ -196,19 +203,21 @@ func (w *world) operate(r *rand.Rand) {
 	}
 }
 
-// resolve settles one operation as an honest person would, or abandons it.
+// resolve settles one operation as an honest person would, or abandons it. Where the
+// operation is sent between the look and the settling, the person was honest and wrong;
+// a real one is told to look when nothing moves. Such an order is not counted.
 func (w *world) resolve(l *life, rec persist.Record, abandons bool) {
 	c, key, ctx := l.clients[number(rec.Account)], oncehttp.Key(rec.Key), context.Background()
 	sends := w.model.sendsOf(rec.ID)
-	w.model.dismiss(rec)
 	effect := w.model.truth(rec.ID)
-	var err error
-	switch {
-	case abandons:
-		err = c.Abandon(ctx, key)
-	case effect == persist.EffectUnknown:
+	if effect == persist.EffectUnknown && !abandons {
 		return
-	default:
+	}
+	w.model.dismiss(rec)
+	var err error
+	if abandons {
+		err = c.Abandon(ctx, key)
+	} else {
 		err = c.Settle(ctx, key, oncehttp.Resolution{Effect: effect})
 	}
 	w.logf("operator: %s abandoned %t, else %q: %v", rec.Key, abandons, effect, err)
@@ -217,7 +226,9 @@ func (w *world) resolve(l *life, rec persist.Record, abandons bool) {
 	}
 }
 
-// stranger is another system that sends a request under a key of ours.
+// stranger is another system, with no journal, that sends a request of its own under a
+// key that one of our orders has or will have. It makes the server say "mismatch" for
+// reasons that the client cannot know.
 func (w *world) stranger(s Step, r *rand.Rand) {
 	victim := persist.ID{Account: accountName(0), Key: string(oncehttp.NewScope("order").Key("u", fmt.Sprint("i", r.IntN(w.plan.Setting.Orders))))}
 	req, err := http.NewRequest(http.MethodPost, w.pipe.URL+"/pay/s"+fmt.Sprint(s.ID), nil)
