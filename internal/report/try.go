@@ -90,6 +90,7 @@ type script struct {
 	origin    string
 	uniques   *regexp.Regexp
 	run       bool              // $RUN is used
+	running   bool              // something is in the background
 	variables map[string]string // what each variable holds, by name
 	names     []string          // of the variables, in order
 }
@@ -164,36 +165,60 @@ func plainWord(r rune) rune {
 	return r
 }
 
+// foldMin is from how many times on the same request is one line.
+const foldMin = 4
+
 // step is the line of the exchange at i, and of how many exchanges: the same
-// request again and again is one line.
+// request again and again is one line. What a later one overlapped runs in the
+// background, and is waited for where nothing was at work any more.
 func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 	line = s.request(steps[i])
 	behind := overlapping(steps, i)
-	n = 1
-	for i+n < len(steps) && overlapping(steps, i+n) == behind && s.request(steps[i+n]) == line {
-		n++
+	for n = 1; i+n < len(steps) && overlapping(steps, i+n-1) == behind && s.request(steps[i+n]) == line; n++ {
+		if !behind && overlapping(steps, i+n) {
+			break
+		}
 	}
-	gap := ""
-	if i+1 < len(steps) {
-		gap = pauseOf(steps[i+1].At - steps[i].At)
+	if n < foldMin {
+		n = 1
 	}
+	next := i + n
+	idle := next == len(steps) || !slices.ContainsFunc(steps[:next], func(x *Exchange) bool { return x.At+x.Took > steps[next].At })
+	then, again := "", ""
 	switch {
-	case strings.HasPrefix(line, "#"):
-	case behind && n > 1:
-		line = fmt.Sprintf("for i in $(seq %d); do %s & done", n, line)
-	case behind && gap != "":
-		line += " & " + gap
-	case behind:
-		line += " &"
-	case n > 1 && gap != "":
-		line = fmt.Sprintf("for i in $(seq %d); do %s; %s; done", n, line, gap)
-	case n > 1:
-		line = fmt.Sprintf("for i in $(seq %d); do %s; done", n, line)
+	case idle && (behind || s.running):
+		then = "wait"
+	case behind && next < len(steps):
+		then = pauseOf(steps[next].At - steps[next-1].At)
 	}
-	if !behind && i > 0 && overlapping(steps, i-1) {
-		line += "; wait"
+	s.running = (behind || s.running) && !idle
+	if !behind && n > 1 {
+		again = pauseOf(steps[i+1].At - steps[i].At)
 	}
-	return line, n
+	return spell(line, n, behind, again, then), n
+}
+
+// spell puts a command into a loop of n, and into the background; again stands
+// between the rounds, and then behind all of them.
+func spell(line string, n int, behind bool, again, then string) string {
+	if strings.HasPrefix(line, "#") {
+		return line
+	}
+	end := "; "
+	if behind {
+		line, end = line+" &", " "
+	}
+	if n > 1 {
+		if again != "" {
+			again = "; " + again
+		}
+		line = fmt.Sprintf("for i in $(seq %d); do %s%s%s done", n, line, again, strings.TrimSuffix(end, " "))
+		end = "; "
+	}
+	if then != "" {
+		line += end + then
+	}
+	return line
 }
 
 // overlapping reports whether a later exchange began before this one had ended.

@@ -136,6 +136,7 @@ func TestTryOverlaps(t *testing.T) {
 	c := report.Case{ID: "inflight/x", Level: report.Safety, Verdict: report.Fail, Rule: "r", Exchanges: []report.Exchange{
 		tryExchange(0, 200, "/lead?slow", "", "k", ""),
 		tryExchange(50, 10, "/follow", "", "k", ""), tryExchange(50, 10, "/follow", "", "k", ""), tryExchange(50, 10, "/follow", "", "k", ""),
+		tryExchange(50, 10, "/follow", "", "k", ""), tryExchange(70, 10, "/other", "", "k", ""), tryExchange(70, 10, "/other", "", "k", ""),
 		tryExchange(250, 10, "/later", "", "k", ""), left, large,
 	}}
 	lines := scriptOf(t, c, server.URL)
@@ -147,9 +148,17 @@ func TestTryOverlaps(t *testing.T) {
 	for _, line := range wire.lines {
 		paths = append(paths, strings.Fields(line)[1])
 	}
-	want := "/lead?slow /follow /follow /follow /later /leave?slow /large"
+	want := "/lead?slow /follow /follow /follow /follow /other /other /later /leave?slow /large"
 	if got := strings.Join(paths, " "); got != want {
 		t.Errorf("the requests are %s, want %s\n%s", got, want, strings.Join(lines, "\n"))
+	}
+	for _, part := range []string{"& sleep 0.05\n", "/follow -H ", "& done; sleep 0.02\n", "-X POST " + server.URL + "/other", "; wait\n"} {
+		if !strings.Contains(strings.Join(lines, "\n"), part) {
+			t.Errorf("%q is missing in\n%s", part, strings.Join(lines, "\n"))
+		}
+	}
+	if n := strings.Count(strings.Join(lines, "\n"), "/follow"); n != 1 {
+		t.Errorf("the four alike are %d lines, want 1", n)
 	}
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
