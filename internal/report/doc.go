@@ -15,5 +15,12 @@
 // values wherever else they turn up. A secret under an innocent name is not
 // found.
 //
+// # Shell lines
+//
+// A failure and a warning come with lines for a shell that send the requests of
+// the finding again, in their order ([Case.Try]): with new keys and references,
+// with variables in place of credentials, and in the background where they
+// overlapped. The last lines ask the witness.
+//
 // The package imports the standard library only, and nothing of this module.
 package report

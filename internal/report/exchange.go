@@ -1,0 +1,100 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// exchangeLines are the exchanges of a case, one line each. Requests that look
+// alike and follow each other, and were answered alike, are one line.
+func exchangeLines(list []Exchange) []string {
+	var lines []string
+	for i := 0; i < len(list); {
+		var before *Exchange
+		if i > 0 {
+			before = &list[i-1]
+		}
+		n := 1
+		for i+n < len(list) && alike(&list[i], &list[i+n]) {
+			n++
+		}
+		lines = append(lines, exchangeLine(&list[i], before, n))
+		i += n
+	}
+	return lines
+}
+
+// alike reports whether two exchanges differ in time alone, or in the lane.
+func alike(a, b *Exchange) bool {
+	body := func(m *Message) string {
+		if m == nil {
+			return ""
+		}
+		return m.Body
+	}
+	return a.Method == b.Method && a.URL == b.URL && a.Key == b.Key && a.KeySent == b.KeySent && a.Caller == b.Caller &&
+		answer(a) == answer(b) && a.Note == b.Note && a.Effects == b.Effects &&
+		body(a.Request) == body(b.Request) && body(a.Response) == body(b.Response)
+}
+
+// exchangeLine is one exchange, or n that are alike, in one line: what was sent,
+// what came, what the witness saw, and what to look at.
+func exchangeLine(x, before *Exchange, n int) string {
+	parts := nonEmpty(x.Lane, x.Method+" "+x.URL, callerNote(x), keyNote(x, before))
+	if x.Request != nil && x.Request.Body != "" {
+		parts = append(parts, clip(x.Request.Body, textBodyMax))
+	}
+	came := "→ " + answer(x)
+	if n > 1 {
+		came += fmt.Sprintf(" ×%d", n)
+	}
+	parts = append(parts, came)
+	if x.Response != nil && x.Response.Body != "" {
+		parts = append(parts, clip(x.Response.Body, textBodyMax))
+	}
+	if x.Effects != "" {
+		parts = append(parts, "["+x.Effects+"]")
+	}
+	if x.Note != "" {
+		parts = append(parts, "← "+x.Note)
+	}
+	return strings.Join(parts, "  ")
+}
+
+// callerNote names a sender other than the first caller: what tells them apart
+// is a credential, which is left out.
+func callerNote(x *Exchange) string {
+	switch x.Caller {
+	case "":
+		return ""
+	case "none":
+		return "(without credentials)"
+	}
+	return "(as the " + x.Caller + " caller)"
+}
+
+func keyNote(x, before *Exchange) string {
+	switch {
+	case x.Key == "" && !x.KeySent:
+		return "no key"
+	case x.Key == "":
+		return "empty key"
+	case before != nil && before.Key == x.Key:
+		return "same key"
+	}
+	return "key " + clip(x.Key, 40)
+}
+
+// answer is the status, or why there is none.
+func answer(x *Exchange) string {
+	switch {
+	case x.Status != 0 && x.Error != "":
+		return strconv.Itoa(x.Status) + ", then " + x.Error
+	case x.Status != 0:
+		return strconv.Itoa(x.Status)
+	case x.Error != "":
+		return x.Error
+	}
+	return "no answer"
+}
