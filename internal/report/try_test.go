@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -148,6 +149,7 @@ func TestTryOverlaps(t *testing.T) {
 	for _, line := range wire.lines {
 		paths = append(paths, strings.Fields(line)[1])
 	}
+	slices.Sort(paths[min(1, len(paths)):min(7, len(paths))]) // what is in the background has no order
 	want := "/lead?slow /follow /follow /follow /follow /other /other /later /leave?slow /large"
 	if got := strings.Join(paths, " "); got != want {
 		t.Errorf("the requests are %s, want %s\n%s", got, want, strings.Join(lines, "\n"))

@@ -6,7 +6,7 @@
 // is 200 to 499; a 5xx deletes the lock.
 //
 // Repair: the lock is taken first and with a token; the caller is a part of the id,
-// and a hash of the body is compared; the answer is stored, with its headers,
+// and a hash of the body's bytes is compared; the answer is stored, with its headers,
 // before it is sent and whoever is still there to read it; 429 and 5xx are not.
 'use strict';
 const { createHash, randomUUID } = require('node:crypto');
@@ -53,7 +53,7 @@ function repaired(client) {
     if (!protectedMethods.includes(req.method)) { next(); return; }
     if (keys.length !== 1 || !/^[\x20-\x7e]{1,255}$/.test(keys[0])) { problem(res, 400, 'one key of 1 to 255 printable characters is wanted'); return; }
     const id = `${req.get('authorization') || ''}:${keys[0]}`;
-    const hash = createHash('sha256').update(`${req.method} ${req.path}\n`).update(JSON.stringify(req.body || null)).digest('hex');
+    const hash = createHash('sha256').update(`${req.method} ${req.path}\n`).update(req.raw || '').digest('hex');
     const lock = JSON.stringify({ status: 'processing', hash, token: randomUUID() });
     if (!(await client.set(id, lock, { NX: true, PX: 60000 }))) {
       const found = JSON.parse((await client.get(id)) || '{"status":"processing"}');
@@ -82,7 +82,7 @@ async function main() {
   const client = await redis(createClient);
   const app = express();
   app.get('/_effects', count);
-  app.use(express.json({ limit: '1mb' }));
+  app.use(express.json({ limit: '1mb', verify: (req, res, bytes) => { req.raw = bytes; } }));
   app.use(process.argv.includes('repaired') ? repaired(client) : taught(client));
   const handle = (kind) => async (req, res, next) => {
     try {
