@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"time"
 
@@ -271,12 +272,20 @@ func (d ending) pause(now time.Time) time.Duration {
 // fail is a result with an error, and with the answer for callers that see plain HTTP.
 func (d ending) fail(is ...error) *result {
 	res := &result{err: d.failed(is...)}
-	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil {
+	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && (is[0] == ErrNoEffect || d.mayShow()) {
 		res.answer = d.answered()
 	} else {
 		d.last.Drain()
 	}
 	return res
+}
+
+// mayShow reports whether a caller that sees plain HTTP may get the last answer as its response although the outcome is
+// unknown. After an earlier attempt that may have taken effect, of which that caller saw nothing, an answer that says or
+// suggests that nothing happened must not be the only one that it sees. 409 and 5xx claim nothing.
+func (d ending) mayShow() bool {
+	status := d.last.Answer.Head.StatusCode
+	return !d.doubtBefore || status == http.StatusConflict || status >= 500
 }
 
 // failed is the error of this run.

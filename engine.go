@@ -72,14 +72,15 @@ type run struct {
 	sends    int
 	inFlight int // answers "still in flight"
 
-	history classify.History // what the attempts prove together
-	last    wire.Result      // the answer that counts, and the latest error
-	verdict verdict
-	hint    time.Duration // the wait that the latest answer asks for
-	wait    time.Duration // before the next attempt
-	next    time.Time     // when it is worth going on after a stop
-	stop    error         // why the loop stopped although it might have gone on
-	endWait func() bool   // set while a wait is under way
+	history     classify.History // what the attempts prove together
+	doubtBefore bool             // an attempt before the last one may have had an effect
+	last        wire.Result      // the answer that counts, and the latest error
+	verdict     verdict
+	hint        time.Duration // the wait that the latest answer asks for
+	wait        time.Duration // before the next attempt
+	next        time.Time     // when it is worth going on after a stop
+	stop        error         // why the loop stopped although it might have gone on
+	endWait     func() bool   // set while a wait is under way
 }
 
 // result is how a call ended. An error may have an answer beside it, for callers that see plain HTTP.
@@ -251,6 +252,7 @@ func (r *run) judge(sent wire.Result) {
 	case sent.Unsent:
 		v.Kind = classify.KindNotSent
 	}
+	r.doubtBefore = r.history.InDoubt()
 	known, kept := r.history.Add(v)
 	r.verdict = verdictOf(known)
 	r.noteOrigin(sent)

@@ -45,8 +45,8 @@ func TestPlainHTTP(t *testing.T) {
 		{"500", []reply{{status: 500, body: "oops"}}, 500, persist.StateHeld, persist.HoldCaller},
 		{"503", []reply{{status: 503, body: "later"}}, 503, persist.StateHeld, persist.HoldCaller},
 		{"lost", []reply{lost}, 0, persist.StateHeld, persist.HoldCaller},
-		{"lost, then 403", []reply{lost, {status: 403, body: "out"}}, 403, persist.StateHeld, persist.HoldCaller},
-		{"lost, then 429", []reply{lost, {status: 429, body: "slow"}}, 429, persist.StateHeld, persist.HoldCaller},
+		{"lost, then 403", []reply{lost, {status: 403, body: "out"}}, 0, persist.StateHeld, persist.HoldCaller},
+		{"lost, then 429", []reply{lost, {status: 429, body: "slow"}}, 0, persist.StateHeld, persist.HoldCaller},
 		{"301", []reply{{status: 301, header: "Location: /x", body: "moved"}}, 301, persist.StateHeld, persist.HoldRedirected},
 		{"a stored 500", []reply{{status: 500, header: "Idempotent-Replayed: true"}}, 500, persist.StateHeld, persist.HoldStoredError},
 		{"429", []reply{{status: 429, header: "Retry-After: 1", body: "slow"}}, 429, forgotten, ""},
@@ -267,4 +267,53 @@ func TestPlainStreams(t *testing.T) {
 			t.Errorf("%s is journaled", rec.Method)
 		}
 	})
+}
+
+// TestPlainIsNotToldNo: after an attempt that may have taken effect, an answer that
+// says or suggests that nothing happened does not come back as the response: to its
+// caller it would be the only answer. What claims nothing (409, 5xx) does.
+func TestPlainIsNotToldNo(t *testing.T) {
+	t.Parallel()
+	problem := "Content-Type: application/problem+json"
+	lasts := map[string]struct {
+		reply reply
+		shown bool
+	}{
+		"400": {reply{status: 400}, false}, "401": {reply{status: 401}, false}, "403": {reply{status: 403}, false},
+		"408": {reply{status: 408}, false}, "413": {reply{status: 413}, false}, "422": {reply{status: 422}, false},
+		"mismatch": {reply{status: 422, header: problem}, false}, "429": {reply{status: 429}, false}, "425": {reply{status: 425}, false},
+		"301": {reply{status: 301}, false}, "303": {reply{status: 303, header: "Location: https://login.example.com/"}, false},
+		"409": {reply{status: 409}, true}, "500": {reply{status: 500}, true}, "503": {reply{status: 503}, true},
+		"402, stored": {reply{status: 402, header: problem}, true}, "201": {reply{status: 201}, true},
+	}
+	for name, r := range lasts {
+		for first, lost := range map[string]reply{"lost": {err: errLost}, "503": {status: 503}, "cut": {status: 200, cut: true}} {
+			for _, calls := range []int{1, 2} {
+				t.Run(fmt.Sprint(first, " then ", name, " in ", calls), func(t *testing.T) {
+					t.Parallel()
+					bubble(t, func(t *testing.T) {
+						w := &wire{replies: []reply{lost, r.reply}}
+						c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Retry.MaxAttempts = 3 - calls })
+						var resp *http.Response
+						var err error
+						for range calls {
+							req := post(t, "{}")
+							req.Header.Set("Idempotency-Key", "k")
+							resp, err = c.Transport().RoundTrip(req)
+						}
+						switch {
+						case r.shown && (err != nil || resp.StatusCode != r.reply.status):
+							t.Errorf("%v, want the %d", err, r.reply.status)
+						case !r.shown && (!errors.Is(err, oncehttp.ErrOutcomeUnknown) || resp != nil):
+							t.Errorf("%v, want ErrOutcomeUnknown", err)
+						}
+						var e *oncehttp.Error
+						if !r.shown && (!errors.As(err, &e) || e.Answer == nil || e.Answer.Status != r.reply.status) {
+							t.Errorf("%v, want the answer in the error", err)
+						}
+					})
+				})
+			}
+		}
+	}
 }

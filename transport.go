@@ -18,7 +18,11 @@ import (
 // Transport is the client as an http.RoundTripper, for code that takes one.
 //
 // Its callers see plain HTTP: after the last attempt a 409, 429 or 5xx comes back
-// as the response that it is. After an answer that proves that nothing happened
+// as the response that it is. After an attempt that may have taken effect only an
+// answer comes back that settles the matter or that claims nothing (409, 5xx);
+// any other (a 401, a 429, a redirect) would say to its caller that nothing
+// happened, and is an error that matches ErrOutcomeUnknown, with the answer in
+// Error.Answer. After an answer that proves that nothing happened
 // nothing is left pending. After any other failure the operation is held for
 // this caller, who was shown it and may act on it: the same key goes on, Resume
 // leaves it alone, and Client.Lookup tells what is known. An operation whose
