@@ -156,7 +156,7 @@ func conflictShape(x *trial, _, _ *operation, _, answered *answer) {
 func (x *trial) wantShape(a *answer) {
 	for _, link := range a.header.Values("Link") {
 		if strings.Contains(link, "describedby") {
-			x.want(true, "", "a link to a description")
+			x.should(true, "", "a link to a description")
 			return
 		}
 	}
@@ -167,7 +167,7 @@ func (x *trial) wantShape(a *answer) {
 	kind := a.header.Get("Content-Type")
 	var details map[string]any
 	fine := strings.HasPrefix(kind, "application/problem+json") && json.Unmarshal(a.body, &details) == nil
-	x.want(fine, "problem details, or a Link with rel=describedby", "%s of type %q", extent(a.body), kind)
+	x.should(fine, "problem details, or a Link with rel=describedby", "%s of type %q", extent(a.body), kind)
 }
 
 func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
