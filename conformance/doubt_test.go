@@ -178,7 +178,7 @@ func TestWorstPartStands(t *testing.T) {
 // A second run against the same server meets none of the first one's keys.
 func TestTwiceTheSameServer(t *testing.T) {
 	t.Parallel()
-	_, url := newSample(t, choices{}, quirk{})
+	_, url := newSample(t, choices{}, quirk{covers: func(_ *call, parts []string) []string { return parts[:3] }})
 	o := sampleOptions(url)
 	o.Run = []string{"key/**"}
 	for n := range 2 {
@@ -219,13 +219,18 @@ func TestErrorIsNoRefusal(t *testing.T) {
 	}
 }
 
-// A repeat that is lost on a kept connection is a failure of net/keep-alive.
+// A repeat on a fresh connection that is given another answer is a failure.
 func TestKeepAliveFails(t *testing.T) {
 	t.Parallel()
-	empty := quirk{repeat: func(c *call, _ *entry) (reply, bool) {
-		return reply{status: http.StatusOK, header: map[string]string{}, body: `{"id":"p1"}`}, c.r.Header.Get("Connection") == ""
+	var kept atomic.Value // the connection of the first request with the latest key
+	pooled := quirk{keep: func(c *call, a reply) *reply {
+		kept.Store(c.r.RemoteAddr)
+		return &a
+	}, repeat: func(c *call, _ *entry) (reply, bool) {
+		another := reply{status: http.StatusOK, header: map[string]string{}, body: `{"id":"p1"}`}
+		return another, c.r.RemoteAddr != kept.Load()
 	}}
-	if c := find(t, only(t, choices{}, empty, nil, "net/keep-alive"), "net/keep-alive"); c.Verdict != conformance.VerdictFail {
+	if c := find(t, only(t, choices{}, pooled, nil, "net/keep-alive"), "net/keep-alive"); c.Verdict != conformance.VerdictFail {
 		t.Errorf("got %s %v, want a failure", c.Verdict, c.Findings)
 	}
 }
@@ -233,14 +238,15 @@ func TestKeepAliveFails(t *testing.T) {
 // A witness that forgets in a restart counts too little, and clears nobody.
 func TestRestartForgetsWitness(t *testing.T) {
 	t.Parallel()
-	s, url := newSample(t, choices{}, quirk{})
-	o := sampleOptions(url)
-	o.Run, o.Hold = []string{"restart/no-double-after-kill"}, 50*time.Millisecond
-	o.Restart = func(context.Context) error {
+	s, _ := newSample(t, choices{}, quirk{})
+	p := newPhoenix(t, func() http.Handler { return s })
+	o := sampleOptions("http://" + p.address)
+	o.Run, o.Hold = []string{"restart/no-double-after-kill"}, time.Second
+	o.Restart = func(ctx context.Context) error {
 		s.mu.Lock()
-		defer s.mu.Unlock()
 		clear(s.effects)
-		return nil
+		s.mu.Unlock()
+		return p.restart(ctx)
 	}
 	if c := find(t, run(t, o), o.Run[0]); c.Verdict != conformance.VerdictInconclusive {
 		t.Errorf("got %s %v, want inconclusive", c.Verdict, c.Findings)
