@@ -106,6 +106,8 @@ func statusOrWait(x *trial, v *overlap) {
 		early := a.ended.Before(v.leader.ended.Add(-v.hold / 4))
 		same, known := sameOutcome(v.leader, a)
 		x.must(!early || known && same, "to be told to wait, or the leader's outcome", "%s while the leader was still at work", a)
+		named := v.leader.id != "" || v.leader.place != ""
+		x.should(known || !named || a.kind == alreadyDone, "to be told to wait, or the leader's outcome", "%s, which does not say what it is about", a)
 		return
 	}
 	if x.r.limited(a) && x.r.throttled.Load() > 0 {

@@ -60,6 +60,19 @@ func keyCases() []Case {
 				}
 			},
 		}, {
+			ID: "key/short-protected", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedHeader, NeedAlphabet, NeedEffects}, After: after,
+			Spec:   []Ref{invariant("S4"), drafted22()},
+			Rule:   "A key of seven characters is refused, or protects like any other.",
+			Impact: "Order numbers are passed over as keys that are too short, and every retry pays again.",
+			Fix:    "Refuse with a 4xx what is too short to be a key. Usual cause: a check of the length that falls through to the handler.",
+			run: func(x *trial) {
+				op := x.op().with(func(dup *operation) {
+					dup.key = digestHex("short\x00" + dup.key)[:7]
+					dup.fill(x.r)
+				})
+				x.hostile(op)
+			},
+		}, {
 			ID: "key/header-name-case", Level: LevelMust, Since: "1.1", Needs: header, After: after,
 			Spec:   []Ref{rfc("9110", "5.1", "Field names are case-insensitive."), practice("HTTP/2 and many clients send field names in lower case.")},
 			Rule:   "A key whose header is spelled in lower case is the same key.",
@@ -238,7 +251,7 @@ func (x *trial) distinct(keys [2]string) bool {
 
 func hostileNames(x *trial) {
 	x.apart([][2]string{
-		{"a:b", "a-b"}, {"", "."}, {"", "-^"}, {"/../x", "/x"}, {"%41", "A"}, {"a_b", "ab"}, {"?a", "?b"}, {"", "'"}, {"a+b", "a%2Bb"},
+		{"a:b", "a-b"}, {"", "."}, {"", "-^"}, {"/../x", "/x"}, {"%41", "A"}, {"a_b", "ab"}, {"?a", "?b"}, {"", "'"}, {"a+b", "a%2Bb"}, {",a", ",b"}, {"a:^", "b:^"},
 	})
 	// Each with what is unique to the run: the server may have seen the name.
 	for _, name := range []string{"__proto__.", "constructor.", "../../etc/passwd/", "a'--", "${x}", "a;b=", "*", "\\x00"} {
@@ -280,7 +293,7 @@ func (x *trial) hostile(op *operation) {
 	case done:
 		x.wantFirst(op, a, x.again(op, "the repeat"), " for the key "+op.key)
 		if x.counts() {
-			x.wantEffects(op, 1, op.key)
+			x.wantEffects(op, 1, "the reference under "+op.key)
 		}
 	default:
 		x.find(VerdictPass, "the key "+op.key+" was refused: "+a.String())

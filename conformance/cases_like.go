@@ -28,6 +28,37 @@ func likeCases() []Case {
 			Fix:    "Hash the bytes of the body, or keep numbers as text when it is read. Usual cause: the body is parsed and encoded again before it is hashed.",
 			run:    largeNumbers,
 		}, {
+			ID: "conflict/string-case", Level: LevelShould, Since: "1.1", Needs: []Need{NeedJSON}, After: append([]string{"conflict/not-executed", "conflict/not-silent"}, after...),
+			Spec:   []Ref{draft07("2.4", "The fingerprint is the server's choice: all of the payload, or chosen elements.")},
+			Rule:   "Strings that differ in case or in a blank at their end are different.",
+			Impact: "Two passwords, or two codes of a voucher, are taken for one.",
+			Fix:    "Hash the bytes of the body. Usual cause: strings are trimmed and folded before they are compared, as a database's collation does.",
+			run: func(x *trial) {
+				op := x.op()
+				first, ok := x.first(op.with(func(dup *operation) { dup.body = withMember(op.body, "note", `"Blue one"`) }))
+				if ok {
+					x.wantOther(op, first, x.do(op.with(func(dup *operation) { dup.body = withMember(op.body, "note", `"blue one "`) }), "a string in another case"))
+				}
+			},
+		}, {
+			ID: "replay/other-content-type", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedEffects}, After: after,
+			Spec:   []Ref{invariant("S1")},
+			Rule:   "A repeat of a request whose body is of another type, where that is taken, is not executed again either.",
+			Impact: "Requests from a form are charged once for every retry, and those of the API are not.",
+			Fix:    "Look at the key before the body is read. Usual cause: the key layer lives in a parser of one content type.",
+			run: func(x *trial) {
+				op := x.op().with(func(dup *operation) { dup.contentType = "text/plain" })
+				first := x.do(op, "of another type")
+				if first.kind != done {
+					x.skip("a body of type text/plain is not taken: %s", first)
+					return
+				}
+				x.wantFirst(op, first, x.again(op, "the repeat"), "")
+				if n, ok := x.effects(op.ref); ok && (n > 0 || !x.counts()) { // the reference may not be found in such a body
+					x.wantEffects(op, 1, "its reference")
+				}
+			},
+		}, {
 			ID: "replay/after-a-pause", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedEffects}, After: after,
 			Spec:   []Ref{invariant("S1"), draft07("2.3", "A key is kept until it expires as published.")},
 			Rule:   "A key is still known two seconds after it was used.",

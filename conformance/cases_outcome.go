@@ -139,7 +139,11 @@ func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 		return false
 	}
 	x.noteEffects("the failed and the repeat together", n)
-	return x.atMost(op, 1, n, "an operation that was answered "+failed.String()+" and then "+again.String()) && x.wantEarned(op, again)
+	most := 1
+	if failed.status >= 400 && failed.status < 500 && !again.outcome() {
+		most = 0 // what is refused has not happened; what failed may have
+	}
+	return x.atMost(op, most, n, "an operation that was answered "+failed.String()+" and then "+again.String()) && x.wantEarned(op, again)
 }
 
 // errorFate tells a stored error from a second one: by the mark, or by a body

@@ -154,7 +154,7 @@ func oddLimits() []odd {
 				}
 				return unknown
 			}},
-			open: "~conflict/1.0-vs-1 ~conflict/array-order ~conflict/large-numbers",
+			open: "~conflict/1.0-vs-1 ~conflict/array-order ~conflict/large-numbers ~conflict/string-case",
 		}, {
 			name: "keys are UUIDs",
 			q: quirk{key: func(_ *call, k labelled) labelled {
