@@ -49,7 +49,7 @@ func importRules() []rule {
 		{"mockserver/referee", true, []string{module + "/mockserver"}},
 		{"mockserver/internal/keylayer", true, []string{module + "/profile"}},
 		{"mockserver/internal/mocktest", true, []string{module + "/mockserver"}},
-		{"conformance", true, []string{module + "/profile", module + "/internal/report", module + "/conformance", "github.com/anishathalye/porcupine"}},
+		{"conformance", true, []string{module + "/profile", module + "/conformance", "github.com/anishathalye/porcupine"}},
 		{"internal/report", true, nil},
 	}
 }

@@ -24,6 +24,23 @@
 // for linearizability against the model "one effect per key; each answer is the
 // outcome, or in-progress while it may be running".
 //
+// # Evidence
+//
+// A run begins with a few plain operations. They show whether ids or Locations
+// tell effects apart, whether the witness counts nothing for a reference that was
+// never used and something for one that was, and whether a delay makes an
+// operation slow. What does not hold is not built upon: the cases that need it
+// are inconclusive, and Report.Headline says so. A count is final only after
+// Options.EffectWait, for which cases wait beside each other. A second effect is
+// a matter of safety in every case, whatever its level.
+//
+// Cases on which others depend run first and one at a time; one that fails now
+// and then only keeps nobody out. Each failure is tried again by itself. What
+// fails only beside other cases, and is proved by no effect and no answer, is
+// inconclusive, and says so.
+//
+// Report.ExitStatus is 4 where nothing failed, but a safety case was not decided.
+//
 // # What a pass means
 //
 // Within the cases run, with the witness named, no violation was seen. It does

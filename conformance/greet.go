@@ -44,11 +44,11 @@ func (r *runner) greet(ctx context.Context, chosen []Case) error {
 		dup.fill(r)
 	}), "the same under another key")
 	two, c := x.hello()
-	if b.kind != done { // it is told by the body; then ids are not believed
-		b = a
-	}
 	if c.kind != done {
-		two = one
+		c, two = a, one
+	}
+	if b.kind != done && !strings.Contains(c.id, two.ref) {
+		b = c // a body may be sent once only; the id is not made of it
 	}
 	r.learnt.done = true
 	r.learnt.ids = a.id != "" && b.id != "" && a.id != b.id
