@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -72,27 +73,81 @@ var (
 )
 
 // checkUnresolved stops a request without a key if the same request, under a generated key, is unresolved or
-// unreported: a loop around Do must not pay twice.
+// unreported: a loop around Do must not pay twice. It looks by the recipe of every operation that may be, since another
+// version, profile or configuration may have begun it.
 func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation) error {
-	for _, sum := range op.read.Fingerprints() {
-		for rec, err := range e.journal.List(ctx, persist.Query{Account: op.rec.Account, Unresolved: sum}) {
+	recipes, err := e.shared.recipes.of(ctx, e.journal, &op.rec)
+	if err != nil {
+		return e.couldNotLook(name, op, err)
+	}
+	for _, recipe := range recipes {
+		query := persist.Query{Account: op.rec.Account}
+		sum, known := op.read.FingerprintBy(recipe)
+		if query.Unresolved = sum; !known {
+			query.AnyUnresolved = true // compared one by one; only after a change of configuration
+		}
+		for rec, err := range e.journal.List(ctx, query) {
 			switch {
 			case err != nil:
-				return &Error{Op: name, Key: e.askable(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrNotSent}}
+				return e.couldNotLook(name, op, err)
 			case rec.Account != op.rec.Account || rec.Key == op.rec.Key || e.runsUndoubted(&rec): // NewKey may give one key again
 				continue
+			case !known && (rec.Recipe != recipe || !op.read.Same(&rec)):
+				continue
 			}
-			cause := errUnresolved
-			if rec.State.Final() {
-				cause = errUnreported
-			}
-			return &Error{
-				Op: name, Key: Key(rec.Key), State: rec.State, Attempts: rec.Attempts, Sends: rec.Sends, Cause: cause,
-				is: []error{ErrOutcomeUnknown},
-			}
+			return unresolvedError(name, &rec)
 		}
 	}
 	return nil
+}
+
+// couldNotLook is the error of a request without a key where the journal does not say what is unresolved.
+func (e *engine) couldNotLook(name string, op *operation, err error) error {
+	return &Error{Op: name, Key: e.askable(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrNotSent}}
+}
+
+// unresolvedError names the operation that a request without a key would repeat.
+func unresolvedError(name string, rec *persist.Record) error {
+	cause := errUnresolved
+	if rec.State.Final() {
+		cause = errUnreported
+	}
+	return &Error{
+		Op: name, Key: Key(rec.Key), State: rec.State, Attempts: rec.Attempts, Sends: rec.Sends, Cause: cause,
+		is: []error{ErrOutcomeUnknown},
+	}
+}
+
+// recipes are those of the operations under generated keys that may be unresolved, by account. They are read from the
+// journal once, and each that begins adds its own. The zero value is ready; safe for concurrent use.
+type recipes struct {
+	mu    sync.Mutex
+	known map[string][]string
+}
+
+// of gives the recipes of the record's account, its own first.
+func (r *recipes) of(ctx context.Context, j persist.Journal, own *persist.Record) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list, read := r.known[own.Account]
+	if !read {
+		for rec, err := range j.List(ctx, persist.Query{Account: own.Account, AnyUnresolved: true}) {
+			if err != nil {
+				return nil, err
+			}
+			if rec.Account == own.Account && !slices.Contains(list, rec.Recipe) {
+				list = append(list, rec.Recipe)
+			}
+		}
+	}
+	if !read || !slices.Contains(list, own.Recipe) {
+		list = append([]string{own.Recipe}, slices.DeleteFunc(list, func(recipe string) bool { return recipe == own.Recipe })...)
+		if r.known == nil {
+			r.known = make(map[string][]string)
+		}
+		r.known[own.Account] = list
+	}
+	return list, nil
 }
 
 // askable is a key that NewKey made, if an operation may exist under it from before. Where keys are random, an error

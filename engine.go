@@ -38,6 +38,7 @@ type engine struct {
 type shared struct {
 	calls   *inflight.Table[*result]
 	origins pace.Origins // those that take no connections
+	recipes recipes      // of the operations that a request without a key may repeat
 }
 
 // callers is what a run needs to know of those who wait for it.

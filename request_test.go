@@ -607,3 +607,49 @@ func TestKeylessLoopAcrossRecipes(t *testing.T) {
 		}
 	})
 }
+
+// TestKeylessLoopAcrossConfigurations: what one client left unresolved stops the same request without a key by a client
+// with another profile, other names of credentials or other headers that count; another request goes on.
+func TestKeylessLoopAcrossConfigurations(t *testing.T) {
+	t.Parallel()
+	otherHeaders := profile.Draft07()
+	otherHeaders.Name, otherHeaders.Fingerprint = "other", []string{"X-Tenant"}
+	for name, change := range map[string]func(*oncehttp.Config){
+		"another profile":       func(cfg *oncehttp.Config) { cfg.Profile = profile.StripeV1() },
+		"other headers count":   func(cfg *oncehttp.Config) { cfg.Profile = otherHeaders },
+		"a secret parameter":    func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"n"} },
+		"a secret header":       func(cfg *oncehttp.Config) { cfg.SecretHeaders = []string{"X-Shop"} },
+		"the same in a new one": func(*oncehttp.Config) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+				first, j := newClient(t, w, oneAttempt)
+				send := func(c *oncehttp.Client, body string) error {
+					req := request(t, "POST", "https://api.example.com/p?n=1", body)
+					req.Header.Set("X-Shop", "7")
+					_, err := c.Do(req)
+					return err
+				}
+				if err := send(first, "{}"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+					t.Fatal(err)
+				}
+				cfg := oncehttp.Config{Journal: j, Transport: w}
+				change(&cfg)
+				second, err := oncehttp.New(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer second.Close()
+				err = send(second, "{}")
+				var e *oncehttp.Error
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.As(err, &e) || string(e.Key) != w.sends[0].key || w.count() != 1 {
+					t.Errorf("%v after %d sends", err, w.count())
+				}
+				if err := send(second, "{1}"); err != nil || w.count() != 2 {
+					t.Errorf("another request: %v after %d sends", err, w.count())
+				}
+			})
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -12,15 +13,23 @@ import (
 
 // A recipe says what a fingerprint is made of: a version, then the headers that take part. Both versions hash the
 // same parts; they differ in what was left out of target and headers as a credential. Version 1 knew credentials
-// by parts of header names only, and left nothing out of the query.
+// by parts of header names only, and left nothing out of the query. Behind version 2 stands a mark of the names that
+// the client's configuration adds to the credentials, where it adds any: "v2:1f0c6a2b Content-Type".
 const (
 	recipeV1 = "v1"
 	recipeV2 = "v2"
 )
 
 // recipe is that of new records under a profile.
-func recipe(p *profile.Profile) string {
-	return strings.Join(append([]string{recipeV2, "Content-Type"}, p.Fingerprint...), " ")
+func (r *Reader) recipe(p *profile.Profile) string {
+	return strings.Join(append([]string{recipeV2 + r.Secrets.mark(), "Content-Type"}, p.Fingerprint...), " ")
+}
+
+// recipeVersion is the first word of a recipe: the version and, with marked, the mark behind it.
+func recipeVersion(recipe string) (version, marked string) {
+	marked, _, _ = strings.Cut(recipe, " ")
+	version, _, _ = strings.Cut(marked, ":")
+	return version, marked
 }
 
 // recipeHeaders are the headers that take part.
@@ -33,7 +42,7 @@ func recipeHeaders(recipe string) []string {
 // where it is not the origin's, the recipe's headers and the body, each with its length before it, so that no two
 // lists hash alike. known is false for a recipe of a later version.
 func fingerprint(rec *persist.Record) (sum []byte, known bool) {
-	version, _, _ := strings.Cut(rec.Recipe, " ")
+	version, _ := recipeVersion(rec.Recipe)
 	if version != recipeV1 && version != recipeV2 {
 		return nil, false
 	}
@@ -55,23 +64,61 @@ func appendSized(b []byte, part string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
-// Same reports whether s is the request that a standing record names, by that record's own recipe.
+// Same reports whether s is the request that a standing record names, by that record's own recipe. Where the record
+// was made with other names of credentials, what either side leaves out is not compared.
 func (s *Snapshot) Same(standing *persist.Record) bool {
-	if version, _, _ := strings.Cut(standing.Recipe, " "); version == recipeV1 {
-		own := s.recordV1()
-		return Same(&own, standing)
+	version, marked := recipeVersion(standing.Recipe)
+	_, own := recipeVersion(s.Record.Recipe)
+	switch {
+	case version == recipeV1:
+		old := s.recordV1()
+		return Same(&old, standing)
+	case marked != own && !standing.Swept:
+		return s.sameButOmitted(standing)
 	}
 	return Same(&s.Record, standing)
 }
 
-// Fingerprints are those under which a record of the same request, begun under the same profile, may stand: its own,
-// then that by version 1 of the recipe.
-func (s *Snapshot) Fingerprints() [][]byte {
-	own := s.recordV1()
-	_, names, _ := strings.Cut(own.Recipe, " ")
-	own.Recipe = recipeV1 + " " + names
-	old, _ := fingerprint(&own)
-	return [][]byte{s.Record.Fingerprint, old}
+// FingerprintBy is the fingerprint of s by another record's recipe. known is false where it cannot be told: of a later
+// version, or with other names of credentials.
+func (s *Snapshot) FingerprintBy(recipe string) (sum []byte, known bool) {
+	if recipe == s.Record.Recipe {
+		return s.Record.Fingerprint, true
+	}
+	version, marked := recipeVersion(recipe)
+	own := s.Record
+	if version == recipeV1 {
+		own = s.recordV1()
+	} else if _, ownMark := recipeVersion(own.Recipe); marked != ownMark {
+		return nil, false
+	}
+	own.Recipe = recipe
+	return fingerprint(&own)
+}
+
+// sameButOmitted compares with a record that left out other headers and parameters, by its recipe and without all that
+// either leaves out.
+func (s *Snapshot) sameButOmitted(standing *persist.Record) bool {
+	omitted := slices.Concat(s.Record.Omitted, standing.Omitted)
+	own, other := s.Record, *standing
+	own.Recipe = standing.Recipe
+	for _, rec := range []*persist.Record{&own, &other} {
+		rec.Header = rec.Header.Clone()
+		for name := range rec.Header {
+			if contains(omitted, name) {
+				delete(rec.Header, name)
+			}
+		}
+		path, query, found := strings.Cut(rec.Target, "?")
+		rest, _ := dropParameters(query, func(name string) bool { return contains(omitted, omittedParameter+name) })
+		if found && rest != "" {
+			path += "?" + rest
+		}
+		rec.Target = path
+	}
+	a, known := fingerprint(&own)
+	b, _ := fingerprint(&other)
+	return known && bytes.Equal(a, b)
 }
 
 // recordV1 is the record with what version 1 of the recipe did not leave out.

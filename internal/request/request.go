@@ -195,7 +195,7 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		Profile:        p.Name,
 		ProfileVersion: p.Version,
 		Window:         p.Window.Floor,
-		Recipe:         recipe(p),
+		Recipe:         r.recipe(p),
 		Created:        given.Now.Round(0),
 	}
 	s.Record.Fingerprint, _ = fingerprint(&s.Record)

@@ -1,6 +1,8 @@
 package request
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,6 +17,24 @@ type Secrets struct {
 	KeepHeader func(name string) bool
 	// Headers and Parameters are more names of credentials, among headers and in queries. Case does not matter.
 	Headers, Parameters []string
+}
+
+// mark tells apart the configurations that add other names; "" where none are added. KeepHeader, a function, leaves no
+// mark.
+func (s *Secrets) mark() string {
+	if len(s.Headers)+len(s.Parameters) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(s.Headers)+len(s.Parameters))
+	for _, name := range s.Headers {
+		names = append(names, strings.ToLower(name))
+	}
+	for _, name := range s.Parameters {
+		names = append(names, omittedParameter+strings.ToLower(name))
+	}
+	slices.Sort(names)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(names), "\x00")))
+	return ":" + hex.EncodeToString(sum[:4])
 }
 
 // omittedUser stands for the userinfo of the URL among a record's Omitted.
