@@ -65,7 +65,7 @@ type Journal interface {
 	// Identity (ID, Seq, Created, Fingerprint) cannot change.
 	//
 	// Durable on return; not cancellable once queued.
-	// Errors: ErrNotFound, ErrStale, and those of Begin.
+	// Errors: ErrNotFound, ErrStale, and those of Begin but ErrGone.
 	Update(ctx context.Context, rec Record) (Record, error)
 
 	// Finish moves an unfinished record whose revision is rec.Revision to the
@@ -73,9 +73,9 @@ type Journal interface {
 	//
 	// Visible to every later call at once. Durable with one of the next commits,
 	// 10 ms later at most, and at Close; Flush waits for it. A crash before that
-	// leaves the record as it stood, which is safe: the operation is asked again
+	// leaves the record as it was, which is safe: the operation is asked again
 	// with the same key. Record.Unreported is stored as it is given.
-	// Errors: ErrNotFound, ErrStale, and those of Begin.
+	// Errors: ErrNotFound, ErrStale, and those of Begin but ErrGone.
 	Finish(ctx context.Context, rec Record) error
 
 	// MarkReported clears Record.Unreported: a caller was told how the operation
@@ -93,7 +93,7 @@ type Journal interface {
 	//
 	// Durable on return; not cancellable once queued. Get and List do not miss
 	// the record before that.
-	// Errors: ErrNotFound, ErrStale, and those of Begin.
+	// Errors: ErrNotFound, ErrStale, and those of Begin but ErrGone.
 	Forget(ctx context.Context, rec Record) error
 
 	// Get returns the record with this ID, or ErrNotFound.
