@@ -41,11 +41,11 @@ type disk struct {
 	broken error  // of the commit after which nothing is known
 }
 
-// change is one record after one write; gone: it was forgotten.
+// change is one record after one write.
 type change struct {
 	rec    persist.Record
-	gone   bool
-	waited bool // its caller waits for it to be durable
+	gone   bool // it was forgotten, and is seen until that is durable
+	waited bool // a caller waits until it is durable, and so do others who ask for it
 }
 
 var (
@@ -151,9 +151,10 @@ func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, now, un
 	return claimed, err
 }
 
-// write makes one change in memory, and waits until it is durable if durable.
-// Before anything is written it may fail for good; afterwards the commit may
-// fail, and then nothing is known.
+// write makes one change in memory, and waits until it is durable if durable. Before
+// anything is written it may fail for good, as on a full disk; then nothing has changed.
+// Afterwards the commit may fail, and then nothing is known: the journal refuses all
+// work until a crash has decided.
 func (d *disk) write(id persist.ID, durable bool, apply func() (*change, error)) error {
 	d.mu.Lock()
 	d.quiet(id)
@@ -208,7 +209,8 @@ func (d *disk) put(c change) int {
 	return d.first + len(d.wait)
 }
 
-// commit makes durable all changes up to the n-th, or breaks the journal.
+// commit makes durable all changes up to the n-th, or breaks the journal. A commit
+// takes along what was written before, as every journal's does.
 func (d *disk) commit(n int, fails bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

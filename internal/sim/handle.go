@@ -164,7 +164,8 @@ func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 // Close implements [persist.Journal]. The world closes what is beneath.
 func (h *handle) Close() error { return nil }
 
-// shift moves all times of a record.
+// shift moves all times of a record, on a copy. What the journal keeps is in true time,
+// so that each process reads it as its own clock would have it.
 func shift(rec persist.Record, by time.Duration) persist.Record {
 	if by == 0 {
 		return rec

@@ -53,7 +53,9 @@ func (s *send) what() string {
 func refOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // RoundTrip looks at what the client sends, and lets the network do to it what the
-// seed says.
+// seed says: nothing, a copy before it, a copy up to a minute after its answer, or a
+// copy alone, which arrives after the client has been told that the connection broke.
+// The server's own faults come on top: see weather.
 func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	s := &send{id: persist.ID{Account: accountName(n.account), Key: keyOf(req.Header)}, ref: refOf(req.URL.Path), req: req}
 	if req.Body != nil {
@@ -96,7 +98,8 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// exchange is one request and its answer. handed: a connection was had.
+// exchange is one request and its answer. handed: a connection was had, which is what
+// decides whether the client may ever say that it was not sent.
 func (n *network) exchange(s *send) (resp *http.Response, handed bool, err error) {
 	var got atomic.Bool
 	ctx := httptrace.WithClientTrace(s.req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
@@ -119,7 +122,9 @@ func (n *network) exchange(s *send) (resp *http.Response, handed bool, err error
 	return resp, got.Load(), err
 }
 
-// pretend shows the client that a connection was had, as it was for the copy.
+// pretend shows the client that a connection was had, as it was for the copy: what the
+// network has delivered was sent, and a client that saw no connection could rightly say
+// that it was not.
 func (n *network) pretend(s *send) {
 	n.w.model.handed(s)
 	if trace := httptrace.ContextClientTrace(s.req.Context()); trace != nil && trace.GotConn != nil {
@@ -127,8 +132,10 @@ func (n *network) pretend(s *send) {
 	}
 }
 
-// open reports whether a client has to count with an effect all the same, so that
-// a copy that comes later is no lie of the server's.
+// open reports whether a client has to count with an effect all the same: no answer, a
+// 2xx, a 409 or a 5xx. After any other answer a copy must not arrive any more. The
+// server would have said that nothing happened, and then let it happen: no client can
+// be right about such a server, and no network delivers twice what was refused once.
 func open(resp *http.Response, err error) bool {
 	return err != nil || resp.StatusCode < 300 || resp.StatusCode >= 500 || resp.StatusCode == http.StatusConflict
 }
@@ -146,7 +153,8 @@ func (n *network) credible(s *send, resp *http.Response, err error) (*http.Respo
 	return resp, err
 }
 
-// late delivers a copy a while later, and nobody hears the answer.
+// late delivers a copy a while later, and nobody hears the answer. Until then an honest
+// person does not say of the operation that it had no effect: see model.truth.
 func (w *world) late(s *send) {
 	delay := upTo(w.dice.of("late "+s.id.Key, s.nth), lateMax)
 	w.model.outstanding(s, 1)
@@ -187,7 +195,8 @@ func keyOf(h http.Header) string {
 	return ""
 }
 
-// answerBody is an answer's body on its way to the client.
+// answerBody is an answer's body on its way to the client. It is how the simulator
+// knows which answers were read whole, by whom, and whether every body was closed.
 type answerBody struct {
 	io.ReadCloser
 	m      *model

@@ -87,7 +87,8 @@ func (p *process) start() {
 	w.logf("%s starts, its clock off by %v", l.name, l.clock)
 }
 
-// config is what a program would configure.
+// config is what a program would configure. Each account is another principal to the
+// server, by its credentials, where Config.Authorize gives them.
 func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.Config {
 	s := &w.plan.Setting
 	cfg := oncehttp.Config{
@@ -111,8 +112,9 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 
 func accountName(n int) string { return "account" + strconv.Itoa(n) }
 
-// newKey is the key of a request that has none: one for each call, or always the
-// same for the same request.
+// newKey is the key of a request that has none: another for each call, or always the
+// same for the same request. It is not random, so that the server's faults, which go by
+// the key, are the same each time that the seed is run.
 func (w *world) newKey(req *http.Request) (oncehttp.Key, error) {
 	if w.plan.Setting.FixedKeys {
 		return oncehttp.Key("fixed:" + req.URL.Path), nil
@@ -123,7 +125,8 @@ func (w *world) newKey(req *http.Request) (oncehttp.Key, error) {
 	return oncehttp.Key(fmt.Sprintf("made:%s:%d", req.URL.Path, w.made[req.URL.Path])), nil
 }
 
-// refuses reports whether a dial fails, as it does for the dead.
+// refuses reports whether a dial fails: the one case in which a client can know that
+// nothing was sent. The dead have no connections at all.
 func (l *life) refuses() bool {
 	w := l.w
 	w.mu.Lock()
@@ -144,7 +147,10 @@ func (l *life) track(conn net.Conn) (net.Conn, error) {
 	return conn, nil
 }
 
-// step is a moment at which the process may die. It reports whether it is dead.
+// step is a moment at which the process may die: each call of the journal and of the
+// network has one before it and one after it, so that a death falls between any two
+// things that a program does. It reports whether the process is dead, and then the call
+// does nothing.
 func (l *life) step(what string) bool {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
@@ -158,8 +164,9 @@ func (l *life) step(what string) bool {
 	return l.dead.Load()
 }
 
-// die ends a life: w.mu is held. The process comes back a little later, on what
-// the disk kept where the journal was its own.
+// die ends a life: w.mu is held. Its connections break, and what a process of its own
+// journal had not synced is lost in part. A journal that others share is a server of its
+// own, and lives on. The process comes back a little later.
 func (l *life) die() {
 	w, p := l.w, l.proc
 	w.deaths++
@@ -178,7 +185,8 @@ func (l *life) die() {
 	w.background.Go(l.close)
 }
 
-// close lets what is left of a life come to its end.
+// close lets what is left of a life come to its end: in good order for one that lives,
+// and for one that is dead so that no goroutine of it is left in the bubble.
 func (l *life) close() {
 	for _, c := range l.clients {
 		_ = c.Close() // what it says is nobody's

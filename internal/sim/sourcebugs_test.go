@@ -31,6 +31,8 @@ func sourceBugs() []sourceBug {
 			"range named.Keys {\n", "range named.Keys[:0] {\n"},
 		{"an error before the start says no effect, whatever stands without a key", ".",
 			` && named.Origin != "" {`, ` && named.Origin != named.Origin {`},
+		{"what an http.Client makes of a redirect is sent to another host under a new key", ".",
+			"first == nil || !read || request.Origin", "first == nil && !read && request.Origin"},
 		{"a final answer is forgotten after an attempt that was not sent", "internal/classify",
 			"	case h.stands:\n		return h.keep(v.Again), true\n", "	case h.stands:\n		return v, false\n"},
 		{"a final answer is forgotten after a refusal", "internal/classify",
