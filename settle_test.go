@@ -3,7 +3,6 @@ package oncehttp_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,64 +67,6 @@ func TestEndWhileItRuns(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestLeaseEnds: a process that died with a lease is not waited for for ever.
-func TestLeaseEnds(t *testing.T) {
-	t.Parallel()
-	for name, end := range enders() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, func(t *testing.T) {
-				j := memory.New()
-				var left persist.Journal
-				w := &wire{replies: []reply{{err: errLost}}}
-				w.before = func(int, *http.Request) { left = survivors(t, j) }
-				c, _ := newClient(t, w, on(j, oneAttempt))
-				_, _ = c.DoKey(post(t, "{}"), "k") // killed within
-				next, _ := newClient(t, w, on(left, oneAttempt))
-				sends := w.count()
-				_, err := next.DoKey(post(t, "{}"), "k")
-				for _, err := range []error{err, end(t.Context(), next, "k")} {
-					if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrInFlight) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != sends {
-						t.Errorf("under a lease: %v", err)
-					}
-				}
-				time.Sleep(6 * time.Minute)
-				if err := end(t.Context(), next, "k"); err != nil {
-					t.Errorf("after the lease: %v", err)
-				}
-			})
-		})
-	}
-}
-
-// TestLeaseOutlastsTheCall: no other process takes an operation whose lookups are under
-// way, however long they take.
-func TestLeaseOutlastsTheCall(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		j := memory.New()
-		const slow = 9 * time.Minute
-		w := &wire{replies: []reply{{status: 409, body: alreadyDone, delay: slow}, {status: 503, delay: slow}, {status: 200, delay: slow}}}
-		change := func(cfg *oncehttp.Config) {
-			cfg.Profile = profile.GoCardless()
-			cfg.Retry = oncehttp.Policy{MaxElapsed: time.Minute, AttemptTimeout: 10 * time.Minute, AnswerTimeout: 12 * time.Minute}
-		}
-		c, _ := newClient(t, w, on(j, change))
-		other, _ := newClient(t, w, on(newLeasing(j), change))
-		done := make(chan error)
-		go func() { _, err := c.DoKey(post(t, "{}"), "k"); done <- err }()
-		for range 26 {
-			time.Sleep(time.Minute)
-			for _, err := range other.Resume(t.Context()) {
-				t.Errorf("another process took it: %v", err)
-			}
-		}
-		if err := <-done; err != nil || w.count() != 3 {
-			t.Errorf("%v after %d sends, want 3", err, w.count())
-		}
-	})
 }
 
 // TestSettleIsFinal: once settled or abandoned nothing changes it, and the error
