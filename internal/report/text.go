@@ -201,7 +201,9 @@ func (t *texter) details(c *Case) {
 		t.prose("", "… "+plural(more, "more line")+" of exchanges in the JSON report")
 	}
 	for _, line := range findingLines(c.Findings) {
-		t.prose(line[0], line[1])
+		if line[1] != "expected "+c.Expected+", saw "+c.Actual { // said below
+			t.prose(line[0], line[1])
+		}
 	}
 	t.prose("expected", c.Expected)
 	t.prose("actual", c.Actual)

@@ -193,7 +193,7 @@ func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 	}
 	s.running = (behind || s.running) && !idle
 	if !behind && n > 1 {
-		again = pauseOf(steps[i+1].At - steps[i].At)
+		again = pauseOf((steps[next-1].At - steps[i].At) / float64(n-1)) // it is the whole time that counts
 	}
 	return spell(line, n, behind, again, then), n
 }

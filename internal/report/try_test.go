@@ -170,6 +170,26 @@ func TestTryOverlaps(t *testing.T) {
 	}
 }
 
+// TestTryWaits: a request that was sent again and again until something gave in
+// is sent again for as long.
+func TestTryWaits(t *testing.T) {
+	t.Parallel()
+	c := report.Case{ID: "net/x", Level: report.Liveness, Verdict: report.Fail, Rule: "r", Actual: "409", Expected: "201",
+		Findings: []report.Finding{{Verdict: report.Fail, Text: "expected 201, saw 409"}, {Verdict: report.Pass, Text: "another"}}}
+	for _, at := range []float64{0, 4, 12, 500, 1000} {
+		c.Exchanges = append(c.Exchanges, tryExchange(at, 2, "/p", "", "k", ""))
+	}
+	lines := scriptOf(t, c, "http://127.0.0.1:1")
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "for i in $(seq 5); do curl ") || !strings.HasSuffix(last, "; sleep 0.25; done") {
+		t.Errorf("the line is %s", last)
+	}
+	r := report.New(report.KindCheck)
+	r.Target, r.Cases = "http://127.0.0.1:1", []report.Case{c}
+	if text := write(t, report.Text, report.Options{}, r); strings.Contains(text, "expected 201, saw 409") || !strings.Contains(text, "another") {
+		t.Errorf("what is expected and seen is said twice:\n%s", text)
+	}
+}
+
 // TestTryIsOfFindingsOnly: what passed, or was sent by a client under judgement,
 // has no lines; neither has what was not kept.
 func TestTryIsOfFindingsOnly(t *testing.T) {

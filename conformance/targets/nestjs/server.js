@@ -3,7 +3,7 @@
 'use strict';
 const [host, port] = (process.env.ADDR || '127.0.0.1:0').split(':');
 require('reflect-metadata');
-const { Controller, Get, HttpException, Module, Post, Req, Res } = require('@nestjs/common');
+const { Controller, Get, HttpException, Module, Patch, Post, Req, Res } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 const { Idempotent, NodeIdempotencyModule } = require('@node-idempotency/nestjs');
 
@@ -31,6 +31,7 @@ class Effects {
 }
 class Target {
   pay(req, res) { return create('payments', req, res); }
+  change(req, res) { return create('payments', req, res); }
   refund(req, res) { return create('refunds', req, res); }
   cancel(req) { return { id: req.params.id, status: 'cancelled', number: effect('cancel') }; }
 }
@@ -43,6 +44,7 @@ function route(type, name, decorator) {
 }
 route(Effects, 'count', Get('_effects'));
 route(Target, 'pay', Post('payments'));
+route(Target, 'change', Patch('payments'));
 route(Target, 'refund', Post('refunds'));
 route(Target, 'cancel', Post('payments/:id/cancel'));
 Controller()(Effects);
