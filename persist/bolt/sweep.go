@@ -40,11 +40,11 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return total, err
 		}
-		seqs, verdicts, err := j.judge(after, kinds, &l, now)
+		seqs, decisions, err := j.decide(after, kinds, &l, now)
 		if err != nil || len(seqs) == 0 {
 			return total, err
 		}
-		n, err := j.carryOut(verdicts[:min(len(verdicts), left-total)])
+		n, err := j.applyDecisions(decisions[:min(len(decisions), left-total)])
 		total += n
 		if err != nil {
 			return total, err
@@ -54,18 +54,18 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return total, nil
 }
 
-// verdict is what a sweep is to do to a record, if it still is as it was
+// decision is what a sweep is to do to a record, if it still is as it was
 // read.
-type verdict struct {
+type decision struct {
 	change change
 	next   slot
 }
 
-// judge reads and decides about the next final records after a Seq. It returns which
+// decide reads and decides about the next final records after a Seq. It returns which
 // it has looked at, the last of which is where to go on, and what is to be done. It
 // looks only at what is in the file: a record that has finished since is left to the
 // next Sweep. A damaged record stays, for a person to look at.
-func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time) ([]uint64, []verdict, error) {
+func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time) ([]uint64, []decision, error) {
 	j.mu.Lock()
 	if err := j.usable(); err != nil {
 		j.mu.Unlock()
@@ -85,7 +85,7 @@ func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time)
 		return nil, nil, err
 	}
 	defer view.end()
-	var verdicts []verdict
+	var decisions []decision
 	outside := 0
 	for i, seq := range seqs {
 		if before[i] == (slot{}) {
@@ -96,24 +96,24 @@ func (j *Journal) judge(after uint64, w which, l *persist.Limits, now time.Time)
 		}
 		// Deleting large bodies is what makes a commit slow.
 		if outside > sweepOutsideMax {
-			return seqs[:i], verdicts, nil
+			return seqs[:i], decisions, nil
 		}
-		v, changes, err := j.judgeOne(view, seq, before[i], l, now)
+		d, changes, err := j.decideOne(view, seq, before[i], l, now)
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
 			return nil, nil, j.wrap(err)
 		}
 		// A damaged record stays for a person to look at.
 		if err == nil && changes {
-			verdicts = append(verdicts, v)
+			decisions = append(decisions, d)
 		}
 	}
-	return seqs, verdicts, nil
+	return seqs, decisions, nil
 }
 
-// judgeOne decides about one final record, which it reads. changes is false if the
+// decideOne decides about one final record, which it reads. changes is false if the
 // record stays as it is. A record that becomes a tombstone is written whole, as one
 // entry in the bucket of intents, and its other entry and its bodies are deleted.
-func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v verdict, changes bool, err error) {
+func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: record %d: %v", persist.ErrCorrupt, seq, p)
@@ -122,29 +122,29 @@ func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limit
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	intent, progress, err := view.entries(seq, &overlay{})
 	if err != nil {
-		return verdict{}, false, err
+		return decision{}, false, err
 	}
 	i, err := codec.PeekIntent(intent)
 	if err != nil {
-		return verdict{}, false, err
+		return decision{}, false, err
 	}
 	f, err := codec.PeekProgress(progress)
 	if err != nil {
-		return verdict{}, false, err
+		return decision{}, false, err
 	}
 	head := persist.Record{State: f.State, Finished: f.Finished, Swept: f.Swept, Unreported: f.Unreported, Generated: i.Generated, Window: i.Window}
 	drop, strip := l.Sweep(&head, now)
 	c := change{seq: seq, before: before, keys: j.hash.intentKeys(&i)}
 	if !strip {
 		c.drop = true
-		return verdict{change: c}, drop, nil
+		return decision{change: c}, drop, nil
 	}
 	var rec persist.Record
 	if _, err := codec.DecodeIntent(intent, &rec); err != nil {
-		return verdict{}, false, err
+		return decision{}, false, err
 	}
 	if _, err := codec.DecodeProgress(progress, &rec); err != nil {
-		return verdict{}, false, err
+		return decision{}, false, err
 	}
 	rec.Strip()
 	rec.Revision++
@@ -152,14 +152,14 @@ func (j *Journal) judgeOne(view *view, seq uint64, before slot, l *persist.Limit
 	next := slot{rev: before.rev + 1, flags: before.flags, intentSum: sealSum(c.intent, kindIntent, seq)}
 	next.mark(slotChanged|slotOutside, false)
 	next.mark(slotSwept, true)
-	return verdict{change: c, next: next}, true, nil
+	return decision{change: c, next: next}, true, nil
 }
 
-// carryOut queues what was decided, and waits for the commit. It leaves out records
+// applyDecisions queues what was decided, and waits for the commit. It leaves out records
 // that another Sweep or MarkReported has changed meanwhile. It returns how many it
 // changed.
-func (j *Journal) carryOut(verdicts []verdict) (int, error) {
-	if len(verdicts) == 0 {
+func (j *Journal) applyDecisions(decisions []decision) (int, error) {
+	if len(decisions) == 0 {
 		return 0, nil
 	}
 	j.mu.Lock()
@@ -168,8 +168,8 @@ func (j *Journal) carryOut(verdicts []verdict) (int, error) {
 		return 0, err
 	}
 	n := 0
-	for i := range verdicts {
-		c := verdicts[i].change
+	for i := range decisions {
+		c := decisions[i].change
 		// The slot holds the checksums of the record, so that any change shows.
 		if now, found := j.slots.get(c.seq); !found || now != c.before {
 			continue // another sweep was here
@@ -177,7 +177,7 @@ func (j *Journal) carryOut(verdicts []verdict) (int, error) {
 		if c.drop {
 			j.removeSlot(c.seq, c.before, c.keys)
 		} else {
-			j.slots.set(c.seq, verdicts[i].next)
+			j.slots.set(c.seq, decisions[i].next)
 		}
 		j.collecting.put(c)
 		n++
