@@ -71,7 +71,8 @@ type run struct {
 	sender   *wire.Sender
 	attempts int
 	sends    int
-	inFlight int // answers "still in flight"
+	inFlight int  // answers "still in flight"
+	looping  bool // the loop was shown the first attempt
 
 	history     classify.History // what the attempts prove together
 	doubtBefore bool             // an attempt before the last one may have had an effect
@@ -130,7 +131,9 @@ func (r *run) execute() *result {
 	return res
 }
 
-// loop is go-retryablehttp's. Its hooks stand below in the order in which they run: attempt in the place of its
+// loop makes attempts until the verdict stands. The first is made directly: it settles nearly every operation, and
+// going through the loop for it would double what the client costs (docs/performance.md). What follows is
+// go-retryablehttp's loop. Its hooks stand below in the order in which they run: inLoop in the place of its
 // transport, decide in that of CheckRetry, backoff. It sees an empty answer, so that nothing above an attempt can
 // follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when
 // the call is given up.
@@ -139,8 +142,12 @@ func (r *run) loop() {
 	if r.target == nil {
 		r.target, _ = request.URL(&r.rec)
 	}
+	r.attempt()
+	if !r.verdict.again {
+		return
+	}
 	loop := retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: transportFunc(r.attempt)}, CheckRetry: r.decide, Backoff: r.backoff,
+		HTTPClient: &http.Client{Transport: transportFunc(r.inLoop)}, CheckRetry: r.decide, Backoff: r.backoff,
 		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the bounds are in decide
 	}
 	_, err := loop.Do(&retryablehttp.Request{Request: r.loopRequest.WithContext(r.call.Context())})
@@ -160,24 +167,34 @@ type transportFunc func(*http.Request) (*http.Response, error)
 // RoundTrip calls f.
 func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// attempt looks at the window, sends, and judges what comes back.
-func (r *run) attempt(loop *http.Request) (*http.Response, error) {
-	r.waited()
-	if r.mayAttempt() {
-		r.attempts++
-		r.tell(EventAttempt, nil)
-		began := r.now()
-		sent := r.send()
-		r.remember(began, sent)
-		r.judge(sent)
-		r.tell(EventAnswered, func(e *Event) {
-			e.Err, e.Outcome = sent.Err, r.verdict.outcome
-			if sent.Answer != nil {
-				e.Status = sent.Answer.Head.StatusCode
-			}
-		})
+// inLoop makes an attempt where the loop believes to send. The first time it makes none: that attempt was made before,
+// and the loop asks decide about it.
+func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
+	if r.looping {
+		r.waited()
+		r.attempt()
 	}
+	r.looping = true
 	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: loop}, nil
+}
+
+// attempt looks at the window, sends, and judges what comes back.
+func (r *run) attempt() {
+	if !r.mayAttempt() {
+		return
+	}
+	r.attempts++
+	r.tell(EventAttempt, nil)
+	began := r.now()
+	sent := r.send()
+	r.remember(began, sent)
+	r.judge(sent)
+	r.tell(EventAnswered, func(e *Event) {
+		e.Err, e.Outcome = sent.Err, r.verdict.outcome
+		if sent.Answer != nil {
+			e.Status = sent.Answer.Head.StatusCode
+		}
+	})
 }
 
 // mayAttempt reports whether an attempt may begin now. Where it may not, the verdict says what that means.
