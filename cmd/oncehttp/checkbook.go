@@ -152,10 +152,11 @@ func checkDiffCommand(s streams) *cobra.Command {
 		Use:   "diff OLD NEW",
 		Short: "Compare two JSON reports",
 		Long: `Compare two reports that were written with --format json: what fails now and did
-not, what is fixed, what changed.
+not, which safety cases passed and are not decided any more, what is fixed, what
+changed.
 
-Exit status: 0 nothing fails that did not fail before; 1 something does; 2 a
-file is missing or is no report.`,
+Exit status: 0 nothing is worse; 1 something fails that did not, or a safety case
+that passed is skipped or inconclusive now; 2 a file is missing or is no report.`,
 		Example: `  oncehttp check diff yesterday.json today.json`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
