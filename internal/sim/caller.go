@@ -22,7 +22,7 @@ type order struct {
 	want
 	id   int
 	kind orderKind
-	proc int // which process its caller speaks to
+	proc int // which process its caller speaks to, by its number
 
 	// The caller's own. A caller does one round after the other.
 	gen      int           // which try this is: 1 is the first
@@ -168,6 +168,9 @@ func (w *world) serve(s Step) {
 // of what they say. A caller without a key stops where the contract protects it no
 // longer: in another life of the process, or when its answer may have been swept.
 func (w *world) round(o *order, r *rand.Rand) {
+	if w.plan.Setting.Roam {
+		o.proc = r.IntN(len(w.procs))
+	}
 	l := w.live(o.proc)
 	if o.kind == keyless || o.kind == bare {
 		if o.lastLife != nil && (o.lastLife != l || time.Since(o.asked) > w.remembered()) && !w.protected(o) {

@@ -43,6 +43,8 @@ type Setting struct {
 	Retry      oncehttp.Policy
 	KeepBytes  int64         // Config.MaxResponseBytes
 	KeepAnswer time.Duration // Config.KeepAnswer
+	Roam       bool          // callers speak to any process, as behind a load balancer
+	Upgrades   bool          // every other life of a process has another profile of the same name
 	Pairs      bool          // each account has two clients in every process
 	Workers    int           // Config.ResumeWorkers
 	Orders     int           // how many orders there are
@@ -125,11 +127,15 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 		},
 	}
 	s.KeepAnswer, s.Pairs = 72*time.Hour, r.IntN(3) == 0
+	s.Upgrades, s.Roam = r.IntN(4) == 0, r.IntN(2) == 0
 	if !s.Clocks && r.IntN(4) == 0 { // while clocks agree, a sweep by one is a sweep by all
 		s.KeepAnswer = 5 * time.Minute
 	}
 	if !s.Authorize {
 		s.Accounts = 1 // nothing tells the server of two
+	}
+	if s.Processes > 1 {
+		s.Upgrades = false // a process does not see what another begins under another recipe: not closed yet
 	}
 	if s.Bolt {
 		s.Disk = 0 // what a file can do has tests of its own, beside persist/bolt
@@ -153,7 +159,7 @@ func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts, profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
 		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
-	fmt.Fprintf(&b, "answers kept for %v, pairs %t, ", s.KeepAnswer, s.Pairs)
+	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, ", s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam)
 	fmt.Fprintf(&b, "fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
 		s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
 	for _, step := range p.Steps {
