@@ -55,6 +55,7 @@ const (
 	NeedOwned     Need = "handler"        // the suite supplies the handler: RunHandler
 	NeedOASIS     Need = "repeatable"     // a profile of Repeatability-Request-ID
 	NeedSecret    Need = "credential"     // an Authorization field in Options.Header
+	NeedToken     Need = "token"          // Options.TokenPath
 	NeedAlphabet  Need = "any key format" // a profile that takes more than UUIDs
 )
 
@@ -83,6 +84,7 @@ func (r *runner) missing(n Need) string {
 		{NeedOwned, owned, "it needs a handler that the suite supplies (RunHandler)"},
 		{NeedOASIS, strings.EqualFold(o.Profile.Carrier.Name, oasisHeader), "the profile is not of Repeatability-Request-ID"},
 		{NeedSecret, o.Header.Get("Authorization") != "", "it needs a credential (--header with Authorization)"},
+		{NeedToken, o.TokenPath != "", "it needs a server that hands its keys out (--token-path)"},
 		{NeedAlphabet, r.anyFormat(), "the profile takes keys of one format only"},
 	} {
 		if t.need == n && !t.have {

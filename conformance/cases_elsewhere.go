@@ -43,7 +43,7 @@ func elsewhereCases() []Case {
 
 // onceElsewhere sends an operation of another kind twice under one key.
 func (x *trial) onceElsewhere(flag string, change func(*operation)) {
-	op := x.op().with(change)
+	op := x.opOf(change)
 	first := x.do(op, "the first")
 	if first.kind != done {
 		x.vague("the first request was answered %s; look at %s", first, flag)

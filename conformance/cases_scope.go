@@ -75,7 +75,7 @@ func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool) {
 		x.ownAnswer(op, first, a)
 		return true
 	}
-	control := x.do(x.op().with(change), "a key of its own, to compare")
+	control := x.do(x.opOf(change), "a key of its own, to compare")
 	if control.kind != done {
 		x.refusedOnly(op, a)
 		x.vague("nothing can be said: with a key of its own the other request is answered %s; look at %s", control, flag)

@@ -40,7 +40,21 @@ func (x *trial) op() *operation {
 		key: x.r.key(seed), ref: "r" + digestHex("ref\x00" + seed)[:24],
 		contentType: x.r.o.ContentType,
 	}
+	if x.r.o.TokenPath != "" {
+		op.key = x.token(op)
+	}
 	op.fill(x.r)
+	return op
+}
+
+// opOf is a new operation with a change. One that is sent as the second caller
+// has a key that was handed out to that caller.
+func (x *trial) opOf(change func(*operation)) *operation {
+	op := x.op().with(change)
+	if x.r.o.TokenPath != "" && op.stranger {
+		op.key = x.token(op)
+		op.fillKey(x.r)
+	}
 	return op
 }
 
@@ -175,7 +189,7 @@ func (r *runner) keyBytesMax() int {
 // anyFormat reports whether keys other than UUIDs may be tried.
 func (r *runner) anyFormat() bool {
 	rule := r.o.Profile.Key
-	return rule.Format == profile.AnyFormat && rule.Alphabet == ""
+	return rule.Format == profile.AnyFormat && rule.Alphabet == "" && r.o.TokenPath == ""
 }
 
 func (o *Options) inHeader() bool {

@@ -96,7 +96,7 @@ func draftedSecurity() Ref {
 func Cases() []Case {
 	all := slices.Concat(replayCases(), replyCases(), elsewhereCases(), conflictCases(), equalityCases(), likeCases(), scopeCases(), methodCases(),
 		inflightCases(), overlapCases(), keyCases(), spellingCases(), boundCases(), outcomeCases(), faultCases(),
-		netCases(), framingCases(), timeCases(), restartCases(), soakCases(), oasisCases())
+		netCases(), framingCases(), timeCases(), restartCases(), soakCases(), oasisCases(), tokenCases())
 	fixes := repairs()
 	for i := range all {
 		if all[i].Since == "" {

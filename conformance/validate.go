@@ -78,7 +78,7 @@ func (o *Options) checkTemplates() error {
 		}
 	}
 	for _, p := range []struct{ option, text string }{
-		{"SecondPath", o.SecondPath}, {"ActionPath", o.ActionPath}, {"IDPointer", o.IDPointer},
+		{"SecondPath", o.SecondPath}, {"ActionPath", o.ActionPath}, {"TokenPath", o.TokenPath}, {"IDPointer", o.IDPointer},
 	} {
 		if p.text != "" && !strings.HasPrefix(p.text, "/") {
 			return usage(p.option, "%q does not start with a slash", p.text)

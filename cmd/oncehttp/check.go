@@ -96,6 +96,7 @@ func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how the API does idempotency: "+strings.Join(profile.Names(), ", "))
 	fs.StringVar(&f.KeyHeader, "key-header", "", "the header that carries the key, if it is not the profile's: X-Request-ID, X-Idempotency-Key")
+	fs.StringVar(&f.TokenPath, "token-path", "", "where a key is fetched before each operation, such as /tokens (default: keys are made here)")
 	fs.StringVar(&f.Name, "name", "", "a short name of the target for headings")
 	fs.StringVar(&f.Method, "method", f.Method, "the method of an operation")
 	fs.StringVar(&f.Body, "body", f.Body, "the template of a body, or @FILE")

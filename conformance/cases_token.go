@@ -1,0 +1,79 @@
+package conformance
+
+import (
+	"net/http"
+	"strings"
+)
+
+// tokenCases: keys that the server hands out before the operation.
+func tokenCases() []Case {
+	needs := []Need{NeedToken, NeedEffects}
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
+			ID: "token/unknown-refused", Level: LevelSafety, Since: "1.1", Needs: needs, After: after,
+			Spec:   []Ref{invariant("S4"), practice("A token that was never handed out is refused.")},
+			Rule:   "A token that was not handed out is refused and executes nothing.",
+			Impact: "A client that makes tokens up is not protected, and is not told.",
+			Fix:    "Look the token up before the work, and refuse what is not there. Usual cause: a delete of the token whose result is not looked at.",
+			run: func(x *trial) {
+				op := x.op().with(func(dup *operation) {
+					dup.key = x.r.key("unknown\x00" + dup.ref)
+					dup.fill(x.r)
+				})
+				x.wantRefused(op, "with a token that was not handed out")
+			},
+		}, {
+			ID: "token/other-caller-refused", Level: LevelSafety, Since: "1.1", Needs: append([]Need{NeedPrincipal}, needs...), After: after,
+			Spec:   []Ref{invariant("S3"), practice("A token is bound to the caller that fetched it.")},
+			Rule:   "A token that was handed out to one caller is refused to another.",
+			Impact: "A stranger uses a customer's token up, and the customer is told that the order was placed.",
+			Fix:    "Store the caller with the token, and compare. Usual cause: the token alone is the key of the store.",
+			run: func(x *trial) {
+				if !x.strangerServed() {
+					x.vague("the second caller's own operations are not taken; look at --as")
+					return
+				}
+				op := x.op().with(func(dup *operation) { dup.stranger = true })
+				x.wantRefused(op, "with the first caller's token")
+			},
+		}, {
+			ID: "token/fetched-apart", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedToken},
+			Spec:   []Ref{invariant("S5")},
+			Rule:   "Each fetch hands out another token.",
+			Impact: "Two customers share a token, and the second is given the first one's order.",
+			Fix:    "Draw tokens at random, at least 16 bytes of them. Usual causes: a clock, a counter that starts again, or a cache in front of the path.",
+			run: func(x *trial) {
+				one, two := x.op(), x.op()
+				x.want(one.key != two.key && one.key != "", "two tokens", "%q, then %q", one.key, two.key)
+			},
+		},
+	}
+}
+
+// wantRefused sends an operation that has to be refused, and to have no effect.
+func (x *trial) wantRefused(op *operation, note string) {
+	a := x.do(op, note)
+	if a.kind == noAnswer {
+		x.vague("it met no answer: %s", a)
+		return
+	}
+	x.want(a.kind != done, "a refusal", "%s", a)
+	x.notExecuted(op, a, "the request "+note)
+}
+
+// token fetches a key for an operation, as its caller. Without one the operation
+// has an empty key, which the server refuses.
+func (x *trial) token(op *operation) string {
+	fetch := op.with(func(dup *operation) {
+		dup.method, dup.target, dup.body, dup.keyless = http.MethodGet, x.r.o.TokenPath, nil, true
+	})
+	a := x.do(fetch, "a token is fetched")
+	if a.kind != done {
+		return ""
+	}
+	if text, found := lookupText(a.body, "/token"); found {
+		return text
+	}
+	return strings.TrimSpace(string(a.body))
+}
