@@ -81,7 +81,7 @@ func (x *trial) aborted(check func(op *operation, hold time.Duration, again *ans
 		x.pause(hold / 8)
 		soon := x.launch(op, "retry", "at once")
 		if gate.entered != nil {
-			x.awaitFollowers([]*flight{soon})
+			x.awaitFollowers([]*sending{soon})
 			gate.release()
 		}
 		a := soon.wait()

@@ -76,16 +76,16 @@ func aroundCompletion(x *trial) {
 		if gate.entered == nil {
 			x.pause(max(hold*7/8-aroundSpread, 0))
 		}
-		var flights []*flight
+		var sendings []*sending
 		for at := -aroundSpread; at <= aroundSpread; at += aroundStep {
 			if at == 0 {
 				gate.release()
 			}
-			flights = append(flights, x.launch(op, fmt.Sprintf("at %+d ms", at.Milliseconds()), "around the end"))
+			sendings = append(sendings, x.launch(op, fmt.Sprintf("at %+d ms", at.Milliseconds()), "around the end"))
 			x.pause(aroundStep)
 		}
 		answers := []*answer{lead.wait()}
-		for _, f := range flights {
+		for _, f := range sendings {
 			answers = append(answers, f.wait())
 		}
 		if overtaken(answers[0]) || gate.entered == nil && answers[0].ended.Sub(answers[0].started) < hold*3/4 {
@@ -115,7 +115,7 @@ func longWork(x *trial) {
 	x.pause(hold * 10 / 11)
 	follower := x.launch(op, "follower", "late, while the leader runs")
 	if gate.entered != nil {
-		x.awaitFollowers([]*flight{follower})
+		x.awaitFollowers([]*sending{follower})
 		gate.release()
 	}
 	leader, late := lead.wait(), follower.wait()
@@ -164,7 +164,7 @@ func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *a
 	x.pause(min(hold/8, 20*time.Millisecond))
 	after := x.launch(op, "third", "while the leader may be running")
 	if gate.entered != nil {
-		x.awaitFollowers([]*flight{after})
+		x.awaitFollowers([]*sending{after})
 	}
 	gate.release()
 	return lead.wait(), after.wait()

@@ -246,20 +246,35 @@ func keyModel() porcupine.Model {
 	return model.ToModel()
 }
 
+// nextStates are the states in which a key may be after a step.
 func nextStates(s keyState, in step) []keyState {
 	idle := s.running < 0 && !s.done
-	runs, ends := s, s
-	runs.running = in.who
-	ends.running, ends.done, ends.name = -1, true, in.name
 	switch {
 	case in.count >= 0:
 		return keep(s, in.count == 1 && !idle || in.count == 0 && !s.done)
-	case in.arrive && in.fate == maybe && idle:
-		return []keyState{s, runs}
 	case in.arrive && idle:
-		return []keyState{runs}
+		return arrivals(s, in)
 	case in.arrive:
 		return []keyState{s}
+	}
+	return endings(s, in)
+}
+
+// arrivals are the states after a request has come to an idle key: it runs, or,
+// where nobody knows what became of it, may not have come at all.
+func arrivals(s keyState, in step) []keyState {
+	runs := s
+	runs.running = in.who
+	if in.fate == maybe {
+		return []keyState{s, runs}
+	}
+	return []keyState{runs}
+}
+
+// endings are the states after a request has been answered, or given up.
+func endings(s keyState, in step) []keyState {
+	ends := keyState{running: -1, done: true, name: in.name}
+	switch {
 	case in.fate == waiting:
 		return keep(s, s.running >= 0)
 	case in.fate == maybe && s.running == in.who:

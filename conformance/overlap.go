@@ -2,8 +2,8 @@ package conformance
 
 import "time"
 
-// flight is a request that was sent in the background.
-type flight struct {
+// sending is a request that was sent in the background.
+type sending struct {
 	sent chan struct{} // closed when its last byte has been written, or it failed
 	over chan struct{} // closed when its answer is there
 	*answer
@@ -11,8 +11,8 @@ type flight struct {
 
 // launch sends a request on a connection of its own. It ends by itself, within
 // the answer timeout.
-func (x *trial) launch(op *operation, lane, note string) *flight {
-	f := &flight{sent: make(chan struct{}), over: make(chan struct{})}
+func (x *trial) launch(op *operation, lane, note string) *sending {
+	f := &sending{sent: make(chan struct{}), over: make(chan struct{})}
 	go func() {
 		defer close(f.over)
 		l := x.dial(lane)
@@ -27,7 +27,7 @@ func (x *trial) launch(op *operation, lane, note string) *flight {
 }
 
 // wait gives the answer.
-func (f *flight) wait() *answer {
+func (f *sending) wait() *answer {
 	<-f.over
 	return f.answer
 }
@@ -100,17 +100,17 @@ func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*
 	lead := x.launch(v.op, "leader", "slow")
 	<-lead.sent
 	x.awaitEntry(gate, lead, hold)
-	var flights []*flight
+	var sendings []*sending
 	for _, op := range followers(v.op) {
-		flights = append(flights, x.launch(op, "follower", "while the leader runs"))
+		sendings = append(sendings, x.launch(op, "follower", "while the leader runs"))
 	}
 	if gate.entered != nil {
-		x.awaitFollowers(flights)
+		x.awaitFollowers(sendings)
 		gate.release()
 	}
 	v.leader = lead.wait()
 	proved := gate.entered != nil || v.leader.ended.Sub(v.leader.started) >= hold*3/4 // else it was not slow
-	for _, f := range flights {
+	for _, f := range sendings {
 		a := f.wait()
 		v.followers = append(v.followers, a)
 		proved = proved && !x.r.limited(a) && !a.written.IsZero() && (gate.entered != nil || v.met(a))
@@ -130,7 +130,7 @@ const leadPart = 4
 
 // awaitEntry waits until the leader is at work: exactly where the handler is
 // owned, else for a part of the hold.
-func (x *trial) awaitEntry(g *gate, lead *flight, hold time.Duration) {
+func (x *trial) awaitEntry(g *gate, lead *sending, hold time.Duration) {
 	if g.entered == nil {
 		x.pause(hold / leadPart)
 		return
@@ -151,10 +151,10 @@ const followersGrace = 60 * time.Millisecond
 
 // awaitFollowers waits until all have been written, and then a little for their
 // answers.
-func (x *trial) awaitFollowers(flights []*flight) {
+func (x *trial) awaitFollowers(sendings []*sending) {
 	timer := time.NewTimer(x.r.o.AnswerTimeout)
 	defer timer.Stop()
-	for _, f := range flights {
+	for _, f := range sendings {
 		select {
 		case <-f.sent:
 		case <-timer.C:
@@ -164,7 +164,7 @@ func (x *trial) awaitFollowers(flights []*flight) {
 		}
 	}
 	timer.Reset(followersGrace)
-	for _, f := range flights {
+	for _, f := range sendings {
 		select {
 		case <-f.over:
 		case <-timer.C:
