@@ -1,11 +1,14 @@
 package conformance
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Event is an event of a history, for tests of the judge. Times count from one
@@ -73,3 +76,42 @@ func (v *Evidence) Shown() string {
 // Kept is how many exchanges are kept, and First the key of the first.
 func (v *Evidence) Kept() int     { return len(v.e.kept) }
 func (v *Evidence) First() string { return v.e.kept[0].Key }
+
+// CountOf is the number at a pointer of a witness's answer.
+func CountOf(body, pointer string) (int, Witness, error) { return countOf([]byte(body), pointer) }
+
+// NamedAnswer is what an answer names, for tests of the counting of names.
+type NamedAnswer struct{ Ref, ID, Place string }
+
+// CountNames counts the effects of a reference that answers have named.
+func CountNames(answers []NamedAnswer, ref string) int {
+	s := names{owner: &owners{}}
+	for _, a := range answers {
+		s.saw(a.Ref, &answer{id: a.ID, place: a.Place})
+	}
+	return s.count(ref)
+}
+
+// Hint is how long an answer with these header fields says to wait.
+func Hint(p *profile.Profile, header http.Header) (time.Duration, bool) {
+	return hint(p, &answer{header: header})
+}
+
+// BumpNumbers makes every number of a body one higher.
+func BumpNumbers(body string) string { return string(bumpNumbers([]byte(body))) }
+
+// WithMember adds a member to a JSON object.
+func WithMember(object, name, value string) string {
+	return string(withMember([]byte(object), name, value))
+}
+
+// Quote is a structured-field String.
+func Quote(key string) string { return quote(key) }
+
+// WorstOf is the verdict that counts.
+func WorstOf(verdicts ...Verdict) Verdict { return worstOf(verdicts...) }
+
+// SameOutcome compares what two answers with these ids and Locations name.
+func SameOutcome(a, b [2]string) (same, known bool) {
+	return sameOutcome(&answer{kind: done, id: a[0], place: a[1]}, &answer{kind: done, id: b[0], place: b[1]})
+}
