@@ -137,9 +137,9 @@ func flightFlaws() []flaw {
 			}},
 			want: "inflight/other-body", blind: "inflight/other-body",
 		}, {
-			name: "lock-too-short", about: "The lock is given up after 1.2 s, though the work may take longer.",
+			name: "lock-too-short", about: "The lock is given up after a second, though the work may take longer.",
 			q: quirk{pending: func(c *call, e *entry) (reply, bool) {
-				if time.Since(e.born) < 1200*time.Millisecond {
+				if time.Since(e.born) < time.Second {
 					return reply{}, false
 				}
 				return c.serve(), true
