@@ -207,8 +207,10 @@ func storeFlaws() []flaw {
 				}
 				return false
 			}},
-			change: func(o *conformance.Options) { o.Skip = []string{"soak/**", "inflight/long-work", "replay/after-100-requests"} }, // they may take a second, too
-			want:   "replay/after-a-pause", blind: "replay/after-a-pause",
+			change: func(o *conformance.Options) {
+				o.Skip = []string{"soak/**", "inflight/long-work", "replay/after-100-requests"}
+			}, // they may take a second, too
+			want: "replay/after-a-pause", blind: "replay/after-a-pause",
 		}, {
 			name: "two-nodes", about: "Two nodes without a common store serve requests in turn.",
 			q: quirk{scope: func(c *call, parts []string) []string {
