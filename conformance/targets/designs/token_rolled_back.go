@@ -90,15 +90,20 @@ func pay(c *call, tx pgx.Tx, p *provider, payKey string, a *answer) error {
 	if ms, err := strconv.Atoi(query.Get("sleep")); err == nil {
 		time.Sleep(time.Duration(ms) * time.Millisecond)
 	}
+	status, err := strconv.Atoi(query.Get("fail"))
+	if err == nil && status < 500 {
+		*a = message(status, "refused, and not paid")
+		return errRolledBack
+	}
 	number := p.charge(c, payKey)
 	if query.Has("crash") {
 		panic(http.ErrAbortHandler)
 	}
-	if status, err := strconv.Atoi(query.Get("fail")); err == nil {
+	if err == nil {
 		*a = message(status, "paid, and then something else failed")
 		return errRolledBack
 	}
 	*a = c.done(number)
-	_, err := tx.Exec(c.Context(), "UPDATE orders SET charge = $3 WHERE caller = $1 AND number = $2", c.caller, c.key, number)
+	_, err = tx.Exec(c.Context(), "UPDATE orders SET charge = $3 WHERE caller = $1 AND number = $2", c.caller, c.key, number)
 	return err
 }
