@@ -1,6 +1,7 @@
 package persist
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -249,17 +250,27 @@ func (r *Record) Leased(owner string, now time.Time) bool {
 // Validate reports the first rule that the record breaks. Journals call it
 // before they write and after they read.
 func (r *Record) Validate() error {
+	return cmp.Or(r.validateIdentity(), r.validateState(), r.validateBounds())
+}
+
+func (r *Record) validateIdentity() error {
 	switch {
 	case r.Key == "":
 		return fmt.Errorf("%w: empty key", ErrInvalid)
-	case r.State >= stateCount:
-		return fmt.Errorf("%w: %v", ErrInvalid, r.State)
-	case (r.State == StateHeld) != (r.HoldReason != ""):
-		return fmt.Errorf("%w: state %v with reason %q", ErrInvalid, r.State, r.HoldReason)
 	case len(r.Fingerprint) != 32:
 		return fmt.Errorf("%w: fingerprint of %d bytes, want 32", ErrInvalid, len(r.Fingerprint))
 	case r.Method == "" || r.Origin == "" || r.WireKey == "":
 		return fmt.Errorf("%w: method, origin and wire key are required", ErrInvalid)
+	}
+	return nil
+}
+
+func (r *Record) validateState() error {
+	switch {
+	case r.State >= stateCount:
+		return fmt.Errorf("%w: %v", ErrInvalid, r.State)
+	case (r.State == StateHeld) != (r.HoldReason != ""):
+		return fmt.Errorf("%w: state %v with reason %q", ErrInvalid, r.State, r.HoldReason)
 	case r.MaybeSent && r.FirstSent.IsZero():
 		return fmt.Errorf("%w: maybe sent, but never first sent", ErrInvalid)
 	case r.State.Final() && r.Finished.IsZero():
@@ -268,6 +279,12 @@ func (r *Record) Validate() error {
 		return fmt.Errorf("%w: state %v with effect %q", ErrInvalid, r.State, r.Effect)
 	case r.Unreported && !(r.Generated && r.State.Final()):
 		return fmt.Errorf("%w: state %v, generated key %t, but unreported", ErrInvalid, r.State, r.Generated)
+	}
+	return nil
+}
+
+func (r *Record) validateBounds() error {
+	switch {
 	case len(r.Note) > NoteBytesMax:
 		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), NoteBytesMax)
 	case len(r.History) > HistoryMax:

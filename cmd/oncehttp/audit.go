@@ -149,6 +149,21 @@ func (f *auditFlags) run(ctx context.Context, s streams) error {
 
 // check reads the flags.
 func (f *auditFlags) check(a *audit) (err error) {
+	if err := f.checkWords(); err != nil {
+		return err
+	}
+	if a.declines, err = parseDeclines(f.declined); err != nil {
+		return err
+	}
+	if a.from, err = parseZoned("--since", f.since); err != nil {
+		return err
+	}
+	a.to, err = parseZoned("--until", f.until)
+	return err
+}
+
+// checkWords checks the flags that are used as they are.
+func (f *auditFlags) checkWords() error {
 	switch {
 	case len(f.against) == 0:
 		return errors.New("--against is required")
@@ -171,14 +186,7 @@ func (f *auditFlags) check(a *audit) (err error) {
 			return fmt.Errorf("--where %q: want COLUMN=VALUE", clip(w))
 		}
 	}
-	if a.declines, err = parseDeclines(f.declined); err != nil {
-		return err
-	}
-	if a.from, err = parseZoned("--since", f.since); err != nil {
-		return err
-	}
-	a.to, err = parseZoned("--until", f.until)
-	return err
+	return nil
 }
 
 // parseZoned reads a time that says its zone; "" is the zero time.

@@ -116,12 +116,18 @@ func newRows(file string, r io.Reader, needs rowNeeds) (rowReader, error) {
 		return &ndjsonRows{file: file, in: in, needs: needs}, nil
 	}
 	if needs.delimiter == 0 {
-		needs.delimiter = ','
-		if firstLine, _, _ := bytes.Cut(first, []byte("\n")); bytes.IndexByte(firstLine, '\t') >= 0 && bytes.IndexByte(firstLine, ',') < 0 {
-			needs.delimiter = '\t'
-		}
+		needs.delimiter = delimiterOf(first)
 	}
 	return newCSVRows(file, in, needs)
+}
+
+// delimiterOf is a tab where the header has tabs and no comma, else a comma.
+func delimiterOf(text []byte) rune {
+	header, _, _ := bytes.Cut(text, []byte("\n"))
+	if bytes.IndexByte(header, '\t') >= 0 && bytes.IndexByte(header, ',') < 0 {
+		return '\t'
+	}
+	return ','
 }
 
 // trimCutRune drops the start of a character that the end of b may have cut.
