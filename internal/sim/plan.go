@@ -37,6 +37,7 @@ type Setting struct {
 	// Clocks: processes come back with clocks that are off.
 	Clocks     bool
 	Reuse      bool // callers send one *http.Request value again
+	RandomKeys bool // Config.NewKey is not set
 	FixedKeys  bool // Config.NewKey gives one request one key, always
 	Authorize  bool // credentials come from Config.Authorize
 	Reconcile  bool // held operations are settled by Config.Reconcile
@@ -127,6 +128,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 		},
 	}
 	s.KeepAnswer, s.Pairs = 72*time.Hour, r.IntN(3) == 0
+	s.RandomKeys = !s.FixedKeys && r.IntN(3) == 0
 	s.Upgrades, s.Roam = r.IntN(4) == 0, r.IntN(2) == 0
 	if !s.Clocks && r.IntN(4) == 0 { // while clocks agree, a sweep by one is a sweep by all
 		s.KeepAnswer = 5 * time.Minute
@@ -160,8 +162,8 @@ func (p Plan) String() string {
 	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts, profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
 		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
 	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, ", s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam)
-	fmt.Fprintf(&b, "fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
-		s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
+	fmt.Fprintf(&b, "random keys %t, fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
+		s.RandomKeys, s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
 	for _, step := range p.Steps {
 		fmt.Fprintf(&b, "  %v\n", step)
 	}

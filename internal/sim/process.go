@@ -96,6 +96,9 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 		Transport: w.network(l, account), MaxResponseBytes: s.KeepBytes, ResumeWorkers: s.Workers,
 		MaxRequestBytes: bodyMax, KeepAnswer: s.KeepAnswer, NewKey: w.newKey,
 	}
+	if s.RandomKeys {
+		cfg.NewKey = nil
+	}
 	if s.Upgrades && l.proc.lives%2 == 0 { // what a request is compared by has changed
 		changed := *s.Profile
 		changed.Fingerprint = append([]string{"X-Version"}, s.Profile.Fingerprint...)
