@@ -59,6 +59,9 @@ func TestBook(t *testing.T) {
 		if seen[c.ID] {
 			t.Errorf("%s stands twice", c.ID)
 		}
+		if later := slices.Contains(strings.Fields(laterCases), c.ID); later != (c.Since == conformance.Version) {
+			t.Errorf("%s: got since %q, want %s for the cases of this version and for no other", c.ID, c.Since, conformance.Version)
+		}
 		seen[c.ID] = true
 		if !slices.Contains(levels, c.Level) || !slug.MatchString(c.ID) || c.Since == "" || len(c.Spec) == 0 {
 			t.Errorf("%s: got level %q, since %q, %d sources", c.ID, c.Level, c.Since, len(c.Spec))

@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of the case book; it stands in every report.
-const Version = "1.0"
+const Version = "1.1"
 
 // The defaults of Options' zero values.
 const (
