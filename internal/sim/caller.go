@@ -36,6 +36,7 @@ type order struct {
 	effects map[string]int    // by key
 	total   int               // of all keys: what must not be more than one
 	closed  map[string]string // by key: why it can have no effect any more, as its caller was told
+	told    map[string]bool   // by key: a final no, that its caller has
 	calls   int               // under way
 	overlap bool              // calls have been under way side by side in this round
 	leave   func()            // ends the caller's context once its answer is whole
@@ -78,7 +79,7 @@ func (w *world) newOrder(s Step) *order {
 	o := &order{
 		want: want{accountName(r.IntN(w.plan.Setting.Accounts)), "i" + strconv.Itoa(s.ID)},
 		id:   s.ID, kind: kind, proc: r.IntN(w.plan.Setting.Processes), gen: 1,
-		effects: map[string]int{}, closed: map[string]string{},
+		effects: map[string]int{}, closed: map[string]string{}, told: map[string]bool{},
 	}
 	if r.IntN(3) == 0 && w.plan.Setting.Accounts > 1 && kind == keyed {
 		o.ref = "twin" + strconv.Itoa(s.ID/6) // two accounts may want the same, under the same key
@@ -279,7 +280,7 @@ func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Respo
 	}
 	lives := l.told()
 	w.logf("%s %s is told (%t): %v %v", l.name, o.ref, lives, resp != nil, err)
-	if !w.model.returned(o, l, key, since, err, lives) {
+	if !w.model.returned(o, l, key, since, err, lives, false) {
 		return dead
 	}
 	return w.understand(o, l, key, resp, text, err)
@@ -317,7 +318,7 @@ func (w *world) enqueue(o *order, l *life, req *http.Request, key oncehttp.Key) 
 	since := w.model.calling(o, key)
 	err := o.client(l).Enqueue(req, key)
 	lives := l.told()
-	if !w.model.returned(o, l, key, since, err, lives) {
+	if !w.model.returned(o, l, key, since, err, lives, true) {
 		return dead
 	}
 	if err == nil {

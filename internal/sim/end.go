@@ -197,10 +197,12 @@ func (m *model) excuse(rec persist.Record) {
 }
 
 // unfinished says how an operation for this order stands, if one under this key, or
-// for a caller without a key under any, may still be sent.
-func unfinished(o *order, l *life, key oncehttp.Key) string {
-	for _, rec := range l.store.all() {
-		if rec.Account == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() && (key == "" || rec.Key == string(key)) {
+// for a caller without a key under any, may still be sent. One whose final answer the
+// caller has is none: if a crash takes the answer, the server gives it again.
+func unfinished(o *order, all []persist.Record, key oncehttp.Key) string {
+	for _, rec := range all {
+		if rec.Account == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() &&
+			(key == "" && !o.told[rec.Key] || rec.Key == string(key)) {
 			return strconv.Quote(rec.Key) + " " + rec.State.String()
 		}
 	}

@@ -136,9 +136,6 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	if !s.Authorize {
 		s.Accounts = 1 // nothing tells the server of two
 	}
-	if s.Processes > 1 {
-		s.Upgrades = false // a process does not see what another begins under another recipe: not closed yet
-	}
 	if s.Bolt {
 		s.Disk = 0 // what a file can do has tests of its own, beside persist/bolt
 	}
@@ -150,6 +147,9 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	}
 	if r.IntN(4) == 0 { // so short that operations outlive it
 		s.Profile.Window.Floor = 10 * time.Minute
+	}
+	if s.Processes > 1 {
+		s.Upgrades = false // a process does not see what another begins under another recipe: not closed yet
 	}
 	s.ServerHold = s.Profile.Window.Floor + clockMax + lateMax
 	return s

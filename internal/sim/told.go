@@ -41,8 +41,8 @@ func (m *model) leaves(o *order, leave func()) {
 }
 
 // returned checks what a call gave. It reports whether somebody is told: nobody is
-// where the process died before the call came back.
-func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, err error, lives bool) bool {
+// where the process died before the call came back. queued: it was an Enqueue.
+func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, err error, lives, queued bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o.calls--
@@ -54,7 +54,9 @@ func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, e
 		if no, may := errors.Is(err, oncehttp.ErrNoEffect), errors.Is(err, oncehttp.ErrOutcomeUnknown); no == may {
 			m.failLocked(OneVerdict, "%s: no effect %t, unknown %t: %v", o.ref, no, may, err)
 		}
-		m.answerKept(o, l, cmp.Or(key, keyIn(err)), since, err)
+		if !queued { // Enqueue gives no answer
+			m.answerKept(o, l, cmp.Or(key, keyIn(err)), since, err)
+		}
 	}
 	return true
 }
@@ -100,7 +102,7 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	}
 	if resp.StatusCode >= 300 {
 		stored := resp.StatusCode == http.StatusPaymentRequired // so that the server says it again
-		o.closed[string(result.Key)] = "a final no"
+		o.closed[string(result.Key)], o.told[string(result.Key)] = "a final no", true
 		if rec, _ := l.store.durable(id); !rec.State.Final() && !stored {
 			m.failLocked(NoEffectTrue, "%s under %q is told a final no, %d, which is not durable", o.ref, result.Key, resp.StatusCode)
 		}
@@ -138,7 +140,7 @@ const saidNone = "no effect"
 // again. Where calls for one intent overlap, another of them may have begun anew, so
 // that nothing can be said.
 func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
-	stands := unfinished(o, l, key)
+	all := l.store.all()
 	id := persist.ID{Account: o.account, Key: string(key)}
 	rec, _ := l.store.durable(id)
 	m.mu.Lock()
@@ -146,7 +148,7 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	if o.overlap || o.excused || o.settled {
 		return
 	}
-	op := m.op(id)
+	op, stands := m.op(id), unfinished(o, all, key)
 	switch {
 	case o.total > 0:
 		m.failLocked(NoEffectTrue, "%s has taken effect under %v, and the call under %q says: %v", o.ref, o.effects, key, err)
