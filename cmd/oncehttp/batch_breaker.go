@@ -81,14 +81,15 @@ func (b *breaker) end(l *line) {
 		b.last, b.alike = g, 1
 	}
 	if b.most > 0 && b.alike >= b.most {
-		b.trip(fmt.Errorf("stopped: %d rows one after the other ended alike: %s%s; the rest was not tried (--max-errors)", b.alike, g.result, parens(g.text(), g.code)))
+		b.trip(fmt.Errorf("stopped: %d rows one after the other ended alike: %s%s; the rest was not tried (--max-errors)", b.alike, g.result, statusAndCode(g)))
 	}
 }
 
-// parens shows the status, and the code where it says more.
-func parens(text, code string) string {
-	if text != code && code != "" {
-		text += " " + code
+// statusAndCode is " (401 refused)": the status and the error's code, or the code in words where there was no answer.
+func statusAndCode(g group) string {
+	text := g.text()
+	if g.status != 0 && g.code != "" {
+		text += " " + g.code
 	}
 	if text == "" {
 		return ""

@@ -102,3 +102,15 @@ func TestBatchOrderedBy(t *testing.T) {
 		t.Errorf("groups %v", seen)
 	}
 }
+
+// What rows that ended alike have in common is said once.
+func TestStatusAndCode(t *testing.T) {
+	t.Parallel()
+	for want, g := range map[string]group{
+		" (401 refused)": {status: 401, code: "refused"}, " (not sent)": {code: "not_sent"}, " (503)": {status: 503}, "": {},
+	} {
+		if got := statusAndCode(g); got != want {
+			t.Errorf("%+v: %q, want %q", g, got, want)
+		}
+	}
+}

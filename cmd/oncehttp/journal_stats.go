@@ -152,7 +152,7 @@ func (d *distribution) percentile(p float64) float64 {
 	return 0
 }
 
-// print draws it for a terminal.
+// print writes the stats as text. The statuses are in the JSON only.
 func (st *stats) print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %.1f MB\n", count(st.Operations, "operation"), float64(st.FileBytes)/1e6)

@@ -81,6 +81,7 @@ func bindDeclines(fs *pflag.FlagSet, to *[]string) {
 	fs.StringArrayVar(to, "declined", nil, "an answer that is a refusal whatever its status, as JSON pointer and text, such as '/resultCode=Refused'; may be repeated")
 }
 
+// parseDeclines parses the values of --declined: POINTER=TEXT, split at the first "=".
 func parseDeclines(texts []string) (declines, error) {
 	var list declines
 	for _, text := range texts {
