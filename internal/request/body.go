@@ -19,17 +19,27 @@ var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 // sent before, and its body is used up. What either gives must be as long as ContentLength says. The caller
 // closes req.Body, by closeBody.
 func readBody(req *http.Request, limit int64) ([]byte, error) {
+	if !mayBlock(req) {
+		body, err := readBytes(req, limit)
+		return body, bodyTrouble(err)
+	}
 	body, err := readWithin(req, func() ([]byte, error) { return readBytes(req, limit) })
+	return body, bodyTrouble(err)
+}
+
+// bodyTrouble is what an error of reading a body means; nil of nil.
+func bodyTrouble(err error) error {
+	if err == nil {
+		return nil
+	}
 	var known *Error
 	switch {
-	case err == nil:
-		return body, nil
 	case errors.As(err, &known): // of readWithin, or of a body that CarriesKey read before
-		return nil, known
+		return known
 	case errors.Is(err, errTooLarge):
-		return nil, &Error{BodyTooLarge, err}
+		return &Error{BodyTooLarge, err}
 	}
-	return nil, &Error{Invalid, err}
+	return &Error{Invalid, err}
 }
 
 func readBytes(req *http.Request, limit int64) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"iter"
 	"slices"
 	"strings"
 
@@ -22,7 +23,14 @@ const (
 
 // recipe is that of new records under a profile.
 func (r *Reader) recipe(p *profile.Profile) string {
-	return strings.Join(append([]string{recipeV2 + r.Secrets.mark(), "Content-Type"}, p.Fingerprint...), " ")
+	recipe := recipeV2 + " Content-Type"
+	if mark := r.Secrets.mark(); mark != "" {
+		recipe = recipeV2 + mark + " Content-Type"
+	}
+	for _, name := range p.Fingerprint {
+		recipe += " " + name
+	}
+	return recipe
 }
 
 // recipeVersion is the first word of a recipe: the version and, with marked, the mark behind it.
@@ -33,9 +41,9 @@ func recipeVersion(recipe string) (version, marked string) {
 }
 
 // recipeHeaders are the headers that take part.
-func recipeHeaders(recipe string) []string {
+func recipeHeaders(recipe string) iter.Seq[string] {
 	_, names, _ := strings.Cut(recipe, " ")
-	return strings.Fields(names)
+	return strings.FieldsSeq(names)
 }
 
 // fingerprint is the SHA-256 of what the record's key names, by the record's recipe: origin, method, target, Host
@@ -50,7 +58,7 @@ func fingerprint(rec *persist.Record) (sum []byte, known bool) {
 	for _, part := range []string{rec.Recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")} {
 		head = appendSized(head, part)
 	}
-	for _, name := range recipeHeaders(rec.Recipe) {
+	for name := range recipeHeaders(rec.Recipe) {
 		head = appendSized(head, joinedLines(rec.Header, name))
 	}
 	h := sha256.New()

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -160,11 +161,11 @@ func strangeKeyHeaders(h http.Header, p *profile.Profile) []string {
 // (OASIS Repeatable Requests 1.0), and what speaks of idempotency, or idempotence, and ends in it or in a word for a
 // key, such as Cko-Idempotency-Key, X-Payout-Idempotency and X-Idempotence-UUID.
 func isKeyHeader(name string) bool {
-	lower := strings.ToLower(name)
-	if !strings.Contains(lower, "idempoten") {
-		return lower == "paypal-request-id" || lower == "repeatability-request-id"
+	lower := appendLower(make([]byte, 0, 64), name)
+	if !bytes.Contains(lower, []byte("idempoten")) {
+		return string(lower) == "paypal-request-id" || string(lower) == "repeatability-request-id"
 	}
-	switch lower[strings.LastIndexAny(lower, "-_")+1:] {
+	switch string(lower[bytes.LastIndexAny(lower, "-_")+1:]) {
 	case "key", "uuid", "id", "token", "idempotency", "idempotence":
 		return true
 	}

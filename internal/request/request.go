@@ -128,16 +128,10 @@ func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named
 		n.Target, _ = r.Secrets.splitTarget(req.URL.RequestURI(), queryCarrier(p))
 	}
 	n.add(given.Keys...)
-	wires := slices.Clone(carriedKeys(req, p))
+	n.addSpelled(carriedKeys(req, p))
 	n.strange = strangeKeyHeaders(req.Header, p)
 	for _, name := range n.strange {
-		wires = append(wires, req.Header[name]...)
-	}
-	for _, wire := range wires {
-		n.add(wire)
-		if key, err := decodeKey(profile.SFString, wire); err == nil && strings.HasPrefix(wire, `"`) {
-			n.add(key)
-		}
+		n.addSpelled(req.Header[name])
 	}
 	n.Keyless = len(n.Keys) == 0 && len(given.Keys) == 0
 	return n
@@ -159,6 +153,16 @@ func (n *Named) add(keys ...string) {
 	for _, key := range keys {
 		if key != "" && !slices.Contains(n.Keys, key) {
 			n.Keys = append(n.Keys, key)
+		}
+	}
+}
+
+// addSpelled adds keys as they stand in a carrier, and without the quotes that they may have there.
+func (n *Named) addSpelled(wires []string) {
+	for _, wire := range wires {
+		n.add(wire)
+		if key, err := decodeKey(profile.SFString, wire); err == nil && strings.HasPrefix(wire, `"`) {
+			n.add(key)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
@@ -8,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Secrets says what is a credential, which is never recorded. Leaving out one value too many costs a Resume its
@@ -53,18 +56,27 @@ func (s *Secrets) header(name string) bool {
 
 // hasSecretWord looks at the words of a header's name, which hyphens and underscores separate.
 func hasSecretWord(name string) bool {
-	before := ""
-	for rest := strings.ToLower(name); rest != ""; {
-		word, next := rest, ""
-		if i := strings.IndexAny(rest, "-_"); i >= 0 {
+	var before []byte
+	for rest := appendLower(make([]byte, 0, 64), name); len(rest) > 0; {
+		word, next := rest, []byte(nil)
+		if i := bytes.IndexAny(rest, "-_"); i >= 0 {
 			word, next = rest[:i], rest[i+1:]
 		}
-		if isSecretWord(word) || word == "key" && isKeyOwner(before) {
+		if isSecretWord(string(word)) || string(word) == "key" && isKeyOwner(string(before)) {
 			return true
 		}
 		before, rest = word, next
 	}
 	return false
+}
+
+// appendLower appends name in lower case. Every header of every request and answer is looked at so, mostly in vain,
+// and strings.ToLower would make a string each time.
+func appendLower(b []byte, name string) []byte {
+	for _, r := range name {
+		b = utf8.AppendRune(b, unicode.ToLower(r))
+	}
+	return b
 }
 
 // isSecretWord lists what credentials are called. Compounds that are usual without a hyphen end in one of the words.
@@ -193,13 +205,18 @@ func dropParameters(query string, drop func(name string) bool) (rest string, dro
 }
 
 // KeptHeader is what is recorded of an answer's headers: without credentials, also those in the URLs that it names.
-// It shares the lines that it does not change.
+// It shares the lines that it does not change, and is h itself where nothing is left out, so that whoever gets it must
+// not write to it.
 func (s *Secrets) KeptHeader(h http.Header) http.Header {
-	kept := maps.Clone(h)
+	kept, own := h, false
 	for name, lines := range h {
-		if s.header(name) {
+		secret, names := s.header(name), namesURL(name)
+		if (secret || names) && !own {
+			kept, own = maps.Clone(h), true
+		}
+		if secret {
 			delete(kept, name)
-		} else if strings.EqualFold(name, "Location") || strings.EqualFold(name, "Content-Location") {
+		} else if names {
 			kept[name] = make([]string, len(lines))
 			for i, line := range lines {
 				kept[name][i] = s.cleanURL(line)
@@ -207,6 +224,11 @@ func (s *Secrets) KeptHeader(h http.Header) http.Header {
 		}
 	}
 	return kept
+}
+
+// namesURL reports whether an answer's header of this name holds a URL.
+func namesURL(name string) bool {
+	return strings.EqualFold(name, "Location") || strings.EqualFold(name, "Content-Location")
 }
 
 // cleanURL is a URL reference without userinfo and without the credentials in its query and its fragment, and byte

@@ -1,10 +1,8 @@
 package request
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"reflect"
 )
@@ -14,9 +12,6 @@ import (
 // closes the body beside it. A panic of read goes on in the caller.
 func readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) {
 	ctx := req.Context()
-	if ctx.Done() == nil || inMemory(req) {
-		return read()
-	}
 	if ctx.Err() != nil {
 		return nil, &Error{Ended, context.Cause(ctx)}
 	}
@@ -52,22 +47,32 @@ func readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) 
 	}
 }
 
+// mayBlock reports whether reading req's body may have to be given up because the context ends.
+func mayBlock(req *http.Request) bool { return req.Context().Done() != nil && !inMemory(req) }
+
 // inMemory reports whether req's body is one that http.NewRequest made of bytes or a string, which never blocks.
 func inMemory(req *http.Request) bool {
-	return req.GetBody != nil && reflect.TypeOf(req.Body) == reflect.TypeOf(io.NopCloser(bytes.NewReader(nil)))
+	return req.GetBody != nil && reflect.TypeOf(req.Body) == typeInMemory
 }
+
+var typeInMemory = reflect.TypeOf(bytesBody(nil))
 
 // closeBody closes req's body after reading it came to err. A body that may still be read closes in its own time,
 // since Close may wait for Read.
 func closeBody(req *http.Request, err error) {
-	var reading stillReading
 	switch {
 	case req.Body == nil:
-	case errors.As(err, &reading):
+	case err != nil && isStillRead(err):
 		go req.Body.Close()
 	default:
 		_ = req.Body.Close()
 	}
+}
+
+// isStillRead reports whether err is a body that was given up while it was being read.
+func isStillRead(err error) bool {
+	var reading stillReading
+	return errors.As(err, &reading)
 }
 
 // stillReading is why a body was given up while it was being read.
