@@ -295,7 +295,7 @@ func (d ending) failed(is ...error) *Error {
 		Cause: d.stop, Last: d.last.Err, Answer: d.kept(d.now().Round(0)), is: is,
 	}
 	if e.Answer != nil {
-		e.Answer.Body = slices.Clone(e.Answer.Body) // beside whoever gets the answer as a response
+		e.Answer.Header, e.Answer.Body = e.Answer.Header.Clone(), slices.Clone(e.Answer.Body) // beside whoever gets the answer as a response
 	}
 	switch {
 	case d.verdict.hold != "":

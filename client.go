@@ -148,9 +148,9 @@ func (c *Client) run(ctx context.Context, name string, op *operation) (*result, 
 			return nil, c.engine.notBegun(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
 		}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
-			Record: &op.rec, Context: ctx, Draining: c.draining, Same: op.sameRequest, PlainHTTP: op.rec.PlainHTTP,
+			Record: &op.rec, Context: ctx, Draining: c.draining, PlainHTTP: op.rec.PlainHTTP,
 			InDoubt: !op.rec.Generated, // no operation can be in doubt whose key was made for this very call
-		})
+		}, op.sameRequest)
 		switch {
 		case arrival == inflight.Refused:
 			return nil, &Error{Op: name, Key: Key(op.rec.Key), is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}

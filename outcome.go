@@ -224,13 +224,15 @@ func (a *answer) takeRest() *wire.Body {
 // the operation is asked again.
 func (a *answer) response(req *http.Request) *http.Response {
 	resp := &http.Response{
-		Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status), StatusCode: a.status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: a.header.Clone(), Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
+		StatusCode: a.status, Header: a.header.Clone(),
+		Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
 	}
 	if a.head != nil {
 		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
 		resp.TLS, resp.Uncompressed, resp.Trailer = a.head.TLS, a.head.Uncompressed, a.head.Trailer.Clone()
+	} else {
+		resp.Status = strconv.Itoa(a.status) + " " + http.StatusText(a.status)
+		resp.Proto, resp.ProtoMajor, resp.ProtoMinor = "HTTP/1.1", 1, 1
 	}
 	if a.partial {
 		rest := a.takeRest()

@@ -226,7 +226,7 @@ func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
 	defer p.c.running.Done()
 	caller, arrival := p.c.engine.shared.calls.Enter(inflight.Entry{
 		Record: &listed, Context: p.ctx, Draining: p.draining, InDoubt: true,
-	})
+	}, nil)
 	if arrival == inflight.Refused {
 		p.releaseLeases([]persist.Record{listed})
 		return resumed{}, false
@@ -261,7 +261,7 @@ func (a *answer) resultWithAnswer(cfg *Config) Result {
 		return result
 	}
 	result.Answer = &persist.Answer{
-		Status: a.status, Header: a.header, Body: slices.Clone(a.body), BodyDropped: a.partial,
+		Status: a.status, Header: a.header.Clone(), Body: slices.Clone(a.body), BodyDropped: a.partial,
 		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay,
 	}
 	cfg.keepAnswer(result.Answer)

@@ -162,7 +162,7 @@ func (c *Client) end(ctx context.Context, name string, key Key, options []Lookup
 	}
 	caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
 		Record: &rec, Context: ctx, Draining: c.draining, InDoubt: true,
-	})
+	}, nil)
 	if arrival == inflight.Refused {
 		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 	}

@@ -21,8 +21,8 @@ type Call[R any] struct {
 	draining context.Context
 
 	// Under table.mu.
-	callers   []*Caller[R]
-	closed    bool // over, or given up: nobody joins any more
+	callers   *Caller[R] // a list through Caller.next
+	closed    bool       // over, or given up: nobody joins any more
 	everPlain bool
 	inDoubt   bool
 
@@ -45,7 +45,7 @@ func (c *Call[R]) Draining() context.Context { return c.draining }
 func (c *Call[R]) PlainHTTP() (is, was bool) {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
-	for _, caller := range c.callers {
+	for caller := c.callers; caller != nil; caller = caller.next {
 		is = is || caller.plain
 	}
 	return is, c.everPlain
@@ -56,7 +56,7 @@ func (c *Call[R]) Deadline() time.Time {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
 	var latest time.Time
-	for _, caller := range c.callers {
+	for caller := c.callers; caller != nil; caller = caller.next {
 		at, ok := caller.ctx.Deadline()
 		if !ok {
 			return time.Time{}

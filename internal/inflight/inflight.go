@@ -27,8 +27,6 @@ type Entry struct {
 	Context context.Context
 	// Draining ends when a call that this caller starts must not wait for another attempt any more.
 	Draining context.Context
-	// Same reports whether the request of a call under way is the caller's own. Nil: the caller joins nobody.
-	Same func(running *persist.Record) bool
 	// PlainHTTP: the caller sees plain HTTP.
 	PlainHTTP bool
 	// InDoubt: the operation may be of unknown outcome from before. Call.SetInDoubt tells more.
@@ -46,20 +44,21 @@ const (
 )
 
 // Enter lets a caller join the call that is under way with its operation, or start one. caller is nil if it is
-// refused. A call that was given up is not joined: the next one waits for its end in Run.
-func (t *Table[R]) Enter(e Entry) (caller *Caller[R], arrival Arrival) {
+// refused. same reports whether the request of a call under way is the caller's own; without it the caller joins
+// nobody. A call that was given up is not joined: the next one waits for its end in Run.
+func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (caller *Caller[R], arrival Arrival) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	running := t.calls[e.Record.ID]
 	if running != nil && !running.closed {
-		if e.Same == nil || !e.Same(running.record) {
+		if same == nil || !same(running.record) {
 			return nil, Refused
 		}
 		running.everPlain = running.everPlain || e.PlainHTTP
 		return running.admit(e, false), Joined
 	}
 	call := &Call[R]{
-		table: t, record: e.Record, before: running, values: context.WithoutCancel(e.Context), draining: e.Draining,
+		table: t, record: e.Record, before: running, values: endless(e.Context), draining: e.Draining,
 		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, done: make(chan struct{}),
 	}
 	call.ctx, call.cancel = context.WithCancelCause(call.values)
@@ -67,10 +66,18 @@ func (t *Table[R]) Enter(e Entry) (caller *Caller[R], arrival Arrival) {
 	return call.admit(e, true), Started
 }
 
+// endless is ctx if that cannot end, else a context with its values.
+func endless(ctx context.Context) context.Context {
+	if ctx.Done() == nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
 // admit takes a caller in. Under table.mu.
 func (c *Call[R]) admit(e Entry, first bool) *Caller[R] {
-	caller := &Caller[R]{call: c, ctx: e.Context, plain: e.PlainHTTP, first: first}
-	c.callers = append(c.callers, caller)
+	caller := &Caller[R]{call: c, ctx: e.Context, plain: e.PlainHTTP, first: first, next: c.callers}
+	c.callers = caller
 	return caller
 }
 
@@ -106,6 +113,7 @@ type Caller[R any] struct {
 	ctx   context.Context
 	first bool // it started the call
 	plain bool
+	next  *Caller[R] // of the same call, under its table's mu
 }
 
 // Call is the call that the caller is in.
@@ -135,14 +143,14 @@ func (c *Caller[R]) Leave() (last bool) {
 	call := c.call
 	call.table.mu.Lock()
 	defer call.table.mu.Unlock()
-	if len(call.callers) == 1 && call.callers[0] == c {
+	if call.callers == c && c.next == nil {
 		call.closed = true
 		call.cancel(context.Cause(c.ctx))
 		return true
 	}
-	for i, other := range call.callers {
-		if other == c {
-			call.callers = append(call.callers[:i:i], call.callers[i+1:]...)
+	for at := &call.callers; *at != nil; at = &(*at).next {
+		if *at == c {
+			*at = c.next
 			break
 		}
 	}

@@ -13,11 +13,11 @@ import (
 )
 
 func entry(ctx context.Context, key string) Entry {
-	return Entry{
-		Record: &persist.Record{ID: persist.ID{Key: key}}, Context: ctx, Draining: context.Background(),
-		Same: func(*persist.Record) bool { return true },
-	}
+	return Entry{Record: &persist.Record{ID: persist.ID{Key: key}}, Context: ctx, Draining: context.Background()}
 }
+
+// anything takes every request for the same.
+func anything(*persist.Record) bool { return true }
 
 func crashed(cause error) string { return cause.Error() }
 
@@ -26,16 +26,16 @@ func TestJoin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table := NewTable[string]()
-		first, arrival := table.Enter(entry(t.Context(), "k"))
+		first, arrival := table.Enter(entry(t.Context(), "k"), anything)
 		if arrival != Started {
 			t.Fatalf("arrival %d", arrival)
 		}
-		if _, arrival := table.Enter(entry(t.Context(), "other")); arrival != Started || table.Len() != 2 {
+		if _, arrival := table.Enter(entry(t.Context(), "other"), anything); arrival != Started || table.Len() != 2 {
 			t.Errorf("another key: arrival %d, %d calls", arrival, table.Len())
 		}
 		var wg sync.WaitGroup
 		for range 3 {
-			caller, arrival := table.Enter(entry(t.Context(), "k"))
+			caller, arrival := table.Enter(entry(t.Context(), "k"), anything)
 			if arrival != Joined {
 				t.Fatalf("arrival %d", arrival)
 			}
@@ -61,13 +61,10 @@ func TestJoin(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	table := NewTable[string]()
-	table.Enter(entry(t.Context(), "k"))
-	other := entry(t.Context(), "k")
-	other.Same = func(running *persist.Record) bool { return running.Key != "k" }
-	alone := entry(t.Context(), "k")
-	alone.Same = nil
-	for name, e := range map[string]Entry{"another request": other, "one that joins nobody": alone} {
-		if caller, arrival := table.Enter(e); caller != nil || arrival != Refused {
+	table.Enter(entry(t.Context(), "k"), anything)
+	other := func(running *persist.Record) bool { return running.Key != "k" }
+	for name, same := range map[string]func(*persist.Record) bool{"another request": other, "one that joins nobody": nil} {
+		if caller, arrival := table.Enter(entry(t.Context(), "k"), same); caller != nil || arrival != Refused {
 			t.Errorf("%s: arrival %d", name, arrival)
 		}
 	}
@@ -82,8 +79,8 @@ func TestLeave(t *testing.T) {
 		one, two := errors.New("one"), errors.New("two")
 		ctx1, cancel1 := context.WithCancelCause(t.Context())
 		ctx2, cancel2 := context.WithCancelCause(t.Context())
-		first, _ := table.Enter(entry(ctx1, "k"))
-		second, _ := table.Enter(entry(ctx2, "k"))
+		first, _ := table.Enter(entry(ctx1, "k"), anything)
+		second, _ := table.Enter(entry(ctx2, "k"), anything)
 		call := first.Call()
 		go call.Run(func() string {
 			<-call.Context().Done()
@@ -105,7 +102,7 @@ func TestLeave(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		third, arrival := table.Enter(entry(t.Context(), "k"))
+		third, arrival := table.Enter(entry(t.Context(), "k"), anything)
 		if arrival != Started {
 			t.Fatalf("arrival %d at a call that was given up", arrival)
 		}
@@ -129,8 +126,8 @@ func TestResultCounts(t *testing.T) {
 	for range 100 {
 		table := NewTable[string]()
 		ctx, cancel := context.WithCancel(t.Context())
-		first, _ := table.Enter(entry(ctx, "k"))
-		second, _ := table.Enter(entry(ctx, "k"))
+		first, _ := table.Enter(entry(ctx, "k"), anything)
+		second, _ := table.Enter(entry(ctx, "k"), anything)
 		first.Call().Run(func() string { return "done" }, crashed)
 		cancel()
 		for _, caller := range []*Caller[string]{first, second} {
@@ -151,13 +148,13 @@ func TestDeadline(t *testing.T) {
 		for _, d := range []time.Duration{2, 5, 3} {
 			ctx, cancel := context.WithTimeout(t.Context(), d*time.Second)
 			defer cancel()
-			caller, _ := table.Enter(entry(ctx, "k"))
+			caller, _ := table.Enter(entry(ctx, "k"), anything)
 			call = caller.Call()
 		}
 		if got := call.Deadline(); got != start.Add(5*time.Second) {
 			t.Errorf("after %v, want 5s", got.Sub(start))
 		}
-		table.Enter(entry(t.Context(), "k"))
+		table.Enter(entry(t.Context(), "k"), anything)
 		if got := call.Deadline(); !got.IsZero() {
 			t.Errorf("%v, want none", got)
 		}
@@ -168,7 +165,7 @@ func TestDeadline(t *testing.T) {
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	table := NewTable[string]()
-	first, _ := table.Enter(entry(t.Context(), "k"))
+	first, _ := table.Enter(entry(t.Context(), "k"), anything)
 	check := func(wantIs, wantWas bool) {
 		t.Helper()
 		if is, was := first.Call().PlainHTTP(); is != wantIs || was != wantWas {
@@ -178,7 +175,7 @@ func TestPlainHTTP(t *testing.T) {
 	check(false, false)
 	e := entry(t.Context(), "k")
 	e.PlainHTTP = true
-	plain, _ := table.Enter(e)
+	plain, _ := table.Enter(e, anything)
 	check(true, true)
 	plain.Leave()
 	check(false, true)
@@ -190,7 +187,7 @@ func TestInDoubt(t *testing.T) {
 	table := NewTable[string]()
 	e := entry(t.Context(), "k")
 	e.InDoubt = true
-	first, _ := table.Enter(e)
+	first, _ := table.Enter(e, anything)
 	if running, inDoubt := table.Running(e.Record.ID); !running || !inDoubt {
 		t.Errorf("running %v, in doubt %v", running, inDoubt)
 	}
@@ -208,8 +205,8 @@ func TestGiveUpDraining(t *testing.T) {
 	draining, drain := context.WithCancelCause(t.Context())
 	e := entry(t.Context(), "k")
 	e.Draining = draining
-	one, _ := table.Enter(e)
-	two, _ := table.Enter(entry(t.Context(), "other"))
+	one, _ := table.Enter(e, anything)
+	two, _ := table.Enter(entry(t.Context(), "other"), anything)
 	table.GiveUpDraining()
 	if one.Call().Context().Err() != nil {
 		t.Error("given up before it drains")
@@ -230,8 +227,8 @@ func TestCrash(t *testing.T) {
 		errGoexit.Error(): func() string { runtime.Goexit(); return "" },
 	} {
 		table := NewTable[string]()
-		first, _ := table.Enter(entry(t.Context(), "k"))
-		second, _ := table.Enter(entry(t.Context(), "k"))
+		first, _ := table.Enter(entry(t.Context(), "k"), anything)
+		second, _ := table.Enter(entry(t.Context(), "k"), anything)
 		go first.Call().Run(f, crashed)
 		if got, err := second.Wait(); got != name || err != nil {
 			t.Errorf("%q, %v; want %q", got, err, name)
