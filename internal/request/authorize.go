@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
@@ -68,7 +67,7 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 			return fmt.Errorf("the key header %s", name)
 		}
 	}
-	for _, name := range slices.AppendSeq(slices.Clone(p.AccountHeaders), recipeHeaders(rec.Recipe)) {
+	for _, name := range append(recipeHeaders(rec.Recipe), p.AccountHeaders...) {
 		if !contains(rec.Omitted, name) && joinedLines(shown.Header, name) != joinedLines(req.Header, name) {
 			return fmt.Errorf("the header %s", name)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"iter"
 	"slices"
 	"strings"
 
@@ -41,9 +40,9 @@ func recipeVersion(recipe string) (version, marked string) {
 }
 
 // recipeHeaders are the headers that take part.
-func recipeHeaders(recipe string) iter.Seq[string] {
+func recipeHeaders(recipe string) []string {
 	_, names, _ := strings.Cut(recipe, " ")
-	return strings.FieldsSeq(names)
+	return strings.Fields(names)
 }
 
 // fingerprint is the SHA-256 of what the record's key names, by the record's recipe: origin, method, target, Host
@@ -58,8 +57,11 @@ func fingerprint(rec *persist.Record) (sum []byte, known bool) {
 	for _, part := range []string{rec.Recipe, rec.Origin, rec.Method, rec.Target, strings.Join(rec.Header["Host"], ",")} {
 		head = appendSized(head, part)
 	}
-	for name := range recipeHeaders(rec.Recipe) {
-		head = appendSized(head, joinedLines(rec.Header, name))
+	_, names, _ := strings.Cut(rec.Recipe, " ")
+	for name := ""; names != ""; {
+		if name, names, _ = strings.Cut(names, " "); name != "" {
+			head = appendSized(head, joinedLines(rec.Header, name))
+		}
 	}
 	h := sha256.New()
 	h.Write(head)
