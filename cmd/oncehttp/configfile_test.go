@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/oncehttp/oncehttp/mockserver"
 )
 
 // The configuration file speaks where the call does not, for one command or for
@@ -56,5 +59,46 @@ func TestJournalVerify(t *testing.T) {
 	j := auditJournal(t)
 	if got := run(t, "journal", "verify", "--journal", j).want(t, exitOK); got.out != "sound: 7 operations\n" {
 		t.Errorf("stdout %q", got.out)
+	}
+}
+
+// compact changes nothing that can be read, and gives back the space of what was
+// pruned.
+func TestJournalCompact(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	var in strings.Builder
+	in.WriteString("id,text\n")
+	for i := range 200 {
+		fmt.Fprintf(&in, "%d,%s\n", i, strings.Repeat("x", 5000))
+	}
+	file := writeFile(t, "in.csv", in.String())
+	j := file + ".oncehttp.db"
+	run(t, "batch", file, "--url", m.URL()+"/payments", "--key", "o:{id}").want(t, exitOK)
+	m.Inject(mockserver.Fault{Kind: mockserver.DropAfter})
+	run(t, fast("send", "POST", m.URL()+"/payments", "-d", "{}", "--key", "pending", "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
+	run(t, "journal", "settle", "pending", "--absent", "--yes", "--journal", j).want(t, exitOK)
+	run(t, "journal", "prune", "--keep-answer", "-1s", "--journal", j).want(t, exitOK)
+	m.Inject(mockserver.Fault{Kind: mockserver.DropAfter})
+	run(t, fast("send", "POST", m.URL()+"/payments", "-d", "{}", "--key", "open", "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
+	before := run(t, "journal", "export", "--bodies", "--journal", j).want(t, exitOK).out
+	info, err := os.Stat(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := run(t, "journal", "compact", "--journal", j).want(t, exitOK)
+	if !strings.HasPrefix(got.out, "compacted: 202 operations, ") {
+		t.Errorf("stdout %q", got.out)
+	}
+	if after, err := os.Stat(j); err != nil || after.Size() > info.Size()/3 || after.Mode() != info.Mode() {
+		t.Errorf("%v, %v; was %v", after, err, info)
+	}
+	if after := run(t, "journal", "export", "--bodies", "--journal", j).want(t, exitOK).out; after != before {
+		t.Errorf("what can be read has changed:\n%s\nwas\n%s", after, before)
+	}
+	run(t, "journal", "verify", "--journal", j).want(t, exitOK)
+	run(t, "batch", file, "--url", m.URL()+"/payments", "--key", "o:{id}").want(t, exitOK)
+	if left, _ := filepath.Glob(j + ".*"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+)
+
+func journalCompactCommand(f *journalFlags, s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "compact",
+		Short: "Give back the space of what was pruned",
+		Long: `Copy every operation into a new file, make it durable, and put it in the place of
+the old one. Whatever happens meanwhile, one of the two is there, whole. A damaged
+operation stops it, and nothing is changed.`,
+		Example: `  oncehttp journal prune --journal payments.db && oncehttp journal compact --journal payments.db`,
+		Args:    wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.hasAccount {
+				return errors.New("compact goes through all accounts; leave --account out")
+			}
+			ses, err := f.open(oncehttp.Config{})
+			if err != nil {
+				return err
+			}
+			return joinExit(compact(cmd.Context(), ses, s), ses.close())
+		},
+	}
+}
+
+// compact replaces the session's file, whose lock it holds meanwhile.
+func compact(ctx context.Context, ses *session, s streams) error {
+	path, err := filepath.EvalSymlinks(ses.path)
+	if err != nil {
+		return journalError(ses.path, pathless(err))
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		return journalError(ses.path, pathless(err))
+	}
+	temporary := path + ".compact.tmp"
+	_ = os.Remove(temporary) // of a compact that was killed: the lock on the journal is ours
+	defer os.Remove(temporary)
+	n, err := copyJournal(ctx, ses, temporary)
+	if err != nil {
+		return err
+	}
+	if runtime.GOOS == "windows" { // which gives no new name to an open file
+		if err := ses.close(); err != nil {
+			return err
+		}
+	}
+	if err := replaceFile(temporary, path, before.Mode().Perm()); err != nil {
+		return journalError(ses.path, pathless(err))
+	}
+	after, err := os.Stat(path)
+	if err != nil {
+		return journalError(ses.path, pathless(err))
+	}
+	say(s.out, "compacted: %s, %.1f MB, was %.1f MB", count(n, "operation"), float64(after.Size())/1e6, float64(before.Size())/1e6)
+	return nil
+}
+
+// copyJournal writes every operation to a new journal. It is not synced while it is
+// written: replaceFile does that once.
+func copyJournal(ctx context.Context, ses *session, name string) (int, error) {
+	copied, err := bolt.Open(name, bolt.Options{Sync: func(*os.File) error { return nil }})
+	if err != nil {
+		return 0, journalError(ses.path, err)
+	}
+	n := 0
+	err = eachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
+		n++
+		return copyRecord(ctx, copied, rec)
+	})
+	if closing := copied.Close(); err == nil && closing != nil {
+		err = journalError(ses.path, closing)
+	}
+	return n, err
+}
+
+// copyRecord begins the operation as it stands and, where it is final, ends it.
+func copyRecord(ctx context.Context, to persist.Journal, rec *persist.Record) error {
+	begin := *rec
+	if rec.State.Final() {
+		begin.State, begin.Effect, begin.Answer, begin.Unreported = persist.StatePending, persist.EffectUnknown, nil, false
+	}
+	existing, created, err := to.Begin(ctx, begin)
+	switch {
+	case err != nil:
+		return err
+	case !created:
+		return fmt.Errorf("%s is there twice", clip(rec.Key))
+	case !rec.State.Final():
+		return nil
+	}
+	end := *rec
+	end.Seq, end.Revision = existing.Seq, existing.Revision
+	return to.Finish(ctx, end)
+}
+
+// replaceFile makes the file called name durable and gives it the name path.
+func replaceFile(name, path string, mode os.FileMode) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Chmod(mode), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(name, path)
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	_ = dir.Sync() // some systems cannot; those that lose names can
+	return dir.Close()
+}
