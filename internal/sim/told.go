@@ -114,17 +114,13 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	return paid
 }
 
-// checkShown turns shown on. Today Transport shows such answers: turn it on with the
-// change that gives an error instead.
-const checkShown = false
-
 // shown checks an answer that was given to a caller who sees plain HTTP although it is
 // not the operation's last word. Such a caller takes any 4xx but 408, 409 and 429 for a
 // final no, so it must not be given one while an effect is possible.
 func (m *model) shown(o *order, status int, result oncehttp.Result) {
-	open := status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status >= 500
+	open := status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status < 400 || status >= 500
 	inDoubt := result.Outcome == oncehttp.OutcomeUnknown || result.Outcome == oncehttp.OutcomeInFlight || o.total > 0
-	if inDoubt && !open && !o.excused && checkShown {
+	if inDoubt && !open && !o.excused {
 		m.failLocked(NoEffectTrue, "%s under %q is shown a plain %d, and its outcome is %v, with %d effects", o.ref, result.Key, status, result.Outcome, o.total)
 	}
 }
