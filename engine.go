@@ -68,7 +68,7 @@ type run struct {
 
 	started  time.Time
 	schedule *backoff.ExponentialBackOff
-	sender   *wire.Sender
+	sender   wire.Sender
 	attempts int
 	sends    int
 	inFlight int  // answers "still in flight"
@@ -142,6 +142,7 @@ func (r *run) loop() {
 	if r.target == nil {
 		r.target, _ = request.URL(&r.rec)
 	}
+	r.sender = r.newSender(recorded{r})
 	r.attempt()
 	if !r.verdict.again {
 		return
@@ -221,26 +222,47 @@ func (r *run) send() wire.Result {
 	if r.target == nil {
 		return wire.Result{Err: errNoTarget, Unsent: true, Fatal: true}
 	}
-	if r.sender == nil {
-		r.sender = r.newSender(func(ctx context.Context, target *url.URL) (*http.Request, error) {
-			req, err := r.requestFor(ctx, &r.rec, target)
-			if err == nil && r.cfg.window(r.rec.FirstSent, r.now(), r.rec.Window) != windowOpen {
-				err = errWindow // Authorize may have taken all the time that was left
-			}
-			return req, err
-		})
-		r.sender.Follow = func(from *url.URL, location string) *url.URL { return request.Hop(&r.rec, from, location) }
+	return r.sendBy(&r.sender, r.target)
+}
+
+func (r *run) newSender(requests wire.Requests) wire.Sender {
+	return wire.Sender{Transport: r.cfg.Transport, Limits: r.cfg.wireLimits(), Requests: requests}
+}
+
+// recorded makes the requests of the operation itself.
+type recorded struct{ *run }
+
+// Prepare makes the recorded request anew.
+func (d recorded) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
+	req, err := d.requestFor(ctx, send, &d.rec, target)
+	if err == nil && d.cfg.window(d.rec.FirstSent, d.now(), d.rec.Window) != windowOpen {
+		err = errWindow // Authorize may have taken all the time that was left
 	}
-	return r.sendBy(r.sender, r.target)
+	return req, err
 }
 
-func (r *run) newSender(prepare func(context.Context, *url.URL) (*http.Request, error)) *wire.Sender {
-	return &wire.Sender{Transport: r.cfg.Transport, Limits: r.cfg.wireLimits(), Prepare: prepare}
+// Follow allows redirects within the origin.
+func (d recorded) Follow(from *url.URL, location string) *url.URL {
+	return request.Hop(&d.rec, from, location)
 }
 
-// requestFor is the request of a record, with its credentials. ctx ends with the send.
-func (r *run) requestFor(ctx context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
-	req := request.New(rec, target, r.credentials)
+// lookups makes the requests of a lookup. It follows no redirect.
+type lookups struct {
+	*run
+	get persist.Record
+}
+
+// Prepare makes the request of the lookup anew.
+func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
+	return l.requestFor(ctx, send, &l.get, target)
+}
+
+// Follow allows no redirect.
+func (l *lookups) Follow(*url.URL, string) *url.URL { return nil }
+
+// requestFor is the request of a record, with its credentials, for one send. ctx is the send's without its trace.
+func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
+	req := request.New(send, rec, target, r.credentials)
 	if r.cfg.Authorize == nil {
 		return req, nil
 	}
@@ -322,11 +344,9 @@ func (r *run) lookup(done wire.Result) wire.Result {
 	if target == nil {
 		return done
 	}
-	sender := r.newSender(func(ctx context.Context, target *url.URL) (*http.Request, error) {
-		return r.requestFor(ctx, &get, target)
-	})
+	sender := r.newSender(&lookups{r, get})
 	for range lookupTries {
-		sent := r.sendBy(sender, target)
+		sent := r.sendBy(&sender, target)
 		if a := sent.Answer; a != nil && a.Whole && a.Head.StatusCode >= 200 && a.Head.StatusCode < 300 {
 			return sent
 		}

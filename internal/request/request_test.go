@@ -130,7 +130,7 @@ func TestReadAndNewAreInverse(t *testing.T) {
 	if err != nil || !slices.Equal(named.Keys, []string{"k"}) || s.Record.Generated {
 		t.Fatalf("%v, %+v", err, named)
 	}
-	out := New(&s.Record, s.URL, s.Credentials)
+	out := New(t.Context(), &s.Record, s.URL, s.Credentials)
 	body, _ := io.ReadAll(out.Body)
 	want := http.Header{"X-A": {"1", "2"}, "x-b": {"3"}, "X-Token": {"s"}, "Idempotency-Key": {"k"}, "Authorization": {"Basic dTpw"}}
 	if out.URL.String() != "https://api.example.com/p?sig=s&n=1" || out.Host != req.Host || string(body) != `{"a":1}` || out.GetBody != nil || !sameHeader(out.Header, want) {
@@ -140,7 +140,7 @@ func TestReadAndNewAreInverse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare := New(&s.Record, u, Credentials{})
+	bare := New(t.Context(), &s.Record, u, Credentials{})
 	delete(want, "X-Token")
 	delete(want, "Authorization")
 	if bare.URL.String() != "https://api.example.com/p?n=1" || !sameHeader(bare.Header, want) {
@@ -163,7 +163,7 @@ func TestKeyWithoutABodyIsNotSentAgainByNetHTTP(t *testing.T) {
 	t.Parallel()
 	rec := persist.Record{Method: "POST", Carrier: "header", CarrierName: "Idempotency-Key", WireKey: "k", Recipe: "v2 Content-Type"}
 	target := &url.URL{Scheme: "https", Host: "h", Path: "/"}
-	req := New(&rec, target, Credentials{})
+	req := New(t.Context(), &rec, target, Credentials{})
 	err := Authorize(t.Context(), req, &rec, profile.Draft07(), func(r *http.Request) error {
 		if r.Header.Get("Idempotency-Key") != "k" {
 			t.Errorf("a signer sees %v", r.Header)
@@ -243,7 +243,7 @@ func FuzzReadAndSend(f *testing.F) {
 		if strings.Contains(rec.Target, "s3cret!") && strings.Contains(target, "sig=s3cret!") && !strings.Contains(strings.ReplaceAll(target, "sig=s3cret!", ""), "s3cret!") {
 			t.Errorf("%s keeps the secret of %s", rec.Target, target)
 		}
-		sent := New(&rec, u, Credentials{})
+		sent := New(t.Context(), &rec, u, Credentials{})
 		again, _, err := r.Read(sent, profile.Draft07(), Given{Keys: []string{"k"}, Now: time.Unix(2, 0)})
 		if err != nil {
 			t.Fatalf("%s %s: %v", sent.Method, sent.URL, err)

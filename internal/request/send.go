@@ -1,6 +1,7 @@
 package request
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"net/url"
@@ -12,14 +13,14 @@ import (
 )
 
 // New is the request of one send: the recorded method, headers and bytes, the credentials, and the key in its carrier,
-// to target. Its URL, header map and lines are its own. It has no GetBody, so that net/http cannot send it again by
-// itself.
-func New(rec *persist.Record, target *url.URL, credentials Credentials) *http.Request {
+// to target. Its context is ctx. Its URL, header map and lines are its own. It has no GetBody, so that net/http cannot
+// send it again by itself.
+func New(ctx context.Context, rec *persist.Record, target *url.URL, credentials Credentials) *http.Request {
 	u := *target
-	req := &http.Request{
+	req := (&http.Request{
 		Method: rec.Method, URL: &u, Host: u.Host, Header: make(http.Header, len(rec.Header)+len(credentials.Header)+1),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
+	}).WithContext(ctx)
 	if host := rec.Header["Host"]; len(host) > 0 {
 		req.Host = host[0]
 	}

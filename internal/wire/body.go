@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -58,8 +59,8 @@ func Drain(body io.ReadCloser) {
 // read reads as much of the answer's body as is kept. An answer that is cut off is no answer: its status alone
 // proves nothing.
 func (s *Sender) read(x *exchange, resp *http.Response) Result {
-	body := &Body{x: x, body: resp.Body}
-	kept, err := readKept(body, resp.ContentLength, s.Limits.BodyBytes)
+	body := Body{x: x, body: resp.Body}
+	kept, err := body.readKept(resp.ContentLength, s.Limits.BodyBytes)
 	if err == nil {
 		err = s.checkComplete(resp, kept)
 	}
@@ -73,19 +74,29 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 		_ = body.Close()
 	default:
 		x.until = time.Time{}
-		answer.Rest = body
+		answer.Rest = &Body{x: x, body: body.body}
 	}
 	return Result{Answer: answer}
 }
 
 // readKept reads to the end, or to one byte past the limit. size is what the sender says, or negative.
-func readKept(r io.Reader, size, limit int64) ([]byte, error) {
-	var kept bytes.Buffer
-	if size > 0 && size <= limit {
-		kept.Grow(int(size) + bytes.MinRead)
+func (b *Body) readKept(size, limit int64) (kept []byte, err error) {
+	if size >= 0 && size <= limit {
+		kept = make([]byte, 0, size+1) // and one byte, in which the end shows
 	}
-	_, err := kept.ReadFrom(io.LimitReader(r, limit+1))
-	return kept.Bytes(), err
+	for err == nil && int64(len(kept)) <= limit {
+		if len(kept) == cap(kept) {
+			kept = slices.Grow(kept, bytes.MinRead)
+		}
+		room := min(int64(cap(kept)), limit+1)
+		var n int
+		n, err = b.Read(kept[len(kept):room])
+		kept = kept[:len(kept)+n]
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return kept, err
 }
 
 // checkComplete is an error if a body that has ended was cut off: it is shorter than its Content-Length, or it is

@@ -56,14 +56,18 @@ func (x *exchange) expire() {
 	x.cancel(ErrAttemptTimeout)
 }
 
-// roundTrip hands req to the transport. Its result obeys the contract of a RoundTripper, whatever the transport
-// does: either an error or a response, and the latter with headers and a body.
-func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
-	trace := &httptrace.ClientTrace{
+// traced is the context of the exchange's request: what net/http does with it is noted.
+func (x *exchange) traced() context.Context {
+	return httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { x.asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { x.got.Add(1) },
-	}
-	resp, err := transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(x.ctx, trace)))
+	})
+}
+
+// roundTrip hands req, whose context is traced, to the transport. Its result obeys the contract of a RoundTripper, whatever the transport
+// does: either an error or a response, and the latter with headers and a body.
+func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
+	resp, err := transport.RoundTrip(req)
 	switch {
 	case err != nil:
 		if resp != nil && resp.Body != nil {

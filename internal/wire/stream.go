@@ -35,7 +35,7 @@ func Stream(ctx context.Context, transport http.RoundTripper, timeout time.Durat
 		trace := &httptrace.ClientTrace{WroteRequest: upload.wrote}
 		x.ctx = httptrace.WithClientTrace(x.ctx, trace)
 	}
-	resp, err = x.roundTrip(transport, req)
+	resp, err = x.roundTrip(transport, req.WithContext(x.traced()))
 	upload.answered()
 	if err != nil {
 		err = x.reason(err)

@@ -44,14 +44,21 @@ type Sender struct {
 	Transport http.RoundTripper
 	// Limits bound each attempt.
 	Limits Limits
-	// Prepare returns the request of one send to target, complete with its credentials. It is asked before each
-	// send, also before one that follows a redirect; its request must be that send's own. ctx ends with the send.
-	// An error prevents the send.
-	Prepare func(ctx context.Context, target *url.URL) (*http.Request, error)
-	// Follow returns where a 307 or 308 from a target leads, given its Location, or nil if it must not be followed.
-	Follow func(from *url.URL, location string) *url.URL
+	// Requests makes what is sent.
+	Requests Requests
 
 	truncated []byte // an answer that looked cut off, to be compared with the next
+}
+
+// Requests makes the requests of an operation.
+type Requests interface {
+	// Prepare returns the request of one send to target, complete with its credentials. It is asked before each
+	// send, also before one that follows a redirect; its request must be that send's own, and its context must be
+	// send. ctx is the same without the trace of the send, for whatever else Prepare asks for. Both end with the
+	// send. An error prevents the send.
+	Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error)
+	// Follow returns where a 307 or 308 from a target leads, given its Location, or nil if it must not be followed.
+	Follow(from *url.URL, location string) *url.URL
 }
 
 // Result is what one attempt learned. Either Answer or Err is set.
@@ -112,20 +119,20 @@ func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 
 // hop is where the answer of a 307 or 308 leads, or nil.
 func (s *Sender) hop(r *Result) *url.URL {
-	if r.Answer == nil || s.Follow == nil {
+	if r.Answer == nil {
 		return nil
 	}
 	if status := r.Answer.Head.StatusCode; status != http.StatusTemporaryRedirect && status != http.StatusPermanentRedirect {
 		return nil
 	}
-	return s.Follow(r.Answer.From, r.Answer.Head.Header.Get("Location"))
+	return s.Requests.Follow(r.Answer.From, r.Answer.Head.Header.Get("Location"))
 }
 
 // sendOnce hands one request to the transport and reads the answer, until the deadline. The time that Prepare takes
 // is bounded by AttemptTimeout, too, but does not count for the wait for the headers.
 func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time) Result {
 	x := begin(ctx, s.Limits.AttemptTimeout, until)
-	req, err := s.Prepare(x.ctx, target)
+	req, err := s.Requests.Prepare(x.ctx, x.traced(), target)
 	if err == nil {
 		err = context.Cause(x.ctx)
 	}

@@ -57,21 +57,37 @@ func parse(t testing.TB, s string) *url.URL {
 	return u
 }
 
+// requests is functions as wire.Requests.
+type requests struct {
+	prepare func(ctx context.Context, target *url.URL) (*http.Request, error)
+	follow  func(from *url.URL, location string) *url.URL
+}
+
+func (r *requests) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
+	req, err := r.prepare(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return req.WithContext(send), nil
+}
+
+func (r *requests) Follow(from *url.URL, location string) *url.URL { return r.follow(from, location) }
+
 // sender sends empty POSTs over tr and follows redirects wherever they lead.
 func sender(tr *transport) *wire.Sender {
 	return &wire.Sender{
 		Transport: tr,
 		Limits:    wire.Limits{AttemptTimeout: 30 * time.Second, AnswerTimeout: 100 * time.Second, BodyBytes: 10, Hops: 3},
-		Prepare: func(_ context.Context, target *url.URL) (*http.Request, error) {
+		Requests: &requests{prepare: func(_ context.Context, target *url.URL) (*http.Request, error) {
 			return &http.Request{Method: "POST", URL: target, Header: http.Header{}}, nil
 		},
-		Follow: func(from *url.URL, location string) *url.URL {
-			to, err := from.Parse(location)
-			if err != nil || location == "" {
-				return nil
-			}
-			return to
-		},
+			follow: func(from *url.URL, location string) *url.URL {
+				to, err := from.Parse(location)
+				if err != nil || location == "" {
+					return nil
+				}
+				return to
+			}},
 	}
 }
 
@@ -146,19 +162,20 @@ func TestPrepareError(t *testing.T) {
 		}}
 		no := errors.New("no credentials")
 		s := sender(tr)
-		prepare := s.Prepare
-		s.Prepare = func(context.Context, *url.URL) (*http.Request, error) { return nil, no }
+		made := s.Requests.(*requests)
+		prepare := made.prepare
+		made.prepare = func(context.Context, *url.URL) (*http.Request, error) { return nil, no }
 		if r := s.Send(t.Context(), parse(t, "http://a/")); !r.Unsent || !r.Fatal || r.Sends != 0 || !errors.Is(r.Err, no) {
 			t.Errorf("%+v, want it unsent and fatal", r)
 		}
-		s.Prepare = func(ctx context.Context, target *url.URL) (*http.Request, error) {
+		made.prepare = func(ctx context.Context, target *url.URL) (*http.Request, error) {
 			time.Sleep(time.Minute)
 			return prepare(ctx, target)
 		}
 		if r := s.Send(t.Context(), parse(t, "http://a/")); !r.Unsent || r.Fatal || !errors.Is(r.Err, wire.ErrAttemptTimeout) {
 			t.Errorf("%+v, want it unsent for the timeout", r)
 		}
-		s.Prepare = func(ctx context.Context, target *url.URL) (*http.Request, error) {
+		made.prepare = func(ctx context.Context, target *url.URL) (*http.Request, error) {
 			if len(tr.sent) > 0 {
 				return nil, no
 			}
@@ -188,7 +205,7 @@ func TestHopsAreBounded(t *testing.T) {
 		}}
 		s := sender(tr)
 		if !r.follow {
-			s.Follow = nil
+			s.Requests.(*requests).follow = func(*url.URL, string) *url.URL { return nil }
 		}
 		result := s.Send(t.Context(), parse(t, "http://a/"))
 		if result.Answer == nil || result.Answer.Head.StatusCode != r.status || len(tr.sent) != r.sends || result.Sends != r.sends {
