@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -65,175 +64,6 @@ func (e *engine) missing(rec *persist.Record) error {
 	return fmt.Errorf("it has credentials that no journal keeps (%s); set Config.Authorize", strings.Join(rec.Omitted, ", "))
 }
 
-// An operation under a generated key is unresolved while it is unfinished, and unreported once Resume or Run ended it,
-// until a caller with its key was told how. The same request without a key might then take effect for the second time.
-var (
-	errUnresolved = errors.New("the same request was sent before under this generated key; send it with this key, settle it or abandon it")
-	errUnreported = errors.New("the same request was sent before under this generated key, and Resume or Run ended it; ask for its answer with this key")
-)
-
-// checkUnresolved stops a request without a key if the same request, under a generated key, is unresolved or
-// unreported: a loop around Do must not pay twice. It looks by the recipe of every operation that may be, since another
-// version, profile or configuration may have begun it.
-func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation) error {
-	recipes, err := e.shared.recipes.of(ctx, e.journal, &op.rec)
-	if err != nil {
-		return e.couldNotLook(name, op, err)
-	}
-	for _, recipe := range recipes {
-		query := persist.Query{Account: op.rec.Account}
-		sum, known := op.read.FingerprintBy(recipe)
-		if query.Unresolved = sum; !known {
-			query.AnyUnresolved = true // compared one by one; only after a change of configuration
-		}
-		for rec, err := range e.journal.List(ctx, query) {
-			switch {
-			case err != nil:
-				return e.couldNotLook(name, op, err)
-			case rec.Account != op.rec.Account || rec.Key == op.rec.Key || e.runsUndoubted(&rec): // NewKey may give one key again
-				continue
-			case !known && (rec.Recipe != recipe || !op.read.Same(&rec)):
-				continue
-			}
-			return unresolvedError(name, &rec)
-		}
-	}
-	return nil
-}
-
-// couldNotLook is the error of a request without a key where the journal does not say what is unresolved.
-func (e *engine) couldNotLook(name string, op *operation, err error) error {
-	return &Error{Op: name, Key: e.askable(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrNotSent}}
-}
-
-// unresolvedError names the operation that a request without a key would repeat.
-func unresolvedError(name string, rec *persist.Record) error {
-	cause := errUnresolved
-	if rec.State.Final() {
-		cause = errUnreported
-	}
-	return &Error{
-		Op: name, Key: Key(rec.Key), State: rec.State, Attempts: rec.Attempts, Sends: rec.Sends, Cause: cause,
-		is: []error{ErrOutcomeUnknown},
-	}
-}
-
-// recipes are those of the operations under generated keys that may be unresolved, by account. They are read from the
-// journal once, and each that begins adds its own. The zero value is ready; safe for concurrent use.
-type recipes struct {
-	mu    sync.Mutex
-	known map[string][]string
-}
-
-// of gives the recipes of the record's account, its own first.
-func (r *recipes) of(ctx context.Context, j persist.Journal, own *persist.Record) ([]string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list, read := r.known[own.Account]
-	if !read {
-		for rec, err := range j.List(ctx, persist.Query{Account: own.Account, AnyUnresolved: true}) {
-			if err != nil {
-				return nil, err
-			}
-			if rec.Account == own.Account && !slices.Contains(list, rec.Recipe) {
-				list = append(list, rec.Recipe)
-			}
-		}
-	}
-	if !read || !slices.Contains(list, own.Recipe) {
-		list = append([]string{own.Recipe}, slices.DeleteFunc(list, func(recipe string) bool { return recipe == own.Recipe })...)
-		if r.known == nil {
-			r.known = make(map[string][]string)
-		}
-		r.known[own.Account] = list
-	}
-	return list, nil
-}
-
-// askable is a key that NewKey made, if an operation may exist under it from before. Where keys are random, an error
-// must not name one: whoever goes on with it would begin a second operation.
-func (e *engine) askable(made string) Key {
-	if e.cfg.randomKeys {
-		return ""
-	}
-	return Key(made)
-}
-
-// markReported notes that a caller with its key was told how the operation ended. A mark that cannot be cleared only
-// refuses a caller without a key once more.
-func (e *engine) markReported(ctx context.Context, id persist.ID) {
-	if err := e.journal.MarkReported(ctx, id); err != nil {
-		e.cfg.log(ctx, slog.LevelError, "that an operation was reported could not be recorded", id.Key, err)
-	}
-}
-
-// notStarted is the error of a call that began no operation, because of cause. It
-// says "no effect" only after a look at what exists under every key that the call
-// named; for a request without a key, at what is unresolved or unreported for
-// the same account, origin, method and target. Where the journal cannot be asked,
-// or its own failure is the cause and in doubt, the outcome is unknown.
-func (e *engine) notStarted(ctx context.Context, name string, named request.Named, cause, why error) *Error {
-	failed := e.notBegun(ctx, name, named, false, cause, why)
-	if named.Keyless && failed.is[0] == ErrNoEffect && named.Origin != "" {
-		e.lookForSimilar(ctx, named, failed)
-	}
-	return failed
-}
-
-// notBegun is notStarted for a request that was read whole, and for which, if it has no key, checkUnresolved has looked.
-// inFlight: this very call is in the table of calls in flight.
-func (e *engine) notBegun(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
-	failed := &Error{Op: name, Outcome: OutcomeNotSent, Cause: cause, is: []error{ErrNoEffect, why}}
-	if len(named.Keys) > 0 {
-		failed.Key = Key(named.Keys[0])
-	}
-	unread := named.Unread && len(named.Keys) == 0 // an operation may exist under whatever it names
-	if unread || errors.Is(cause, persist.ErrUncertain) {
-		failed.doubt(persist.Record{ID: persist.ID{Key: string(failed.Key)}})
-		return failed
-	}
-	if named.Keyless && e.cfg.randomKeys { // no operation has a key that was made just now
-		return failed
-	}
-	for _, key := range named.Keys {
-		id := persist.ID{Account: named.Account, Key: key}
-		if running, _ := e.shared.calls.Running(id); running && !inFlight {
-			failed.doubt(persist.Record{ID: id})
-			failed.is = append(failed.is, ErrInFlight)
-			return failed
-		}
-		rec, err := e.journal.Get(context.WithoutCancel(ctx), id)
-		if !errors.Is(err, persist.ErrNotFound) {
-			rec.ID = id
-			failed.doubt(rec)
-			return failed
-		}
-	}
-	return failed
-}
-
-// lookForSimilar makes failed say "outcome unknown" if an unresolved or unreported operation under a generated key may
-// be of the same request, whose body or key is not known.
-func (e *engine) lookForSimilar(ctx context.Context, named request.Named, failed *Error) {
-	query := persist.Query{Account: named.Account, AnyUnresolved: true}
-	for rec, err := range e.journal.List(context.WithoutCancel(ctx), query) {
-		if err != nil {
-			failed.doubt(persist.Record{ID: persist.ID{Key: string(e.askable(string(failed.Key)))}})
-			return
-		}
-		if e.cfg.reader.Like(named, &rec) && !e.runsUndoubted(&rec) {
-			failed.doubt(rec)
-			return
-		}
-	}
-}
-
-// runsUndoubted reports whether an operation is the business of a call under way, and was never in doubt before that.
-func (e *engine) runsUndoubted(rec *persist.Record) bool {
-	running, inDoubt := e.shared.calls.Running(rec.ID)
-	return running && !inDoubt && !rec.State.Final()
-}
-
 // existing is a record that was there before the call that now comes to it.
 type existing struct{ *run }
 
@@ -288,7 +118,10 @@ func doubtOf(rec *persist.Record) error {
 // still be known.
 func refuse(name string, rec *persist.Record, cause error, is ...error) *result {
 	e := &Error{
-		Op: name, Key: Key(rec.Key), State: rec.State, NextAttempt: rec.NextAttempt, Cause: cause, Answer: rec.Answer, is: is,
+		Op: name, Key: Key(rec.Key), State: rec.State, Cause: cause, Answer: rec.Answer, is: is,
+	}
+	if !rec.State.Final() {
+		e.NextAttempt = rec.NextAttempt
 	}
 	if e.Answer == nil && rec.Status != 0 {
 		e.Answer = &persist.Answer{Status: rec.Status, BodyDropped: true}
@@ -390,9 +223,8 @@ func (x existing) adopt() *result {
 	if x.leases {
 		next.LeaseOwner, next.LeaseUntil = x.owner, now.Add(x.leaseTime(x.prof))
 	}
-	if next.FirstSent.Equal(rec.FirstSent) && next.State == rec.State && !x.leases {
-		return nil
-	}
+	// Written even where nothing else changes: another process that has the record at this revision can no longer
+	// forget it as never sent.
 	updated, err := x.journal.Update(x.call.Values(), next)
 	if err != nil {
 		return &result{err: journalError(x.name, Key(rec.Key), err)}

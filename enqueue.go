@@ -3,6 +3,7 @@ package oncehttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -13,7 +14,10 @@ import (
 // touches no network. Resume or Run sends it, within Config.EnqueueMaxAge. Once
 // it returned nil, the operation stays until it is final, whatever becomes of a
 // call that is under way with its key, and the same key with the same bytes is nil
-// again; other bytes are ErrKeyReused.
+// again while it goes on or took place. Where it ended without an effect, was
+// abandoned or is held, the error is Do's: ErrSettled, ErrAbandoned, ErrKeyReused or
+// ErrHeld; one that was held because it was never sent in time is sent now. Other
+// bytes are ErrKeyReused.
 //
 // The key may be "" where the request carries it in its header, query or body, or its
 // context does (ContextWithKey). A request without any key is ErrKeyInvalid: none is
@@ -39,7 +43,10 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		case !created && !op.sameRequest(&rec):
 			return c.engine.refuseFinal(context.WithoutCancel(req.Context()), name, &rec, nil, doubtOf(&rec), ErrKeyReused).err
 		case !created:
-			err = markEnqueued(req.Context(), c.cfg.Journal, rec, op.rec.SendBefore)
+			if res := c.neverGoesOn(req.Context(), &rec); res != nil {
+				return res.err
+			}
+			err = markEnqueued(req.Context(), c.cfg.Journal, rec, op.rec)
 		}
 		if err == nil {
 			c.engine.wake()
@@ -52,19 +59,41 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	return &Error{Op: name, Key: Key(op.rec.Key), Cause: errors.New("the operation changes all the time"), is: []error{ErrOutcomeUnknown}}
 }
 
+// neverGoesOn refuses an Enqueue of an operation that ended without an effect or was
+// given up, or that nothing will send by itself. Nil: it goes on, or took place.
+func (c *Client) neverGoesOn(ctx context.Context, rec *persist.Record) *result {
+	const name = "enqueue"
+	ctx = context.WithoutCancel(ctx)
+	neverSent := rec.HoldReason == persist.HoldExpired && !rec.MaybeSent
+	switch {
+	case rec.State == persist.StateMismatched:
+		return c.engine.refuseFinal(ctx, name, rec, nil, ErrNoEffect, ErrKeyReused)
+	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent:
+		return c.engine.refuseFinal(ctx, name, rec, nil, ErrNoEffect, ErrSettled)
+	case rec.State == persist.StateAbandoned:
+		return refuse(name, rec, nil, ErrOutcomeUnknown, ErrAbandoned)
+	case rec.State == persist.StateHeld && rec.HoldReason != persist.HoldCaller && !neverSent:
+		return refuse(name, rec, fmt.Errorf("held: %s", rec.HoldReason), ErrOutcomeUnknown, ErrHeld)
+	}
+	return nil
+}
+
 // enqueueTries bounds how often Enqueue looks again at an operation that others
 // change meanwhile. Each of them gets on with it, so that a few are enough.
 const enqueueTries = 100
 
 // markEnqueued marks an operation that exists, so that it stays until it is final. A
 // call that is under way with it goes on with the mark. What was held for a caller
-// that sees plain HTTP is now sent, as that is what Enqueue promises.
-func markEnqueued(ctx context.Context, journal persist.Journal, rec persist.Record, sendBefore time.Time) error {
-	if rec.State.Final() || rec.Enqueued {
+// that sees plain HTTP, or because it was never sent in time, is now sent, as that is
+// what Enqueue promises.
+func markEnqueued(ctx context.Context, journal persist.Journal, rec, intent persist.Record) error {
+	late := !rec.MaybeSent && expiredBeforeSend(&rec, intent.Created)
+	if rec.State.Final() || rec.Enqueued && !late && rec.State != persist.StateHeld {
 		return nil
 	}
-	rec.Enqueued, rec.SendBefore = true, sendBefore
-	if rec.State == persist.StateHeld && rec.HoldReason == persist.HoldCaller {
+	rec.Enqueued, rec.SendBefore = true, intent.SendBefore
+	if rec.State == persist.StateHeld {
+		rec.NextAttempt = time.Time{}
 		rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
 	}
 	_, err := journal.Update(context.WithoutCancel(ctx), rec)

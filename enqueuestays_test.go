@@ -175,3 +175,78 @@ func TestEnqueueUnderStress(t *testing.T) {
 		}
 	})
 }
+
+// TestEnqueueOfWhatIsOver: it promises nothing that nobody will keep.
+func TestEnqueueOfWhatIsOver(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		reply reply
+		then  func(t *testing.T, c *oncehttp.Client)
+		is    []error // none: nil
+	}{
+		"confirmed":  {reply{status: 201}, nil, nil},
+		"declined":   {reply{status: 402}, nil, nil},
+		"mismatched": {mismatch, nil, []error{oncehttp.ErrNoEffect, oncehttp.ErrKeyReused}},
+		"redirected": {reply{status: 301}, nil, []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}},
+		"it happened": {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) {
+			_ = c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened})
+		}, nil},
+		"it did not": {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) {
+			_ = c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
+		}, []error{oncehttp.ErrNoEffect, oncehttp.ErrSettled}},
+		"given up": {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) { _ = c.Abandon(t.Context(), "k") },
+			[]error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAbandoned}},
+	}
+	for name, r := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				c, _ := newClient(t, &wire{replies: []reply{r.reply}}, on(j, oneAttempt))
+				_, _ = c.DoKey(post(t, "{}"), "k")
+				if r.then != nil {
+					r.then(t, c)
+				}
+				err := c.Enqueue(post(t, "{}"), "k")
+				if len(r.is) == 0 && err != nil {
+					t.Errorf("%v, want nil", err)
+				}
+				for _, is := range r.is {
+					if exactlyOne(t, err); !errors.Is(err, is) {
+						t.Errorf("%v, want %v", err, is)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestEnqueueRenews an operation that was never sent in time: nothing of it was sent,
+// so that it may be.
+func TestEnqueueRenews(t *testing.T) {
+	t.Parallel()
+	for _, held := range []bool{false, true} {
+		t.Run(fmt.Sprint(held), func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				w := &wire{replies: []reply{{status: 201}}}
+				c, _ := newClient(t, w, on(j))
+				if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(25 * time.Hour)
+				if held {
+					resume(t, c)
+					if rec := lookup(t, c, "k"); rec.State != persist.StateHeld || w.count() != 0 {
+						t.Fatalf("it is %v", rec.State)
+					}
+				}
+				if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+					t.Fatalf("again: %v", err)
+				}
+				if got := resume(t, c)["k"]; got.err != nil || w.count() != 1 {
+					t.Errorf("%+v after %d sends, want it sent", got, w.count())
+				}
+			})
+		})
+	}
+}

@@ -54,9 +54,10 @@ var (
 	ErrFinal = errors.New("operation is final")
 	// ErrAbandoned: the key was abandoned by Abandon. With ErrOutcomeUnknown.
 	ErrAbandoned = errors.New("key was abandoned")
-	// ErrAnswerGone: the operation is confirmed, but its answer is no longer
-	// kept. With ErrOutcomeUnknown: an effect there was, very likely.
-	ErrAnswerGone = errors.New("confirmed, but the answer is no longer kept")
+	// ErrAnswerGone: the operation is confirmed, or settled as happened, but its
+	// answer is not kept; its status may be, in Error.Answer. With
+	// ErrOutcomeUnknown: an effect there was, very likely.
+	ErrAnswerGone = errors.New("it has ended, but no answer is kept")
 	// ErrKeyInvalid: the profile does not take this key, or the request names
 	// it in two ways. With ErrNoEffect, unless an operation exists under one of the
 	// keys that the call named; without a key, unless one under a generated key is
@@ -196,8 +197,12 @@ func startError(op string, key Key, why error, format string, args ...any) *Erro
 	return e
 }
 
-// doubt turns the verdict into "outcome unknown", because of an operation that exists.
+// doubt turns the verdict into "outcome unknown", because of a record that exists or may exist. "Not sent" is then true
+// only of a record that was never sent.
 func (e *Error) doubt(rec persist.Record) {
 	e.Key, e.State, e.Outcome = Key(rec.Key), rec.State, OutcomeUnknown
 	e.is[0] = ErrOutcomeUnknown
+	if neverSent := rec.Revision > 0 && !rec.MaybeSent; !neverSent {
+		e.is = slices.DeleteFunc(e.is, func(is error) bool { return is == ErrNotSent })
+	}
 }

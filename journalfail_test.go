@@ -263,7 +263,7 @@ func TestListFails(t *testing.T) {
 		j := &faulty{Journal: memory.New(), list: fails(errDisk)}
 		c, _ := newClient(t, w, on(j))
 		_, err := c.Do(post(t, "{}"))
-		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrNotSent) || !errors.Is(err, errDisk) || w.count() != 0 {
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) || w.count() != 0 {
 			t.Errorf("%v after %d sends; want ErrOutcomeUnknown, as the same request may stand", err, w.count())
 		}
 		var e *oncehttp.Error
@@ -272,12 +272,48 @@ func TestListFails(t *testing.T) {
 				t.Errorf("Resume: %v, want the journal's error, which ends the pass", err)
 			}
 		}
-		if err := c.Run(t.Context()); !errors.Is(err, errDisk) {
-			t.Errorf("Run: %v", err)
-		}
 		j.list = nil
 		if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestRunGoesOnPastTheJournal: a listing that fails is heard, and made again; only a
+// journal that takes nothing more ends Run.
+func TestRunGoesOnPastTheJournal(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var heard events
+		j := &faulty{Journal: memory.New()}
+		w := &wire{replies: []reply{{status: 201}}}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.Observe = heard.observe }))
+		enqueue(t, c, 1)
+		var mu sync.Mutex
+		lost := errDisk
+		j.list = func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			return lost
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(t.Context()) }()
+		time.Sleep(10 * time.Minute)
+		if n := len(heard.of(oncehttp.EventBlocked)); n < 5 || n > 20 || w.count() != 0 {
+			t.Errorf("%d events, %d sends while no listing succeeds", n, w.count())
+		}
+		mu.Lock()
+		lost = nil
+		mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		if w.count() != 1 {
+			t.Errorf("%d sends, want it to go on", w.count())
+		}
+		mu.Lock()
+		lost = persist.ErrUncertain
+		mu.Unlock()
+		if err := <-ended; !errors.Is(err, persist.ErrUncertain) {
+			t.Errorf("Run: %v, want it ended", err)
 		}
 	})
 }

@@ -69,3 +69,42 @@ func TestLeaseOutlastsTheCall(t *testing.T) {
 		}
 	})
 }
+
+// elsewhere is a journal as another process sees it that has no leases.
+type elsewhere struct {
+	persist.Journal
+	own persist.Attachment
+}
+
+func (e *elsewhere) Attach(create func() any) any { return e.own.Attach(create) }
+
+// TestAdoptIsSeen: whoever began an operation does not forget it as never sent once
+// another process goes on with it, also where the journal has no leases.
+func TestAdoptIsSeen(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []reply{{refused: true, delay: time.Second}, {status: 403, delay: time.Second}} {
+		bubble(t, func(t *testing.T) {
+			j := memory.New()
+			first, _ := newClient(t, &wire{replies: replies(reply)}, on(&elsewhere{Journal: j}, oneAttempt))
+			w := &wire{replies: replies(accepted(10 * time.Second))}
+			second, _ := newClient(t, w, on(&elsewhere{Journal: j}, oneAttempt))
+			done := make(chan error)
+			go func() { _, err := first.DoKey(post(t, "{}"), "k"); done <- err }()
+			time.Sleep(time.Second / 2)
+			go func() { _, err := second.DoKey(post(t, "{}"), "k"); done <- err }()
+			if err := <-done; !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+				t.Errorf("who began it: %v, want ErrOutcomeUnknown", err)
+			}
+			if err := <-done; err != nil || w.count() != 1 {
+				t.Errorf("who went on: %v", err)
+			}
+			if rec := lookup(t, second, "k"); rec.State != persist.StateConfirmed {
+				t.Errorf("it is %v", rec.State)
+			}
+		})
+	}
+}
+
+func replies(r reply) []reply { return []reply{r} }
+
+func accepted(delay time.Duration) reply { return reply{status: 201, delay: delay} }

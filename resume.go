@@ -320,12 +320,12 @@ func reconcile(r *run) (res *result, took bool) {
 	case said.Effect == EffectUnknown:
 		return refuse(r.name, &r.rec, nil, ErrOutcomeUnknown, ErrHeld), true
 	}
-	if err := said.check(); err != nil {
+	if err := said.check(r.cfg); err != nil {
 		return refuse(r.name, &r.rec, fmt.Errorf("from Reconcile: %w", err), ErrOutcomeUnknown, ErrHeld), true
 	}
 	r.rec.Unreported = said.Effect == EffectHappened && r.rec.Generated
 	ctx := r.call.Values()
-	err = change(ctx, r.journal, &r.rec, func() error { return r.resolve(ctx, r.rec, said) })
+	err = change(ctx, r.journal, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
 	if err != nil { // it may be final all the same
 		return &result{err: journalError(r.name, Key(r.rec.Key), err)}, true
 	}

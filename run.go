@@ -13,7 +13,9 @@ import (
 // Run resumes now, after each Enqueue, and whenever something falls due, until
 // ctx ends; then it lets the attempts on the wire come to their end, as Resume
 // does after a break, and returns nil. It also sweeps, hourly. Config.Observe and
-// the logger learn of each operation. Any other error is the journal's.
+// the logger learn of each operation, and of a pass that the journal could not make:
+// it is made again after a minute. Errors: ErrClosed, and persist.ErrUncertain,
+// ErrClosed or ErrLocked from a journal that takes nothing more.
 func (c *Client) Run(ctx context.Context) error {
 	r := runner{Client: c}
 	for {
@@ -28,8 +30,13 @@ func (c *Client) Run(ctx context.Context) error {
 			return nil
 		case c.draining.Err() != nil:
 			return fmt.Errorf("oncehttp: run: %w", ErrClosed)
-		case err != nil:
+		case takesNoMore(err):
+			c.cfg.log(ctx, slog.LevelError, "run has ended", "", err)
 			return err
+		case err != nil:
+			c.cfg.blocked(ctx, &persist.Record{}, err)
+			c.cfg.log(ctx, slog.LevelError, "a pass failed; it is made again", "", err)
+			due = pauseMax
 		}
 		select {
 		case <-ctx.Done():
@@ -38,6 +45,11 @@ func (c *Client) Run(ctx context.Context) error {
 		case <-time.After(due):
 		}
 	}
+}
+
+// takesNoMore reports whether a journal's error stays until the journal is opened again. Any other may pass.
+func takesNoMore(err error) bool {
+	return errors.Is(err, persist.ErrUncertain) || errors.Is(err, persist.ErrClosed) || errors.Is(err, persist.ErrLocked)
 }
 
 // runner is one Run under way.

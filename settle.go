@@ -2,10 +2,13 @@ package oncehttp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -87,7 +90,8 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 //
 // Errors: those of Lookup; ErrInFlight while another call, here or in another
 // process, is running it; ErrFinal where it is final already, with what is known
-// of it; ErrConfig for an effect that is none, or too long a note.
+// of it; ErrConfig for an effect that is none, for too long a note, and for an answer
+// that is not final (2xx, 303, 4xx) or over Config.MaxResponseBytes.
 func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...LookupOption) error {
 	if r.Effect == EffectUnknown {
 		_, err := c.Lookup(ctx, key, options...)
@@ -96,29 +100,39 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...L
 	if note := choose(options).note; note != "" {
 		r.Note = note
 	}
-	if err := r.check(); err != nil {
+	if err := r.check(&c.cfg); err != nil {
 		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
 		return c.engine.notStarted(ctx, "settle", named, err, ErrConfig)
 	}
-	return c.end(ctx, "settle", key, options, func(rec persist.Record) error { return c.engine.resolve(ctx, rec, r) })
+	return c.end(ctx, "settle", key, options, func(rec persist.Record) error { return resolve(ctx, c.engine, rec, r) })
 }
 
 // Abandon stops sending an operation, and proves nothing of its effect: the key
 // stays spent. Errors: as Settle.
 func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) error {
 	note := choose(options).note
-	if err := (Resolution{Note: note, Effect: EffectAbsent}).check(); err != nil {
+	if err := (Resolution{Note: note, Effect: EffectAbsent}).check(&c.cfg); err != nil {
 		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
 		return c.engine.notStarted(ctx, "abandon", named, err, ErrConfig)
 	}
 	return c.end(ctx, "abandon", key, options, func(rec persist.Record) error {
 		rec.State, rec.HoldReason, rec.Finished, rec.Note = persist.StateAbandoned, "", c.engine.now().Round(0), note
-		return c.engine.finishNow(ctx, rec)
+		rec.NextAttempt = time.Time{}
+		return finishNow(ctx, c.cfg.Journal, rec)
 	})
 }
 
 // check says what is wrong with a resolution that changes something.
-func (r Resolution) check() error {
+func (r Resolution) check(cfg *Config) error {
+	if a := r.Answer; a != nil {
+		final := a.Status >= 200 && a.Status < 300 || a.Status == http.StatusSeeOther || a.Status >= 400 && a.Status < 500
+		switch {
+		case !final:
+			return fmt.Errorf("an answer with the status %d, which is not final", a.Status)
+		case int64(len(a.Body)) > cfg.MaxResponseBytes || request.HeaderBytes(a.Header) > cfg.MaxResponseHeaderBytes:
+			return errors.New("an answer over MaxResponseBytes or MaxResponseHeaderBytes")
+		}
+	}
 	switch {
 	case r.Effect != EffectHappened && r.Effect != EffectAbsent:
 		return fmt.Errorf("unknown effect %q", r.Effect)
@@ -129,10 +143,10 @@ func (r Resolution) check() error {
 }
 
 // resolve records a resolution, durably.
-func (e *engine) resolve(ctx context.Context, rec persist.Record, r Resolution) error {
+func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) error {
 	now := e.now().Round(0)
 	rec.State, rec.HoldReason, rec.Effect, rec.Finished, rec.Note = persist.StateSettled, "", r.Effect, now, r.Note
-	rec.LeaseOwner = ""
+	rec.LeaseOwner, rec.NextAttempt = "", time.Time{}
 	rec.Answer = nil // that of a held operation is not the operation's
 	if r.Answer != nil {
 		rec.Answer = r.Answer
@@ -142,15 +156,15 @@ func (e *engine) resolve(ctx context.Context, rec persist.Record, r Resolution) 
 			rec.Answer = &a
 		}
 	}
-	return e.finishNow(ctx, rec)
+	return finishNow(ctx, e.journal, rec)
 }
 
 // finishNow is Finish, durable on return: a person was told that it is done.
-func (e *engine) finishNow(ctx context.Context, rec persist.Record) error {
-	if err := e.journal.Finish(ctx, rec); err != nil {
+func finishNow(ctx context.Context, journal persist.Journal, rec persist.Record) error {
+	if err := journal.Finish(ctx, rec); err != nil {
 		return err
 	}
-	return e.journal.Flush(ctx)
+	return journal.Flush(ctx)
 }
 
 // end ends an unfinished operation that no call runs. It holds the operation's place
@@ -168,7 +182,7 @@ func (c *Client) end(ctx context.Context, name string, key Key, options []Lookup
 	}
 	call := caller.Call()
 	call.Run(func() *result {
-		err = c.engine.endRecord(call.Values(), name, rec.ID, end)
+		err = endRecord(call.Values(), c.engine, name, rec.ID, end)
 		return &result{notShared: true}
 	}, crashed(name, rec.Key))
 	if panicked := call.Panicked(); panicked != nil {
@@ -178,7 +192,7 @@ func (c *Client) end(ctx context.Context, name string, key Key, options []Lookup
 }
 
 // endRecord reads the record again, which may have moved on, and ends it.
-func (e *engine) endRecord(ctx context.Context, name string, id persist.ID, end func(persist.Record) error) error {
+func endRecord(ctx context.Context, e *engine, name string, id persist.ID, end func(persist.Record) error) error {
 	rec, err := e.journal.Get(ctx, id)
 	switch {
 	case err != nil:

@@ -380,3 +380,32 @@ func TestOtherAccountsAreNotSeen(t *testing.T) {
 		}
 	})
 }
+
+// TestSettleChecksTheAnswer: what no server could have answered finally is not kept.
+func TestSettleChecksTheAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, func(cfg *oncehttp.Config) {
+			oneAttempt(cfg)
+			cfg.MaxResponseBytes = 10
+		})
+		_, _ = c.DoKey(post(t, "{}"), "k")
+		settle := func(a persist.Answer) error {
+			return c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: &a})
+		}
+		for _, status := range []int{0, -1, 100, 302, 500, 999} {
+			if err := settle(persist.Answer{Status: status}); !errors.Is(err, oncehttp.ErrConfig) {
+				t.Errorf("status %d: %v, want ErrConfig", status, err)
+			}
+		}
+		if err := settle(persist.Answer{Status: 201, Body: make([]byte, 11)}); !errors.Is(err, oncehttp.ErrConfig) {
+			t.Errorf("a large body: %v, want ErrConfig", err)
+		}
+		if err := settle(persist.Answer{Status: 201, Body: make([]byte, 10)}); err != nil {
+			t.Error(err)
+		}
+		if rec := lookup(t, c, "k"); !rec.NextAttempt.IsZero() {
+			t.Errorf("it is final, and due at %v", rec.NextAttempt)
+		}
+	})
+}

@@ -314,3 +314,23 @@ func TestNoLookNamesNoFreshKey(t *testing.T) {
 		}
 	})
 }
+
+// TestNotSentIsTrue: "not sent" is not said of an operation that was sent before.
+func TestNotSentIsTrue(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+		_, _ = c.DoKey(post(t, "{}"), "sent")
+		if err := c.Enqueue(post(t, "{}"), "waiting"); err != nil {
+			t.Fatal(err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for key, notSent := range map[oncehttp.Key]bool{"sent": false, "waiting": true, "new": true} {
+			_, err := c.DoKey(post(t, "{}").WithContext(ended), key)
+			if exactlyOne(t, err); errors.Is(err, oncehttp.ErrNotSent) != notSent || !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v, ErrNotSent: want %v", key, err, notSent)
+			}
+		}
+	})
+}
