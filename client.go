@@ -220,7 +220,7 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*operation,
 	if err != nil {
 		return &operation{named: named}, err
 	}
-	return &operation{rec: s.Record, prof: s.Profile, credentials: s.Credentials, target: s.URL, read: s, named: named}, nil
+	return &operation{rec: s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }
 
 // journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been

@@ -225,7 +225,7 @@ func (a *answer) takeRest() *wire.Body {
 func (a *answer) response(req *http.Request) *http.Response {
 	resp := &http.Response{
 		StatusCode: a.status, Header: a.header.Clone(),
-		Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)),
+		Body: newKeptBody(a.body), ContentLength: int64(len(a.body)),
 	}
 	if a.head != nil {
 		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
@@ -248,6 +248,18 @@ func (a *answer) response(req *http.Request) *http.Response {
 	resp.Request = req.WithContext(&resultContext{req.Context(), a.result})
 	return resp
 }
+
+// keptBody is a body that was kept whole, for one caller.
+type keptBody struct{ bytes.Reader }
+
+func newKeptBody(body []byte) *keptBody {
+	b := &keptBody{}
+	b.Reset(body)
+	return b
+}
+
+// Close does nothing.
+func (*keptBody) Close() error { return nil }
 
 // largeBody is a body too large to keep: what was kept, then the rest as it comes. The caller's context, which the call
 // has left behind, ends it as it would end a body of net/http.

@@ -16,7 +16,8 @@ func SameOrigin(from *url.URL, location string) *url.URL {
 	if err != nil || location == "" || to.Host == "" || Origin(to) != Origin(from) {
 		return nil
 	}
-	return sentTo(to)
+	next := sentTo(to)
+	return &next
 }
 
 // Hop is where the record's request may be sent on to by a redirect: to the same origin, if the key travels along;

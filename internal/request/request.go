@@ -74,7 +74,7 @@ type Snapshot struct {
 	// Credentials are what the record leaves out.
 	Credentials Credentials
 	// URL is where the caller sends it: with the query's credentials, without userinfo and fragment.
-	URL *url.URL
+	URL url.URL
 }
 
 // Credentials are what is sent with every request of a call and never recorded. Those of a query are part of

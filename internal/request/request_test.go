@@ -130,7 +130,7 @@ func TestReadAndNewAreInverse(t *testing.T) {
 	if err != nil || !slices.Equal(named.Keys, []string{"k"}) || s.Record.Generated {
 		t.Fatalf("%v, %+v", err, named)
 	}
-	out := New(t.Context(), &s.Record, s.URL, s.Credentials)
+	out := New(t.Context(), &s.Record, &s.URL, s.Credentials)
 	body, _ := io.ReadAll(out.Body)
 	want := http.Header{"X-A": {"1", "2"}, "x-b": {"3"}, "X-Token": {"s"}, "Idempotency-Key": {"k"}, "Authorization": {"Basic dTpw"}}
 	if out.URL.String() != "https://api.example.com/p?sig=s&n=1" || out.Host != req.Host || string(body) != `{"a":1}` || out.GetBody != nil || !sameHeader(out.Header, want) {

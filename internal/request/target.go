@@ -60,19 +60,20 @@ func URL(rec *persist.Record) (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sentTo(u), nil
+	t := sentTo(u)
+	return &t, nil
 }
 
 // sentTo is a copy of u as it is sent to: without userinfo and fragment, in one spelling, and without a default
 // port, as the Host header shows it to the server.
-func sentTo(u *url.URL) *url.URL {
+func sentTo(u *url.URL) url.URL {
 	t := *u
 	t.User, t.Fragment, t.RawFragment = nil, "", ""
 	t.Scheme, t.Host = strings.ToLower(t.Scheme), strings.ToLower(t.Host)
 	if port := t.Port(); port == defaultPort(t.Scheme) || port == "" {
 		t.Host = strings.TrimSuffix(strings.TrimSuffix(t.Host, port), ":")
 	}
-	return &t
+	return t
 }
 
 // Path is a target without its query.

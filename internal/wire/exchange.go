@@ -18,6 +18,7 @@ type exchange struct {
 	until  time.Time     // bounds them all; zero: no bound
 	timer  *time.Timer
 
+	trace httptrace.ClientTrace
 	asked atomic.Bool  // for a connection
 	got   atomic.Int32 // connections; more than one if net/http sent again by itself
 }
@@ -58,10 +59,9 @@ func (x *exchange) expire() {
 
 // traced is the context of the exchange's request: what net/http does with it is noted.
 func (x *exchange) traced() context.Context {
-	return httptrace.WithClientTrace(x.ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { x.asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { x.got.Add(1) },
-	})
+	x.trace.GetConn = func(string) { x.asked.Store(true) }
+	x.trace.GotConn = func(httptrace.GotConnInfo) { x.got.Add(1) }
+	return httptrace.WithClientTrace(x.ctx, &x.trace)
 }
 
 // roundTrip hands req, whose context is traced, to the transport. Its result obeys the contract of a RoundTripper, whatever the transport
