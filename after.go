@@ -131,7 +131,7 @@ func (d ending) withdraw() *result {
 	})
 	switch {
 	case !forgotten:
-		d.logUnrecorded(err)
+		logUnrecorded(d, err)
 		d.wake()
 	case err == nil:
 		return d.fail(ErrNoEffect, why)
@@ -145,7 +145,7 @@ func (d ending) withdraw() *result {
 // keep leaves an operation in doubt: pending, or held where another send cannot help or might hurt.
 func (d ending) keep() *result {
 	var hold persist.HoldReason
-	d.logUnrecorded(change(d.call.Values(), d.journal, &d.rec, func() error {
+	logUnrecorded(d, change(d.call.Values(), d.journal, &d.rec, func() error {
 		rec := d.counted()
 		rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
 		if !d.history.InDoubt() && d.verdict.outcome == OutcomeExpired { // proved, though it came too late
@@ -233,7 +233,7 @@ func (d ending) update(rec persist.Record) error {
 	return err
 }
 
-func (d ending) logUnrecorded(err error) {
+func logUnrecorded(d ending, err error) {
 	if err != nil {
 		d.cfg.log(d.call.Values(), slog.LevelError, "the state could not be recorded", d.rec.Key, err)
 	}

@@ -142,7 +142,7 @@ func (r *run) loop() {
 	if r.target == nil {
 		r.target, _ = request.URL(&r.rec)
 	}
-	r.sender = r.newSender(recorded{r})
+	r.sender = newSender(r.cfg, recorded{r})
 	r.attempt()
 	if !r.verdict.again {
 		return
@@ -225,8 +225,9 @@ func (r *run) send() wire.Result {
 	return r.sendBy(&r.sender, r.target)
 }
 
-func (r *run) newSender(requests wire.Requests) wire.Sender {
-	return wire.Sender{Transport: r.cfg.Transport, Limits: r.cfg.wireLimits(), Requests: requests}
+// newSender sends by the client's transport, within its bounds.
+func newSender(cfg *Config, requests wire.Requests) wire.Sender {
+	return wire.Sender{Transport: cfg.Transport, Limits: cfg.wireLimits(), Requests: requests}
 }
 
 // recorded makes the requests of the operation itself.
@@ -245,20 +246,6 @@ func (d recorded) Prepare(ctx, send context.Context, target *url.URL) (*http.Req
 func (d recorded) Follow(from *url.URL, location string) *url.URL {
 	return request.Hop(&d.rec, from, location)
 }
-
-// lookups makes the requests of a lookup. It follows no redirect.
-type lookups struct {
-	*run
-	get persist.Record
-}
-
-// Prepare makes the request of the lookup anew.
-func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
-	return l.requestFor(ctx, send, &l.get, target)
-}
-
-// Follow allows no redirect.
-func (l *lookups) Follow(*url.URL, string) *url.URL { return nil }
 
 // requestFor is the request of a record, with its credentials, for one send. ctx is the send's without its trace.
 func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
@@ -302,7 +289,7 @@ func (r *run) judge(sent wire.Result) {
 		return
 	}
 	if r.verdict.alreadyDone {
-		sent = r.lookup(sent)
+		sent = lookup(r, sent)
 	}
 	if r.verdict.outcome == OutcomeInFlight {
 		r.inFlight++
@@ -336,27 +323,6 @@ func (r *run) notMade(otherwise verdict) {
 	r.last.Drain()
 	r.last, r.verdict = wire.Result{}, otherwise
 }
-
-// lookup asks for the resource that an already-done answer names, and returns its answer in place of that one. A
-// failure changes nothing: the operation is confirmed, the answer stays the server's.
-func (r *run) lookup(done wire.Result) wire.Result {
-	get, target := request.Lookup(&r.rec, r.prof, done.Answer.Body, done.Answer.Whole)
-	if target == nil {
-		return done
-	}
-	sender := r.newSender(&lookups{r, get})
-	for range lookupTries {
-		sent := r.sendBy(&sender, target)
-		if a := sent.Answer; a != nil && a.Whole && a.Head.StatusCode >= 200 && a.Head.StatusCode < 300 {
-			return sent
-		}
-		sent.Drain()
-	}
-	return done
-}
-
-// lookupTries is how often a lookup is tried.
-const lookupTries = 2
 
 // decide says whether another attempt follows the one that was made, and after which wait. The verdict on that one
 // is known already; it depends on no context.

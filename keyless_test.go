@@ -11,6 +11,8 @@ import (
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/mockserver"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // TestKeylessAfterAPass: an operation under a generated key that a pass ended stands
@@ -203,6 +205,33 @@ func TestFreshKeysAreNotProtected(t *testing.T) {
 		}
 		if w.count() != 2 || len(w.keys()) != 2 {
 			t.Errorf("%d sends under %d keys", w.count(), len(w.keys()))
+		}
+	})
+}
+
+// TestKeylessBesideAnUpgrade: on a journal that processes share, one that was upgraded
+// begins operations under a recipe that the other has not seen yet.
+func TestKeylessBesideAnUpgrade(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		w := &wire{replies: []reply{{status: 201}, {err: errLost}}}
+		old, _ := newClient(t, w, on(newLeasing(j), oneAttempt))
+		upgraded, _ := newClient(t, w, on(newLeasing(j), oneAttempt, func(cfg *oncehttp.Config) {
+			cfg.Profile = profile.Draft07()
+			cfg.Profile.Fingerprint = []string{"X-Tenant"}
+		}))
+		if _, err := old.Do(post(t, `{"other":1}`)); err != nil { // it has looked once
+			t.Fatal(err)
+		}
+		_, err := upgraded.Do(post(t, "{}"))
+		var e *oncehttp.Error
+		if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		key := e.Key
+		if _, err = old.Do(post(t, "{}")); !errors.As(err, &e) || e.Key != key || w.count() != 2 {
+			t.Errorf("%v after %d sends, want it refused for %q", err, w.count(), key)
 		}
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/memory"
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // enders are the two that end an operation by hand.
@@ -313,72 +312,6 @@ func TestEndPanics(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestOneOfScopedAccounts: where headers part one key into several operations, each can
-// be looked up, settled and abandoned by its account.
-func TestOneOfScopedAccounts(t *testing.T) {
-	t.Parallel()
-	eachJournal(t, func(t *testing.T, j persist.Journal) {
-		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt, func(cfg *oncehttp.Config) {
-			cfg.Profile, cfg.Account = profile.StripeV1(), "shop"
-		}))
-		for _, account := range []string{"", "acct_1", "acct_2"} {
-			req := post(t, "{}")
-			if account != "" {
-				req.Header.Set("Stripe-Account", account)
-			}
-			_, _ = c.DoKey(req, "k")
-		}
-		of := func(account string) oncehttp.LookupOption {
-			if account == "" {
-				return oncehttp.OfAccount(persist.Account("shop"))
-			}
-			return oncehttp.OfAccount(persist.Account("shop", [2]string{"Stripe-Account", account}))
-		}
-		_, err := c.Lookup(t.Context(), "k")
-		for _, err := range []error{err, c.Abandon(t.Context(), "k"), c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent})} {
-			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), "shop|Stripe-Account=acct_2") {
-				t.Errorf("without an account: %v, want ErrConfig with their names", err)
-			}
-		}
-		if err := c.Abandon(t.Context(), "k", of("acct_1")); err != nil {
-			t.Error(err)
-		}
-		if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, of("acct_2")); err != nil {
-			t.Error(err)
-		}
-		for account, state := range map[string]persist.State{"": persist.StatePending, "acct_1": persist.StateAbandoned, "acct_2": persist.StateSettled} {
-			if rec, err := c.Lookup(t.Context(), "k", of(account)); err != nil || rec.State != state {
-				t.Errorf("%q: %v, %v; want it %v", account, rec.State, err, state)
-			}
-		}
-		for _, other := range []oncehttp.LookupOption{of("acct_3"), oncehttp.OfAccount("shop2"), oncehttp.OfAccount("")} {
-			if _, err := c.Lookup(t.Context(), "k", other); !errors.Is(err, persist.ErrNotFound) {
-				t.Errorf("another account: %v, want ErrNotFound", err)
-			}
-			if err := c.Abandon(t.Context(), "k", other); !errors.Is(err, persist.ErrNotFound) {
-				t.Errorf("Abandon in another account: %v, want ErrNotFound", err)
-			}
-		}
-	})
-}
-
-// TestOtherAccountsAreNotSeen, even by their full names.
-func TestOtherAccountsAreNotSeen(t *testing.T) {
-	t.Parallel()
-	eachJournal(t, func(t *testing.T, j persist.Journal) {
-		w := &wire{replies: []reply{{err: errLost}}}
-		theirs, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.Account = "theirs" }))
-		_, _ = theirs.DoKey(post(t, "{}"), "k")
-		mine, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.Account = "mine" }))
-		if _, err := mine.Lookup(t.Context(), "k", oncehttp.OfAccount("theirs")); !errors.Is(err, persist.ErrNotFound) {
-			t.Errorf("Lookup: %v", err)
-		}
-		if err := mine.Abandon(t.Context(), "k", oncehttp.OfAccount("theirs")); !errors.Is(err, persist.ErrNotFound) {
-			t.Errorf("Abandon: %v", err)
-		}
-	})
 }
 
 // TestSettleChecksTheAnswer: what no server could have answered finally is not kept.

@@ -25,7 +25,7 @@ var (
 // unreported: a loop around Do must not pay twice. It looks by the recipe of every operation that may be, since another
 // version, profile or configuration may have begun it.
 func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation) error {
-	recipes, err := e.shared.recipes.of(ctx, e.journal, &op.rec)
+	recipes, err := e.shared.recipes.of(ctx, e.journal, &op.rec, e.leases)
 	if err != nil {
 		return e.couldNotLook(name, op, err)
 	}
@@ -74,12 +74,13 @@ type recipes struct {
 	known map[string][]string
 }
 
-// of gives the recipes of the record's account, its own first.
-func (r *recipes) of(ctx context.Context, j persist.Journal, own *persist.Record) ([]string, error) {
+// of gives the recipes of the record's account, its own first. Where other processes share the journal it is asked each
+// time: they may have begun operations under recipes that are not known here.
+func (r *recipes) of(ctx context.Context, j persist.Journal, own *persist.Record, otherProcesses bool) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list, read := r.known[own.Account]
-	if !read {
+	if !read || otherProcesses {
 		for rec, err := range j.List(ctx, persist.Query{Account: own.Account, AnyUnresolved: true}) {
 			if err != nil {
 				return nil, err
