@@ -62,7 +62,7 @@ const (
 // missing says what the target does not offer of that need, or "".
 func (r *runner) missing(n Need) string {
 	o := &r.o
-	owned := r.stage.owned()
+	owned := r.steering.ownsHandler()
 	for _, t := range []struct {
 		need Need
 		have bool
@@ -109,7 +109,7 @@ func (c *Case) Group() string {
 	return group
 }
 
-// miss is the verdict when the rule of this level is missed.
+// miss is the verdict if a rule of this level is broken.
 func miss(l Level) Verdict {
 	switch l {
 	case LevelShould:
@@ -129,7 +129,7 @@ func IDs() []string {
 	return ids
 }
 
-// Find is the case of that id.
+// Find returns the case with that id; false if there is none.
 func Find(id string) (Case, bool) {
 	all := Cases()
 	i := slices.IndexFunc(all, func(c Case) bool { return c.ID == id })

@@ -44,14 +44,14 @@ func boundCases() []Case {
 
 func longestAccepted(x *trial) {
 	limit := x.r.keyBytesMax()
-	op := x.op()
+	op := x.newOperation()
 	if limit <= len(op.key) {
 		x.skip("the profile's longest key, %d bytes, is no longer than those that every case sends", limit)
 		return
 	}
 	long := op.key + strings.Repeat("k", limit-len(op.key)-1)
 	last := func(end string) *operation {
-		return x.op().with(func(dup *operation) {
+		return x.newOperation().with(func(dup *operation) {
 			dup.key = long + end
 			dup.fill(x.r)
 		})
@@ -76,7 +76,7 @@ func longestAccepted(x *trial) {
 }
 
 func tooLong(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	op = spelled(op, encode(x.r.o.Profile, op.key+strings.Repeat("k", 5000-len(op.key))))
 	a := x.do(op, "a key of 5,000 bytes")
 	if a.kind == noAnswer {
@@ -106,8 +106,8 @@ func oddKeys(base string) []struct{ what, line string } {
 }
 
 func invalidIs4xx(x *trial) {
-	for _, odd := range oddKeys(x.op().key) {
-		a := x.do(spelled(x.op(), odd.line), odd.what)
+	for _, odd := range oddKeys(x.newOperation().key) {
+		a := x.do(spelled(x.newOperation(), odd.line), odd.what)
 		if a.kind == noAnswer {
 			x.find(VerdictPass, "the connection was closed after a key with "+odd.what)
 			continue
@@ -120,7 +120,7 @@ func invalidIs4xx(x *trial) {
 // nothing, and the repeat shows it.
 func invalidNotExecuted(x *trial) {
 	for i := range oddKeys("") {
-		op := x.op()
+		op := x.newOperation()
 		odd := oddKeys(op.key)[i]
 		bad := spelled(op, odd.line)
 		a := x.do(bad, odd.what)

@@ -40,7 +40,7 @@ func (b *round) limited() bool {
 
 // bursts plays rounds until one shows a violation.
 func bursts(x *trial) {
-	if _, ok := x.effects(x.op().ref); !ok {
+	if _, ok := x.effects(x.newOperation().ref); !ok {
 		return
 	}
 	clean, narrow, limited, lanes := 0, 0, 0, 1
@@ -78,7 +78,7 @@ func (x *trial) rounds(from, lanes int) []*round {
 	all := make([]*round, lanes)
 	var over sync.WaitGroup
 	for i := range all {
-		b := &round{n: from + i + 1, width: burstNarrow, op: x.op()}
+		b := &round{n: from + i + 1, width: burstNarrow, op: x.newOperation()}
 		if from+i < burstWide {
 			b.width = burstWidth
 		}
@@ -163,7 +163,7 @@ func (x *trial) burst(b *round) {
 			<-start
 			l.write(0)
 			b.links[i], b.answers[i] = l, l.receive()
-			l.hardly(b.answers[i])
+			l.resetOnClose(b.answers[i])
 		})
 	}
 	ready.Wait()

@@ -68,7 +68,7 @@ func conflictCases() []Case {
 // key.
 func onConflict(check func(x *trial, op, other *operation, first, answered *answer)) func(*trial) {
 	return func(x *trial) {
-		op := x.op()
+		op := x.newOperation()
 		first, ok := x.first(op)
 		if !ok {
 			return
@@ -232,7 +232,7 @@ func equalityCases() []Case {
 }
 
 func equality(x *trial, vary func([]byte) ([]byte, []byte, bool)) {
-	op := x.op()
+	op := x.newOperation()
 	one, two, ok := vary(op.body)
 	if !ok {
 		x.skip("the body cannot be spelled otherwise")

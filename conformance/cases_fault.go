@@ -13,7 +13,7 @@ func faultCases() []Case {
 		}, {
 			ID: "outcome/unauthorised-not-consumed", Level: LevelShould, Needs: []Need{NeedSecret}, After: after,
 			Spec:   []Ref{outline("T19"), practice("401 and 403 are not stored (Stripe, Fintoc).")},
-			Rule:   "A request that was refused at the door does not take the key.",
+			Rule:   "A request that was refused for its credential does not take the key.",
 			Impact: "A token that has just expired costs the customer the key.",
 			run:    unauthorised,
 		}, {
@@ -26,8 +26,12 @@ func faultCases() []Case {
 	}
 }
 
+// correctedBody sends a body without its last byte, the same again, then the whole
+// body under the same key. What the whole one gets is only recorded; it fails if
+// the server answers "in progress" for good, or if both together have more than
+// one effect.
 func correctedBody(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	bad := op.with(func(dup *operation) { dup.body = op.body[:len(op.body)-1] })
 	first := x.do(bad, "JSON that does not end")
 	if first.kind == done {
@@ -38,26 +42,28 @@ func correctedBody(x *trial) {
 		x.must(false, "the refusal again", "%s, and then to be told to wait: %s", first, same)
 		return
 	}
-	again := x.again(op, "the corrected body")
+	corrected := x.again(op, "the corrected body")
 	if x.counts() {
-		if n, ok := x.settledEffects(op.ref, count(again.kind == done)); ok {
+		if n, ok := x.settledEffects(op.ref, count(corrected.kind == done)); ok {
 			x.noteEffects("its reference", n)
-			x.atMost(op, count(again.kind == done), n, "the refused and the corrected together")
-			x.wantEarned(op, again)
+			x.atMost(op, count(corrected.kind == done), n, "the refused and the corrected together")
+			x.wantEffectOfSuccess(op, corrected)
 		}
 	}
 	switch {
-	case again.kind == busy && !again.throttled:
-		x.must(false, "an answer", "refused with %s; the corrected body is told to wait: %s", first, again)
-	case again.kind == done:
+	case corrected.kind == busy && !corrected.throttled:
+		x.must(false, "an answer", "refused with %s; the corrected body is told to wait: %s", first, corrected)
+	case corrected.kind == done:
 		x.seen("refused with %s; the corrected body is executed under the same key", first)
 	default:
-		x.seen("refused with %s; the corrected body is answered %s", first, again)
+		x.seen("refused with %s; the corrected body is answered %s", first, corrected)
 	}
 }
 
+// unauthorised sends an operation without its credential, and when that is refused
+// the same with it: the key must still be free.
 func unauthorised(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	refusal := x.do(op.with(func(dup *operation) { dup.anonymous = true }), "without the credential")
 	if refusal.status != 401 && refusal.status != 403 {
 		x.skip("without the credential it is answered %s, and not 401 or 403", refusal)
@@ -69,13 +75,16 @@ func unauthorised(x *trial) {
 		n, ok := x.settledEffects(op.ref, count(again.kind == done))
 		x.noteEffects("its reference", n)
 		if ok && x.atMost(op, count(again.kind == done), n, "the refused and the accepted together") {
-			x.wantEarned(op, again)
+			x.wantEffectOfSuccess(op, again)
 		}
 	}
 }
 
+// storeOutage sends an operation twice while the store of keys is taken away, and
+// records whether the server refuses both. After the outage the operation must get
+// its outcome, and have one effect if it had none or one before.
 func storeOutage(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	if err := x.r.o.Outage(x.ctx); err != nil {
 		x.vague("the store could not be taken away: %s", errorText(err))
 		return

@@ -66,7 +66,7 @@ func keyCases() []Case {
 			Impact: "Order numbers are passed over as keys that are too short, and every retry pays again.",
 			Fix:    "Refuse with a 4xx what is too short to be a key. Usual cause: a check of the length that falls through to the handler.",
 			run: func(x *trial) {
-				op := x.op().with(func(dup *operation) {
+				op := x.newOperation().with(func(dup *operation) {
 					dup.key = digestHex("short\x00" + dup.key)[:7]
 					dup.fill(x.r)
 				})
@@ -90,7 +90,7 @@ func keyCases() []Case {
 }
 
 func keyMissing(x *trial) {
-	op := x.op().with(func(dup *operation) { dup.keyless = true })
+	op := x.newOperation().with(func(dup *operation) { dup.keyless = true })
 	a := x.do(op, "without a key")
 	switch {
 	case a.kind == noAnswer:
@@ -109,7 +109,7 @@ func keyMissing(x *trial) {
 
 func missingNotMerged(x *trial) {
 	stranger := x.strangerServed()
-	op := x.op().with(func(dup *operation) { dup.keyless = true })
+	op := x.newOperation().with(func(dup *operation) { dup.keyless = true })
 	other := op.with(func(dup *operation) { dup.stranger = stranger })
 	one, two := x.do(op, "without a key"), x.do(other, "the same, without a key")
 	if one.kind == noAnswer || two.kind == noAnswer {
@@ -140,7 +140,7 @@ func (x *trial) strangerServed() bool {
 	if x.r.o.As == nil {
 		return false
 	}
-	op := x.opOf(func(dup *operation) { dup.stranger = true })
+	op := x.changedOperation(func(dup *operation) { dup.stranger = true })
 	return x.do(op, "the second caller, with a key of its own").kind == done
 }
 
@@ -160,7 +160,7 @@ func emptyNotShared(x *trial) {
 // notShared sends one key value with two bodies.
 func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) {
 	empty := func(dup *operation) { dup.key, dup.lines = "", []string{line} }
-	op, other := x.op().with(empty), x.op().with(empty)
+	op, other := x.newOperation().with(empty), x.newOperation().with(empty)
 	other.stranger = stranger
 	one, two := x.do(op, "the value "+strconv.Quote(line)), x.do(other, "the same value, another body")
 	if one.kind == noAnswer || two.kind == noAnswer {
@@ -188,7 +188,7 @@ func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) 
 // holds: an empty key that is refused so was taken by somebody, perhaps in an
 // earlier run.
 func (x *trial) mismatchAnswer() func(*answer) bool {
-	op := x.op()
+	op := x.newOperation()
 	x.do(op, "to learn how a mismatch is refused")
 	sample := x.do(x.changed(op), "to learn how a mismatch is refused")
 	return func(a *answer) bool {
@@ -200,7 +200,7 @@ func (x *trial) mismatchAnswer() func(*answer) bool {
 // executed, or both refused. It gives the number of pairs whose first key was taken.
 func (x *trial) apart(pairs [][2]string) (taken int) {
 	for _, pair := range pairs {
-		base := x.op().key
+		base := x.newOperation().key
 		limit := x.r.keyBytesMax() - max(len(pair[0]), len(pair[1]))
 		base = base[:max(min(len(base), limit), 0)]
 		keys := [2]string{glue(base, pair[0]), glue(base, pair[1])}
@@ -223,7 +223,7 @@ func (x *trial) distinct(keys [2]string) bool {
 	var ops [2]*operation
 	var got [2]*answer
 	for i, key := range keys {
-		ops[i] = x.op().with(func(dup *operation) {
+		ops[i] = x.newOperation().with(func(dup *operation) {
 			dup.key = key
 			dup.fill(x.r)
 		})
@@ -255,7 +255,7 @@ func hostileNames(x *trial) {
 	})
 	// Each with what is unique to the run: the server may have seen the name.
 	for _, name := range []string{"__proto__.", "constructor.", "../../etc/passwd/", "a'--", "${x}", "a;b=", "*", "\\x00"} {
-		op := x.op().with(func(dup *operation) {
+		op := x.newOperation().with(func(dup *operation) {
 			dup.key = name + dup.key
 			dup.fill(x.r)
 		})
@@ -265,7 +265,7 @@ func hostileNames(x *trial) {
 
 // digits is a key of 20 digits, unique to the run, that does not begin with 0.
 func (x *trial) digits() string {
-	text := []byte(digestHex("digits\x00" + x.op().key)[:20])
+	text := []byte(digestHex("digits\x00" + x.newOperation().key)[:20])
 	for i, b := range text {
 		text[i] = '1' + b%9
 	}
@@ -273,7 +273,7 @@ func (x *trial) digits() string {
 }
 
 func headerNameCase(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -308,7 +308,7 @@ func firstCharacter(x *trial) {
 	var kinds [2][]kind
 	for class, first := range []string{"3", "b"} {
 		for range 2 {
-			op := x.op().with(func(dup *operation) {
+			op := x.newOperation().with(func(dup *operation) {
 				dup.key = first + dup.key[1:]
 				dup.fill(x.r)
 			})

@@ -69,8 +69,8 @@ func netCases() []Case {
 // hold is tried.
 func (x *trial) aborted(check func(op *operation, hold time.Duration, again *answer)) {
 	x.holding(func(hold time.Duration) bool {
-		op := x.op()
-		gate := x.r.stage.hold(op, hold)
+		op := x.newOperation()
+		gate := x.r.steering.hold(op, hold)
 		defer gate.release()
 		l := x.dial("first")
 		l.load(op, withLength)
@@ -109,8 +109,8 @@ func (x *trial) enteredOr(g *gate, d time.Duration) {
 
 func responseLost(x *trial) {
 	x.holding(func(hold time.Duration) bool {
-		op := x.op()
-		gate := x.r.stage.hold(op, hold)
+		op := x.newOperation()
+		gate := x.r.steering.hold(op, hold)
 		defer gate.release()
 		l := x.dial("first")
 		l.load(op, withLength)
@@ -143,7 +143,7 @@ func responseLost(x *trial) {
 
 func truncated(x *trial) {
 	for _, f := range []framing{withLength, chunked} {
-		op := x.op()
+		op := x.newOperation()
 		l := x.dial("upload")
 		l.load(op, f)
 		l.note = "half of the body, then it leaves"
@@ -160,7 +160,7 @@ func truncated(x *trial) {
 }
 
 func slowUpload(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	l := x.dial("slow")
 	defer l.close()
 	l.load(op, withLength)
@@ -184,7 +184,7 @@ func slowUpload(x *trial) {
 
 func resetOrFin(x *trial) {
 	for _, reset := range []bool{false, true} {
-		op := x.op()
+		op := x.newOperation()
 		l := x.dial("first")
 		l.load(op, withLength)
 		l.note = yesNo(reset, "leaves by RST", "leaves by FIN")
@@ -222,7 +222,7 @@ func framingCases() []Case {
 }
 
 func expectContinue(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	l := x.dial("")
 	defer l.close()
 	l.load(op, expecting)
@@ -244,7 +244,7 @@ func expectContinue(x *trial) {
 }
 
 func chunkedEquals(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -259,7 +259,7 @@ func chunkedEquals(x *trial) {
 }
 
 func keepAlive(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	l := x.dial("kept")
 	defer l.close()
 	var first *answer

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// elsewhereCases: keys have to protect more than the one operation that was named
+// otherRouteCases: keys have to protect more than the one operation that was named
 // first.
-func elsewhereCases() []Case {
+func otherRouteCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
@@ -43,7 +43,7 @@ func elsewhereCases() []Case {
 
 // onceElsewhere sends an operation of another kind twice under one key.
 func (x *trial) onceElsewhere(flag string, change func(*operation)) {
-	op := x.opOf(change)
+	op := x.changedOperation(change)
 	first := x.do(op, "the first")
 	if first.kind != done {
 		x.vague("the first request was answered %s; look at %s", first, flag)
@@ -66,7 +66,7 @@ func onceByOtherMethod(x *trial) {
 			continue
 		}
 		change := func(dup *operation) { dup.method = method }
-		if x.do(x.op().with(change), "is "+method+" served?").kind == done {
+		if x.do(x.newOperation().with(change), "is "+method+" served?").kind == done {
 			x.onceElsewhere("--other-method", change)
 			return
 		}

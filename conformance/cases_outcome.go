@@ -32,8 +32,8 @@ func outcomeCases() []Case {
 			Rule:   "After a 500 the key resolves.",
 			Impact: "The payment that failed once is 'being processed' for a day.",
 			run: func(x *trial) {
-				op := x.op()
-				x.r.stage.fail(op, 500, 1)
+				op := x.newOperation()
+				x.r.steering.fail(op, 500, 1)
 				x.resolvesAfter(op, x.do(op, "fails"), x.countFailed)
 			},
 		}, {
@@ -48,10 +48,10 @@ func outcomeCases() []Case {
 			Rule:   "After its handler has crashed the key resolves.",
 			Impact: "A bug in one handler locks keys until somebody deletes them by hand.",
 			run: func(x *trial) {
-				op := x.op()
-				x.r.stage.crash(op, false)
+				op := x.newOperation()
+				x.r.steering.crash(op, false)
 				x.resolvesAfter(op, x.do(op, "its handler crashes"), func(op *operation, _, again *answer) bool {
-					return x.wantEarned(op, again) // that it is executed again is outcome/crash-effect's
+					return x.wantEffectOfSuccess(op, again) // that it is executed again is outcome/crash-effect's
 				})
 			},
 		}, {
@@ -93,8 +93,8 @@ const (
 // storedOrNot lets an operation fail, repeats it, and compares what became of
 // the answer with what the profile declares.
 func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
-	op := x.op()
-	x.r.stage.fail(op, status, 0)
+	op := x.newOperation()
+	x.r.steering.fail(op, status, 0)
 	first := x.do(op, "fails")
 	if first.status != status {
 		x.vague("the operation was to answer %d (--fail-query) and answered %s", status, first)
@@ -143,7 +143,7 @@ func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 	if failed.status >= 400 && failed.status < 500 && !again.outcome() {
 		most = 0 // what is refused has not happened; what failed may have
 	}
-	return x.atMost(op, most, n, "an operation that was answered "+failed.String()+" and then "+again.String()) && x.wantEarned(op, again)
+	return x.atMost(op, most, n, "an operation that was answered "+failed.String()+" and then "+again.String()) && x.wantEffectOfSuccess(op, again)
 }
 
 // errorFate tells a stored error from a second one: by the mark, or by a body
@@ -159,7 +159,7 @@ func (x *trial) errorFate(op *operation, first, again *answer) (fate string, kno
 	case !bytes.Equal(again.body, first.body):
 		return rerunError, true
 	}
-	fresh := x.op()
+	fresh := x.newOperation()
 	control := x.do(op.with(func(dup *operation) {
 		dup.key, dup.ref = fresh.key, fresh.ref
 		dup.fill(x.r)
@@ -187,8 +187,8 @@ func transientNotPinned(x *trial) {
 			x.seen("the profile declares that server errors are stored")
 			continue
 		}
-		op := x.op()
-		x.r.stage.fail(op, status, 0)
+		op := x.newOperation()
+		x.r.steering.fail(op, status, 0)
 		first := x.do(op, "fails")
 		if first.status != status {
 			x.vague("the operation was to answer %d (--fail-query) and answered %s", status, first)
@@ -209,8 +209,8 @@ func transientNotPinned(x *trial) {
 }
 
 func crashEffect(x *trial) {
-	op := x.op()
-	x.r.stage.crash(op, true)
+	op := x.newOperation()
+	x.r.steering.crash(op, true)
 	crashed := x.do(op, "its handler crashes")
 	if crashed.kind == done {
 		x.vague("the handler was to crash (--crash-query) and answered %s", crashed)

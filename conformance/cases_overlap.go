@@ -67,8 +67,8 @@ func overlapCases() []Case {
 // expected end to shortly after it.
 func aroundCompletion(x *trial) {
 	x.holding(func(hold time.Duration) bool {
-		op := x.op()
-		gate := x.r.stage.hold(op, hold)
+		op := x.newOperation()
+		gate := x.r.steering.hold(op, hold)
 		defer gate.release()
 		lead := x.launch(op, "leader", "slow")
 		<-lead.sent
@@ -107,8 +107,8 @@ const longHold = 5 * time.Second
 // one that was executed.
 func longWork(x *trial) {
 	hold := min(longHold+longHold/10, x.r.o.AnswerTimeout*3/4)
-	op := x.op()
-	gate := x.r.stage.hold(op, hold)
+	op := x.newOperation()
+	gate := x.r.steering.hold(op, hold)
 	defer gate.release()
 	lead := x.launch(op, "leader", "slow")
 	<-lead.sent
@@ -131,9 +131,9 @@ func longWork(x *trial) {
 
 func followerLeaves(x *trial) {
 	x.holding(func(hold time.Duration) bool {
-		op := x.op()
+		op := x.newOperation()
 		leader, third := x.withLeavers(op, hold)
-		if overtaken(leader) || !x.r.stage.owned() && leader.ended.Sub(leader.started) < hold*3/4 {
+		if overtaken(leader) || !x.r.steering.ownsHandler() && leader.ended.Sub(leader.started) < hold*3/4 {
 			return false
 		}
 		if !x.setup(leader) {
@@ -149,7 +149,7 @@ func followerLeaves(x *trial) {
 // withLeavers sends two duplicates that leave, and a third that does not, while
 // a leader runs.
 func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *answer) {
-	gate := x.r.stage.hold(op, hold)
+	gate := x.r.steering.hold(op, hold)
 	defer gate.release()
 	lead := x.launch(op, "leader", "slow")
 	<-lead.sent
@@ -171,8 +171,8 @@ func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *a
 }
 
 func leaderLeaves(x *trial) {
-	op := x.op()
-	gate := x.r.stage.hold(op, x.r.o.Hold)
+	op := x.newOperation()
+	gate := x.r.steering.hold(op, x.r.o.Hold)
 	defer gate.release()
 	l := x.dial("leader")
 	l.load(op, withLength)

@@ -22,7 +22,7 @@ func replayCases() []Case {
 			Fix: "Run the operation once for each request that is taken. Usual causes: the handler and a queue both act, a retry inside the server " +
 				"around work that is not idempotent, or a witness that counts attempts and not effects.",
 			run: func(x *trial) {
-				op := x.op()
+				op := x.newOperation()
 				if _, ok := x.first(op); ok {
 					x.wantEffects(op, 1, "one request")
 				}
@@ -87,7 +87,7 @@ func replayCases() []Case {
 }
 
 func replayAnswered(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -112,7 +112,7 @@ func (x *trial) otherCarrier() string {
 		if strings.EqualFold(name, x.r.o.Profile.Carrier.Name) {
 			continue
 		}
-		op := x.op()
+		op := x.newOperation()
 		op.keyless, op.extra = true, append(op.extra, [2]string{name, op.key})
 		first, again := x.do(op, "under "+name), x.again(op, "under "+name)
 		if same, known := sameOutcome(first, again); first.kind == done && again.outcome() && known && same {
@@ -123,7 +123,7 @@ func (x *trial) otherCarrier() string {
 }
 
 func replayOnce(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -142,7 +142,7 @@ func replayOnce(x *trial) {
 // that is "already done", as the profile declares, holds nothing to compare.
 func onReplay(check func(x *trial, first, again *answer)) func(*trial) {
 	return func(x *trial) {
-		op := x.op()
+		op := x.newOperation()
 		first, ok := x.first(op)
 		if !ok {
 			return

@@ -57,7 +57,7 @@ func replyCases() []Case {
 }
 
 func replayAfterMany(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -81,7 +81,7 @@ func (x *trial) several(n int, note string) []*answer {
 	answers := make([]*answer, n)
 	var all sync.WaitGroup
 	for i := range n {
-		op := x.op()
+		op := x.newOperation()
 		all.Go(func() { answers[i] = x.do(op, note) })
 	}
 	all.Wait()
@@ -115,7 +115,7 @@ func replayLarge(x *trial) {
 // server does not take it.
 func (x *trial) firstLarge() (*operation, *answer, bool) {
 	for size := padBytes; size >= padBytesMin; size /= 4 {
-		op := x.op()
+		op := x.newOperation()
 		op.body = withMember(op.body, "padding", `"`+strings.Repeat("x", size)+`"`)
 		first := x.do(op, "the first, of "+extent(op.body))
 		tooLarge := first.kind == refused || first.kind == noAnswer
@@ -135,7 +135,7 @@ func (x *trial) firstLarge() (*operation, *answer, bool) {
 }
 
 func replayOtherHeaders(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	stamp := func(n string) func(*operation) {
 		return func(dup *operation) {
 			dup.extra = append(dup.extra,
@@ -158,8 +158,8 @@ func replayOtherHeaders(x *trial) {
 // replayReply lets the suite's handler answer so.
 func replayReply(with reply) func(*trial) {
 	return func(x *trial) {
-		op := x.op()
-		x.r.stage.(*owned).answer(op, with)
+		op := x.newOperation()
+		x.r.steering.(*ownHandler).answer(op, with)
 		first, ok := x.first(op)
 		if !ok {
 			return
@@ -173,10 +173,10 @@ func replayReply(with reply) func(*trial) {
 }
 
 func replayGzip(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	op.extra = append(op.extra, [2]string{"Accept-Encoding", "gzip"})
-	if stage, ok := x.r.stage.(*owned); ok {
-		stage.answer(op, gzipReply())
+	if own, ok := x.r.steering.(*ownHandler); ok {
+		own.answer(op, gzipReply())
 	}
 	first, ok := x.first(op)
 	if !ok {

@@ -61,7 +61,7 @@ func scopeCases() []Case {
 // says nothing unless a request with a key of its own is taken there; flag names
 // what to look at where it is not.
 func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return false
@@ -75,7 +75,7 @@ func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool) {
 		x.ownAnswer(op, first, a)
 		return true
 	}
-	control := x.do(x.opOf(change), "a key of its own, to compare")
+	control := x.do(x.changedOperation(change), "a key of its own, to compare")
 	if control.kind != done {
 		x.refusedOnly(op, a)
 		x.vague("nothing can be said: with a key of its own the other request is answered %s; look at %s", control, flag)
@@ -150,7 +150,7 @@ func otherMethod(x *trial) {
 func otherResource(x *trial) {
 	var made []*answer
 	for range 2 {
-		a, ok := x.first(x.op())
+		a, ok := x.first(x.newOperation())
 		if !ok {
 			return
 		}
@@ -160,7 +160,7 @@ func otherResource(x *trial) {
 		}
 		made = append(made, a)
 	}
-	act := x.op().with(func(dup *operation) { dup.body = nil })
+	act := x.newOperation().with(func(dup *operation) { dup.body = nil })
 	on := func(a *answer) *operation {
 		return act.with(func(dup *operation) { dup.setPath(strings.ReplaceAll(x.r.o.ActionPath, "{id}", a.rawID)) })
 	}
@@ -174,7 +174,7 @@ func otherResource(x *trial) {
 		x.vague("the other request met no answer: %s", two)
 	case two.kind != done:
 		control := x.do(on(made[1]).with(func(dup *operation) {
-			dup.key = x.op().key
+			dup.key = x.newOperation().key
 			dup.fillKey(x.r)
 		}), "a key of its own, to compare")
 		if control.kind != done {
@@ -191,7 +191,7 @@ func otherResource(x *trial) {
 }
 
 func otherQuery(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -210,12 +210,12 @@ func otherQuery(x *trial) {
 }
 
 func freshKey(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
 	}
-	fresh := x.op()
+	fresh := x.newOperation()
 	again := op.with(func(dup *operation) {
 		dup.key = fresh.key
 		dup.fill(x.r)
@@ -263,7 +263,7 @@ func methodCases() []Case {
 }
 
 func safeMethod(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -282,7 +282,7 @@ func safeMethod(x *trial) {
 
 func headOptions(x *trial) {
 	for _, method := range []string{"HEAD", "OPTIONS"} {
-		op := x.op()
+		op := x.newOperation()
 		a := x.do(op.with(func(dup *operation) { dup.method, dup.body = method, nil }), "with a fresh key")
 		if a.kind == noAnswer {
 			x.vague("%s met no answer: %s", method, a)

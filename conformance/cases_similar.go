@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// likeCases: requests that are nearly the same, and repeats that come otherwise
+// similarCases: requests that are nearly the same, and repeats that come otherwise
 // than the first.
-func likeCases() []Case {
+func similarCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
@@ -34,7 +34,7 @@ func likeCases() []Case {
 			Impact: "Two passwords, or two codes of a voucher, are taken for one.",
 			Fix:    "Hash the bytes of the body. Usual cause: strings are trimmed and folded before they are compared, as a database's collation does.",
 			run: func(x *trial) {
-				op := x.op()
+				op := x.newOperation()
 				first, ok := x.first(op.with(func(dup *operation) { dup.body = withMember(op.body, "note", `"Blue one"`) }))
 				if ok {
 					x.wantOther(op, first, x.do(op.with(func(dup *operation) { dup.body = withMember(op.body, "note", `"blue one "`) }), "a string in another case"))
@@ -47,7 +47,7 @@ func likeCases() []Case {
 			Impact: "Requests from a form are charged once for every retry, and those of the API are not.",
 			Fix:    "Look at the key before the body is read. Usual cause: the key layer lives in a parser of one content type.",
 			run: func(x *trial) {
-				op := x.op().with(func(dup *operation) { dup.contentType = "text/plain" })
+				op := x.newOperation().with(func(dup *operation) { dup.contentType = "text/plain" })
 				first := x.do(op, "of another type")
 				if first.kind != done {
 					x.skip("a body of type text/plain is not taken: %s", first)
@@ -66,7 +66,7 @@ func likeCases() []Case {
 			Fix: "Keep the record for longer than any client retries: a day is usual. Usual cause: the record has the lifetime of a lock, " +
 				"or of a cache of answers.",
 			run: func(x *trial) {
-				op := x.op()
+				op := x.newOperation()
 				first, ok := x.first(op)
 				if !ok {
 					return
@@ -100,7 +100,7 @@ func likeCases() []Case {
 const pauseWait = 2 * time.Second
 
 func oneNumber(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}\]])`)
 	places := number.FindAllSubmatchIndex(op.body, -1)
 	if len(places) == 0 {
@@ -108,7 +108,7 @@ func oneNumber(x *trial) {
 		return
 	}
 	for _, at := range places[:min(len(places), 4)] {
-		op := x.op()
+		op := x.newOperation()
 		first, ok := x.first(op)
 		if !ok {
 			return
@@ -148,7 +148,7 @@ func (x *trial) wantOther(op *operation, first, a *answer) {
 }
 
 func largeNumbers(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	number := func(n string) func(*operation) {
 		return func(dup *operation) { dup.body = withMember(op.body, "units", n) }
 	}
@@ -160,10 +160,10 @@ func largeNumbers(x *trial) {
 }
 
 func plainAfterGzip(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	zipped := op.with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{"Accept-Encoding", "gzip"}) })
-	if stage, ok := x.r.stage.(*owned); ok {
-		stage.answer(op, gzipReply())
+	if own, ok := x.r.steering.(*ownHandler); ok {
+		own.answer(op, gzipReply())
 	}
 	first, ok := x.first(zipped)
 	if !ok {
@@ -185,7 +185,7 @@ func plainAfterGzip(x *trial) {
 
 // pipelined writes the same request twice in one piece.
 func pipelined(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	l := x.dial("both")
 	defer l.close()
 	l.load(op, withLength)

@@ -38,7 +38,7 @@ func soak(x *trial) {
 	ops := make([]*operation, soakKeys)
 	others := make([]*operation, soakKeys)
 	for i := range ops {
-		ops[i] = x.op()
+		ops[i] = x.newOperation()
 		others[i] = x.changed(ops[i])
 	}
 	var mu sync.Mutex
@@ -149,7 +149,7 @@ func repeatable(x *trial) {
 		}
 	}
 	now := time.Now()
-	op := x.op().with(sent(now))
+	op := x.newOperation().with(sent(now))
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -157,6 +157,6 @@ func repeatable(x *trial) {
 	x.want(first.header.Get("Repeatability-Result") == "accepted", "Repeatability-Result: accepted", "%q", first.header.Get("Repeatability-Result"))
 	other := x.do(x.changed(op), "another body")
 	x.want(other.status == 400 && other.header.Get("Repeatability-Result") == "rejected", "400 and Repeatability-Result: rejected", "%s and %q", other, other.header.Get("Repeatability-Result"))
-	old := x.do(x.op().with(sent(now.AddDate(-1, 0, 0))), "first sent a year ago")
+	old := x.do(x.newOperation().with(sent(now.AddDate(-1, 0, 0))), "first sent a year ago")
 	x.want(old.status == 412, "412", "%s", old)
 }

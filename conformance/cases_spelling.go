@@ -54,7 +54,7 @@ func spelled(op *operation, lines ...string) *operation {
 }
 
 func sfAccepted(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	quoted := spelled(op, quote(op.key))
 	first := x.do(quoted, "quoted")
 	if first.kind == noAnswer {
@@ -74,13 +74,13 @@ func sfAccepted(x *trial) {
 	if x.counts() {
 		x.wantEffects(op, 1, "its reference")
 	}
-	odd := x.op()
+	odd := x.newOperation()
 	escaped := x.do(spelled(odd, `"a\"b\\c-`+odd.key[:min(len(odd.key), 24)]+`"`), `with \" and \\`)
 	x.must(escaped.status < 500 && escaped.kind != noAnswer, "success, or 400", "%s for a key with escapes", escaped)
 }
 
 func quotedEqualsBare(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first := x.do(spelled(op, op.key), "bare")
 	if first.kind != done {
 		x.seen("a bare key is answered %s", first)
@@ -101,7 +101,7 @@ func quotedEqualsBare(x *trial) {
 // opaque reports whether the server takes keys as they stand, quotes and all: a
 // quoted key and the same key bare are both taken, and are two keys.
 func (x *trial) opaque() bool {
-	op, other := x.op(), x.op()
+	op, other := x.newOperation(), x.newOperation()
 	other.key = op.key
 	bare, quoted := x.do(spelled(op, op.key), "bare"), x.do(spelled(other, quote(op.key)), "the same key, quoted")
 	if bare.kind != done || quoted.kind != done {
@@ -120,7 +120,7 @@ func (x *trial) opaque() bool {
 func malformedRejected(x *trial) {
 	lax := !x.drafted() || x.opaque()
 	for _, tail := range []string{"", `"x`, `";=1`} {
-		op := x.op()
+		op := x.newOperation()
 		bad := spelled(op, `"`+op.key+tail)
 		a := x.do(bad, "malformed")
 		switch {
@@ -156,7 +156,7 @@ func parametersIgnored(x *trial) {
 		x.seen("keys are taken as they stand, parameters and all")
 		return
 	}
-	op := x.op()
+	op := x.newOperation()
 	first := x.do(spelled(op, quote(op.key)+";v=1"), "with v=1")
 	if first.kind != done {
 		if !x.drafted() {
@@ -175,7 +175,7 @@ func parametersIgnored(x *trial) {
 }
 
 func twoLines(x *trial) {
-	op, other := x.op(), x.op()
+	op, other := x.newOperation(), x.newOperation()
 	both := spelled(op, encode(x.r.o.Profile, op.key), encode(x.r.o.Profile, other.key))
 	a := x.do(both, "two key headers")
 	if a.kind == noAnswer {

@@ -28,7 +28,7 @@ func timeCases() []Case {
 
 // notBefore asks at two thirds of the window.
 func notBefore(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -45,7 +45,7 @@ func notBefore(x *trial) {
 }
 
 func expires(x *trial) {
-	op := x.op()
+	op := x.newOperation()
 	first, ok := x.first(op)
 	if !ok {
 		return
@@ -83,7 +83,7 @@ func restartCases() []Case {
 			Rule:   "A completed key is still known after the server was killed and has come back.",
 			Impact: "Every deployment is a chance to pay twice.",
 			run: func(x *trial) {
-				op := x.op()
+				op := x.newOperation()
 				first, ok := x.first(op)
 				if !ok || !x.restart() {
 					return
@@ -111,7 +111,7 @@ func restartCases() []Case {
 			Rule:   "A request that was at work when the server was killed has at most one effect after the retry.",
 			Impact: "Whoever was paying during the crash pays twice.",
 			run: func(x *trial) {
-				before := x.op()
+				before := x.newOperation()
 				if _, ok := x.first(before); !ok {
 					return
 				}
@@ -124,7 +124,7 @@ func restartCases() []Case {
 					return
 				}
 				x.noteEffects("its reference", n)
-				if x.atMost(op, 1, n, "its reference") && x.wantEarned(op, again) {
+				if x.atMost(op, 1, n, "its reference") && x.wantEffectOfSuccess(op, again) {
 					x.want(true, "", "%s after the retry was answered %s", plural(n, "effect"), again)
 				}
 			},
@@ -172,8 +172,8 @@ func (x *trial) restart() bool {
 
 func (x *trial) killed() (*operation, *answer, bool) {
 	x.calm = true
-	op := x.op()
-	gate := x.r.stage.hold(op, 4*x.r.o.Hold)
+	op := x.newOperation()
+	gate := x.r.steering.hold(op, 4*x.r.o.Hold)
 	defer gate.release()
 	lead := x.launch(op, "leader", "at work when the target is killed")
 	<-lead.sent

@@ -17,7 +17,7 @@ func tokenCases() []Case {
 			Impact: "A client that makes tokens up is not protected, and is not told.",
 			Fix:    "Look the token up before the work, and refuse what is not there. Usual cause: a delete of the token whose result is not looked at.",
 			run: func(x *trial) {
-				op := x.op().with(func(dup *operation) {
+				op := x.newOperation().with(func(dup *operation) {
 					dup.key = x.r.key("unknown\x00" + dup.ref)
 					dup.fill(x.r)
 				})
@@ -34,7 +34,7 @@ func tokenCases() []Case {
 					x.vague("the second caller's own operations are not taken; look at --as")
 					return
 				}
-				op := x.op().with(func(dup *operation) { dup.stranger = true })
+				op := x.newOperation().with(func(dup *operation) { dup.stranger = true })
 				x.wantRefused(op, "with the first caller's token")
 			},
 		}, {
@@ -44,7 +44,7 @@ func tokenCases() []Case {
 			Impact: "Two customers share a token, and the second is given the first one's order.",
 			Fix:    "Draw tokens at random, at least 16 bytes of them. Usual causes: a clock, a counter that starts again, or a cache in front of the path.",
 			run: func(x *trial) {
-				one, two := x.op(), x.op()
+				one, two := x.newOperation(), x.newOperation()
 				x.want(one.key != two.key && one.key != "", "two tokens", "%q, then %q", one.key, two.key)
 			},
 		},

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// effects counts the effects of one reference, and says by which witness. ok is
-// false where nobody can count, which makes the case inconclusive.
+// effects counts the effects of one reference, and remembers which witness did. If
+// they cannot be counted ok is false, and the case becomes inconclusive.
 func (x *trial) effects(ref string) (n int, ok bool) {
 	if why := x.r.blind(); why != "" {
 		x.vague("%s", why)
 		return 0, false
 	}
-	n, witness, err := x.r.stage.effects(x.ctx, ref)
+	n, witness, err := x.r.steering.effects(x.ctx, ref)
 	if err != nil {
 		x.vague("%s", strings.TrimPrefix(err.Error(), "conformance: "))
 		return 0, false
@@ -34,12 +34,12 @@ func (x *trial) effects(ref string) (n int, ok bool) {
 // counts reports whether a witness counts effects: they are not only inferred.
 func (x *trial) counts() bool {
 	w := x.r.learnt.witness
-	return x.r.stage.owned() || x.r.blind() == "" && (w == WitnessCounted || w == WitnessListed)
+	return x.r.steering.ownsHandler() || x.r.blind() == "" && (w == WitnessCounted || w == WitnessListed)
 }
 
 // names are the effects that answers have named, by reference. An effect belongs
 // to the reference that it was first named for: the same name under another
-// reference is somebody else's answer, and no second effect.
+// reference is the answer to another operation, and no second effect.
 type names struct {
 	all   []named
 	owner *owners // of the run
@@ -71,6 +71,7 @@ type named struct {
 	own            bool // no other reference had the name before
 }
 
+// saw notes what an answer to this reference names.
 func (s *names) saw(ref string, a *answer) {
 	if a.id == "" && a.place == "" {
 		return
@@ -107,7 +108,7 @@ type claim struct {
 // wantEffects checks how many effects an operation's reference had. One too many
 // is a matter of safety, whatever the level of the case. A count that is too low
 // is asked for again for a moment; one that is only inferred cannot be too low,
-// since it misses what nobody saw.
+// since it misses every effect whose answer was lost.
 func (x *trial) wantEffects(op *operation, want int, what string) bool {
 	n, ok := x.settledEffects(op.ref, want)
 	if !ok {
@@ -129,9 +130,9 @@ func (x *trial) atMost(op *operation, most, n int, what string) bool {
 	return true
 }
 
-// wantEarned checks that an operation whose success was reported had an effect,
-// where somebody counts.
-func (x *trial) wantEarned(op *operation, a *answer) bool {
+// wantEffectOfSuccess checks that an operation whose success was reported had an
+// effect, if effects can be counted.
+func (x *trial) wantEffectOfSuccess(op *operation, a *answer) bool {
 	if !a.outcome() || !x.counts() {
 		return true
 	}
@@ -160,6 +161,8 @@ func (r *runner) settleAll(ctx context.Context, tries []*trial) {
 	all.Wait()
 }
 
+// settle does this for one trial: it waits until Options.EffectWait after its last
+// answer, and a count that has become too high fails it.
 func (r *runner) settle(ctx context.Context, x *trial) {
 	if len(x.claims) == 0 || !x.counts() {
 		return
@@ -179,20 +182,20 @@ func (r *runner) settle(ctx context.Context, x *trial) {
 	}
 }
 
-// recountLanes is how many counts are asked for at once.
-const recountLanes = 16
+// recountParallel is how many counts are asked for at once.
+const recountParallel = 16
 
 // recount asks for the counts of claims again; a witness that does not answer
 // counts nothing.
 func (r *runner) recount(ctx context.Context, claims []claim) []int {
 	counts := make([]int, len(claims))
-	lanes := make(chan struct{}, recountLanes)
+	places := make(chan struct{}, recountParallel)
 	var all sync.WaitGroup
 	for i, c := range claims {
 		all.Go(func() {
-			lanes <- struct{}{}
-			defer func() { <-lanes }()
-			if n, _, err := r.stage.effects(ctx, c.ref); err == nil {
+			places <- struct{}{}
+			defer func() { <-places }()
+			if n, _, err := r.steering.effects(ctx, c.ref); err == nil {
 				counts[i] = n
 			}
 		})

@@ -19,18 +19,18 @@ import (
 // The middleware is mounted once, on every path. It has to tell callers apart by
 // Authorization where Options.As is set.
 func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler, o Options) (*Report, error) {
-	stage := newOwned()
-	address, end, err := serve("127.0.0.1:0", middleware(stage))
+	own := newOwnHandler()
+	address, end, err := serve("127.0.0.1:0", middleware(own))
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	defer stage.openAll()
+	defer own.openAll()
 	o.URL = "http://" + address + "/operations"
 	if o.Name == "" {
 		o.Name = "handler"
 	}
-	return stage.run(ctx, o)
+	return own.run(ctx, o)
 }
 
 // RunOrigin judges a gateway or a proxy at Options.URL that honours keys in front
@@ -42,18 +42,18 @@ func RunOrigin(ctx context.Context, origin string, o Options) (*Report, error) {
 	if err != nil || !isLoopback(host) {
 		return nil, usage("origin", "%q is not host:port on loopback", origin)
 	}
-	stage := newOwned()
-	_, end, err := serve(origin, stage)
+	own := newOwnHandler()
+	_, end, err := serve(origin, own)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
-	defer stage.openAll()
-	return stage.run(ctx, o)
+	defer own.openAll()
+	return own.run(ctx, o)
 }
 
 // run judges a target whose handler is the suite's.
-func (s *owned) run(ctx context.Context, o Options) (*Report, error) {
+func (s *ownHandler) run(ctx context.Context, o Options) (*Report, error) {
 	setDefault(&o.SecondPath, "/other-operations")
 	setDefault(&o.ActionPath, "/operations/{id}/cancel")
 	o.Witness, o.DelayQuery, o.FailQuery, o.CrashQuery = "", "", "", ""
@@ -64,7 +64,7 @@ func (s *owned) run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.stage = s
+	r.steering = s
 	return r.run(ctx)
 }
 
@@ -83,7 +83,7 @@ func serve(address string, handler http.Handler) (served string, end func(), err
 }
 
 // openAll lets every held operation go, so that the server can end.
-func (s *owned) openAll() {
+func (s *ownHandler) openAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, at := range s.scripts {

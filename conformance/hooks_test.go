@@ -118,7 +118,7 @@ func front(t *testing.T, cfg mockserver.Config, serve func(next http.Handler, w 
 	return outer.URL
 }
 
-// A request that is refused at the door does not take the key; a server in which
+// A request that is refused for its credential does not take the key; a server in which
 // it does is warned about.
 func TestUnauthorised(t *testing.T) {
 	t.Parallel()

@@ -31,8 +31,11 @@ type operation struct {
 	failing        int         // the status that its handler was told to answer
 }
 
-// op makes a new operation, with a key and a reference that nothing else uses.
-func (x *trial) op() *operation {
+// newOperation returns a new operation with a key and a reference of its own, the
+// same for the same run, case and salt. With Options.TokenPath it first fetches
+// the key from the server, which may fail: the key is then empty. Only the case's
+// goroutine calls it.
+func (x *trial) newOperation() *operation {
 	x.made++
 	seed := x.r.id + "\x00" + x.c.ID + "\x00" + x.salt + "\x00" + strconv.Itoa(x.made)
 	op := &operation{
@@ -47,10 +50,11 @@ func (x *trial) op() *operation {
 	return op
 }
 
-// opOf is a new operation with a change. One that is sent as the second caller
-// has a key that was handed out to that caller.
-func (x *trial) opOf(change func(*operation)) *operation {
-	op := x.op().with(change)
+// changedOperation returns a new operation with a change. If that makes it one of
+// the second caller, and keys come from Options.TokenPath, it fetches a key that
+// the server gives to that caller.
+func (x *trial) changedOperation(change func(*operation)) *operation {
+	op := x.newOperation().with(change)
 	if x.r.o.TokenPath != "" && op.stranger {
 		op.key = x.token(op)
 		op.fillKey(x.r)
@@ -109,16 +113,18 @@ func (op *operation) with(change func(*operation)) *operation {
 	return &dup
 }
 
-// changed is another request under the same key: another reference, and each
-// number one higher, so that a server sees the difference whatever it compares.
+// changed returns another request under op's key: another reference, and each
+// number in the body one higher, so that a server sees the difference whatever it
+// compares.
 func (x *trial) changed(op *operation) *operation {
-	other := x.op()
+	other := x.newOperation()
 	return op.with(func(dup *operation) {
 		dup.ref = other.ref
 		dup.body = bumpNumbers([]byte(render(x.r.o.Body, dup.ref, dup.key)))
 	})
 }
 
+// bumpNumbers adds one to each JSON number of at most nine digits.
 func bumpNumbers(body []byte) []byte {
 	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}])`)
 	return number.ReplaceAllFunc(body, func(match []byte) []byte {
@@ -147,8 +153,9 @@ func withMember(object []byte, name, value string) []byte {
 	return slices.Concat(object[:end], []byte(comma+strconv.Quote(name)+":"+value), object[end:])
 }
 
-// key makes a key of a seed, as the profile wants keys: a version 4 UUID, whose
-// characters are good almost everywhere, or what is left of it.
+// key makes a key from a seed, within the profile's rule for keys: a version 4
+// UUID; where the rule has an alphabet or a length, the UUID without the other
+// characters, repeated or cut to that length.
 func (r *runner) key(seed string) string {
 	h := []byte(digestHex("key\x00" + seed)[:32])
 	h[12] = '4'
@@ -192,6 +199,7 @@ func (r *runner) anyFormat() bool {
 	return rule.Format == profile.AnyFormat && rule.Alphabet == "" && r.o.TokenPath == ""
 }
 
+// inHeader reports whether the profile carries the key in a header.
 func (o *Options) inHeader() bool {
 	place := o.Profile.Carrier.Place
 	return place == profile.Header || place == ""
@@ -271,6 +279,8 @@ func (op *operation) fields(r *runner) [][2]string {
 	return append(fields, op.extra...)
 }
 
+// merged returns base with the fields of over in place of its own, names compared
+// without regard to case. It changes neither.
 func merged(base, over http.Header) http.Header {
 	all := base.Clone()
 	if all == nil {
@@ -296,6 +306,7 @@ func sortedNames(h http.Header) []string {
 	return names
 }
 
+// digestHex returns the SHA-256 of a text in hexadecimal digits.
 func digestHex(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

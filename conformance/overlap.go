@@ -9,8 +9,8 @@ type sending struct {
 	*answer
 }
 
-// launch sends a request on a connection of its own. It ends by itself, within
-// the answer timeout.
+// launch sends op in the background, on a connection of its own. The request ends
+// by itself, within Options.AnswerTimeout. lane and note go into the report.
 func (x *trial) launch(op *operation, lane, note string) *sending {
 	f := &sending{sent: make(chan struct{}), over: make(chan struct{})}
 	go func() {
@@ -26,7 +26,7 @@ func (x *trial) launch(op *operation, lane, note string) *sending {
 	return f
 }
 
-// wait gives the answer.
+// wait blocks until the request has ended, and returns its answer.
 func (f *sending) wait() *answer {
 	<-f.over
 	return f.answer
@@ -79,9 +79,10 @@ func (x *trial) overlapped(followers func(op *operation) []*operation) (*overlap
 // answered as duplicates are.
 func overtaken(leader *answer) bool { return leader.kind != noAnswer && !leader.outcome() }
 
-// holding tries something with longer and longer holds until it comes about. It
-// does not where the machine is so busy that the leader is overtaken, or answered
-// before the others are under way: nobody's fault, and no verdict.
+// holding calls try with Options.Hold, then with longer holds, until it returns
+// true: the requests overlapped. On a busy machine they may not, since the leader
+// is overtaken, or answered before the others were sent. That is no fault of the
+// server: after holdTriesMax tries the case is inconclusive.
 func (x *trial) holding(try func(hold time.Duration) bool) {
 	hold := x.r.o.Hold
 	for range holdTriesMax {
@@ -93,9 +94,11 @@ func (x *trial) holding(try func(hold time.Duration) bool) {
 	x.vague("no overlap came about, though the operation was to be held for %v (--delay-query, --hold)", hold/3)
 }
 
-func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (*overlap, bool) {
-	v := &overlap{op: x.op(), hold: hold}
-	gate := x.r.stage.hold(v.op, hold)
+// tryOverlap is one try of overlapped with one hold. proved is false if the
+// requests did not overlap for certain.
+func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*operation) (v *overlap, proved bool) {
+	v = &overlap{op: x.newOperation(), hold: hold}
+	gate := x.r.steering.hold(v.op, hold)
 	defer gate.release()
 	lead := x.launch(v.op, "leader", "slow")
 	<-lead.sent
@@ -109,7 +112,7 @@ func (x *trial) tryOverlap(hold time.Duration, followers func(op *operation) []*
 		gate.release()
 	}
 	v.leader = lead.wait()
-	proved := gate.entered != nil || v.leader.ended.Sub(v.leader.started) >= hold*3/4 // else it was not slow
+	proved = gate.entered != nil || v.leader.ended.Sub(v.leader.started) >= hold*3/4 // else it was not slow
 	for _, f := range sendings {
 		a := f.wait()
 		v.followers = append(v.followers, a)
@@ -128,8 +131,8 @@ func (v *overlap) met(a *answer) bool {
 // leadPart is the part of a hold by which the leader is ahead.
 const leadPart = 4
 
-// awaitEntry waits until the leader is at work: exactly where the handler is
-// owned, else for a part of the hold.
+// awaitEntry waits until the leader's handler runs: exactly, if the handler is the
+// suite's own; else it waits for a part of the hold.
 func (x *trial) awaitEntry(g *gate, lead *sending, hold time.Duration) {
 	if g.entered == nil {
 		x.pause(hold / leadPart)

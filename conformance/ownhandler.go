@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// owned is the stage whose handler is the suite's own. It is that handler too:
-// it counts by reference, waits at gates, fails and crashes as told.
-type owned struct {
+// ownHandler is the handler that the suite supplies, and steers it: it counts
+// effects by reference, waits at gates, fails and crashes as told. It is safe for
+// concurrent use.
+type ownHandler struct {
 	reference *regexp.Regexp
 
 	mu      sync.Mutex
-	made    int
+	made    int // effects and failures so far; each has its number
 	counts  map[string]int
 	scripts map[string]*script
 }
@@ -44,23 +45,24 @@ type reply struct {
 	body   []byte
 }
 
-func newOwned() *owned {
-	return &owned{
+func newOwnHandler() *ownHandler {
+	return &ownHandler{
 		reference: regexp.MustCompile(`r[0-9a-f]{24}`),
 		counts:    map[string]int{}, scripts: map[string]*script{},
 	}
 }
 
-func (s *owned) owned() bool { return true }
+func (s *ownHandler) ownsHandler() bool { return true }
 
-func (s *owned) script(ref string) *script {
+// script returns what the handler does with a reference; the lock is held.
+func (s *ownHandler) script(ref string) *script {
 	if s.scripts[ref] == nil {
 		s.scripts[ref] = &script{}
 	}
 	return s.scripts[ref]
 }
 
-func (s *owned) hold(op *operation, _ time.Duration) *gate {
+func (s *ownHandler) hold(op *operation, _ time.Duration) *gate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait := make(chan struct{})
@@ -71,7 +73,7 @@ func (s *owned) hold(op *operation, _ time.Duration) *gate {
 	return g
 }
 
-func (s *owned) fail(op *operation, status, times int) {
+func (s *ownHandler) fail(op *operation, status, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	op.failing = status
@@ -82,20 +84,20 @@ func (s *owned) fail(op *operation, status, times int) {
 	}
 }
 
-func (s *owned) crash(op *operation, afterEffect bool) {
+func (s *ownHandler) crash(op *operation, afterEffect bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.script(op.ref)
 	at.crashes, at.late = 1, afterEffect
 }
 
-func (s *owned) answer(op *operation, with reply) {
+func (s *ownHandler) answer(op *operation, with reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script(op.ref).reply = &with
 }
 
-func (s *owned) effects(_ context.Context, ref string) (int, Witness, error) {
+func (s *ownHandler) effects(_ context.Context, ref string) (int, Witness, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.counts[ref], WitnessCounted, nil
@@ -103,7 +105,7 @@ func (s *owned) effects(_ context.Context, ref string) (int, Witness, error) {
 
 // ServeHTTP is the handler behind the middleware. A request whose body does not
 // arrive whole has no effect.
-func (s *owned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *ownHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, answerBytesMax))
 	if err != nil {
 		http.Error(w, "the body did not arrive whole", http.StatusBadRequest)
@@ -145,7 +147,9 @@ type act struct {
 	reply  *reply
 }
 
-func (s *owned) enter(ref string) act {
+// enter returns what this run of the handler is to do, and takes it from the
+// script.
+func (s *ownHandler) enter(ref string) act {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.scripts[ref]
@@ -168,8 +172,9 @@ func (s *owned) enter(ref string) act {
 	return a
 }
 
-// problem has an instance, so that a second run is told from a stored answer.
-func (s *owned) problem(w http.ResponseWriter, status int) {
+// problem answers with a failure. It names an instance, so that a second run can be
+// told from a stored answer.
+func (s *ownHandler) problem(w http.ResponseWriter, status int) {
 	s.mu.Lock()
 	s.made++
 	body := fmt.Sprintf(`{"type":"about:blank","title":%q,"status":%d,"instance":"/failures/%d"}`, http.StatusText(status), status, s.made)
@@ -180,7 +185,7 @@ func (s *owned) problem(w http.ResponseWriter, status int) {
 }
 
 // count counts an effect and gives its number.
-func (s *owned) count(ref string) int {
+func (s *ownHandler) count(ref string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.made++
@@ -188,7 +193,8 @@ func (s *owned) count(ref string) int {
 	return s.made
 }
 
-func (s *owned) effect(w http.ResponseWriter, ref string, with *reply) {
+// effect counts an effect and answers with it, or with what the case wants instead.
+func (s *ownHandler) effect(w http.ResponseWriter, ref string, with *reply) {
 	made := s.count(ref)
 	id, visit := "effect_"+strconv.Itoa(made), strconv.Itoa(7919*made)
 	if with == nil {
@@ -206,6 +212,7 @@ func (s *owned) effect(w http.ResponseWriter, ref string, with *reply) {
 	}
 }
 
+// gzipReply returns an answer whose body is compressed.
 func gzipReply() reply {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

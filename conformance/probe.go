@@ -9,28 +9,29 @@ import (
 	"time"
 )
 
-// learnt is what the greeting found out about the target and about what the
-// options say of it. It does not change afterwards.
+// learnt is what the probe found out about the target and about what the options
+// say of it. It does not change afterwards.
 type learnt struct {
 	// ids and places report whether two operations were given two ids, or two
 	// Locations: only then does one of them name an effect.
 	ids, places bool
-	done        bool // there was a greeting
+	done        bool // the probe was sent
 	witness     Witness
 	// badWitness and badDelay say why the witness, or the delay, is not believed.
 	badWitness, badDelay string
 }
 
-// greetTries is how often a plain operation is tried before anything is judged.
-const greetTries = 3
+// probeTries is how often a plain operation is tried before anything is judged.
+const probeTries = 3
 
-// greet sends a few plain operations. Where they are not taken every case would
+// probe sends a few plain operations before the first case, and fills r.learnt. If
+// the server does not accept them, the error matches ErrRefuses: every case would
 // be inconclusive, and a run that judged nothing must not look like a clean one.
-func (r *runner) greet(ctx context.Context, chosen []Case) error {
-	x := r.newTrial(&Case{ID: "greeting"}, "", nil)
+func (r *runner) probe(ctx context.Context, chosen []Case) error {
+	x := r.newTrial(&Case{ID: "probe"}, "", nil)
 	x.start(ctx)
 	defer x.end()
-	one, a := x.hello()
+	one, a := x.plainOperation()
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("conformance: the run was ended: %w", err)
 	}
@@ -40,10 +41,10 @@ func (r *runner) greet(ctx context.Context, chosen []Case) error {
 	// The same body under another key: an id that is made of the body tells
 	// operations apart, and not executions.
 	b := x.do(one.with(func(dup *operation) {
-		dup.key = x.op().key
+		dup.key = x.newOperation().key
 		dup.fill(r)
 	}), "the same under another key")
-	two, c := x.hello()
+	two, c := x.plainOperation()
 	if c.kind != done {
 		c, two = a, one
 	}
@@ -64,13 +65,14 @@ func (r *runner) greet(ctx context.Context, chosen []Case) error {
 	return nil
 }
 
-// hello sends one plain operation, again where the server was not ready.
-func (x *trial) hello() (*operation, *answer) {
+// plainOperation sends a new operation, and again, up to probeTries times, while the
+// server is not ready.
+func (x *trial) plainOperation() (*operation, *answer) {
 	for n := 1; ; n++ {
-		op := x.op()
+		op := x.newOperation()
 		a := x.do(op, "a plain operation")
 		waiting := a.kind == noAnswer || a.status >= 500
-		if a.kind == done || !waiting || n == greetTries || !x.pause(100*time.Millisecond) {
+		if a.kind == done || !waiting || n == probeTries || !x.pause(100*time.Millisecond) {
 			return op, a
 		}
 	}
@@ -81,14 +83,14 @@ func keyHeaders() []string {
 	return []string{"Idempotency-Key", "X-Idempotency-Key", "X-Request-Id", "Idempotence-Key", "Request-Id"}
 }
 
-// advice says what may be wrong where every operation is refused: a server that
-// wants its key under another name refuses those that it does not see.
+// advice says what may be wrong if every operation is refused: a server that wants
+// its key in another header refuses operations without that header.
 func (x *trial) advice(a *answer) string {
 	if a.kind != refused || !x.r.o.inHeader() {
 		return ""
 	}
 	for _, name := range keyHeaders() {
-		op := x.op().with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{name, dup.key}) })
+		op := x.newOperation().with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{name, dup.key}) })
 		if !strings.EqualFold(name, x.r.o.Profile.Carrier.Name) && x.do(op, "with "+name).kind == done {
 			return "; it takes operations with " + name + ": give --key-header " + name
 		}
@@ -100,7 +102,7 @@ func (x *trial) advice(a *answer) string {
 // that was never used, and something for an operation that was accepted.
 func (x *trial) tryWitness(accepted ...*operation) {
 	l := &x.r.learnt
-	unused, witness, err := x.r.stage.effects(x.ctx, x.op().ref)
+	unused, witness, err := x.r.steering.effects(x.ctx, x.newOperation().ref)
 	switch {
 	case err != nil:
 		l.badWitness = strings.TrimPrefix(err.Error(), "conformance: ")
@@ -124,13 +126,13 @@ func (x *trial) tryWitness(accepted ...*operation) {
 
 // tryDelay sends one operation that is to be slow, and one that is not.
 func (x *trial) tryDelay() {
-	if x.r.stage.owned() || x.r.o.DelayQuery == "" {
+	if x.r.steering.ownsHandler() || x.r.o.DelayQuery == "" {
 		return
 	}
-	plain := x.do(x.op(), "not slow")
-	slow := x.op()
+	plain := x.do(x.newOperation(), "not slow")
+	slow := x.newOperation()
 	hold := min(x.r.o.Hold, holdDefault)
-	x.r.stage.hold(slow, hold)
+	x.r.steering.hold(slow, hold)
 	a := x.do(slow, "slow")
 	took, usual := a.ended.Sub(a.started), plain.ended.Sub(plain.started)
 	switch {
@@ -147,7 +149,7 @@ func (r *runner) blind() string {
 	switch {
 	case r.learnt.badWitness != "":
 		return r.learnt.badWitness + " (--witness)"
-	case r.learnt.witness == WitnessNone && !r.stage.owned():
+	case r.learnt.witness == WitnessNone && !r.steering.ownsHandler():
 		return "no effect can be seen: two operations are not told apart by " + r.o.IDPointer + " or Location in their answers, and there is no witness (--witness, --id-pointer)"
 	}
 	return ""

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// link is one connection on which requests are written by hand. Its methods do
-// nothing once a step has failed; the error is in the answer. One goroutine uses
-// it at a time.
+// link is one connection on which requests are written as raw HTTP/1.1, so that a
+// case decides about every byte. Its methods do nothing once a step has failed; the
+// error is in the answer. One goroutine uses it at a time.
 type link struct {
 	x    *trial
 	conn net.Conn
@@ -83,7 +83,8 @@ const (
 	expecting // with a length, after 100 (Continue)
 )
 
-// load puts a request onto the link, unwritten. What it spends counts.
+// load makes op the request to write next, and takes it from the budget of
+// requests. Nothing is written yet.
 func (l *link) load(op *operation, f framing) {
 	l.op, l.note, l.written = op, "", time.Time{}
 	if l.started.IsZero() {
@@ -183,6 +184,7 @@ func (l *link) receive() *answer {
 	return a
 }
 
+// readAnswer reads the final answer into a, past those of status 1xx.
 func (l *link) readAnswer(a *answer) {
 	var response *http.Response
 	for {
@@ -201,7 +203,8 @@ func (l *link) readAnswer(a *answer) {
 	}
 }
 
-// leave goes away without reading the answer: by FIN, or by RST.
+// leave closes the connection without reading the answer: with RST if reset is
+// set, else with FIN. It records the exchange as one without an answer.
 func (l *link) leave(reset bool) *answer {
 	a := &answer{started: l.started, written: l.written, err: l.err}
 	if l.err == nil {
@@ -217,14 +220,15 @@ func (l *link) leave(reset bool) *answer {
 	return a
 }
 
-// hardly makes the coming close a reset, once the whole answer has been read:
+// resetOnClose makes the coming close a reset, if the whole answer has been read:
 // thousands of closed connections would keep their ports for a minute.
-func (l *link) hardly(a *answer) {
+func (l *link) resetOnClose(a *answer) {
 	if lingerer, ok := l.conn.(interface{ SetLinger(int) error }); ok && a.err == nil {
 		_ = lingerer.SetLinger(0) // without it the port is kept: a matter of tidiness
 	}
 }
 
+// close closes the connection. Closing twice is allowed.
 func (l *link) close() {
 	l.stop()
 	if l.conn != nil {

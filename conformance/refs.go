@@ -94,7 +94,7 @@ func draftedSecurity() Ref {
 // Cases is the case book: every case, in the order of a report. Each call makes
 // a new slice.
 func Cases() []Case {
-	all := slices.Concat(replayCases(), replyCases(), elsewhereCases(), conflictCases(), equalityCases(), likeCases(), scopeCases(), methodCases(),
+	all := slices.Concat(replayCases(), replyCases(), otherRouteCases(), conflictCases(), equalityCases(), similarCases(), scopeCases(), methodCases(),
 		inflightCases(), overlapCases(), keyCases(), spellingCases(), boundCases(), outcomeCases(), faultCases(),
 		netCases(), framingCases(), timeCases(), restartCases(), soakCases(), oasisCases(), tokenCases())
 	fixes := repairs()

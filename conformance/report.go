@@ -65,14 +65,15 @@ type Result struct {
 	// Witness says how effects were counted for this verdict.
 	Witness Witness `json:"witness"`
 	// Rule, Impact, Fix and Spec are the case's.
-	Rule   string `json:"rule"`
-	Impact string `json:"impact,omitempty"`
-	Fix    string `json:"fix,omitempty"`
-	Spec   []Ref  `json:"spec"`
-	// Expected and Actual state the difference where the verdict is VerdictFail
-	// or VerdictWarn. Actual is what was seen for VerdictSeen.
+	Rule   string `json:"rule"`             // the requirement in one sentence
+	Impact string `json:"impact,omitempty"` // what goes wrong for a customer when it is broken
+	Fix    string `json:"fix,omitempty"`    // what to change in the server; empty: nothing is known
+	Spec   []Ref  `json:"spec"`             // where the rule comes from
+	// Expected and Actual state the difference if the verdict is VerdictFail or
+	// VerdictWarn.
 	Expected string `json:"expected,omitempty"`
-	Actual   string `json:"actual,omitempty"`
+	// Actual is what was seen, also for VerdictSeen.
+	Actual string `json:"actual,omitempty"`
 	// Reason says why the verdict is VerdictSkip, VerdictInconclusive or
 	// VerdictError. Such a result never goes without.
 	Reason string `json:"reason,omitempty"`
@@ -110,15 +111,16 @@ type Ref struct {
 
 // Exchange is one request on the wire and what became of it.
 type Exchange struct {
-	// At is when the request was started, from the start of the case, and Took
-	// how long it was until the whole answer or the error, in milliseconds.
-	At   float64 `json:"at_ms"`
+	// At is when the request was started, in milliseconds from the start of the case.
+	At float64 `json:"at_ms"`
+	// Took is how long it was until the whole answer or the error, in milliseconds.
 	Took float64 `json:"took_ms"`
 	// Lane labels the connection or the part played: "leader", "follower".
 	Lane string `json:"lane,omitempty"`
-	// Method and URL as sent; the URL is path and query.
+	// Method of the request.
 	Method string `json:"method"`
-	URL    string `json:"url"`
+	// URL is path and query, as sent.
+	URL string `json:"url"`
 	// Key is the key as it was sent. It may be empty though one was sent.
 	Key string `json:"key,omitempty"`
 	// KeySent reports that the request carried a key, perhaps an empty one.
@@ -138,8 +140,9 @@ type Exchange struct {
 	Error string `json:"error,omitempty"`
 	// Note points at what matters: "the repeat".
 	Note string `json:"note,omitempty"`
-	// Request and Response, as far as they were kept; nil where they were not.
-	Request  *Message `json:"request,omitempty"`
+	// Request as far as it was kept; nil if it was not.
+	Request *Message `json:"request,omitempty"`
+	// Response as far as it was kept; nil if it was not, or there was none.
 	Response *Message `json:"response,omitempty"`
 }
 
@@ -158,20 +161,20 @@ type Message struct {
 
 // BodyRun is Count times the character Of, left out of a body at the byte At.
 type BodyRun struct {
-	At    int    `json:"at"`
-	Of    string `json:"of"`
-	Count int    `json:"count"`
+	At    int    `json:"at"`    // in bytes from the start of Body
+	Of    string `json:"of"`    // one character
+	Count int    `json:"count"` // how often it stood there
 }
 
 // Summary counts cases by verdict.
 type Summary struct {
-	Pass         int `json:"pass"`
-	Fail         int `json:"fail"`
-	Warn         int `json:"warn"`
-	Seen         int `json:"seen"`
-	Skip         int `json:"skip"`
-	Inconclusive int `json:"inconclusive"`
-	Error        int `json:"error"`
+	Pass         int `json:"pass"`         // VerdictPass
+	Fail         int `json:"fail"`         // VerdictFail
+	Warn         int `json:"warn"`         // VerdictWarn
+	Seen         int `json:"seen"`         // VerdictSeen
+	Skip         int `json:"skip"`         // VerdictSkip
+	Inconclusive int `json:"inconclusive"` // VerdictInconclusive
+	Error        int `json:"error"`        // VerdictError
 }
 
 // Group is the results of one group of cases, by the part of their ids before

@@ -30,7 +30,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	remote := newRemote(&r.o, r.target.Host)
 	defer remote.client.CloseIdleConnections()
-	r.stage = remote
+	r.steering = remote
 	return r.run(ctx)
 }
 
@@ -39,12 +39,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 type runner struct {
 	o         Options
 	target    *url.URL
-	stage     stage
+	steering  steering
 	id        string // in every key, so that no run meets the keys of another
 	seed      uint64
 	spent     atomic.Int64
 	throttled atomic.Int64 // answers that met a limit on the rate of requests
-	learnt    learnt       // by the greeting
+	learnt    learnt       // by probe
 	owners    owners       // of the names of effects
 
 	trials sync.WaitGroup // those that are at work, or wait for late effects
@@ -93,7 +93,7 @@ func (r *runner) run(ctx context.Context) (*Report, error) {
 	began := time.Now()
 	inner, cancel := context.WithTimeoutCause(ctx, r.o.Timeout, errRunTime)
 	defer cancel()
-	if err := r.greet(inner, chosen); err != nil {
+	if err := r.probe(inner, chosen); err != nil {
 		return nil, err
 	}
 	r.schedule(inner, chosen)

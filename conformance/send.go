@@ -38,6 +38,7 @@ func (x *trial) doFramed(op *operation, f framing, note string) *answer {
 	}
 }
 
+// once sends one request on a fresh connection, whatever the answer is.
 func (x *trial) once(op *operation, f framing, note string) *answer {
 	l := x.dial("")
 	defer x.park(l)
@@ -82,14 +83,14 @@ func (x *trial) setup(a *answer) bool {
 	return true
 }
 
-// again repeats a request until it is not told to wait, for a short while: a
-// server may take a moment to store what it has answered.
+// again sends op again until the answer is not "in progress", for a second at
+// most: a server may take a moment to store what it has answered.
 func (x *trial) again(op *operation, note string) *answer {
 	return x.until(op, note, min(x.r.o.Settle, time.Second), false)
 }
 
-// resolve repeats a request until it is given the outcome or refused, for as long
-// as the settle time allows.
+// resolve sends op again until it gets the outcome or a refusal, for as long as
+// Options.Settle allows.
 func (x *trial) resolve(op *operation, note string) *answer {
 	return x.until(op, note, x.r.o.Settle, true)
 }
@@ -97,18 +98,20 @@ func (x *trial) resolve(op *operation, note string) *answer {
 // patience is for how long a case waits before it lets others go on.
 const patience = time.Second
 
-// until repeats a request that is told to wait, or meets no answer, or where
-// failures is set a server error.
-func (x *trial) until(op *operation, note string, limit time.Duration, failures bool) *answer {
-	return x.untilBy(func() *answer { return x.do(op, note) }, limit, failures)
+// until sends op again, with growing pauses, while the answer is "in progress" and
+// no replay, or missing, or, with alsoServerErrors, a server error. After limit, or
+// when the case ends, it returns the last answer.
+func (x *trial) until(op *operation, note string, limit time.Duration, alsoServerErrors bool) *answer {
+	return x.untilBy(func() *answer { return x.do(op, note) }, limit, alsoServerErrors)
 }
 
-func (x *trial) untilBy(send func() *answer, limit time.Duration, failures bool) *answer {
+// untilBy is until with any function that sends the request once.
+func (x *trial) untilBy(send func() *answer, limit time.Duration, alsoServerErrors bool) *answer {
 	begun := time.Now()
 	wait, deadline := 5*time.Millisecond, begun.Add(limit)
 	for {
 		a := send()
-		waiting := a.kind == busy && !a.replayed || a.kind == noAnswer || failures && a.kind == broken
+		waiting := a.kind == busy && !a.replayed || a.kind == noAnswer || alsoServerErrors && a.kind == broken
 		if !waiting || time.Now().Add(wait).After(deadline) || !x.pause(wait) {
 			return a
 		}
@@ -119,7 +122,7 @@ func (x *trial) untilBy(send func() *answer, limit time.Duration, failures bool)
 	}
 }
 
-// pause waits, and reports whether the case goes on.
+// pause waits for d. It returns false, at once, when the case has ended.
 func (x *trial) pause(d time.Duration) bool {
 	if d <= 0 {
 		return x.ctx.Err() == nil

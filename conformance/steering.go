@@ -12,28 +12,29 @@ import (
 	"time"
 )
 
-// stage is how the suite steers and counts effects: through the queries and the
-// witness that the options name, or through a handler of its own.
-type stage interface {
-	// owned reports whether the handler is the suite's.
-	owned() bool
-	// hold makes the operation slow: until it is released where the handler is
-	// owned, else for so long.
+// steering is how the suite tells the server to be slow, to fail or to crash, and
+// how it counts effects: through the queries and the witness that the options name
+// (remote), or through a handler of its own (ownHandler).
+type steering interface {
+	// ownsHandler reports whether the handler is the suite's own.
+	ownsHandler() bool
+	// hold makes the operation slow. The suite's own handler waits until the gate
+	// is released; another server is asked to wait for d.
 	hold(op *operation, d time.Duration) *gate
-	// fail makes the operation answer this status; times bounds how often where
-	// the handler is owned, and 0 means always.
+	// fail makes the operation answer this status. times bounds how often, with the
+	// suite's own handler; 0 means always.
 	fail(op *operation, status, times int)
-	// crash makes the operation's handler crash, once where it is owned, and there
-	// after its effect if so told.
+	// crash makes the operation's handler crash. The suite's own handler crashes
+	// once, before the effect, or after it with afterEffect.
 	crash(op *operation, afterEffect bool)
 	// effects counts the effects of a reference. WitnessInferred means that
-	// nobody can count.
+	// there is no counter: n is 0 and says nothing.
 	effects(ctx context.Context, ref string) (int, Witness, error)
 }
 
-// gate is an operation that is held.
+// gate holds one operation back.
 type gate struct {
-	entered chan struct{} // closed when its effect begins; nil: nobody can tell
+	entered chan struct{} // closed when its effect begins; nil: it cannot be known
 	open    func()
 }
 
@@ -44,7 +45,7 @@ func (g *gate) release() {
 	}
 }
 
-// remote is the stage of a server behind a URL.
+// remote steers a server behind a URL.
 type remote struct {
 	o      *Options
 	client *http.Client
@@ -61,7 +62,7 @@ func newRemote(o *Options, host string) *remote {
 	}}
 }
 
-func (s *remote) owned() bool { return false }
+func (s *remote) ownsHandler() bool { return false }
 
 func (s *remote) hold(op *operation, d time.Duration) *gate {
 	if s.o.DelayQuery != "" {
