@@ -74,8 +74,8 @@ func (s *Server) deliver(x *exchange, a *keylayer.Answer) {
 
 // send gives the whole answer.
 func (s *Server) send(x *exchange, a *keylayer.Answer) {
-	s.watch.ending(x.seen)
-	s.watch.answered(x.seen, a, a.Write(x.w))
+	s.rules.noteEnd(x.seen)
+	s.rules.answered(x.seen, a, a.Write(x.w))
 }
 
 // scripted is what Answer and AnswerAfter say.
@@ -126,7 +126,7 @@ func (s *Server) slow(x *exchange, a *keylayer.Answer) {
 		n := min(size, len(rest))
 		whole = keylayer.Pause(total/slowBodyPieces, x.Request.Context().Done(), s.life.Done())
 		if n == len(rest) {
-			s.watch.ending(x.seen)
+			s.rules.noteEnd(x.seen)
 		}
 		if whole {
 			_, err := x.w.Write(rest[:n])
@@ -134,7 +134,7 @@ func (s *Server) slow(x *exchange, a *keylayer.Answer) {
 		}
 		rest = rest[n:]
 	}
-	s.watch.answered(x.seen, a, whole)
+	s.rules.answered(x.seen, a, whole)
 	if !whole {
 		panic(http.ErrAbortHandler)
 	}
@@ -147,11 +147,11 @@ func (s *Server) cutBody(x *exchange, a *keylayer.Answer) {
 		n = len(a.Body) / 2
 	}
 	n = min(n, max(len(a.Body)-1, 0))
-	s.watch.ending(x.seen)
+	s.rules.noteEnd(x.seen)
 	a.Head(x.w)
 	_, _ = x.w.Write(a.Body[:n]) // it is cut off either way
 	keylayer.Flush(x.w)
-	s.watch.answered(x.seen, a, false)
+	s.rules.answered(x.seen, a, false)
 	x.seen.Cut = true
 	panic(http.ErrAbortHandler)
 }
@@ -174,16 +174,16 @@ func (s *Server) huge(x *exchange) {
 	var err error
 	for rest := n; rest > 0 && err == nil && s.life.Err() == nil; rest -= min(rest, len(piece)) {
 		if rest <= len(piece) {
-			s.watch.ending(x.seen)
+			s.rules.noteEnd(x.seen)
 		}
 		_, err = x.w.Write(piece[:min(rest, len(piece))])
 	}
-	s.watch.answered(x.seen, a, err == nil)
+	s.rules.answered(x.seen, a, err == nil)
 }
 
 // cut closes the connection without an answer, by FIN or by RST.
 func (s *Server) cut(x *exchange, reset bool) {
-	s.watch.ending(x.seen)
+	s.rules.noteEnd(x.seen)
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -212,13 +212,13 @@ func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 		StatusCode: a.Status, ProtoMajor: 1, ProtoMinor: 1, Request: x.Request, Header: a.Header,
 		Body: io.NopCloser(bytes.NewReader(a.Body)), ContentLength: int64(len(a.Body)),
 	}
-	s.watch.ending(x.seen)
+	s.rules.noteEnd(x.seen)
 	err = response.Write(buffer)
 	if err == nil {
 		err = buffer.Flush()
 	}
-	s.watch.answered(x.seen, a, err == nil)
-	s.watch.finish(x.seen)
+	s.rules.answered(x.seen, a, err == nil)
+	s.rules.finish(x.seen)
 	if err == nil {
 		s.lastRequest(x, conn, buffer.Reader)
 	}
@@ -235,7 +235,7 @@ func (s *Server) lastRequest(x *exchange, conn net.Conn, from *bufio.Reader) {
 		return
 	}
 	r = r.WithContext(context.WithValue(context.Background(), connectionKey{}, x.Request.Context().Value(connectionKey{})))
-	v := s.watch.begin(r, keylayer.ReadKey(s.cfg.Profile, r, body), body)
+	v := s.rules.begin(r, keylayer.ReadKey(s.cfg.Profile, r, body), body)
 	_ = conn.Close() // the answer is that there is none
-	s.watch.finish(v)
+	s.rules.finish(v)
 }

@@ -34,8 +34,9 @@ func (v Violation) Error() string {
 
 // Snapshot is the ledger at one moment, in the form of GET /_ledger.
 type Snapshot struct {
-	// Sends and Effects are totals, with the requests without a key.
-	Sends   int `json:"sends"`
+	// Sends is the total, with the requests without a key.
+	Sends int `json:"sends"`
+	// Effects is the total, with those of requests without a key.
 	Effects int `json:"effects"`
 	// Keys counts by key.
 	Keys map[string]Count `json:"keys"`
@@ -91,6 +92,7 @@ func (l *Ledger) Snapshot() Snapshot {
 	return s
 }
 
+// send counts a request; key is empty if it has none, or an invalid one.
 func (l *Ledger) send(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,6 +104,7 @@ func (l *Ledger) send(key string) {
 	}
 }
 
+// effect counts an effect; key and reference are empty if the request had none.
 func (l *Ledger) effect(key, reference string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,6 +119,7 @@ func (l *Ledger) effect(key, reference string) {
 	}
 }
 
+// violated notes a violation, up to violationsMax.
 func (l *Ledger) violated(v Violation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,6 +144,7 @@ func (l *Ledger) EffectsByReference() map[string]int {
 	return maps.Clone(l.references)
 }
 
+// err joins the violations; nil if there are none.
 func (l *Ledger) err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -54,6 +54,28 @@ func TestRetryAfterLeftOut(t *testing.T) {
 	})
 }
 
+// TestDraftTitles: the answers of the key layer have the titles of the draft's
+// examples (draft-ietf-httpapi-idempotency-key-header-07, section 2.7).
+func TestDraftTitles(t *testing.T) {
+	t.Parallel()
+	mocktest.Bubble(t, mockserver.Config{}, func(_ *mockserver.Server, cl *client) {
+		slow := request{Key: "k", Path: "/payments?sleep=1000"}
+		go cl.Do(slow)
+		synctest.Wait()
+		inProgress := cl.Do(slow).Want(t, 409)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for want, got := range map[string]string{
+			"A request is outstanding for this Idempotency-Key": inProgress.Body,
+			"Idempotency-Key is already used":                   cl.Post("k").Want(t, 422).Body,
+		} {
+			if title := mocktest.Member(t, got, "title"); title != want {
+				t.Errorf("title: got %q, want %q", title, want)
+			}
+		}
+	})
+}
+
 // A profile of one's own is spelled from its matchers alone.
 func TestOwnProfile(t *testing.T) {
 	t.Parallel()

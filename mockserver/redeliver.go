@@ -16,9 +16,9 @@ func (s *Server) redelivery(x *exchange) *exchange {
 	return again
 }
 
-// handleUnheard handles a redelivery. Its answer goes nowhere, but is taken
-// whole, as a proxy takes it.
-func (s *Server) handleUnheard(x *exchange) {
+// handleUnawaited handles a redelivery. No client waits for its answer; it is read
+// to its end all the same, as a proxy reads it.
+func (s *Server) handleUnawaited(x *exchange) {
 	defer func() {
 		if crash := recover(); crash != nil && crash != http.ErrAbortHandler {
 			panic(crash)
@@ -43,7 +43,7 @@ func (s *Server) handleLater(x *exchange, f Fault, counted bool) {
 			if counted {
 				s.ledger.send(x.seen.Key)
 			}
-			s.handleUnheard(x)
+			s.handleUnawaited(x)
 		}
 	}()
 }
@@ -56,11 +56,11 @@ func (s *Server) duplicate(x *exchange) {
 		return
 	}
 	s.ledger.send(x.seen.Key)
-	s.handleUnheard(again)
+	s.handleUnawaited(again)
 }
 
-// delay keeps the request of x back: for the delay, or until the next request
-// with its key has been handled.
+// delay keeps the request of x back: for the delay of the fault or, if that is zero,
+// until the next request with its key has been handled.
 func (s *Server) delay(x *exchange) {
 	late := s.redelivery(x)
 	if x.fault.Delay > 0 {
@@ -72,13 +72,13 @@ func (s *Server) delay(x *exchange) {
 	s.late[x.seen.Key] = append(s.late[x.seen.Key], late)
 }
 
-// arriveLate handles what was kept back until a request with this key came.
+// arriveLate handles what delay has kept back until a request with this key came.
 func (s *Server) arriveLate(key string) {
 	s.mu.Lock()
 	late := s.late[key]
 	delete(s.late, key)
 	s.mu.Unlock()
 	for _, x := range late {
-		s.handleUnheard(x)
+		s.handleUnawaited(x)
 	}
 }

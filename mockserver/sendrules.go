@@ -25,9 +25,9 @@ const (
 // earlySlack forgives a client whose timer is a little fast.
 const earlySlack = 20 * time.Millisecond
 
-// watch follows what clients do with their keys, and tells the referee. It is
-// safe for concurrent use.
-type watch struct {
+// sendRules holds the clients' sends to the rules above as they arrive, and tells
+// the referee of each. It is safe for concurrent use.
+type sendRules struct {
 	cfg     *Config
 	ledger  *Ledger
 	referee Referee // nil: none
@@ -55,13 +55,14 @@ type observation struct {
 	done     bool
 }
 
-func newWatch(cfg *Config, ledger *Ledger) *watch {
-	w := &watch{cfg: cfg, ledger: ledger, referee: cfg.Referee}
+func newSendRules(cfg *Config, ledger *Ledger) *sendRules {
+	w := &sendRules{cfg: cfg, ledger: ledger, referee: cfg.Referee}
 	w.reset()
 	return w
 }
 
-func (w *watch) reset() {
+// reset forgets all keys, and tells the referee that a new run starts.
+func (w *sendRules) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keys, w.operations = map[string]*keyHistory{}, map[string]string{}
@@ -71,7 +72,7 @@ func (w *watch) reset() {
 }
 
 // begin notes a send and says what it breaks.
-func (w *watch) begin(r *http.Request, k keylayer.Reading, body []byte) *observation {
+func (w *sendRules) begin(r *http.Request, k keylayer.Reading, body []byte) *observation {
 	o := &observation{Send: Send{
 		Keyed: k.Present, Method: r.Method, Path: r.URL.Path,
 		Fingerprint: requestDigest(r, body), Connection: connectionOf(r), context: r.Context(), Begun: time.Now(),
@@ -125,7 +126,7 @@ func connectionOf(r *http.Request) string {
 }
 
 // identify holds an operation to the key that it began with.
-func (w *watch) identify(o *observation) {
+func (w *sendRules) identify(o *observation) {
 	if w.cfg.OperationPointer == "" || o.Operation == "" {
 		return
 	}
@@ -138,7 +139,7 @@ func (w *watch) identify(o *observation) {
 }
 
 // examine holds a send to what its key has seen so far.
-func (w *watch) examine(o *observation, request image) {
+func (w *sendRules) examine(o *observation, request image) {
 	history := w.keys[o.Key]
 	if history == nil {
 		history = &keyHistory{first: request.kept(), print: o.Fingerprint}
@@ -164,9 +165,10 @@ func (w *watch) examine(o *observation, request image) {
 	history.active = append(history.active, o)
 }
 
-// ending notes that the last of the answer is about to be written, or the
-// connection about to be cut: what the client sends from now on has waited.
-func (w *watch) ending(o *observation) {
+// noteEnd records when the answer ends. Call it just before the last write or the
+// cut, so that a send that follows the answer always begins later; only the first
+// call counts.
+func (w *sendRules) noteEnd(o *observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if o.Ended.IsZero() {
@@ -175,7 +177,7 @@ func (w *watch) ending(o *observation) {
 }
 
 // answered notes what a send was told, before finish is called.
-func (w *watch) answered(o *observation, a *keylayer.Answer, whole bool) {
+func (w *sendRules) answered(o *observation, a *keylayer.Answer, whole bool) {
 	p := w.cfg.Profile
 	o.Status, o.RetryAfter = a.Status, a.Header.Get("Retry-After")
 	o.Whole = whole && o.Waiting()
@@ -187,7 +189,7 @@ func (w *watch) answered(o *observation, a *keylayer.Answer, whole bool) {
 
 // finish notes that the server is done with a send. Only then is it known
 // whether the client had left before it sent again.
-func (w *watch) finish(o *observation) {
+func (w *sendRules) finish(o *observation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if o.done {
@@ -221,6 +223,6 @@ func (w *watch) finish(o *observation) {
 }
 
 // violated writes into the ledger; the lock is held.
-func (w *watch) violated(rule, key, detail string) {
+func (w *sendRules) violated(rule, key, detail string) {
 	w.ledger.violated(Violation{Rule: rule, Key: key, Detail: detail})
 }

@@ -23,7 +23,7 @@ type Server struct {
 	keys    *keylayer.Layer
 	ledger  *Ledger
 	plan    *plan
-	watch   *watch
+	rules   *sendRules
 	own     *service     // nil where Config.Handler supplies the effect
 	service http.Handler // what has the effect
 
@@ -54,7 +54,7 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{cfg: cfg.withDefaults(), ledger: newLedger(), idle: make(chan struct{}), conns: map[net.Conn]struct{}{}, open: map[net.Conn]struct{}{}, late: map[string][]*exchange{}}
 	s.plan = newPlan(&s.cfg)
-	s.watch = newWatch(&s.cfg, s.ledger)
+	s.rules = newSendRules(&s.cfg, s.ledger)
 	s.service = s.cfg.Handler
 	if s.service == nil {
 		s.own = newService()
@@ -97,7 +97,7 @@ func (s *Server) Reset() {
 	s.keys.Store.Reset()
 	s.ledger.reset()
 	s.plan.reset()
-	s.watch.reset()
+	s.rules.reset()
 	s.mu.Lock()
 	s.late = map[string][]*exchange{}
 	s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !changes(r.Method):
 		s.safe(x)
 	case s.receive(x):
-		defer func() { s.watch.finish(x.seen) }()
+		defer func() { s.rules.finish(x.seen) }()
 		s.play(x)
 	}
 }
@@ -173,7 +173,7 @@ func (s *Server) receive(x *exchange) bool {
 	}
 	x.Body = body
 	x.Key = keylayer.ReadKey(s.cfg.Profile, x.Request, body)
-	x.seen = s.watch.begin(x.Request, x.Key, body)
+	x.seen = s.rules.begin(x.Request, x.Key, body)
 	x.fault = s.plan.next(x.seen.Key, x.seen.Operation)
 	if read := s.keys.Bug.Read; read != nil {
 		x.Key = read(s.keys, &x.Exchange)

@@ -105,6 +105,8 @@ func (v *service) fail(w http.ResponseWriter, status int) {
 	reply(w, status, keylayer.ProblemType, body)
 }
 
+// create makes a new resource under path, also for a PUT, so that each execution can
+// be counted, and answers 201. Of members only reference is kept.
 func (v *service) create(w http.ResponseWriter, path string, members map[string]any, size int) {
 	path = "/" + strings.Trim(path, "/")
 	v.mu.Lock()
@@ -123,6 +125,7 @@ func (v *service) create(w http.ResponseWriter, path string, members map[string]
 	reply(w, http.StatusCreated, keylayer.JSONType, text)
 }
 
+// has reports whether there is a resource at path.
 func (v *service) has(path string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -130,6 +133,7 @@ func (v *service) has(path string) bool {
 	return found
 }
 
+// read answers with the resource at path.
 func (v *service) read(w http.ResponseWriter, path string) {
 	v.mu.Lock()
 	text, found := v.text(path)
@@ -162,6 +166,7 @@ func (v *service) change(w http.ResponseWriter, path, verb string, members map[s
 	reply(w, http.StatusOK, keylayer.JSONType, text)
 }
 
+// remove deletes the resource at path and answers 204.
 func (v *service) remove(w http.ResponseWriter, path string) {
 	v.mu.Lock()
 	_, found := v.resources[path]

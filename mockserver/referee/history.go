@@ -131,7 +131,7 @@ func (s *send) ignored() int {
 // pair is an answer and the send that followed it in the same operation.
 type pair struct {
 	before, after *send
-	at            *operation
+	op            *operation
 	nth           int // of the answer, from 0
 }
 

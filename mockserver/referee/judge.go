@@ -13,7 +13,7 @@ import (
 
 // violation is one operation that broke a rule, and how.
 type violation struct {
-	at     *operation
+	op     *operation
 	detail string
 }
 
@@ -27,7 +27,7 @@ type finding struct {
 func (f finding) operations() int {
 	seen := map[*operation]bool{}
 	for _, v := range f.violations {
-		seen[v.at] = true
+		seen[v.op] = true
 	}
 	return len(seen)
 }
@@ -75,8 +75,9 @@ func judges() map[string]func(*evidence) finding {
 	}
 }
 
-// each judges every operation by itself; an operation is no occasion where look
-// says so.
+// each calls look for every operation. occasion is false if the operation could not
+// break the rule; detail says how it broke it, "" if it did not. The rule is
+// skipped, for the reason skip, if no operation gave occasion.
 func (e *evidence) each(skip string, look func(*operation) (occasion bool, detail string)) finding {
 	f := finding{skip: skip}
 	for i := range e.operations {
@@ -91,9 +92,10 @@ func (e *evidence) each(skip string, look func(*operation) (occasion bool, detai
 	return f
 }
 
+// judgePresent finds sends without a key, among those whose method has one.
 func judgePresent(e *evidence) finding {
-	return e.each("nothing was sent", func(at *operation) (bool, string) {
-		for i, v := range at.sends {
+	return e.each("nothing was sent", func(op *operation) (bool, string) {
+		for i, v := range op.sends {
 			if !v.Keyed && slices.Contains(e.server.Profile.Methods, v.Method) {
 				return true, fmt.Sprintf("send %d carries no key", i+1)
 			}
@@ -102,10 +104,11 @@ func judgePresent(e *evidence) finding {
 	})
 }
 
+// judgeValid finds sends whose key the profile does not allow.
 func judgeValid(e *evidence) finding {
-	return e.each("no key was sent", func(at *operation) (bool, string) {
+	return e.each("no key was sent", func(op *operation) (bool, string) {
 		occasion := false
-		for i, v := range at.sends {
+		for i, v := range op.sends {
 			if v.KeyError != "" {
 				return true, fmt.Sprintf("send %d: %s", i+1, v.KeyError)
 			}
@@ -115,16 +118,18 @@ func judgeValid(e *evidence) finding {
 	})
 }
 
+// judgeOneKey finds operations that were sent with more than one key. It needs the
+// operation pointer, as judgeUnique does.
 func judgeOneKey(e *evidence) finding {
 	if e.server.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}
 	}
-	return e.each("no operation was sent twice with a key", func(at *operation) (bool, string) {
-		keys := at.keys()
+	return e.each("no operation was sent twice with a key", func(op *operation) (bool, string) {
+		keys := op.keys()
 		if len(keys) > 1 {
-			return true, fmt.Sprintf("%d keys in %d sends", len(keys), len(at.sends))
+			return true, fmt.Sprintf("%d keys in %d sends", len(keys), len(op.sends))
 		}
-		return at.keyed() > 1, ""
+		return op.keyed() > 1, ""
 	})
 }
 
@@ -150,25 +155,26 @@ func (o *operation) keys() []string {
 	return keys
 }
 
-// kept judges whether the key stays the same after such an answer. given and
-// none say that there was one, and that there was none.
+// kept judges whether the next send after an answer that which selects has the same
+// key. given and none are the reasons for skipping it: there was such an answer but
+// no later send with a key, and there was no such answer.
 func kept(given, none string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
 		f, judged := finding{skip: none}, false
 		for i := range e.operations {
-			at := &e.operations[i]
-			for j, v := range at.sends {
+			op := &e.operations[i]
+			for j, v := range op.sends {
 				if !which(v) {
 					continue
 				}
 				f.skip = given + ", but not between two sends with keys"
-				later, nth := at.next(j)
+				later, nth := op.next(j)
 				if later == nil || v.Key == "" || later.Key == "" {
 					continue
 				}
 				judged = true
 				if v.Key != later.Key {
-					f.violations = append(f.violations, violation{at, fmt.Sprintf("send %d has a new key after %s", nth+1, v.String())})
+					f.violations = append(f.violations, violation{op, fmt.Sprintf("send %d has a new key after %s", nth+1, v.String())})
 				}
 			}
 		}
@@ -190,24 +196,26 @@ func (o *operation) next(nth int) (*send, int) {
 	return nil, 0
 }
 
+// judgeUnique finds operations that use a key which an earlier operation used. It
+// needs the operation pointer, since otherwise the key itself names the operation.
 func judgeUnique(e *evidence) finding {
 	if e.server.OperationPointer == "" {
 		return finding{skip: "no operation pointer is configured"}
 	}
-	owner, keyed := map[string]*operation{}, 0
+	lastUser, keyed := map[string]*operation{}, 0
 	f := finding{skip: "fewer than two operations had a key"}
 	for i := range e.operations {
-		at := &e.operations[i]
-		keys := at.keys()
+		op := &e.operations[i]
+		keys := op.keys()
 		if len(keys) > 0 {
 			keyed++
 		}
 		for _, key := range keys {
-			first, taken := owner[key]
-			if taken && first != at {
-				f.violations = append(f.violations, violation{at, fmt.Sprintf("its key was used for operation %q before", first.name)})
+			earlier, used := lastUser[key]
+			if used && earlier != op {
+				f.violations = append(f.violations, violation{op, fmt.Sprintf("its key was used for operation %q before", earlier.name)})
 			}
-			owner[key] = at
+			lastUser[key] = op
 		}
 	}
 	if keyed > 1 {
@@ -234,9 +242,9 @@ func judgeEntropy(e *evidence) finding {
 		return finding{skip: "fewer than three keys were seen"}
 	}
 	prefix := commonPrefix(keys[0], keys[len(keys)-1])
-	return e.each("no key was seen", func(at *operation) (bool, string) {
-		own := at.keys()
-		if len(own) == 0 || len(at.name) > 2 && strings.Contains(own[0], at.name) {
+	return e.each("no key was seen", func(op *operation) (bool, string) {
+		own := op.keys()
+		if len(own) == 0 || len(op.name) > 2 && strings.Contains(own[0], op.name) {
 			return len(own) > 0, ""
 		}
 		if bits := bitsOf(own[0][min(prefix, len(own[0])):]); bits < entropyBitsMin {
@@ -246,6 +254,7 @@ func judgeEntropy(e *evidence) finding {
 	})
 }
 
+// commonPrefix returns how many bytes a and b have in common at their start.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -274,10 +283,11 @@ func bitsOf(text string) float64 {
 	return float64(letters) * math.Log2(size)
 }
 
+// judgeBytes finds operations whose request changed under the same key.
 func judgeBytes(e *evidence) finding {
-	return e.each("no key was sent twice", func(at *operation) (bool, string) {
+	return e.each("no key was sent twice", func(op *operation) (bool, string) {
 		first, occasion := map[string][32]byte{}, false
-		for i, v := range at.sends {
+		for i, v := range op.sends {
 			print, known := first[v.Key]
 			switch {
 			case v.Key == "":
@@ -293,9 +303,10 @@ func judgeBytes(e *evidence) finding {
 	})
 }
 
+// judgeEffects finds operations that took effect more than once.
 func judgeEffects(e *evidence) finding {
-	return e.each("nothing was sent", func(at *operation) (bool, string) {
-		if n := e.effects[at.name]; n > 1 && at.name != "" {
+	return e.each("nothing was sent", func(op *operation) (bool, string) {
+		if n := e.effects[op.name]; n > 1 && op.name != "" {
 			return true, fmt.Sprintf("it took effect %d times", n)
 		}
 		return true, ""
@@ -311,15 +322,15 @@ func settledThenSent(kind string, which func(*send) bool) func(*evidence) findin
 	return func(e *evidence) finding {
 		f, judged := finding{skip: "no operation's first final answer was " + kind}, false
 		for i := range e.operations {
-			at := &e.operations[i]
-			nth := at.settled()
-			if nth < 0 || !which(at.sends[nth]) {
+			op := &e.operations[i]
+			nth := op.settled()
+			if nth < 0 || !which(op.sends[nth]) {
 				continue
 			}
-			read, other := at.after(nth)
+			read, other := op.after(nth)
 			switch {
 			case read > 0:
-				f.violations = append(f.violations, violation{at, fmt.Sprintf("sent %s more after %s", times(read), at.sends[nth])})
+				f.violations = append(f.violations, violation{op, fmt.Sprintf("sent %s more after %s", times(read), op.sends[nth])})
 			case other > 0:
 				f.skip = "an operation was sent again after " + kind + ", " + unread
 				continue
@@ -373,34 +384,37 @@ func times(n int) string {
 // first one: later ones may be the client's last.
 func askedAgain(skip string, which func(*send) bool) func(*evidence) finding {
 	return func(e *evidence) finding {
-		return e.each(skip, func(at *operation) (bool, string) {
-			if len(at.sends) == 0 || !which(at.sends[0]) {
+		return e.each(skip, func(op *operation) (bool, string) {
+			if len(op.sends) == 0 || !which(op.sends[0]) {
 				return false, ""
 			}
-			if len(at.sends) == 1 {
-				return true, "never sent again after " + at.sends[0].String()
+			if len(op.sends) == 1 {
+				return true, "never sent again after " + op.sends[0].String()
 			}
 			return true, ""
 		})
 	}
 }
 
+// judgeBounded finds operations with more sends than Script.AttemptsMax.
 func judgeBounded(e *evidence) finding {
 	most := e.script.AttemptsMax
-	return e.each("no operation was given up after more than one send", func(at *operation) (bool, string) {
-		if len(at.sends) > most {
-			return true, fmt.Sprintf("%d sends, more than %d", len(at.sends), most)
+	return e.each("no operation was given up after more than one send", func(op *operation) (bool, string) {
+		if len(op.sends) > most {
+			return true, fmt.Sprintf("%d sends, more than %d", len(op.sends), most)
 		}
-		last := at.sends[len(at.sends)-1]
-		gaveUp := len(at.sends) > 1 && !(last.Whole && (last.Final(false) || last.Mismatch))
+		last := op.sends[len(op.sends)-1]
+		gaveUp := len(op.sends) > 1 && !(last.Whole && (last.Final(false) || last.Mismatch))
 		return gaveUp, ""
 	})
 }
 
+// judgeOverlap finds operations with a send that began while an earlier one was
+// being handled. Only an answer that took a second gives occasion for that.
 func judgeOverlap(e *evidence) finding {
-	return e.each("no answer took longer than a second", func(at *operation) (bool, string) {
+	return e.each("no answer took longer than a second", func(op *operation) (bool, string) {
 		occasion := false
-		for i, v := range at.sends {
+		for i, v := range op.sends {
 			if n := v.ignored(); n > 0 {
 				return true, fmt.Sprintf("%d of its sends came while send %d was being handled", n, i+1)
 			}

@@ -35,7 +35,7 @@ func judgeRetryAfter(e *evidence) finding {
 			f.skip = "a send came too early, " + unread
 			continue
 		case early > earlySlack:
-			f.violations = append(f.violations, violation{p.at, fmt.Sprintf("send %d came %v too early", p.nth+2, early.Round(time.Millisecond))})
+			f.violations = append(f.violations, violation{p.op, fmt.Sprintf("send %d came %v too early", p.nth+2, early.Round(time.Millisecond))})
 		}
 		judged = true
 	}
@@ -54,7 +54,7 @@ func judgeMinimum(e *evidence) finding {
 	for _, p := range e.pairs {
 		f.skip = ""
 		if wait := p.after.Begun.Sub(p.before.Ended); wait < least-earlySlack {
-			f.violations = append(f.violations, violation{p.at, fmt.Sprintf("send %d came after %v, sooner than %v", p.nth+2, wait.Round(time.Millisecond), least)})
+			f.violations = append(f.violations, violation{p.op, fmt.Sprintf("send %d came after %v, sooner than %v", p.nth+2, wait.Round(time.Millisecond), least)})
 		}
 	}
 	return f
@@ -62,7 +62,7 @@ func judgeMinimum(e *evidence) finding {
 
 // run is the waits of one operation for which the server gave no hint.
 type run struct {
-	at    *operation
+	op    *operation
 	waits []time.Duration
 }
 
@@ -74,9 +74,9 @@ func (e *evidence) runs() []run {
 			continue
 		}
 		if p.nth == 0 {
-			all = append(all, run{at: p.at})
+			all = append(all, run{op: p.op})
 		}
-		if n := len(all); n > 0 && all[n-1].at == p.at && len(all[n-1].waits) == p.nth {
+		if n := len(all); n > 0 && all[n-1].op == p.op && len(all[n-1].waits) == p.nth {
 			all[n-1].waits = append(all[n-1].waits, p.after.Begun.Sub(p.before.Ended))
 		}
 	}
@@ -96,7 +96,7 @@ func judgeGrowth(e *evidence) finding {
 		if longest := slices.Max(r.waits[1:]); float64(longest) > growthMin*float64(first)+float64(jitterSlack) {
 			return finding{}
 		}
-		f.violations = append(f.violations, violation{r.at, fmt.Sprintf("%d waits, the first %v, none longer by a quarter", len(r.waits), first.Round(time.Millisecond))})
+		f.violations = append(f.violations, violation{r.op, fmt.Sprintf("%d waits, the first %v, none longer by a quarter", len(r.waits), first.Round(time.Millisecond))})
 	}
 	return f
 }
@@ -112,7 +112,7 @@ func judgeJitter(e *evidence) finding {
 		var at *operation
 		for _, r := range runs {
 			if len(r.waits) > nth {
-				waits, at = append(waits, r.waits[nth]), r.at
+				waits, at = append(waits, r.waits[nth]), r.op
 			}
 		}
 		if len(waits) < waitsMin {

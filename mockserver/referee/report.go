@@ -203,16 +203,16 @@ func (e *evidence) verdict(rule Rule, f finding) Case {
 			c.Verdict = Warn
 		}
 		first := f.violations[0]
-		c.Actual = fmt.Sprintf("%d of %d operations broke it; operation %q: %s", f.operations(), len(e.operations), first.at.name, first.detail)
-		c.Exchanges = exchanges(first.at)
+		c.Actual = fmt.Sprintf("%d of %d operations broke it; operation %q: %s", f.operations(), len(e.operations), first.op.name, first.detail)
+		c.Exchanges = exchanges(first.op)
 	case f.skip != "":
 		c.Verdict = Skip
 		c.Reason = f.skip
 	}
 	for _, v := range f.violations[:min(len(f.violations), findingsMax)] {
-		text := fmt.Sprintf("operation %q: %s", v.at.name, v.detail)
-		if v.at.scenario != "" {
-			text += " (" + v.at.scenario + ")"
+		text := fmt.Sprintf("operation %q: %s", v.op.name, v.detail)
+		if v.op.scenario != "" {
+			text += " (" + v.op.scenario + ")"
 		}
 		c.Findings = append(c.Findings, Finding{Verdict: c.Verdict, Text: text})
 	}

@@ -15,11 +15,14 @@ import (
 const (
 	// ProblemType is the media type of RFC 9457.
 	ProblemType = "application/problem+json"
-	JSONType    = "application/json"
-	// The draft's own titles (section 2.7).
-	TitleMissing    = "Idempotency-Key is missing"
-	TitleUsed       = "Idempotency-Key is already used"
-	TitleProcessing = "A request is outexisting for this Idempotency-Key"
+	// JSONType is the media type of all other answers.
+	JSONType = "application/json"
+	// TitleMissing is the draft's own title (section 2.7) for a request without a key.
+	TitleMissing = "Idempotency-Key is missing"
+	// TitleUsed is the draft's title for a key that belongs to another request.
+	TitleUsed = "Idempotency-Key is already used"
+	// TitleProcessing is the draft's title for a key whose request is in progress.
+	TitleProcessing = "A request is outstanding for this Idempotency-Key"
 )
 
 // docsURL is where the answers point for the rules; the draft wants a link.

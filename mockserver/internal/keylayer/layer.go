@@ -49,9 +49,9 @@ type Exchange struct {
 	Crashed, Killed bool
 	// Delivered: the whole answer was written to a client that was there.
 	Delivered bool
-	// Held and Answer are what a bug keeps back until the answer has been
-	// handed out.
-	Held   *Entry
+	// Held is the entry that a bug stores only after the answer was written.
+	Held *Entry
+	// Answer is what that bug stores in Held.
 	Answer *Answer
 }
 

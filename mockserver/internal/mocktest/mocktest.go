@@ -17,17 +17,17 @@ import (
 
 // Reply is an answer as a test looks at it.
 type Reply struct {
-	Status int
-	Header http.Header
-	Body   string
-	Err    error // of the request, or of reading the body
+	Status int         // 0: there was no answer
+	Header http.Header // of the answer
+	Body   string      // as far as it was read
+	Err    error       // of the request, or of reading the body
 }
 
 // Client sends over one transport.
 type Client struct {
-	T    *testing.T
-	HTTP *http.Client
-	URL  string
+	T    *testing.T   // fails if a request cannot be made
+	HTTP *http.Client // what sends
+	URL  string       // scheme and host of the server
 }
 
 // Bubble runs the test in virtual time with a server over a pipe.
@@ -51,10 +51,13 @@ func NewClient(t *testing.T, transport http.RoundTripper, url string) *Client {
 
 // Request is what a test sends; the zero value posts a JSON object to /payments.
 type Request struct {
-	Method, Path, Key, Body string
-	Header                  http.Header
-	Ctx                     context.Context
-	Chunked                 bool
+	Method  string          // empty: POST
+	Path    string          // empty: /payments
+	Key     string          // empty: none
+	Body    string          // empty: a JSON object, if the method is POST
+	Header  http.Header     // added to the request's own
+	Ctx     context.Context // nil: one that does not end
+	Chunked bool            // the body's length is not told
 }
 
 // Do sends the request once.
@@ -172,8 +175,8 @@ func In(d time.Duration) (context.Context, context.CancelFunc) {
 // StopReader gives its Text, then ends the request with Stop and blocks no
 // longer.
 type StopReader struct {
-	Text string
-	Stop func()
+	Text string // what is still to be read
+	Stop func() // called once Text has been read
 }
 
 // Read is io.Reader.
