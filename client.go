@@ -108,6 +108,9 @@ type operation struct {
 // do runs a request as an operation, or lets it stream through if it is none. name is that of the call, for errors;
 // plain says that the caller sees plain HTTP.
 func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
+	if req == nil {
+		return nil, c.engine.noRequest(name, key.key)
+	}
 	if !key.given && req.URL != nil {
 		same, journaled := c.journaled(req)
 		if req = same; !journaled {

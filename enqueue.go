@@ -112,6 +112,9 @@ func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
 
 // prepare reads a request that is to be enqueued. name is that of the call, for errors.
 func (c *Client) prepare(name string, req *http.Request, key Key) (*operation, error) {
+	if req == nil {
+		return nil, c.engine.noRequest(name, key)
+	}
 	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true}, false)
 	if err != nil {
 		return nil, c.engine.notStarted(req.Context(), name, op.named, err, requestTrouble(err))

@@ -174,9 +174,17 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
+// asAnother keeps the text alone of an error that holds a verdict of this package: it is not this operation's.
 func asAnother(err error) error {
 	var other *Error
-	if errors.As(err, &other) || errors.Is(err, ErrNoEffect) || errors.Is(err, ErrOutcomeUnknown) {
+	said := errors.As(err, &other)
+	for _, verdict := range []error{
+		ErrNoEffect, ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrInFlight, ErrKeyReused, ErrKeyExpired, ErrStoredError,
+		ErrRedirected, ErrHeld, ErrSettled, ErrFinal, ErrAbandoned, ErrAnswerGone,
+	} {
+		said = said || errors.Is(err, verdict)
+	}
+	if said {
 		return aboutAnother{err}
 	}
 	return err

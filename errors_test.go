@@ -1,6 +1,7 @@
 package oncehttp_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -66,6 +67,40 @@ func TestResumeBeforeItIsDue(t *testing.T) {
 		time.Sleep(time.Until(e.NextAttempt))
 		if got := resume(t, c)["k"]; got.err != nil || w.count() != 2 {
 			t.Errorf("when it is due: %+v", got)
+		}
+	})
+}
+
+// TestCausesAreOthers: a context's cause that holds a verdict of this package says
+// nothing of the operation that it ended.
+func TestCausesAreOthers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, _ := newClient(t, &wire{replies: []reply{{status: 201, delay: time.Minute}}}, nil)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			time.Sleep(time.Second)
+			cancel(errors.Join(oncehttp.ErrNotSent, oncehttp.ErrHeld))
+		}()
+		_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrNotSent) || errors.Is(err, oncehttp.ErrHeld) {
+			t.Errorf("%v matches what its cause says", err)
+		}
+	})
+}
+
+// TestNoRequest is an error, and no panic.
+func TestNoRequest(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, oneAttempt)
+		_, _ = c.DoKey(post(t, "{}"), "k")
+		_, keyless := c.Do(nil)
+		_, keyed := c.DoKey(nil, "k")
+		for _, r := range []struct{ err, is error }{{keyless, oncehttp.ErrNoEffect}, {keyed, oncehttp.ErrOutcomeUnknown}, {c.Enqueue(nil, "k"), oncehttp.ErrOutcomeUnknown}} {
+			if exactlyOne(t, r.err); !errors.Is(r.err, oncehttp.ErrConfig) || !errors.Is(r.err, r.is) {
+				t.Errorf("%v, want ErrConfig and %v", r.err, r.is)
+			}
 		}
 	})
 }

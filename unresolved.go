@@ -117,6 +117,15 @@ func (e *engine) markReported(ctx context.Context, id persist.ID) {
 	}
 }
 
+// noRequest is the error of a call without a request.
+func (e *engine) noRequest(name string, key Key) *Error {
+	named := request.Named{Account: persist.Account(e.cfg.Account)}
+	if key != "" {
+		named.Keys = []string{string(key)}
+	}
+	return e.notStarted(context.Background(), name, named, errors.New("no request"), ErrConfig)
+}
+
 // notStarted is the error of a call that began no operation, because of cause. It
 // says "no effect" only after a look at what exists under every key that the call
 // named; for a request without a key, at what is unresolved or unreported for
