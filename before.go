@@ -19,7 +19,7 @@ import (
 
 // intent is the record of an operation that is about to be sent.
 func (e *engine) intent(op *operation) persist.Record {
-	rec, now := op.rec, e.now().Round(0)
+	rec, now := *op.rec, e.now().Round(0)
 	rec.MaybeSent, rec.FirstSent = true, now
 	if e.leases {
 		rec.LeaseOwner, rec.LeaseUntil = e.owner, now.Add(e.leaseTime(op.prof))

@@ -97,7 +97,7 @@ type keySource struct {
 // operation is a caller's request, read once: the record that it would begin, the profile that it goes by, and the
 // credentials that no journal sees. One of a pass has only the record.
 type operation struct {
-	rec         persist.Record
+	rec         *persist.Record // of read
 	prof        *profile.Profile
 	credentials request.Credentials
 	target      *url.URL // where the caller sends it
@@ -151,7 +151,7 @@ func (c *Client) run(ctx context.Context, name string, op *operation) (*result, 
 			return nil, c.engine.notBegun(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
 		}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
-			Record: &op.rec, Context: ctx, Draining: c.draining, PlainHTTP: op.rec.PlainHTTP,
+			Record: op.rec, Context: ctx, Draining: c.draining, PlainHTTP: op.rec.PlainHTTP,
 			InDoubt: !op.rec.Generated, // no operation can be in doubt whose key was made for this very call
 		}, op.sameRequest)
 		switch {
@@ -223,7 +223,7 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*operation,
 	if err != nil {
 		return &operation{named: named}, err
 	}
-	return &operation{rec: s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
+	return &operation{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }
 
 // journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been

@@ -36,7 +36,7 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	}
 	defer c.running.Done()
 	for range enqueueTries {
-		rec, created, err := c.cfg.Journal.Begin(req.Context(), op.rec)
+		rec, created, err := c.cfg.Journal.Begin(req.Context(), *op.rec)
 		switch {
 		case err != nil:
 			return c.engine.notBegun(req.Context(), name, op.named, false, err, ErrNotSent)
@@ -46,7 +46,7 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 			if res := c.neverGoesOn(req.Context(), &rec); res != nil {
 				return res.err
 			}
-			err = markEnqueued(req.Context(), c.cfg.Journal, rec, op.rec)
+			err = markEnqueued(req.Context(), c.cfg.Journal, rec, *op.rec)
 		}
 		if err == nil {
 			c.engine.wake()
@@ -107,7 +107,7 @@ func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
 	if err != nil {
 		return persist.Record{}, err
 	}
-	return op.rec, nil
+	return *op.rec, nil
 }
 
 // prepare reads a request that is to be enqueued. name is that of the call, for errors.
@@ -119,7 +119,7 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*operation, e
 	if err != nil {
 		return nil, c.engine.notStarted(req.Context(), name, op.named, err, requestTrouble(err))
 	}
-	if err := c.engine.missing(&op.rec); err != nil {
+	if err := c.engine.missing(op.rec); err != nil {
 		return nil, c.engine.notStarted(req.Context(), name, op.named, err, ErrConfig)
 	}
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
