@@ -1,6 +1,6 @@
 // Package wire makes one attempt at sending a request: it hands the request to the transport, bounds every wait,
 // tells whether it is proved that nothing was sent, reads the answer as far as it is kept, and follows redirects
-// within the origin. It knows nothing of keys, records and retries: values and small functions come in, a Result
+// within the origin. It knows nothing of keys, records and retries: values and an interface of two methods come in, a Result
 // goes out.
 package wire
 
