@@ -9,19 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// CurlLine is the command that sends the same request with curl from a POSIX
-// shell, in one line. Content-Length and Host are left to curl; a header that
-// curl would add by itself and the request did not have is taken out. A body
-// with control characters is spelled with $'…', which bash, zsh and ksh know.
-func CurlLine(method, url string, header map[string][]string, body string) string {
-	c := curl{method: method, url: url, header: header, word: shellWord}
-	if body != "" {
-		c.data = " --data-raw " + shellWord(body)
-	}
-	return c.line()
-}
-
-// curl is one command line in the making.
+// curl describes one command that sends a request with curl from a POSIX shell.
 type curl struct {
 	method, url string
 	header      map[string][]string
@@ -31,6 +19,10 @@ type curl struct {
 	data        string                          // the option that gives the body, with a space before it; "" for none
 }
 
+// line returns the command, in one line. Content-Length and Host are left to curl; a
+// Content-Type that curl would add by itself and the request did not have is taken
+// out. A body with control characters is spelled with $'…', which bash, zsh and ksh
+// know.
 func (c *curl) line() string {
 	var b strings.Builder
 	b.WriteString("curl -sSig" + c.options + c.verb() + " " + c.word(c.url))
@@ -60,6 +52,7 @@ func (c *curl) verb() string {
 	return " -X " + c.word(c.method)
 }
 
+// field returns a header field as one word of the shell.
 func (c *curl) field(name, value string) string {
 	switch {
 	case strings.TrimSpace(value) == "":
@@ -83,10 +76,12 @@ func shellWord(s string) string {
 	return s
 }
 
+// needsQuotes reports whether a shell may read r as more than a letter.
 func needsQuotes(r rune) bool {
 	return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/:=@%+,-", r)
 }
 
+// dollarWord quotes s with $'…', control characters and invalid bytes in octal.
 func dollarWord(s string) string {
 	var b strings.Builder
 	b.WriteString("$'")

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Change is one case whose verdict differs between two reports. Old is "" for
-// a case that is new, New is "" for one that is gone.
+// Change is one case whose verdict differs between two reports.
 type Change struct {
-	ID       string
-	Level    Level
+	ID    string // of the case
+	Level Level  // of the case in the newer report that has it
+	// Old and New are the verdicts; "" in the report that does not have the case.
 	Old, New Verdict
 	// Rule and Actual are those of the newer report that has the case.
 	Rule, Actual string

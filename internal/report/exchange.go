@@ -62,8 +62,8 @@ func exchangeLine(x, before *Exchange, n int) string {
 	return strings.Join(parts, "  ")
 }
 
-// callerNote names a sender other than the first caller: what tells them apart
-// is a credential, which is left out.
+// callerNote names the sender, if it is not the first caller: the credential that
+// would show it is not in the report. Caller is "", "none" or "second".
 func callerNote(x *Exchange) string {
 	switch x.Caller {
 	case "":
@@ -74,6 +74,7 @@ func callerNote(x *Exchange) string {
 	return "(as the " + x.Caller + " caller)"
 }
 
+// keyNote names the key that was sent; before is the exchange before, nil for none.
 func keyNote(x, before *Exchange) string {
 	switch {
 	case x.Key == "" && !x.KeySent:

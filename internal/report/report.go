@@ -79,9 +79,10 @@ type Case struct {
 	Fix string `json:"fix,omitempty"`
 	// Spec is where the rule comes from.
 	Spec []Ref `json:"spec"`
-	// Expected and Actual state the difference, one line each as a rule.
+	// Expected says what the rule asks for, as a rule in one line.
 	Expected string `json:"expected,omitempty"`
-	Actual   string `json:"actual,omitempty"`
+	// Actual says what was seen instead, as a rule in one line.
+	Actual string `json:"actual,omitempty"`
 	// Reason says why a case was skipped, inconclusive or an error. Such a
 	// case never goes without.
 	Reason string `json:"reason,omitempty"`
@@ -89,9 +90,6 @@ type Case struct {
 	Odds string `json:"odds,omitempty"`
 	// Effects is what the witness saw at the end: "payments 1, refunds 0".
 	Effects string `json:"effects,omitempty"`
-	// Curl is one shell line that stands in for Try where Exchanges do not say
-	// enough to make that.
-	Curl string `json:"curl,omitempty"`
 	// Try are shell lines that show the finding again: a line for each variable
 	// first, then one curl line for each request, in order. Writers make them of
 	// Exchanges and Config where there are none; see tryLines.
@@ -125,17 +123,17 @@ type Finding struct {
 
 // Exchange is one request on the wire and what became of it.
 type Exchange struct {
-	// At is when the request was started, and Took how long it was until the
-	// whole answer or the error, both in milliseconds; At counts from the
-	// start of the case.
-	At   float64 `json:"at_ms"`
+	// At is when the request was started, in milliseconds from the start of the case.
+	At float64 `json:"at_ms"`
+	// Took is how long it was until the whole answer or the error, in milliseconds.
 	Took float64 `json:"took_ms"`
 	// Lane labels the connection or the part played: "leader", "conn 2". The
 	// timeline draws exchanges of one lane in one row. Empty: a row of its own.
 	Lane string `json:"lane,omitempty"`
-	// Method and URL as sent; the URL may be path and query alone.
+	// Method of the request.
 	Method string `json:"method"`
-	URL    string `json:"url"`
+	// URL as sent; it may be path and query alone.
+	URL string `json:"url"`
 	// Key is the idempotency key as sent, without the spaces around it. It may be
 	// empty though one was sent: see KeySent.
 	Key string `json:"key,omitempty"`
@@ -158,8 +156,9 @@ type Exchange struct {
 	Effects string `json:"effects,omitempty"`
 	// Note points at what matters: "the payment's answer".
 	Note string `json:"note,omitempty"`
-	// Request and Response, as far as they were kept; nil when not.
-	Request  *Message `json:"request,omitempty"`
+	// Request as far as it was kept; nil if it was not.
+	Request *Message `json:"request,omitempty"`
+	// Response as far as it was kept; nil if it was not, or there was none.
 	Response *Message `json:"response,omitempty"`
 }
 
@@ -177,9 +176,9 @@ type Message struct {
 
 // Run is Count times the character Of, left out of a body at the byte At.
 type Run struct {
-	At    int    `json:"at"`
-	Of    string `json:"of"`
-	Count int    `json:"count"`
+	At    int    `json:"at"`    // in bytes from the start of Body
+	Of    string `json:"of"`    // one character
+	Count int    `json:"count"` // how often it stood there
 }
 
 // New returns an empty report of that kind in the current schema.

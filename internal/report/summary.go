@@ -8,13 +8,13 @@ import (
 
 // Summary counts cases by verdict. All seven are always written.
 type Summary struct {
-	Pass         int `json:"pass"`
-	Fail         int `json:"fail"`
-	Warn         int `json:"warn"`
-	Seen         int `json:"seen"`
-	Skip         int `json:"skip"`
-	Inconclusive int `json:"inconclusive"`
-	Error        int `json:"error"`
+	Pass         int `json:"pass"`         // the verdict Pass
+	Fail         int `json:"fail"`         // the verdict Fail
+	Warn         int `json:"warn"`         // the verdict Warn
+	Seen         int `json:"seen"`         // the verdict Seen
+	Skip         int `json:"skip"`         // the verdict Skip
+	Inconclusive int `json:"inconclusive"` // the verdict Inconclusive
+	Error        int `json:"error"`        // the verdict Error, and what is no verdict
 }
 
 // Summarize counts the cases by verdict. What is not a verdict is an Error.
@@ -62,8 +62,8 @@ func (s Summary) Decidable() int { return s.Judged() + s.Inconclusive + s.Error 
 
 // Grade is one level's share of a summary.
 type Grade struct {
-	Level Level
-	Summary
+	Level   Level // its cases only
+	Summary       // of those cases
 }
 
 // String is "8 of 13, 5 inconclusive; 2 skipped": how many passed of those that
@@ -121,9 +121,9 @@ func Grades(cases []Case) []Grade {
 
 // Group is the cases of a report with one ID prefix.
 type Group struct {
-	Name  string
-	Cases []Case
-	Summary
+	Name    string // the ID prefix, before the slash
+	Cases   []Case // in the order of the report
+	Summary        // of those cases
 }
 
 // Groups splits the cases by their group, in order of first appearance.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -49,18 +50,8 @@ func showing(c *Case) []*Exchange {
 	if len(marked) == 0 && len(all) <= textExchangesMax {
 		marked = all
 	}
-	slices.SortStableFunc(marked, func(a, b *Exchange) int { return compare(a.At, b.At) })
+	slices.SortStableFunc(marked, func(a, b *Exchange) int { return cmp.Compare(a.At, b.At) })
 	return marked
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // runDigits is the length of $RUN, which stands in place of the end of a key.
@@ -147,6 +138,7 @@ func (s *script) secret(caller string) func(name, value string) string {
 
 const callerSecond = "second"
 
+// upperWord maps a header's name to a shell variable's, a rune at a time.
 func upperWord(r rune) rune {
 	switch {
 	case r >= 'a' && r <= 'z':
@@ -168,9 +160,9 @@ func plainWord(r rune) rune {
 // foldMin is from how many times on the same request is one line.
 const foldMin = 4
 
-// step is the line of the exchange at i, and of how many exchanges: the same
-// request again and again is one line. What a later one overlapped runs in the
-// background, and is waited for where nothing was at work any more.
+// step returns the line for the exchange at i, and for how many exchanges it stands:
+// the same request several times in a row is one line. An exchange that a later one
+// overlapped runs in the background, until a "wait" where no exchange was open.
 func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 	line = s.request(steps[i])
 	behind := overlapping(steps, i)
@@ -270,6 +262,7 @@ func withoutOurs(header map[string][]string) map[string][]string {
 	return kept
 }
 
+// valid reports whether the run can be put back into a body of that many bytes.
 func (run *Run) valid(body int) bool {
 	return run.At >= 0 && run.At <= body && run.Count > 0 && len(run.Of) == 1 && !needsQuotes(rune(run.Of[0]))
 }
@@ -303,6 +296,7 @@ func (s *script) witness(template, host string, steps []*Exchange) []string {
 	return lines
 }
 
+// headerOf returns the header of the request; nil if that was not kept.
 func headerOf(x *Exchange) map[string][]string {
 	if x.Request == nil {
 		return nil

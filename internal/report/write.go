@@ -101,10 +101,6 @@ func prepare(r *Report, o Options) *Report {
 		if c := &cp.Cases[i]; len(c.Try) == 0 {
 			c.Try = tryLines(r, c) // before the credentials go, which it spells as variables
 		}
-		if c := &cp.Cases[i]; len(c.Try) == 0 && c.Curl != "" {
-			c.Try = []string{c.Curl}
-		}
-		cp.Cases[i].Curl = ""
 	}
 	if !o.ShowSecrets {
 		cp = *withoutSecrets(&cp)
