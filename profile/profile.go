@@ -17,16 +17,21 @@ import "time"
 // not useful; start from one of this package's functions and change what your
 // API does otherwise, under a Name of your own.
 type Profile struct {
-	// Name and Version are recorded with every operation.
-	Name    string
+	// Name of the API, recorded with every operation.
+	Name string
+	// Version of the API, recorded with every operation.
 	Version string
 
-	Carrier  Carrier
+	// Carrier says where in a request the key travels.
+	Carrier Carrier
+	// Encoding says how the key is spelled in a header.
 	Encoding Encoding
-	Key      KeyRule
+	// Key says which keys the API takes.
+	Key KeyRule
 	// Methods that the API honours keys on.
 	Methods []string
-	Window  Window
+	// Window says how long the API knows a key.
+	Window Window
 
 	// AccountHeaders names the request headers that select whose keys these are, such
 	// as Stripe-Account. They join the account of an operation.
@@ -52,10 +57,14 @@ type Profile struct {
 	// the lists above. Its absence proves nothing.
 	Replay []Matcher
 
-	NotActed    NotActed
-	Stored      Stored
+	// NotActed lists the statuses of requests that the API has not acted upon.
+	NotActed NotActed
+	// Stored says which answers the API keeps under a key.
+	Stored Stored
+	// ShouldRetry is the header that advises on another attempt; zero: none.
 	ShouldRetry ShouldRetry
-	RetryAfter  []Hint
+	// RetryAfter lists the headers that ask for a wait; the longest wait counts.
+	RetryAfter []Hint
 	// MinDelay is the least wait between two attempts that the API asks for.
 	MinDelay time.Duration
 
@@ -73,9 +82,9 @@ type Fact uint8
 
 // The values of a Fact.
 const (
-	Unknown Fact = iota
-	No
-	Yes
+	Unknown Fact = iota // the API does not say
+	No                  // the API says that it is not so
+	Yes                 // the API says that it is so
 )
 
 // String is "unknown", "no" or "yes".
@@ -95,15 +104,15 @@ type Place string
 // The places. In Body and Query a key is checked against what the request
 // already holds, never inserted.
 const (
-	Header Place = "header"
-	Body   Place = "body"  // Carrier.Name is a JSON pointer into the body
-	Query  Place = "query" // Carrier.Name is a query parameter
+	Header Place = "header" // Carrier.Name is a header
+	Body   Place = "body"   // Carrier.Name is a JSON pointer into the body
+	Query  Place = "query"  // Carrier.Name is a query parameter
 )
 
 // Carrier is the place and the name of the key.
 type Carrier struct {
-	Place Place
-	Name  string
+	Place Place  // where the key travels
+	Name  string // of the header or parameter, or the pointer; see Place
 }
 
 // Encoding is how a key is spelled in a header.
@@ -120,7 +129,7 @@ type Format string
 
 // The formats.
 const (
-	AnyFormat Format = ""
+	AnyFormat Format = ""       // any text within the other bounds of the KeyRule
 	UUID      Format = "uuid"   // any RFC 9562 UUID in its 36-character text form
 	UUIDv4    Format = "uuidv4" // a version 4 UUID
 )
@@ -132,7 +141,8 @@ type KeyRule struct {
 	MaxBytes int // 0: 255
 	// Alphabet lists the characters allowed; empty: visible ASCII (0x21-0x7E).
 	Alphabet string
-	Format   Format
+	// Format is the shape of the whole key; the zero value is AnyFormat.
+	Format Format
 }
 
 // Window is how long the server is known to keep a key.
@@ -149,16 +159,18 @@ type Window struct {
 type Matcher struct {
 	// Status lists statuses; empty means any.
 	Status []int
-	// Header must be present. Where Has is set, one of its words must stand in
-	// a value of the header as a whole word, without regard to case; a word is
-	// a run of letters, digits and any of "-_./+".
+	// Header must be present; empty means no condition.
 	Header string
-	Has    []string
-	// Pointer is a JSON pointer (RFC 6901) into the body that must lead to
-	// something. Where Equals is set, what stands there must be a string,
-	// number or boolean whose text is one of these.
+	// Has lists words of which a value of Header must have one, as a whole word
+	// and without regard to case; a word is a run of letters, digits and any of
+	// "-_./+". Empty means any value.
+	Has []string
+	// Pointer is a JSON pointer (RFC 6901) into the body that must lead to a value;
+	// empty means no condition.
 	Pointer string
-	Equals  []string
+	// Equals lists texts of which the value at Pointer must have one; it must be a
+	// string, number or boolean. Empty means any value.
+	Equals []string
 }
 
 // NotActed lists the statuses by which the server says that it did nothing.
@@ -169,6 +181,7 @@ type NotActed struct {
 
 // Stored says which answers the server keeps under a key and gives again.
 type Stored struct {
+	// Success: a 2xx is kept and given again.
 	Success Fact
 	// Client matches the 4xx answers that come from the server's store, or are
 	// final once it has looked there: after a lost answer these settle the
@@ -180,9 +193,9 @@ type Stored struct {
 
 // ShouldRetry is a header in which the server advises on another attempt.
 type ShouldRetry struct {
-	Header string
-	Yes    string
-	No     string
+	Header string // its name; empty: the API has none
+	Yes    string // the value that advises another attempt
+	No     string // the value that advises against one
 }
 
 // Unit is how a hint is spelled.
@@ -191,13 +204,13 @@ type Unit string
 // The units.
 const (
 	HTTPDelay    Unit = "http" // seconds, or a date (RFC 9110 section 10.2.3)
-	Milliseconds Unit = "ms"
+	Milliseconds Unit = "ms"   // a whole number of milliseconds
 )
 
 // Hint is a header that says how long to wait.
 type Hint struct {
-	Header string
-	Unit   Unit
+	Header string // its name
+	Unit   Unit   // how its value is spelled
 }
 
 // Lookup finds a resource that an answer names.
@@ -222,9 +235,9 @@ const (
 
 // Source is where a statement comes from.
 type Source struct {
-	Ref        string // URL, or repository and path
-	Date       string // when it was read, or its own date
-	Confidence Confidence
+	Ref        string     // URL, or repository and path
+	Date       string     // when it was read, or its own date
+	Confidence Confidence // how sure the statement is
 }
 
 // hintsHTTP is Retry-After alone, as RFC 9110 spells it.
@@ -232,7 +245,8 @@ func hintsHTTP() []Hint { return []Hint{{Header: "Retry-After", Unit: HTTPDelay}
 
 // notActed is what the status itself says in HTTP: 421 (RFC 9110 section
 // 15.5.20), 425 (RFC 8470 section 5.2) and 429 (RFC 6585 section 4) were not
-// acted upon and may be tried again; 401, 403 and 407 were refused at the door.
+// acted upon and may be tried again; 401, 403 and 407 come from authentication,
+// which refused the request before anything else was done.
 func notActed() NotActed {
 	return NotActed{Again: []int{421, 425, 429}, Stop: []int{401, 403, 407}}
 }

@@ -104,8 +104,8 @@ type batch struct {
 	forgottenDigest uint64
 }
 
-// forget counts one record that Forget removes.
-func (b *batch) forget(digest uint64) {
+// countForgotten counts one record that Forget removes.
+func (b *batch) countForgotten(digest uint64) {
 	b.forgotten++
 	b.forgottenDigest += digest
 }

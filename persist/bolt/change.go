@@ -43,14 +43,14 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 		seq := j.ids.find(c.keys.id, others)
 		if seq == 0 {
 			rec.Seq = j.enter(&rec, c)
-			if err := j.await(j.collecting); err != nil {
+			if err := j.unlockAndAwait(j.collecting); err != nil {
 				return persist.Record{}, false, err
 			}
 			return rec, true, nil
 		}
 		if b := j.unsettled(seq); b != nil {
 			// The existing record may still fail to become durable.
-			_ = j.await(b)
+			_ = j.unlockAndAwait(b)
 			continue
 		}
 		existing, err := j.read(seq)
@@ -93,7 +93,7 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 		return persist.Record{}, err
 	}
 	j.collecting.put(c)
-	if err := j.await(j.collecting); err != nil {
+	if err := j.unlockAndAwait(j.collecting); err != nil {
 		return persist.Record{}, err
 	}
 	rec.Revision++
@@ -183,8 +183,7 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 // a final one.
 //
 // If there is no error, mu is held on return, so that the caller queues the change
-// before anybody else sees the slot.
-// Errors: those of current.
+// before another call sees the slot. Errors: those of lockCurrent.
 func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot, err error) {
 	next := *rec
 	next.Revision++
@@ -193,7 +192,7 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 		// Copied, because a Finish returns before it is written.
 		c.answer = append([]byte(nil), a.Body...)
 	}
-	s, err := j.current(rec, c.keys)
+	s, err := j.lockCurrent(rec, c.keys)
 	if err != nil {
 		return change{}, slot{}, err
 	}
@@ -221,21 +220,22 @@ func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 }
 
 // Forget implements [persist.Journal]. Until the commit is durable, readers of the
-// record wait for it, see unreadable.
+// record wait for it: unreadable in read.go.
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	keys := j.hash.keys(&rec)
-	s, err := j.current(&rec, keys)
+	s, err := j.lockCurrent(&rec, keys)
 	if err != nil {
 		return err
 	}
-	// The record stays in memory until it is gone from the file, see settle: a
-	// reader must not miss it where the commit fails.
+	// The record stays in memory until it is gone from the file (settle in
+	// groupcommit.go): a reader must not miss it if the commit fails.
+	// lockCurrent locked mu; unlockAndAwait unlocks it.
 	j.collecting.put(change{seq: rec.Seq, drop: true, before: s, keys: keys})
-	j.collecting.forget(s.contribution(rec.Seq))
-	return j.await(j.collecting)
+	j.collecting.countForgotten(s.contribution(rec.Seq))
+	return j.unlockAndAwait(j.collecting)
 }
 
 // removeSlot takes a record out of everything that memory has of it. s is its slot.
@@ -246,19 +246,19 @@ func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
 	j.slots.remove(seq)
 }
 
-// current returns the slot of the unfinished record that rec was read from. If there
-// is no error, mu is held on return.
+// lockCurrent locks mu and returns the slot of the unfinished record that rec was read
+// from. After an error mu is not held.
 // Errors: persist.ErrNotFound if no record has rec's ID, persist.ErrStale if it has
 // changed since or is final, persist.ErrInvalid if rec would change what Begin has
 // frozen, and those of usable.
-func (j *Journal) current(rec *persist.Record, keys recordKeys) (slot, error) {
+func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys) (slot, error) {
 	if rec.Revision >= math.MaxUint32 {
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
 	}
 	j.mu.Lock()
 	// A Forget that is under way decides first: if it fails, the record is as before.
 	for b := j.unsettled(rec.Seq); b != nil && b.get(rec.Seq).drop; b = j.unsettled(rec.Seq) {
-		_ = j.await(b)
+		_ = j.unlockAndAwait(b)
 		j.mu.Lock()
 	}
 	if err := j.usable(); err != nil {
@@ -267,7 +267,7 @@ func (j *Journal) current(rec *persist.Record, keys recordKeys) (slot, error) {
 	}
 	// One record under this hash, and the caller knows its Seq and all that it
 	// was begun with: it is the one. Anything else is looked at.
-	// This needs no read, and is the usual case.
+	// This is the usual case, and needs no read.
 	if s, _ := j.slots.get(rec.Seq); !j.ids.only(keys.id, rec.Seq) || s.flags&slotIdentity != keys.check {
 		j.mu.Unlock()
 		found, err := j.lookup(rec.ID)

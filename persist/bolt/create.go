@@ -12,8 +12,8 @@ import (
 
 // create makes an empty journal at path. The file gets its name only when all of
 // it is on the disk, so that a crash leaves a whole journal or none; it may leave a
-// temporary file beside it, which no Open looks at. If somebody else is faster, theirs
-// is left as it is.
+// temporary file beside it, which no Open looks at. If another process creates the
+// file first, that one is left as it is.
 func (j *Journal) create(path string) error {
 	path = followLinks(path)
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // mode 0600

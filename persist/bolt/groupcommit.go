@@ -17,7 +17,7 @@ import (
 // committer yields for as long as others join: the callers whom the last commit
 // has just released are then served by this one. Otherwise every other commit
 // would serve a few only. Where all of them are known to come back soon, the
-// committer waits until they have, see waitForJoiners and waiters. This is the
+// committer waits until they have, see waitForJoiners below and waiters.go. This is the
 // only timer for callers who wait.
 //
 // Changes that no caller waits for, those of Finish and MarkReported, have a queue of
@@ -44,9 +44,10 @@ const (
 	joinMax    = 5 * time.Millisecond
 )
 
-// await waits until b is durable or has failed, and commits it if no other
-// caller does. The caller holds mu, which await gives up.
-func (j *Journal) await(b *batch) error {
+// unlockAndAwait waits until b is durable or has failed, and commits it if no other
+// caller does. It returns b's error. The caller holds mu, which unlockAndAwait
+// unlocks before it waits.
+func (j *Journal) unlockAndAwait(b *batch) error {
 	// A batch that is being committed already needs no other committer.
 	lead := false
 	if b == j.collecting {
@@ -76,13 +77,13 @@ func (j *Journal) putLazy(c change, after slot) {
 	}
 }
 
-// queueLazy is putLazy, but waits where too much is queued. The caller holds mu,
-// which queueLazy gives up.
+// queueLazy is putLazy, but waits if too much is queued. The caller holds mu, which
+// queueLazy unlocks.
 func (j *Journal) queueLazy(c change, after slot) error {
 	j.putLazy(c, after)
 	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {
 		j.lazyDue = true
-		return j.await(j.collecting)
+		return j.unlockAndAwait(j.collecting)
 	}
 	j.mu.Unlock()
 	return nil

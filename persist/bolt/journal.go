@@ -72,7 +72,7 @@ type Journal struct {
 	seq        uint64
 	slots      *slots
 	ids        *index // by account and key
-	unresolved *index // by fingerprint, see slot.unresolved
+	unresolved *index // by fingerprint, see slot.unresolved in slots.go
 	accounts   accounts
 	collecting *batch // what the next commit writes
 	committing *batch // what the commit under way writes
@@ -113,7 +113,7 @@ func (j *Journal) Path() string { return j.path }
 // Where a crash or a failed sync came in between, Open ends what was under way: the
 // last commit is brought to the disk, or, if it was cut off, forgotten.
 //
-// Errors: persist.ErrLocked if somebody else holds the file for longer than
+// Errors: persist.ErrLocked if another journal holds the file for longer than
 // Options.LockWait; persist.ErrCorrupt if it is damaged, empty, no journal, or
 // written by a later version, and then it is left as it is; persist.ErrGone if it
 // is moved again and again meanwhile; else what the file system said.
@@ -173,10 +173,10 @@ func (j *Journal) Flush(ctx context.Context) error {
 	}
 	if len(j.collecting.changes)+len(j.lazy.changes) > 0 {
 		j.lazyDue = true
-		return j.await(j.collecting)
+		return j.unlockAndAwait(j.collecting)
 	}
 	if j.committing != nil {
-		return j.await(j.committing)
+		return j.unlockAndAwait(j.committing)
 	}
 	j.mu.Unlock()
 	return nil
@@ -196,7 +196,7 @@ func (j *Journal) Close() error {
 	err := j.broken
 	if err == nil && len(j.collecting.changes)+len(j.lazy.changes) > 0 {
 		j.lazyDue = true
-		err = j.await(j.collecting)
+		err = j.unlockAndAwait(j.collecting)
 		j.mu.Lock()
 	}
 	for j.leading {

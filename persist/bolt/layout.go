@@ -19,7 +19,7 @@ const idSize = 16
 //	intents/SEQ       what Begin freezes of a record, see entry.go
 //	progress/SEQ      what changes of it, once it has changed
 //	bodies/SEQ PART N pieces of large bodies
-//	state             a proof over all of this, see state
+//	state             a proof over all of this, see the type state
 type names struct {
 	about, intents, progress, bodies []byte // buckets
 	state                            []byte // beside the buckets
@@ -38,7 +38,7 @@ func newNames() names {
 // commit are there: with one page missing, the digests are others.
 type state struct {
 	txid    uint64 // of the commit
-	digest  uint64 // of the records, see slots
+	digest  uint64 // of the records, see slots.go
 	bodies  uint64 // of what is in the bucket of bodies
 	records uint64 // how many there are
 	lastSeq uint64 // the last Seq that was given

@@ -46,7 +46,7 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 	return q.AnyUnresolved && len(j.unresolved.first) == 0
 }
 
-// nothing is a listing of no records.
+// nothing is a listing without records.
 func nothing(func(persist.Record, error) bool) {}
 
 // listed is apart, and stays so, that nothing is allocated where there is nothing
@@ -115,7 +115,7 @@ func (l *listing) next(after uint64) error {
 				l.seqs = l.seqs[:i]
 				break
 			}
-			_ = j.await(b)
+			_ = j.unlockAndAwait(b)
 			return l.next(after)
 		}
 	}
@@ -155,16 +155,17 @@ func (l *listing) read(v *view) error {
 }
 
 // candidates appends to dst the Seqs of the records that q may select, ascending, from
-// the one after a given Seq up to last, until dst is full. An index answers where there
-// is one; the records themselves are matched later. The caller holds mu.
+// the one after a given Seq up to last, until len(dst) is cap(dst). It asks an index if
+// there is one; the records themselves are matched later. The caller holds mu.
 func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64) []uint64 {
 	var list []uint64
 	switch {
 	case q.Unresolved != nil:
 		list = j.unresolved.all(j.hash.fingerprint(q.Unresolved))
-	// A key is in the index together with its account, so every account is tried.
-	case q.Key != "" && !j.accounts.many:
-		list = j.withKey(q)
+	// By key: the index needs the account, so each known account is tried, unless
+	// there are more than accountsMax.
+	case q.Key != "" && !j.accounts.tooMany:
+		list = j.seqsOfKey(q)
 	default:
 		return j.slots.next(dst, after, last, kinds(q))
 	}
@@ -176,9 +177,9 @@ func (j *Journal) candidates(dst []uint64, q *persist.Query, after, last uint64)
 	return dst
 }
 
-// withKey returns the Seqs of one key in every account, ascending. A hash that two keys
+// seqsOfKey returns the Seqs of one key in every account, ascending. A hash that two keys
 // share may add others, which do not match later. The caller holds mu.
-func (j *Journal) withKey(q *persist.Query) []uint64 {
+func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 	var list []uint64
 	for account := range j.accounts.names {
 		list = append(list, j.ids.all(j.hash.id(account, q.Key))...)
@@ -203,25 +204,26 @@ func kinds(q *persist.Query) which {
 	return w
 }
 
-// accounts are the accounts that have records, so that a key can be looked up
-// in all of them. Beyond accountsMax it gives up, and such a lookup walks.
+// accounts are the accounts that have records, so that a key can be looked up in all
+// of them. Beyond accountsMax it keeps none, and such a lookup reads every record.
 type accounts struct {
-	names map[string]struct{}
-	many  bool
+	names   map[string]struct{}
+	tooMany bool // more than accountsMax were entered; names is nil
 }
 
+// accountsMax is how many accounts are known at most.
 const accountsMax = 1024
 
 // add enters an account, if it is not known.
 func (a *accounts) add(name string) {
-	if _, known := a.names[name]; !known && !a.many {
+	if _, known := a.names[name]; !known && !a.tooMany {
 		a.enter(name)
 	}
 }
 
 // addBytes is add for a name that is still in the file, and copies it only if needed.
 func (a *accounts) addBytes(name []byte) {
-	if _, known := a.names[string(name)]; !known && !a.many {
+	if _, known := a.names[string(name)]; !known && !a.tooMany {
 		a.enter(string(name))
 	}
 }
@@ -233,6 +235,6 @@ func (a *accounts) enter(name string) {
 	}
 	a.names[name] = struct{}{}
 	if len(a.names) > accountsMax {
-		a.names, a.many = nil, true
+		a.names, a.tooMany = nil, true
 	}
 }

@@ -19,7 +19,7 @@ import (
 // openFile opens the file at the journal's path, or creates it, and opens the
 // journal in it.
 func (j *Journal) openFile(opts Options) error {
-	// Somebody may move the file, or put another in its place, until it is locked.
+	// Another process may move the file, or put another in its place, until it is locked.
 	const triesMax = 5
 	for try := 1; ; try++ {
 		f, err := opts.OpenFile(j.path, os.O_RDWR, 0o600)

@@ -14,7 +14,7 @@ import (
 
 // place watches whether the open file is still the one at the journal's path. A
 // file that was deleted or moved away can be written to as before, but
-// nobody finds again what it holds.
+// no Open finds again what it holds.
 type place struct {
 	path string // absolute
 	file *os.File
@@ -101,7 +101,7 @@ func isAt(path string, f *os.File) bool {
 }
 
 // restrict takes the permissions of others away from a file, and leaves those of
-// its group. A file that is somebody else's, or on a file system without
+// its group. A file of another user, or on a file system without
 // permissions, stays as it is.
 func restrict(f *os.File, info fs.FileInfo) error {
 	const others = 0o007

@@ -63,7 +63,7 @@ func (j *Journal) read(seq uint64) (persist.Record, error) {
 	// The overlay and the transaction are taken under one hold of mu, so that they fit.
 	o := j.overlay(seq)
 	if b := j.unreadable(seq, &o); b != nil {
-		_ = j.await(b)
+		_ = j.unlockAndAwait(b)
 		return persist.Record{}, errAgain
 	}
 	v, err := j.view()

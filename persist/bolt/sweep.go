@@ -186,7 +186,7 @@ func (j *Journal) applyDecisions(decisions []decision) (int, error) {
 		j.mu.Unlock()
 		return 0, nil
 	}
-	if err := j.await(j.collecting); err != nil {
+	if err := j.unlockAndAwait(j.collecting); err != nil {
 		return 0, err
 	}
 	return n, nil

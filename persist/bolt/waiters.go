@@ -37,5 +37,5 @@ func (w *waiters) release(served int, wait time.Duration) {
 	w.now -= served
 }
 
-// missing reports whether somebody is to be waited for.
+// missing reports whether the next commit should wait for callers to come back.
 func (w *waiters) missing() bool { return w.soon && w.now < w.last }

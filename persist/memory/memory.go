@@ -92,7 +92,8 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 // since its size beforehand is a bound, which small records are far below.
 const scratchMax = 2048
 
-// sized has room for size bytes: on the caller's stack, if that is enough.
+// sized returns an empty slice with room for size bytes: scratch, which is on the
+// caller's stack, if that is large enough.
 func sized(scratch *[scratchMax]byte, size int) []byte {
 	if size > scratchMax {
 		return make([]byte, 0, size)
@@ -154,8 +155,8 @@ func (j *Journal) change(rec *persist.Record) error {
 	return nil
 }
 
-// replace gives the entry a progress, and keeps it in the index of unresolved records
-// for as long as it belongs there. The caller holds mu.
+// replace gives the entry another progress, and takes it out of the index of
+// unresolved records if it no longer belongs there. The caller holds mu.
 func (j *Journal) replace(e *entry, rec *persist.Record, progress []byte) {
 	was := e.unresolved()
 	e.set(rec, progress)

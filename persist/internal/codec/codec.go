@@ -23,7 +23,7 @@ import (
 // Outside describes a body that is kept outside its part. The zero value says
 // that the body is inside, or absent.
 type Outside struct {
-	Len int
+	Len int    // of the body, in bytes
 	Sum uint32 // Checksum of the body
 }
 
@@ -58,6 +58,7 @@ const (
 	progressFlags // one past the last
 )
 
+// progressState masks the bits of the state.
 const progressState = 7
 
 // The times of a progress that are set.
@@ -82,8 +83,8 @@ const (
 	answerOutside
 )
 
-// fixed bounds what the numbers, flags and times of either part take, and the
-// length prefixes of its single strings.
+// fixed bounds, in bytes, what the numbers, flags and times of either part take, and
+// the length prefixes of its single strings.
 const fixed = 256
 
 // IntentSize bounds the size of r's intent with every body up to limit inside,

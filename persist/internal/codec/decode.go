@@ -12,23 +12,24 @@ import (
 // Intent is the head of an intent: what an index needs. Its slices point into
 // the encoded bytes.
 type Intent struct {
-	Account, Key []byte
-	Fingerprint  []byte
-	Generated    bool
-	Outside      bool // the body is
-	Window       time.Duration
-	Created      time.Time
+	Account     []byte        // Record.Account
+	Key         []byte        // Record.Key
+	Fingerprint []byte        // Record.Fingerprint
+	Generated   bool          // Record.Generated
+	Outside     bool          // the body is kept outside
+	Window      time.Duration // Record.Window
+	Created     time.Time     // Record.Created
 }
 
 // Progress is the head of a progress: what a listing or a sweep asks first.
 type Progress struct {
-	State       persist.State
-	Revision    uint64
-	Swept       bool
-	Unreported  bool
-	Outside     bool // the answer's body is
-	Finished    time.Time
-	NextAttempt time.Time
+	State       persist.State // Record.State
+	Revision    uint64        // Record.Revision
+	Swept       bool          // Record.Swept
+	Unreported  bool          // Record.Unreported
+	Outside     bool          // the answer's body is kept outside
+	Finished    time.Time     // Record.Finished
+	NextAttempt time.Time     // Record.NextAttempt
 }
 
 // PeekIntent reads the head of an intent and allocates nothing.
