@@ -42,6 +42,9 @@ func boundCases() []Case {
 	}
 }
 
+// longestAccepted sends two keys of the profile's greatest length that differ in
+// their last byte: both are accepted, as two operations, and the first is
+// replayed.
 func longestAccepted(x *trial) {
 	limit := x.r.keyBytesMax()
 	op := x.newOperation()
@@ -75,6 +78,8 @@ func longestAccepted(x *trial) {
 	x.wantFirst(one, first, x.again(one, "the repeat of the first"), "")
 }
 
+// tooLong sends a key of 5,000 bytes: it is refused without an effect, or
+// protects like any other key.
 func tooLong(x *trial) {
 	op := x.newOperation()
 	op = spelled(op, encode(x.r.o.Profile, op.key+strings.Repeat("k", 5000-len(op.key))))
@@ -105,6 +110,7 @@ func oddKeys(base string) []struct{ what, line string } {
 	}
 }
 
+// invalidIs4xx sends each of oddKeys: none may be answered with a server error.
 func invalidIs4xx(x *trial) {
 	for _, odd := range oddKeys(x.newOperation().key) {
 		a := x.do(spelled(x.newOperation(), odd.line), odd.what)

@@ -93,6 +93,8 @@ func (x *trial) notExecuted(op *operation, a *answer, what string) {
 	x.wantEffects(op, 0, what)
 }
 
+// conflictNotSilent checks that another body under the same key is not given the
+// first request's outcome. A success without an effect of its own is that too.
 func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	if answered.kind != done {
 		x.want(true, "", "%s", answered)
@@ -114,6 +116,7 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	x.safe(n > 0, "a refusal", "%s for a request that had no effect", answered)
 }
 
+// conflictStatus checks that the refusal has a status that the profile declares.
 func conflictStatus(x *trial, _, _ *operation, _, answered *answer) {
 	p := x.r.o.Profile
 	if answered.kind == done {
@@ -143,6 +146,7 @@ func expectedStatuses(p *profile.Profile) string {
 	return "422"
 }
 
+// conflictShape checks that a program can read the refusal; see wantShape.
 func conflictShape(x *trial, _, _ *operation, _, answered *answer) {
 	if answered.kind == done || answered.kind == broken {
 		x.skip("it was not refused: %s", answered)
@@ -170,6 +174,8 @@ func (x *trial) wantShape(a *answer) {
 	x.should(fine, "problem details, or a Link with rel=describedby", "%s of type %q", extent(a.body), kind)
 }
 
+// conflictNoLeak checks that the refusal shows neither the reference nor the id
+// of the first request.
 func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
 	if answered.kind == done || answered.kind == alreadyDone {
 		x.skip("it was not refused: %s", answered)
@@ -184,6 +190,8 @@ func conflictNoLeak(x *trial, op, _ *operation, first, answered *answer) {
 	}
 }
 
+// lateDifference sends a large body twice under one key, the second time with
+// one byte near its end changed: it is refused.
 func lateDifference(x *trial) {
 	op, first, ok := x.firstLarge()
 	if !ok {
@@ -231,6 +239,8 @@ func equalityCases() []Case {
 	}
 }
 
+// equality sends the two bodies of vary under one key. Whether they count as one
+// request is recorded; more than one effect fails.
 func equality(x *trial, vary func([]byte) ([]byte, []byte, bool)) {
 	op := x.newOperation()
 	one, two, ok := vary(op.body)

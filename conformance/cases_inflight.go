@@ -77,6 +77,8 @@ func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 	}
 }
 
+// converges checks that no follower succeeds with another outcome than the
+// leader's, and that a later repeat gets the leader's.
 func converges(x *trial, v *overlap) {
 	for _, a := range v.followers {
 		if same, known := sameOutcome(v.leader, a); a.kind == done && known {
@@ -96,6 +98,8 @@ func converges(x *trial, v *overlap) {
 	}
 }
 
+// statusOrWait checks what a duplicate gets while the leader runs: the declared
+// "in progress", or the leader's outcome once there is one.
 func statusOrWait(x *trial, v *overlap) {
 	a := v.followers[0]
 	p := x.r.o.Profile
@@ -119,6 +123,7 @@ func statusOrWait(x *trial, v *overlap) {
 	x.want(declared, "to be told to wait with "+inProgressStatuses(p), "%s", a)
 }
 
+// inProgressStatuses names the statuses by which the profile says "in progress".
 func inProgressStatuses(p *profile.Profile) string {
 	text := ""
 	for _, m := range p.InProgress {
@@ -160,6 +165,8 @@ func hint(p *profile.Profile, a *answer) (time.Duration, bool) {
 	return 0, false
 }
 
+// retryAfterSane checks that the wait which a duplicate is told fits the work:
+// at most ten times its duration, or five seconds.
 func retryAfterSane(x *trial, v *overlap) {
 	told := v.rejected()
 	if told == nil {
@@ -178,6 +185,8 @@ func retryAfterSane(x *trial, v *overlap) {
 // waitMax bounds the wait that the suite itself is ready for.
 const waitMax = 5 * time.Second
 
+// retryAfterHonoured waits as a duplicate was told, and sends it again: it gets
+// the outcome.
 func retryAfterHonoured(x *trial, v *overlap) {
 	told := v.rejected()
 	if told == nil {
@@ -194,6 +203,8 @@ func retryAfterHonoured(x *trial, v *overlap) {
 	x.want(again.kind != busy, "the outcome", "%s after %v", again, wait)
 }
 
+// inflightOtherBody sends another body under the leader's key while the leader
+// runs: it is not executed, and the leader's outcome stays.
 func inflightOtherBody(x *trial) {
 	var other *operation
 	v, ok := x.overlapped(func(op *operation) []*operation {

@@ -89,6 +89,8 @@ func keyCases() []Case {
 	}
 }
 
+// keyMissing sends an operation without a key. Both answers are allowed; a
+// refusal should be 400, readable, and without an effect.
 func keyMissing(x *trial) {
 	op := x.newOperation().with(func(dup *operation) { dup.keyless = true })
 	a := x.do(op, "without a key")
@@ -107,6 +109,8 @@ func keyMissing(x *trial) {
 	}
 }
 
+// missingNotMerged sends the same body twice without a key: both are executed,
+// or both refused. Where a second caller is served, it sends the second one.
 func missingNotMerged(x *trial) {
 	stranger := x.strangerServed()
 	op := x.newOperation().with(func(dup *operation) { dup.keyless = true })
@@ -144,6 +148,8 @@ func (x *trial) strangerServed() bool {
 	return x.do(op, "the second caller, with a key of its own").kind == done
 }
 
+// emptyNotShared sends empty key values, each with two bodies: they must not be
+// one key that everybody shares.
 func emptyNotShared(x *trial) {
 	known := x.mismatchAnswer()
 	stranger := x.strangerServed()
@@ -249,6 +255,8 @@ func (x *trial) distinct(keys [2]string) bool {
 	return true
 }
 
+// hostileNames sends keys that differ in characters which servers drop or
+// decode, and keys that mean something to languages, shells and file systems.
 func hostileNames(x *trial) {
 	x.apart([][2]string{
 		{"a:b", "a-b"}, {"", "."}, {"", "-^"}, {"/../x", "/x"}, {"%41", "A"}, {"a_b", "ab"}, {"?a", "?b"}, {"", "'"}, {"a+b", "a%2Bb"}, {",a", ",b"}, {"a:^", "b:^"},
@@ -272,6 +280,8 @@ func (x *trial) digits() string {
 	return string(text)
 }
 
+// headerNameCase repeats an operation with the key header's name in lower case:
+// it is the same key.
 func headerNameCase(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -283,6 +293,8 @@ func headerNameCase(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
+// hostile sends an operation under an unusual key, and repeats it if it was
+// accepted: it is refused, or protected like any other.
 func (x *trial) hostile(op *operation) {
 	a := x.do(op, "a name that means something")
 	switch a.kind {
@@ -300,6 +312,9 @@ func (x *trial) hostile(op *operation) {
 	}
 }
 
+// firstCharacter sends keys that begin with a digit and with a letter, each
+// twice: both kinds get the same verdicts. Some servers read a key's first
+// character as a structured field's type.
 func firstCharacter(x *trial) {
 	if x.r.o.Profile.Encoding == profile.SFString || x.r.o.TokenPath != "" {
 		x.skip("the profile quotes keys, or the server hands them out")
@@ -325,6 +340,7 @@ func firstCharacter(x *trial) {
 	x.want(digit == letter, "the same verdict", "with a digit: %s; with a letter: %s", digit, letter)
 }
 
+// describe joins the kinds, for a report.
 func describe(kinds []kind) string {
 	var words []string
 	for _, k := range kinds {

@@ -93,8 +93,8 @@ func (x *trial) aborted(check func(op *operation, hold time.Duration, again *ans
 	})
 }
 
-// enteredOr waits until a held operation is at work, or for so long where nobody
-// can tell.
+// enteredOr waits until a held operation is at work, or for d if that cannot be
+// known.
 func (x *trial) enteredOr(g *gate, d time.Duration) {
 	if g.entered == nil {
 		x.pause(d)
@@ -107,6 +107,8 @@ func (x *trial) enteredOr(g *gate, d time.Duration) {
 	}
 }
 
+// responseLost leaves after the effect and before the answer, then sends the
+// operation again: the retry gets the outcome, and there is one effect.
 func responseLost(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -141,13 +143,15 @@ func responseLost(x *trial) {
 	})
 }
 
+// truncated leaves after half of the body, then sends the whole operation: it
+// succeeds with one effect.
 func truncated(x *trial) {
 	for _, f := range []framing{withLength, chunked} {
 		op := x.newOperation()
 		l := x.dial("upload")
 		l.load(op, f)
 		l.note = "half of the body, then it leaves"
-		l.write(max((len(l.rest)-(len(l.rest)-l.headOnly()))/2, 1))
+		l.write(max(l.headOnly()/2, 1))
 		x.pause(10 * time.Millisecond)
 		l.leave(false)
 		x.pause(20 * time.Millisecond)
@@ -159,6 +163,8 @@ func truncated(x *trial) {
 	}
 }
 
+// slowUpload begins an upload, sends the same operation on another connection,
+// then ends the upload: both get one outcome, and there is one effect.
 func slowUpload(x *trial) {
 	op := x.newOperation()
 	l := x.dial("slow")
@@ -182,6 +188,8 @@ func slowUpload(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
+// resetOrFin leaves once by FIN and once by RST right after the request, and
+// sends it again: the retry gets the outcome, and there is one effect.
 func resetOrFin(x *trial) {
 	for _, reset := range []bool{false, true} {
 		op := x.newOperation()
@@ -221,6 +229,8 @@ func framingCases() []Case {
 	}
 }
 
+// expectContinue sends an operation with Expect: 100-continue, and repeats it
+// without: it is the same request.
 func expectContinue(x *trial) {
 	op := x.newOperation()
 	l := x.dial("")
@@ -243,6 +253,8 @@ func expectContinue(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
+// chunkedEquals sends an operation with a length, and repeats it chunked: it is
+// the same request.
 func chunkedEquals(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -258,6 +270,8 @@ func chunkedEquals(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
+// keepAlive sends an operation three times on one connection and once on
+// another: each repeat gets the first outcome.
 func keepAlive(x *trial) {
 	op := x.newOperation()
 	l := x.dial("kept")

@@ -181,6 +181,9 @@ func (x *trial) declared4xx(first *answer) profile.Fact {
 
 func (x *trial) declared5xx(*answer) profile.Fact { return x.r.o.Profile.Stored.ServerError }
 
+// transientNotPinned makes an operation fail with 429 and with 503, and repeats
+// it: it is run again, unless the profile declares that server errors are
+// stored.
 func transientNotPinned(x *trial) {
 	for _, status := range []int{429, 503} {
 		if status == 503 && x.r.o.Profile.Stored.ServerError == profile.Yes {
@@ -208,6 +211,8 @@ func transientNotPinned(x *trial) {
 	}
 }
 
+// crashEffect makes the handler crash after its effect, and repeats the
+// operation. What happens is recorded and not judged.
 func crashEffect(x *trial) {
 	op := x.newOperation()
 	x.r.steering.crash(op, true)

@@ -129,6 +129,8 @@ func longWork(x *trial) {
 	x.wantEffects(op, 1, "its reference, which took "+hold.String())
 }
 
+// followerLeaves lets duplicates leave while the leader runs: the others still
+// get one outcome, and there is one effect.
 func followerLeaves(x *trial) {
 	x.holding(func(hold time.Duration) bool {
 		op := x.newOperation()
@@ -170,6 +172,9 @@ func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *a
 	return lead.wait(), after.wait()
 }
 
+// leaderLeaves lets the first client leave while its request is handled, with a
+// duplicate waiting: the key resolves, all outcomes are one, and there is one
+// effect.
 func leaderLeaves(x *trial) {
 	op := x.newOperation()
 	gate := x.r.steering.hold(op, x.r.o.Hold)

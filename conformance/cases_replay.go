@@ -86,6 +86,8 @@ func replayCases() []Case {
 	}
 }
 
+// replayAnswered repeats an operation: it gets the first outcome. If it does
+// not, the report names a key header that the server does honour.
 func replayAnswered(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -122,6 +124,7 @@ func (x *trial) otherCarrier() string {
 	return ""
 }
 
+// replayOnce repeats an operation twice: there is one effect.
 func replayOnce(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -151,6 +154,9 @@ func onReplay(check func(x *trial, first, again *answer)) func(*trial) {
 	}
 }
 
+// replayOf repeats op and calls check with the first answer and the replay. A repeat
+// that the profile declares as "already done" skips the case; one that is answered
+// otherwise leaves it inconclusive.
 func (x *trial) replayOf(op *operation, first *answer, check func(x *trial, first, again *answer)) {
 	again := x.again(op, "the repeat")
 	switch again.kind {
@@ -163,6 +169,8 @@ func (x *trial) replayOf(op *operation, first *answer, check func(x *trial, firs
 	}
 }
 
+// replayHeaders checks that the replay has the content headers and the Location
+// of the first answer.
 func replayHeaders(x *trial, first, again *answer) {
 	for _, name := range []string{"Content-Type", "Location", "Content-Encoding"} {
 		before, after := first.header.Get(name), again.header.Get(name)
@@ -191,6 +199,7 @@ func markers(x *trial, first, again *answer) string {
 
 func extent(body []byte) string { return plural(len(body), "byte") }
 
+// yesNo returns yes or no, by b.
 func yesNo(b bool, yes, no string) string {
 	if b {
 		return yes

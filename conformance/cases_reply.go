@@ -56,6 +56,8 @@ func replyCases() []Case {
 	}
 }
 
+// replayAfterMany sends a hundred other operations before the repeat: the key is
+// still known.
 func replayAfterMany(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -88,6 +90,7 @@ func (x *trial) several(n int, note string) []*answer {
 	return answers
 }
 
+// count returns 1 for true and 0 for false.
 func count(yes bool) int {
 	if yes {
 		return 1
@@ -95,6 +98,7 @@ func count(yes bool) int {
 	return 0
 }
 
+// replayLarge repeats an operation with a large body: its answer is not cut.
 func replayLarge(x *trial) {
 	op, first, ok := x.firstLarge()
 	if !ok {
@@ -134,6 +138,8 @@ func (x *trial) firstLarge() (*operation, *answer, bool) {
 	return nil, nil, false
 }
 
+// replayOtherHeaders repeats an operation with another date, trace, signature
+// and request id, as clients do: it is the same request.
 func replayOtherHeaders(x *trial) {
 	op := x.newOperation()
 	stamp := func(n string) func(*operation) {
@@ -172,6 +178,8 @@ func replayReply(with reply) func(*trial) {
 	}
 }
 
+// replayGzip repeats an operation whose answer was compressed: the replay says
+// rightly whether it is.
 func replayGzip(x *trial) {
 	op := x.newOperation()
 	op.extra = append(op.extra, [2]string{"Accept-Encoding", "gzip"})

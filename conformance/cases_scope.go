@@ -147,6 +147,8 @@ func otherMethod(x *trial) {
 	}
 }
 
+// otherResource makes two resources, and acts on both with the same key and no
+// body: the second is not given the first one's answer.
 func otherResource(x *trial) {
 	var made []*answer
 	for range 2 {
@@ -190,6 +192,8 @@ func otherResource(x *trial) {
 	}
 }
 
+// otherQuery sends the same key with another query, and records whether that is
+// another request.
 func otherQuery(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -209,6 +213,7 @@ func otherQuery(x *trial) {
 	}
 }
 
+// freshKey sends the same body under a fresh key: it is executed.
 func freshKey(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -262,6 +267,7 @@ func methodCases() []Case {
 	}
 }
 
+// safeMethod sends a GET with a used key: it gets what a GET without a key gets.
 func safeMethod(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -280,6 +286,8 @@ func safeMethod(x *trial) {
 	x.should(stored || with.status == without.status, "what GET gives without a key, "+without.String(), "%s", with)
 }
 
+// headOptions sends HEAD and OPTIONS with a fresh key, then the operation
+// itself: the key is still free.
 func headOptions(x *trial) {
 	for _, method := range []string{"HEAD", "OPTIONS"} {
 		op := x.newOperation()

@@ -99,6 +99,9 @@ func similarCases() []Case {
 // pauseWait is how long after its answer a key is asked for again.
 const pauseWait = 2 * time.Second
 
+// oneNumber changes one number of the body, and repeats that for up to four
+// numbers: each is another request. A server that compares chosen members may
+// miss one.
 func oneNumber(x *trial) {
 	op := x.newOperation()
 	number := regexp.MustCompile(`(:\s*)(\d{1,9})(\s*[,}\]])`)
@@ -147,6 +150,8 @@ func (x *trial) wantOther(op *operation, first, a *answer) {
 	}
 }
 
+// largeNumbers sends two numbers under one key that are equal as 64-bit floats
+// and differ by one: they are two requests.
 func largeNumbers(x *trial) {
 	op := x.newOperation()
 	number := func(n string) func(*operation) {
@@ -159,6 +164,8 @@ func largeNumbers(x *trial) {
 	x.wantOther(op, first, x.do(op.with(number("9007199254740993")), "a number that is higher by one"))
 }
 
+// plainAfterGzip repeats an operation without Accept-Encoding whose answer was
+// compressed: the replay is plain, or says that it is not.
 func plainAfterGzip(x *trial) {
 	op := x.newOperation()
 	zipped := op.with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{"Accept-Encoding", "gzip"}) })

@@ -142,6 +142,8 @@ func oasisCases() []Case {
 	}}
 }
 
+// repeatable checks the result header for an accepted and a refused request, and
+// 412 for one that was first sent a year ago.
 func repeatable(x *trial) {
 	sent := func(at time.Time) func(*operation) {
 		return func(dup *operation) {

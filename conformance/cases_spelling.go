@@ -53,6 +53,8 @@ func spelled(op *operation, lines ...string) *operation {
 	return op.with(func(dup *operation) { dup.lines = lines })
 }
 
+// sfAccepted sends a key as a quoted structured-field String, then one with
+// escapes. Where the profile does not ask for quotes, a refusal is allowed.
 func sfAccepted(x *trial) {
 	op := x.newOperation()
 	quoted := spelled(op, quote(op.key))
@@ -79,6 +81,8 @@ func sfAccepted(x *trial) {
 	x.must(escaped.status < 500 && escaped.kind != noAnswer, "success, or 400", "%s for a key with escapes", escaped)
 }
 
+// quotedEqualsBare sends a key bare and then quoted, and records whether they
+// are one key.
 func quotedEqualsBare(x *trial) {
 	op := x.newOperation()
 	first := x.do(spelled(op, op.key), "bare")
@@ -117,6 +121,9 @@ func (x *trial) opaque() bool {
 	return ok && n == 1
 }
 
+// malformedRejected sends quoted keys that do not end well: they are refused
+// without an effect. Servers that take keys as they stand may accept them as
+// keys.
 func malformedRejected(x *trial) {
 	lax := !x.drafted() || x.opaque()
 	for _, tail := range []string{"", `"x`, `";=1`} {
@@ -151,6 +158,8 @@ func (x *trial) keptOnce(op *operation, first *answer) {
 	}
 }
 
+// parametersIgnored sends one quoted key with two different parameters: they are
+// one key, where the profile spells keys as structured fields.
 func parametersIgnored(x *trial) {
 	if x.drafted() && x.opaque() {
 		x.seen("keys are taken as they stand, parameters and all")
@@ -174,6 +183,8 @@ func parametersIgnored(x *trial) {
 	x.wantFirst(op, first, again, " with another parameter")
 }
 
+// twoLines sends a request with two key headers: it is refused without an
+// effect.
 func twoLines(x *trial) {
 	op, other := x.newOperation(), x.newOperation()
 	both := spelled(op, encode(x.r.o.Profile, op.key), encode(x.r.o.Profile, other.key))

@@ -44,6 +44,8 @@ func notBefore(x *trial) {
 	x.wantEffects(op, 1, "its reference")
 }
 
+// expires repeats an operation after its key's window: it is executed anew, or
+// refused with 412. Other answers are recorded.
 func expires(x *trial) {
 	op := x.newOperation()
 	first, ok := x.first(op)
@@ -170,6 +172,9 @@ func (x *trial) restart() bool {
 	return false
 }
 
+// killed kills the target while an operation is at work, waits until it is back, and
+// sends the operation again. It returns the operation with its last answer, or false,
+// and the case is inconclusive, if the target was not killed during the work.
 func (x *trial) killed() (*operation, *answer, bool) {
 	x.calm = true
 	op := x.newOperation()

@@ -219,6 +219,7 @@ func (x *trial) noteEffects(what string, n int) {
 	x.notes = append(x.notes, note{what: what, n: n})
 }
 
+// noted joins the counts of effects, for the report.
 func (x *trial) noted() string {
 	var parts []string
 	for _, n := range x.notes {
@@ -227,6 +228,7 @@ func (x *trial) noted() string {
 	return strings.Join(parts, ", ")
 }
 
+// plural returns n with the noun, in the plural unless n is 1.
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

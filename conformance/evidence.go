@@ -118,6 +118,7 @@ func (x *trial) keep(l *link, a *answer) {
 	x.keepLocked(l, a)
 }
 
+// keepLocked is keep for a caller that holds mu.
 func (x *trial) keepLocked(l *link, a *answer) {
 	e := Exchange{
 		At: max(millis(a.started.Sub(x.begun)), 0), Took: math.Max(millis(a.ended.Sub(a.started)), 0),
@@ -135,6 +136,7 @@ func (x *trial) keepLocked(l *link, a *answer) {
 	x.sent.add(e)
 }
 
+// headerOf returns fields as a map, as reports have them.
 func headerOf(fields [][2]string) map[string][]string {
 	h := map[string][]string{}
 	for _, field := range fields {

@@ -20,10 +20,11 @@ type event struct {
 	name      string // of the outcome; "": it names none
 }
 
+// fate is what an answer says of the operation's outcome.
 type fate uint8
 
 const (
-	maybe   fate = iota // nobody knows: no answer, or a server error
+	maybe   fate = iota // not known: no answer, or a server error
 	outcome             // the outcome was given
 	waiting             // the answer was "in progress"
 )
@@ -67,7 +68,8 @@ func events(answers []*answer) []event {
 	return all
 }
 
-// verdict of a history.
+// ruling is what can be said of a history: known is false if it could not be judged,
+// legal that a correct server may have given it, and why the reason.
 type ruling struct {
 	legal, known bool
 	why          string
@@ -199,6 +201,10 @@ type keyState struct {
 	name    string // of the outcome; "": not known yet
 }
 
+// operationsOf turns a history into porcupine's form. A request that may have run is
+// two operations: its arrival and its answer; one that was told to wait is its answer
+// alone. Without an answer it may end at any later time. A last operation is the
+// witness's count, unless effects is negative.
 func operationsOf(history []event, effects int) []porcupine.Operation {
 	var operations []porcupine.Operation
 	var zero time.Time
@@ -231,7 +237,7 @@ func operationsOf(history []event, effects int) []porcupine.Operation {
 }
 
 // keyModel is "one effect per key; each answer is the outcome, or in-progress
-// while it may be running". A request whose fate nobody knows may have run or not.
+// while it may be running". A request whose fate is not known may have run or not.
 func keyModel() porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{keyState{running: -1}} },
@@ -261,7 +267,7 @@ func nextStates(s keyState, in step) []keyState {
 }
 
 // arrivals are the states after a request has come to an idle key: it runs, or,
-// where nobody knows what became of it, may not have come at all.
+// where it is not known what became of it, may not have come at all.
 func arrivals(s keyState, in step) []keyState {
 	runs := s
 	runs.running = in.who
@@ -292,6 +298,7 @@ func endings(s keyState, in step) []keyState {
 	return nil
 }
 
+// keep returns s alone if the step is legal, else no state.
 func keep(s keyState, legal bool) []keyState {
 	if legal {
 		return []keyState{s}

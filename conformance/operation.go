@@ -297,6 +297,7 @@ func merged(base, over http.Header) http.Header {
 	return all
 }
 
+// sortedNames returns the names of a header's fields in order.
 func sortedNames(h http.Header) []string {
 	names := make([]string, 0, len(h))
 	for name := range h {

@@ -55,6 +55,8 @@ type runner struct {
 	stands map[string]bool // it failed each time it was tried
 }
 
+// newRunner makes a run of options that are valid: its id, its seed and its
+// target.
 func newRunner(o Options) (*runner, error) {
 	r := &runner{o: o.withDefaults(), ended: map[string]chan struct{}{}, found: map[string]Result{}, stands: map[string]bool{}}
 	target, err := url.Parse(r.o.URL)

@@ -283,6 +283,8 @@ func (r *runner) act(ctx context.Context, x *trial) {
 	x.c.run(x)
 }
 
+// played records that a case has been tried. stands: it failed each time, so
+// that cases which depend on it are skipped.
 func (r *runner) played(c *Case, stands bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -290,6 +292,7 @@ func (r *runner) played(c *Case, stands bool) {
 	close(r.ended[c.ID])
 }
 
+// finish records the result of a case, and tells Options.Done.
 func (r *runner) finish(c Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -320,6 +323,7 @@ func (r *runner) unfit(c *Case) string {
 	return ""
 }
 
+// skipped returns the result of a case that was not tried, with the reason.
 func (r *runner) skipped(c *Case, why string) Result {
 	return Result{
 		ID: c.ID, Level: c.Level, Verdict: VerdictSkip, Witness: WitnessNone, Rule: c.Rule,
@@ -362,6 +366,7 @@ func (r *runner) confirm(ctx context.Context, cases []Case) {
 	}
 }
 
+// countFailed counts the trials that failed.
 func countFailed(tries []*trial) int {
 	n := 0
 	for _, x := range tries {

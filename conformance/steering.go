@@ -52,6 +52,7 @@ type remote struct {
 	host   string
 }
 
+// newRemote returns the steering of the server at host.
 func newRemote(o *Options, host string) *remote {
 	return &remote{o: o, host: host, client: &http.Client{
 		Timeout:   o.AnswerTimeout,

@@ -94,6 +94,8 @@ func (x *trial) safe(ok bool, expected, format string, args ...any) bool {
 	return x.judge(ok, VerdictFail, expected, format, args...)
 }
 
+// judge is one check: missed is the verdict if ok is false. The first worst one
+// that fails is what the report shows as expected and actual.
 func (x *trial) judge(ok bool, missed Verdict, expected, format string, args ...any) bool {
 	actual := fmt.Sprintf(format, args...)
 	if ok {
@@ -110,6 +112,7 @@ func (x *trial) judge(ok bool, missed Verdict, expected, format string, args ...
 	return false
 }
 
+// find adds a finding. What is sent from now on belongs to the next one.
 func (x *trial) find(v Verdict, text string) {
 	x.findings = append(x.findings, Finding{Verdict: v, Text: text})
 	x.mu.Lock()
@@ -132,6 +135,8 @@ func (x *trial) skip(format string, args ...any) { x.give(VerdictSkip, format, a
 // vague says why nothing can be concluded.
 func (x *trial) vague(format string, args ...any) { x.give(VerdictInconclusive, format, args...) }
 
+// give adds a finding without a check, and keeps the worst one's text as the
+// reason.
 func (x *trial) give(v Verdict, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if x.reason == "" || v.severity() > x.worst().severity() {
@@ -140,6 +145,7 @@ func (x *trial) give(v Verdict, format string, args ...any) {
 	x.find(v, text)
 }
 
+// worst returns the worst verdict so far.
 func (x *trial) worst() Verdict {
 	verdicts := make([]Verdict, len(x.findings))
 	for i, f := range x.findings {
