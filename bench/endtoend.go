@@ -31,16 +31,16 @@ func (c cell) group() string {
 
 const delayUsual = 20 * time.Millisecond
 
-// field is a server and all lanes against it.
+// field is a server and all contenders against it.
 type field struct {
 	*bench
 
-	server *server
-	lanes  []*lane
-	next   atomic.Int64 // numbers payments
+	server     *server
+	contenders []*contender
+	next       atomic.Int64 // numbers payments
 }
 
-// onField runs a measurement with a server and all lanes.
+// onField runs a measurement with a server and all contenders.
 func onField(b *bench, run func(f *field) error) error {
 	server, err := startServer(b)
 	if err != nil {
@@ -52,8 +52,8 @@ func onField(b *bench, run func(f *field) error) error {
 		return err
 	}
 	f := &field{bench: b, server: server}
-	f.lanes, err = openLanes(b, dir)
-	defer func() { closeLanes(f.lanes, dir) }()
+	f.contenders, err = openContenders(b, dir)
+	defer func() { closeContenders(f.contenders, dir) }()
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func runEndToEnd(b *bench) error {
 		}
 		b.note("DBOS's Go module is not served here (403); measured beforehand on a machine of this kind, its ratios were 0.41 / 0.12 / 0.04 " +
 			"on PostgreSQL and 0.18 / 0.05 / 0.01 on SQLite, and 1,630 and 1,180 µs were added")
-		return profileLane(b, f.lanes[onceAt], 64, f.server.payURL(0), &f.next)
+		return profileContender(b, f.contenders[onceAt], 64, f.server.payURL(0), &f.next)
 	})
 }
 
@@ -87,7 +87,7 @@ func runWorkers(b *bench) error {
 	})
 }
 
-// The places of the lanes that others are compared with.
+// The places of the contenders that others are compared with.
 const (
 	plainAt = iota
 	onceAt
@@ -96,45 +96,45 @@ const (
 	peersAt // from here on
 )
 
-// openLanes opens all lanes, in the order of their places.
-func openLanes(b *bench, dir string) ([]*lane, error) {
-	once, err := onceLane(dir, true)
+// openContenders opens all contenders, in the order of their places.
+func openContenders(b *bench, dir string) ([]*contender, error) {
+	once, err := onceContender(dir, true)
 	if err != nil {
 		return nil, err
 	}
-	lanes := []*lane{plainLane(), once}
-	generated, err := onceLane(dir, false)
+	contenders := []*contender{plainContender(), once}
+	generated, err := onceContender(dir, false)
 	if err != nil {
-		return lanes, err
+		return contenders, err
 	}
-	lanes = append(lanes, generated)
-	raw, err := rawLane(dir)
+	contenders = append(contenders, generated)
+	raw, err := rawContender(dir)
 	if err != nil {
-		return lanes, err
+		return contenders, err
 	}
-	lanes = append(lanes, raw)
-	naive, err := naiveLane(dir)
+	contenders = append(contenders, raw)
+	naive, err := naiveContender(dir)
 	if err != nil {
-		return lanes, err
+		return contenders, err
 	}
-	lanes = append(lanes, naive)
-	queue, err := riverLane(b, b.dsn)
+	contenders = append(contenders, naive)
+	queue, err := riverContender(b, b.dsn)
 	if err != nil {
 		b.note("River is missing: %s", strings.Join(strings.Fields(err.Error()), " "))
-		return append(lanes, &lane{name: "River, tuned: PostgreSQL does not answer", missing: true}), nil
+		return append(contenders, &contender{name: "River, tuned: PostgreSQL does not answer", missing: true}), nil
 	}
-	return append(lanes, queue), nil
+	return append(contenders, queue), nil
 }
 
-// rounds runs every lane once a round, each round beginning with another.
-func (f *field) rounds(n int, run func(i int, l *lane) error) error {
+// rounds runs every contender once a round, each round beginning with another.
+func (f *field) rounds(n int, run func(i int, l *contender) error) error {
 	for r := range n {
-		for k := range f.lanes {
-			i := (r + k) % len(f.lanes)
-			if f.lanes[i].missing {
+		for k := range f.contenders {
+			i := (r + k) % len(f.contenders)
+			if f.contenders[i].missing {
 				continue
 			}
-			if err := run(i, f.lanes[i]); err != nil {
+			if err := run(i, f.contenders[i]); err != nil {
 				return err
 			}
 		}
@@ -145,8 +145,8 @@ func (f *field) rounds(n int, run func(i int, l *lane) error) error {
 // runCell measures throughput under one shape of load.
 func (f *field) runCell(c cell, n int, d time.Duration) error {
 	url := f.server.payURL(c.delay)
-	rates, syncs, cpu := make([]samples, len(f.lanes)), make([]samples, len(f.lanes)), make([]samples, len(f.lanes))
-	err := f.rounds(n, func(i int, l *lane) error {
+	rates, syncs, cpu := make([]samples, len(f.contenders)), make([]samples, len(f.contenders)), make([]samples, len(f.contenders))
+	err := f.rounds(n, func(i int, l *contender) error {
 		if _, err := l.drive(f, c.workers, d/8, url, &f.next); err != nil { // connections, and caches
 			return err
 		}
@@ -165,7 +165,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 	if c.target > 0 {
 		chart = "" // which has points of its own
 	}
-	for i, l := range f.lanes {
+	for i, l := range f.contenders {
 		if l.missing {
 			f.blank(c.group(), l.name, "ops/s")
 			continue
@@ -179,7 +179,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 		return nil
 	}
 	f.atLeast(c.group()+": oncehttp + bolt of plain net/http", "", c.target, rates[onceAt].over(rates[plainAt]))
-	for i, l := range f.lanes[peersAt:] {
+	for i, l := range f.contenders[peersAt:] {
 		if l.missing {
 			continue
 		}
@@ -188,7 +188,7 @@ func (f *field) runCell(c cell, n int, d time.Duration) error {
 	return nil
 }
 
-func statsOf(l *lane) bolt.Stats {
+func statsOf(l *contender) bolt.Stats {
 	if l.stats == nil {
 		return bolt.Stats{}
 	}

@@ -30,14 +30,14 @@ func (f *field) runLone(delay time.Duration) error {
 	if delay > 0 {
 		n, d = min(n, 3), max(d, 12*delay)
 	}
-	pair, err := openPair(filepath.Join(f.dir, "pair"), f.lanes[plainAt])
+	pair, err := openPair(filepath.Join(f.dir, "pair"), f.contenders[plainAt])
 	if err != nil {
 		return err
 	}
 	defer pair.close()
-	medians := make([]samples, len(f.lanes))
+	medians := make([]samples, len(f.contenders))
 	var pairs, sizes samples
-	err = f.rounds(n, func(i int, l *lane) error {
+	err = f.rounds(n, func(i int, l *contender) error {
 		before := statsOf(l)
 		did, err := l.drive(f, 1, d, url, &f.next)
 		medians[i] = append(medians[i], micros(percentile(did.times, 0.5)))
@@ -53,7 +53,7 @@ func (f *field) runLone(delay time.Duration) error {
 	if err != nil {
 		return err
 	}
-	for i, l := range f.lanes {
+	for i, l := range f.contenders {
 		if l.missing {
 			f.blank(group, l.name, "p50 µs")
 			continue
@@ -78,7 +78,7 @@ func (f *field) runLone(delay time.Duration) error {
 // has to record a new size.
 type pair struct {
 	file  *os.File
-	plain *lane
+	plain *contender
 	at    int64
 	buf   []byte
 }
@@ -88,7 +88,7 @@ const (
 	metaBytes = 4 << 10
 )
 
-func openPair(path string, plain *lane) (*pair, error) {
+func openPair(path string, plain *contender) (*pair, error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, err

@@ -41,9 +41,9 @@ func (stubTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 const layerURL = "http://payments.example/payments"
 
-// layerLanes are the clients over that transport. Each is made anew for every
+// layerContenders are the clients over that transport. Each is made anew for every
 // round, so that oncehttp's journal in memory begins empty.
-func layerLanes() ([]*lane, error) {
+func layerContenders() ([]*contender, error) {
 	plain := &http.Client{Transport: stubTransport{}}
 	retryable := retryablehttp.NewClient()
 	retryable.Logger, retryable.HTTPClient.Transport = nil, stubTransport{}
@@ -62,12 +62,12 @@ func layerLanes() ([]*lane, error) {
 	}
 	inbound, cancel := context.WithCancel(context.Background())
 	orders := oncehttp.NewScope("order")
-	return []*lane{
-		clientLane("plain net/http", plain.Do),
-		clientLane("go-retryablehttp StandardClient", retryable.StandardClient().Do),
+	return []*contender{
+		clientContender("plain net/http", plain.Do),
+		clientContender("go-retryablehttp StandardClient", retryable.StandardClient().Do),
 		{
 			name: "oncehttp Do + memory, generated keys", close: generated.Close,
-			do: clientLane("", generated.Do).do,
+			do: clientContender("", generated.Do).do,
 		},
 		{name: "oncehttp DoKey + memory, business keys", do: func(url string, n int64) error {
 			req, err := newPayment(url, n)
@@ -83,15 +83,15 @@ func layerLanes() ([]*lane, error) {
 			}
 			return consume(served.Do(req))
 		}, close: func() error { cancel(); return served.Close() }},
-		leastLane(stubTransport{}),
-		clientLane("failsafehttp", failsafe.Do),
-		restyLane2(resty2.New().SetTransport(stubTransport{}).SetRetryCount(4)),
-		restyLane3(resty3.New().SetTransport(stubTransport{}).SetRetryCount(4)),
+		leastContender(stubTransport{}),
+		clientContender("failsafehttp", failsafe.Do),
+		restyContender2(resty2.New().SetTransport(stubTransport{}).SetRetryCount(4)),
+		restyContender3(resty3.New().SetTransport(stubTransport{}).SetRetryCount(4)),
 	}, nil
 }
 
-func clientLane(name string, do func(*http.Request) (*http.Response, error)) *lane {
-	return &lane{name: name, do: func(url string, n int64) error {
+func clientContender(name string, do func(*http.Request) (*http.Response, error)) *contender {
+	return &contender{name: name, do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
 		if err != nil {
 			return err
@@ -100,14 +100,14 @@ func clientLane(name string, do func(*http.Request) (*http.Response, error)) *la
 	}}
 }
 
-// leastLane is no client. It does, in the plainest way, what none can leave out that
+// leastContender is no client. It does, in the plainest way, what none can leave out that
 // keeps Do's promise: read the body, make a key, hash the request, keep both, send
 // a copy with a time limit, seeing whether anything left, read the answer and keep
 // it. It neither checks, nor joins, nor classifies, nor finds anything again.
-func leastLane(wire http.RoundTripper) *lane {
+func leastContender(wire http.RoundTripper) *contender {
 	var mu sync.Mutex
 	kept := map[string][]byte{}
-	return clientLane("(the least: snapshot, key, hash, keep, send, keep)", func(req *http.Request) (*http.Response, error) {
+	return clientContender("(the least: snapshot, key, hash, keep, send, keep)", func(req *http.Request) (*http.Response, error) {
 		body := make([]byte, req.ContentLength)
 		if _, err := io.ReadFull(req.Body, body); err != nil {
 			return nil, err
@@ -141,8 +141,8 @@ func leastLane(wire http.RoundTripper) *lane {
 	})
 }
 
-func restyLane2(c *resty2.Client) *lane {
-	return &lane{name: "resty v2", do: func(url string, n int64) error {
+func restyContender2(c *resty2.Client) *contender {
+	return &contender{name: "resty v2", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
 		if err != nil {
 			return err
@@ -152,8 +152,8 @@ func restyLane2(c *resty2.Client) *lane {
 	}}
 }
 
-func restyLane3(c *resty3.Client) *lane {
-	return &lane{name: "resty v3", do: func(url string, n int64) error {
+func restyContender3(c *resty3.Client) *contender {
+	return &contender{name: "resty v3", do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
 		if err != nil {
 			return err
@@ -176,12 +176,12 @@ func runLayer(b *bench) error {
 	var times, cpu, allocs []samples
 	ops := pick(b, int64(30_000), 300)
 	for range b.rounds {
-		lanes, err := layerLanes()
+		contenders, err := layerContenders()
 		if err != nil {
 			return err
 		}
-		for i, l := range lanes {
-			if len(names) < len(lanes) {
+		for i, l := range contenders {
+			if len(names) < len(contenders) {
 				names, times, cpu, allocs = append(names, l.name), append(times, nil), append(cpu, nil), append(allocs, nil)
 			}
 			ns, busy, mallocs, err := l.repeat(ops)
@@ -208,17 +208,17 @@ func runLayer(b *bench) error {
 	if b.profile == "" {
 		return nil
 	}
-	lanes, err := layerLanes()
+	contenders, err := layerContenders()
 	if err != nil {
 		return err
 	}
 	var next atomic.Int64
-	return profileLane(b, lanes[3], 1, layerURL, &next)
+	return profileContender(b, contenders[3], 1, layerURL, &next)
 }
 
 // repeat does operations one after another, and returns what one takes: time,
 // processor time (garbage collection included) and allocations.
-func (l *lane) repeat(ops int64) (ns, cpu, mallocs float64, err error) {
+func (l *contender) repeat(ops int64) (ns, cpu, mallocs float64, err error) {
 	for n := range ops / 10 { // caches and pools
 		if err := l.do(layerURL, -1-n); err != nil {
 			return 0, 0, 0, err

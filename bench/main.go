@@ -188,7 +188,7 @@ func run(args []string, out io.Writer) error {
 
 // ballastBytes is live heap that a program of some size would have. Without it
 // the collector runs whenever 4 MiB are allocated, and what is measured is how
-// much heap the lane before has left behind.
+// much heap the one before has left behind.
 const ballastBytes = 64 << 20
 
 // measure runs the chosen sections. One that fails does not keep the others

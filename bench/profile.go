@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// profileLane writes profiles of a lane under load: where its time goes, what it
+// profileContender writes profiles of a contender under load: where its time goes, what it
 // allocates, and what it waits for. Nothing is timed while they are taken.
-func profileLane(b *bench, l *lane, workers int, url string, next *atomic.Int64) error {
+func profileContender(b *bench, l *contender, workers int, url string, next *atomic.Int64) error {
 	if b.profile == "" {
 		return nil
 	}

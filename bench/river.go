@@ -45,11 +45,11 @@ func (w *payWorker) Work(ctx context.Context, job *river.Job[payArgs]) error {
 	return err
 }
 
-// riverLane is one River job an operation, in a database of its own: the caller
+// riverContender is one River job an operation, in a database of its own: the caller
 // inserts the job and waits until the worker has sent the request. It is tuned:
 // FetchCooldown is 1 ms, where the default of 100 ms would be all there is to
 // see, and the pool has as many connections as it can use here.
-func riverLane(ctx context.Context, dsn string) (*lane, error) {
+func riverContender(ctx context.Context, dsn string) (*contender, error) {
 	database := fmt.Sprintf("oncehttp_bench_%d", os.Getpid())
 	own, err := createDatabase(ctx, dsn, database)
 	if err != nil {
@@ -66,7 +66,7 @@ func riverLane(ctx context.Context, dsn string) (*lane, error) {
 		pool.Close()
 		return nil, errors.Join(err, dropDatabase(dsn, database))
 	}
-	return &lane{
+	return &contender{
 		name: "River, tuned",
 		do: func(url string, n int64) error {
 			done := make(chan error, 1)

@@ -88,8 +88,8 @@ func (s *server) payURL(delay time.Duration) string {
 	return s.url + "/payments?" + delay.String()
 }
 
-// idleMax is how many idle connections every lane's pool keeps, oncehttp's
-// default. net/http's own default of 2 would be measured instead of the lanes.
+// idleMax is how many idle connections every contender's pool keeps, oncehttp's
+// default. net/http's own default of 2 would be measured instead of the contenders.
 const idleMax = 256
 
 func newPool() *http.Transport {
@@ -99,7 +99,7 @@ func newPool() *http.Transport {
 	return t
 }
 
-// newPayment is the request that every lane sends. Its context never ends, as
+// newPayment is the request that every contender sends. Its context never ends, as
 // http.NewRequest's does not.
 func newPayment(url string, n int64) (*http.Request, error) {
 	return newPaymentIn(context.Background(), url, n)

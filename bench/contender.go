@@ -19,17 +19,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-// lane is one way to do an operation.
-type lane struct {
+// contender is one way to do an operation.
+type contender struct {
 	name  string
 	do    func(url string, n int64) error
 	close func() error
-	stats func() bolt.Stats // of a lane with a bolt journal
+	stats func() bolt.Stats // of a contender with a bolt journal
 
 	missing bool // it cannot be measured here; name says why
 }
 
-// burst is what a lane did in a while.
+// burst is what a contender did in a while.
 type burst struct {
 	rate  float64       // operations per second
 	cpu   time.Duration // of this process, per operation
@@ -37,7 +37,7 @@ type burst struct {
 }
 
 // drive has workers do operations one after another, for as long as told.
-func (l *lane) drive(ctx context.Context, workers int, d time.Duration, url string, next *atomic.Int64) (burst, error) {
+func (l *contender) drive(ctx context.Context, workers int, d time.Duration, url string, next *atomic.Int64) (burst, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	runtime.GC()
@@ -68,10 +68,10 @@ func (l *lane) drive(ctx context.Context, workers int, d time.Duration, url stri
 	return b, context.Cause(ctx)
 }
 
-func plainLane() *lane {
+func plainContender() *contender {
 	pool := newPool()
 	client := &http.Client{Transport: pool}
-	return &lane{
+	return &contender{
 		name: "plain net/http",
 		do: func(url string, n int64) error {
 			req, err := newPayment(url, n)
@@ -84,9 +84,9 @@ func plainLane() *lane {
 	}
 }
 
-// onceLane is oncehttp on a bolt journal. With own keys, each operation has a
+// onceContender is oncehttp on a bolt journal. With own keys, each operation has a
 // business key, which is not in the order of time; else a key is generated.
-func onceLane(dir string, ownKeys bool) (*lane, error) {
+func onceContender(dir string, ownKeys bool) (*contender, error) {
 	name := "oncehttp + bolt"
 	if !ownKeys {
 		name = "oncehttp + bolt, generated keys"
@@ -101,7 +101,7 @@ func onceLane(dir string, ownKeys bool) (*lane, error) {
 		return nil, err
 	}
 	orders := oncehttp.NewScope("order")
-	return &lane{
+	return &contender{
 		name: name,
 		do: func(url string, n int64) error {
 			req, err := newPayment(url, n)
@@ -148,8 +148,8 @@ func scatter(n int64) uint64 {
 	return (x ^ x>>32) >> 1
 }
 
-// naiveLane is what people write: go-retryablehttp between two bbolt updates.
-func naiveLane(dir string) (*lane, error) {
+// naiveContender is what people write: go-retryablehttp between two bbolt updates.
+func naiveContender(dir string) (*contender, error) {
 	db, err := bbolt.Open(filepath.Join(dir, "naive.db"), 0o600, nil)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func naiveLane(dir string) (*lane, error) {
 	client.HTTPClient.Transport = pool
 	standard := client.StandardClient()
 	orders := oncehttp.NewScope("order")
-	return &lane{
+	return &contender{
 		name: "go-retryablehttp + bbolt.Update before and after",
 		do: func(url string, n int64) error {
 			req, err := newPayment(url, n)
@@ -192,15 +192,15 @@ func naiveLane(dir string) (*lane, error) {
 	}, nil
 }
 
-// rawLane is the limit: the same promise kept by a log that nobody could read
+// rawContender is the limit: the same promise kept by a log that nobody could read
 // back efficiently. It waits for the first entry, and not for the second.
-func rawLane(dir string) (*lane, error) {
+func rawContender(dir string) (*contender, error) {
 	log, err := openRawLog(filepath.Join(dir, "raw.log"), fdatasync)
 	if err != nil {
 		return nil, err
 	}
-	plain := plainLane()
-	return &lane{
+	plain := plainContender()
+	return &contender{
 		name: "raw group-committed log (the limit)",
 		do: func(url string, n int64) error {
 			if err := log.append([]byte(recordFiller)); err != nil {
@@ -216,9 +216,9 @@ func rawLane(dir string) (*lane, error) {
 	}, nil
 }
 
-// closeLanes closes what was opened, and removes what it left.
-func closeLanes(lanes []*lane, dir string) {
-	for _, l := range lanes {
+// closeContenders closes what was opened, and removes what it left.
+func closeContenders(contenders []*contender, dir string) {
+	for _, l := range contenders {
 		if l.close != nil {
 			_ = l.close()
 		}
