@@ -135,6 +135,10 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		if resp := res.answer.response(req); resp != nil {
 			return resp, nil
 		}
+		if res.err != nil { // the rest of a large answer was given up for an attempt that was not made
+			return nil, res.err
+		}
+		op.named.Keyless = false // from now on an operation has its key, also where that was just made
 	}
 }
 

@@ -317,3 +317,29 @@ func TestPlainIsNotToldNo(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeErrorAndALeavingCaller: a caller of plain HTTP that leaves in the wait after a 500 whose body is too large to
+// keep is not told that nothing was sent, and the operation is not run a second time for it.
+func TestLargeErrorAndALeavingCaller(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 500, body: "too large to keep"}, {status: 201}}}
+		ctx, leave := context.WithCancel(t.Context())
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+			cfg.MaxResponseBytes = 4
+			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+				if e.Kind == oncehttp.EventWaiting {
+					leave()
+				}
+			}
+		})
+		_, err := c.StandardClient().Do(post(t, "{}").WithContext(ctx))
+		var e *oncehttp.Error
+		if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrNoEffect) || errors.Is(err, oncehttp.ErrNotSent) {
+			t.Fatalf("%v, want the outcome unknown", err)
+		}
+		if rec := lookup(t, c, e.Key); rec.State.Final() || w.count() != 1 {
+			t.Errorf("it stands as %v after %d sends", rec.State, w.count())
+		}
+	})
+}
