@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/pace"
+	"github.com/oncehttp/oncehttp/internal/pauses"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -258,7 +258,7 @@ func (d ending) notBefore() time.Time {
 func (d ending) pause(now time.Time) time.Duration {
 	policy := &d.cfg.Retry
 	runs := (d.rec.Attempts + d.attempts + policy.MaxAttempts - 1) / policy.MaxAttempts
-	pause := pace.Pause(max(runs, 1), policy.MaxDelay, policy.MaxPause)
+	pause := pauses.After(max(runs, 1), policy.MaxDelay, policy.MaxPause)
 	until := d.rec.SendBefore
 	if d.rec.MaybeSent {
 		until = d.rec.FirstSent.Add(d.rec.Window - d.cfg.margin(d.rec.Window))

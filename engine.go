@@ -13,7 +13,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/inflight"
-	"github.com/oncehttp/oncehttp/internal/pace"
+	"github.com/oncehttp/oncehttp/internal/pauses"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -37,8 +37,8 @@ type engine struct {
 // shared is what the clients of one journal have in common in this process.
 type shared struct {
 	calls   *inflight.Table[*result]
-	origins pace.Origins // those that take no connections
-	recipes recipes      // of the operations that a request without a key may repeat
+	origins pauses.Origins // those that take no connections
+	recipes recipes        // of the operations that a request without a key may repeat
 }
 
 // callers is what a run needs to know of those who wait for it.

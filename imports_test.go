@@ -27,7 +27,7 @@ func importRules() []rule {
 		{".", false, []string{
 			"github.com/hashicorp/go-retryablehttp", "github.com/cenkalti/backoff/v4", "github.com/google/uuid",
 			module + "/profile", module + "/persist", module + "/persist/bolt",
-			module + "/internal/classify", module + "/internal/wire", module + "/internal/jsonpointer", module + "/internal/request", module + "/internal/sanitize", module + "/internal/pace", module + "/internal/inflight",
+			module + "/internal/classify", module + "/internal/wire", module + "/internal/jsonpointer", module + "/internal/request", module + "/internal/sanitize", module + "/internal/pauses", module + "/internal/inflight",
 		}},
 		{"internal/classify", true, []string{module + "/profile", module + "/internal/jsonpointer"}},
 		{"internal/wire", true, nil},
@@ -36,7 +36,7 @@ func importRules() []rule {
 			"github.com/google/uuid", module + "/profile", module + "/persist", module + "/internal/jsonpointer", module + "/internal/sanitize",
 		}},
 		{"internal/sanitize", true, nil},
-		{"internal/pace", true, nil},
+		{"internal/pauses", true, nil},
 		{"internal/inflight", true, []string{module + "/persist"}},
 		{"profile", true, nil},
 		{"persist", false, nil},

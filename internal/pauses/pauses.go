@@ -1,17 +1,17 @@
-// Package pace says when it is worth trying again what failed: an operation that
+// Package pauses says when it is worth trying again what failed: an operation that
 // was tried in vain, and an origin (scheme, host and port) that takes no
 // connections. It knows durations and names only.
-package pace
+package pauses
 
 import (
 	"sync"
 	"time"
 )
 
-// Pause is the pause after which something is tried again that failed n times in a
-// row: least after the first failure, twice as long after each further one, most
-// at most. It is zero where n is not positive.
-func Pause(n int, least, most time.Duration) time.Duration {
+// After is how long to pause before trying again what failed n times in a row: least
+// after the first failure, twice as long after each further one, at most most. It is
+// zero if n is not positive.
+func After(n int, least, most time.Duration) time.Duration {
 	if n <= 0 {
 		return 0
 	}
@@ -33,9 +33,9 @@ type Origins struct {
 
 // origin is one that takes no connections.
 type origin struct {
-	failures int
-	until    time.Time // nobody tries before
-	trying   time.Time // somebody tries, until then at most
+	failures int       // in a row
+	until    time.Time // not tried before
+	trying   time.Time // a caller tries it, until then at most
 }
 
 // originsMax bounds what is remembered. An origin beyond it is tried at any time.
@@ -62,7 +62,7 @@ func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) 
 	}
 	at.failures++
 	at.trying = time.Time{}
-	at.until = now.Add(Pause(at.failures, least, most))
+	at.until = now.Add(After(at.failures, least, most))
 	return at.until
 }
 
@@ -75,7 +75,7 @@ func (o *Origins) Reached(name string) (was bool) {
 	return was
 }
 
-// Wait is how long nobody should try the origin; zero if it may be tried now.
+// Wait is how long the origin should not be tried; zero if it may be tried now.
 func (o *Origins) Wait(name string, now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
