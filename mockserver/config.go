@@ -108,6 +108,8 @@ func (c Config) Validate() error {
 	return err
 }
 
+// validateScripts returns the error of the first fault that is not valid; nil if
+// all are.
 func validateScripts(scripts [][]Fault) error {
 	for _, script := range scripts {
 		for i, fault := range script {

@@ -31,7 +31,6 @@ type image struct {
 }
 
 // newImage shares the body with the request; see kept.
-
 func newImage(r *http.Request, body []byte) image {
 	return image{
 		method: r.Method, path: r.URL.EscapedPath(), query: r.URL.RawQuery, contentType: r.Header.Get("Content-Type"),
@@ -142,6 +141,7 @@ func bodyDifference(a, b image) string {
 	return "; JSON at " + list(pointers)
 }
 
+// decoded returns the body as JSON; false if it is none, or was not kept whole.
 func decoded(i image) (value any, ok bool) {
 	if len(i.body) < i.size || !json.Valid(i.body) {
 		return nil, false
@@ -170,6 +170,8 @@ func jsonDifference(at string, a, b any) []string {
 	return []string{at}
 }
 
+// memberDifference lists pointers to what differs between two objects; at is the
+// pointer to both.
 func memberDifference(at string, a, b map[string]any) []string {
 	var pointers []string
 	for _, name := range different(a, b) {

@@ -110,6 +110,7 @@ func ParseFault(text string) (Fault, error) {
 	return fault, nil
 }
 
+// namedFault reads a fault's name: a status, a status with "-after", or a Kind.
 func namedFault(name string) (Fault, error) {
 	if digits, after := strings.CutSuffix(name, "-after"); digits != "" && digits[0] >= '0' && digits[0] <= '9' {
 		status, err := strconv.Atoi(digits)

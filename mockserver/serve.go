@@ -144,6 +144,7 @@ func (s *Server) track(conn net.Conn) bool {
 	return true
 }
 
+// untrack closes a connection and forgets it.
 func (s *Server) untrack(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

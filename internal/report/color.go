@@ -27,6 +27,7 @@ func (t *texter) verdict(v Verdict, width int) string {
 	return t.paint(color(v), pad(string(v), width))
 }
 
+// color returns the colour of a verdict.
 func color(v Verdict) ansi {
 	switch v {
 	case Pass:

@@ -66,6 +66,7 @@ func Diff(old, now *Report) Delta {
 	return d
 }
 
+// orNone returns s, or "none" if it is empty.
 func orNone(s string) string {
 	if s == "" {
 		return "none"
@@ -73,6 +74,8 @@ func orNone(s string) string {
 	return s
 }
 
+// add puts a case of the newer report into the list that it belongs to. before
+// is the same case of the older one; nil if that has none.
 func (d *Delta) add(before, c *Case) {
 	change := Change{ID: c.ID, Level: c.Level, New: c.Verdict, Rule: c.Rule, Actual: message(c)}
 	if before != nil {
@@ -131,6 +134,7 @@ func WriteDiff(w io.Writer, old, now *Report, o Options) error {
 	return t.flush(w)
 }
 
+// changes writes one list of a comparison; nothing if it is empty.
 func (t *texter) changes(heading string, list []Change) {
 	if len(list) == 0 {
 		return

@@ -151,6 +151,7 @@ type (
 	}
 )
 
+// newPage lays out one report, or several side by side.
 func newPage(reports []*Report, o Options) pageView {
 	css, js := lineFeeds(pageCSS), lineFeeds(pageJS)
 	p := pageView{CSS: template.CSS(css), JS: template.JS(js), Several: len(reports) > 1}
@@ -176,6 +177,7 @@ func newPage(reports []*Report, o Options) pageView {
 // the text with plain line feeds.
 func lineFeeds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
+// hash returns the source expression for text in a Content-Security-Policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
@@ -203,6 +205,7 @@ func (p *pageView) choices(reports []*Report) {
 	}
 }
 
+// newReportView lays out one report. id is the prefix of its anchors.
 func newReportView(r *Report, id string, o Options) reportView {
 	v := reportView{Report: r, ID: id, Facts: facts(r), Overall: overall(r, o), Eyebrow: "Conformance of a server"}
 	if r.Kind == KindReferee {
@@ -241,6 +244,7 @@ func headline(r *Report, j Judgement) string {
 	return text
 }
 
+// verdictText says in a few words how the run ended, the worst first.
 func verdictText(r *Report, j Judgement) string {
 	s := r.Summary
 	known := ""
@@ -290,6 +294,7 @@ func segments(s Summary) []segment {
 	return list
 }
 
+// newCaseView lays out one case. report is the prefix of its anchors.
 func newCaseView(c *Case, report string, o Options) caseView {
 	v := caseView{
 		Case: c, Anchor: report + "/" + c.ID, Href: "#" + report + "/" + c.ID,
@@ -326,6 +331,7 @@ func searchable(texts ...string) string {
 	return strings.ToLower(clip(printable(strings.Join(nonEmpty(texts...), " ")), 2000))
 }
 
+// newMessageView lays out a message; nil if there is none.
 func newMessageView(m *Message) *messageView {
 	if m == nil {
 		return nil
@@ -344,6 +350,7 @@ func newMessageView(m *Message) *messageView {
 	return v
 }
 
+// newRows lays out a matrix, a row for each case.
 func newRows(m matrix) []rowGroupView {
 	var groups []rowGroupView
 	for _, g := range m.groups {

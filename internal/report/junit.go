@@ -90,6 +90,7 @@ func WriteJUnit(w io.Writer, o Options, reports ...*Report) error {
 	return nil
 }
 
+// junitGroup makes a suite of one group of cases.
 func junitGroup(r *Report, g *Group, o Options) junitSuite {
 	s := junitSuite{Name: g.Name, Tests: len(g.Cases)}
 	for _, p := range [][2]string{
@@ -119,6 +120,8 @@ func junitGroup(r *Report, g *Group, o Options) junitSuite {
 	return s
 }
 
+// junitTest makes a test of one case. A known failure is skipped; one that no
+// longer fails is a failure.
 func junitTest(c *Case, o Options) junitCase {
 	t := junitCase{Name: c.ID, Classname: c.Group(), Time: seconds(c.MS)}
 	t.Properties = addProperty(t.Properties, "level", string(c.Level))
@@ -165,6 +168,7 @@ func plain(c *Case) string {
 	return "\n" + printable(strings.TrimRight(t.b.String(), "\n")) + "\n"
 }
 
+// addProperty adds a property unless its value is empty.
 func addProperty(list []junitProperty, name, value string) []junitProperty {
 	if value == "" {
 		return list

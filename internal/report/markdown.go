@@ -76,6 +76,7 @@ func glyph(v Verdict) string {
 	return "‼"
 }
 
+// markdownGrades writes the table of verdicts by level.
 func markdownGrades(b *strings.Builder, r *Report) {
 	b.WriteString("| level |")
 	for _, v := range Verdicts() {
@@ -96,6 +97,7 @@ func markdownGrades(b *strings.Builder, r *Report) {
 	b.WriteString("\n")
 }
 
+// markdownCase writes one case with its exchanges and the lines to try.
 func markdownCase(b *strings.Builder, c *Case, o Options) {
 	known := ""
 	if c.Verdict == Fail && o.Known.Has(c.ID) {
@@ -210,6 +212,7 @@ func code(s string) string {
 	return fence + s + fence
 }
 
+// longestRun returns how often the rune stands in a row at most.
 func longestRun(s string, of rune) int {
 	longest, run := 0, 0
 	for _, r := range s {

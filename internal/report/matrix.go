@@ -97,6 +97,7 @@ func WriteTextMatrix(w io.Writer, o Options, reports ...*Report) error {
 	return t.flush(w)
 }
 
+// cells returns one row's verdicts in columns.
 func (t *texter) cells(row matrixRow) string {
 	cells := make([]string, len(row.cells))
 	for i, c := range row.cells {
@@ -109,6 +110,7 @@ func (t *texter) cells(row matrixRow) string {
 	return strings.Join(cells, "  ")
 }
 
+// prepareAll prepares each report.
 func prepareAll(reports []*Report, o Options) []*Report {
 	prepared := make([]*Report, len(reports))
 	for i, r := range reports {

@@ -125,6 +125,7 @@ func ValidID(id string) bool {
 
 func validMillis(ms float64) bool { return ms >= 0 && ms <= millisMax }
 
+// validate reports what in a case is out of its bounds; nil if nothing is.
 func (c *Case) validate() error {
 	switch {
 	case !ValidID(c.ID):
@@ -156,6 +157,7 @@ func (c *Case) validate() error {
 	return nil
 }
 
+// join returns a list of names with commas.
 func join[S ~string](list []S) string {
 	names := make([]string, len(list))
 	for i, name := range list {

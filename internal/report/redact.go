@@ -43,6 +43,8 @@ type redactor struct {
 	option                         *regexp.Regexp
 }
 
+// newRedactor makes the redactor for a report: it knows the credentials that
+// stand in its headers, and finds others by the names beside them.
 func newRedactor(r *Report) *redactor {
 	return &redactor{
 		known:    knownSecrets(r),
@@ -78,6 +80,8 @@ func withoutSecrets(r *Report) *Report {
 	return &cp
 }
 
+// redactCase takes the credentials out of a case. It changes no slice that the
+// caller's report shares.
 func (red *redactor) redactCase(c *Case) {
 	for _, text := range []*string{&c.Expected, &c.Actual, &c.Reason, &c.Effects, &c.Odds} {
 		*text = red.text(*text)
@@ -248,6 +252,8 @@ func hidden(name string, values []string, body string) []string {
 	})
 }
 
+// collect adds to found the secrets in the values of a header, if its name says
+// that it has any.
 func collect(found map[string]bool, name string, values ...string) {
 	if !SecretName(name) {
 		return

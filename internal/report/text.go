@@ -61,6 +61,7 @@ func (t *texter) heading(text string) {
 	t.line("")
 }
 
+// head writes the report's title and what was run.
 func (t *texter) head(r *Report) {
 	if r.Headline != "" {
 		t.block("", r.Headline)
@@ -81,6 +82,7 @@ func (t *texter) block(indent, text string) {
 	}
 }
 
+// width returns where lines are broken, in columns.
 func (t *texter) width() int {
 	if t.o.Width > 0 {
 		return t.o.Width
@@ -131,6 +133,7 @@ func facts(r *Report) []string {
 	return list
 }
 
+// groups writes every case in a line, by group.
 func (t *texter) groups(r *Report) {
 	width := 0
 	for i := range r.Cases {
@@ -184,6 +187,7 @@ func (t *texter) evidence(r *Report) {
 	}
 }
 
+// details writes one case with its evidence.
 func (t *texter) details(c *Case) {
 	label := strings.ToUpper(string(c.Verdict))
 	if c.Verdict == Fail && t.o.Known.Has(c.ID) {
@@ -265,6 +269,7 @@ func (t *texter) command(first bool, line string) {
 	t.line("        %s", oneLine(line))
 }
 
+// nonEmpty returns what is not empty. It uses the list's memory.
 func nonEmpty(list ...string) []string {
 	kept := list[:0]
 	for _, s := range list {
@@ -275,6 +280,7 @@ func nonEmpty(list ...string) []string {
 	return kept
 }
 
+// refs returns the names of the sources.
 func refs(list []Ref) string {
 	names := make([]string, len(list))
 	for i, ref := range list {
@@ -296,6 +302,7 @@ func (t *texter) known(r *Report) {
 	t.line("")
 }
 
+// totals writes the counts by level and by verdict.
 func (t *texter) totals(r *Report) {
 	t.line("%s", oneLine(strings.Join(nonEmpty(r.Title(), plural(len(r.Cases), "case"),
 		duration(r.MS), plural(r.Requests, "request")), " · ")))

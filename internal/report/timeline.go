@@ -129,6 +129,8 @@ func (t *timeline) assign(exchanges []Exchange) []int {
 	return rows
 }
 
+// newBar lays out one exchange in its lane. Its label is in the bar, or beside
+// it where there is room.
 func (t *timeline) newBar(x *Exchange, l *lane, scale float64, href string) bar {
 	gap := 5.0
 	if l.Thin {
@@ -163,6 +165,7 @@ func (t *timeline) newBar(x *Exchange, l *lane, scale float64, href string) bar 
 	return b
 }
 
+// shortAnswer returns the status, or that there was no answer.
 func shortAnswer(x *Exchange) string {
 	if x.Status != 0 {
 		return strconv.Itoa(x.Status)
@@ -194,6 +197,7 @@ func ticks(end float64) []float64 {
 	return at
 }
 
+// millis returns a time for the axis.
 func millis(ms float64) string {
 	if ms == 0 {
 		return "0"

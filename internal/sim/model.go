@@ -31,8 +31,8 @@ const (
 
 // Failure is one breach of an invariant.
 type Failure struct {
-	Rule   Invariant
-	Detail string
+	Rule   Invariant     // which one
+	Detail string        // what happened, in one line
 	At     time.Duration // since the start of the run
 }
 

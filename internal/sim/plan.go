@@ -13,8 +13,8 @@ import (
 
 // Plan is one run, as the seed fixes it.
 type Plan struct {
-	Seed    uint64
-	Setting Setting
+	Seed    uint64  // everything is drawn from it
+	Setting Setting // holds for the whole run
 	// Steps happen at their times, each in a goroutine of its own.
 	Steps []Step
 }
@@ -29,28 +29,29 @@ type Setting struct {
 	Processes int
 	// Accounts have a client each in every process, and the same keys.
 	Accounts int
-	Profile  *profile.Profile
+	// Profile of the mock server, and of the clients.
+	Profile *profile.Profile
 	// Storm is the share of sends that meet a fault.
 	Storm float64
 	// Disk is the share of journal writes that fail.
 	Disk float64
 	// Clocks: processes come back with clocks that are off.
 	Clocks     bool
-	Reuse      bool // callers send one *http.Request value again
-	RandomKeys bool // Config.NewKey is not set
-	FixedKeys  bool // Config.NewKey gives one request one key, always
-	Authorize  bool // credentials come from Config.Authorize
-	Reconcile  bool // held operations are settled by Config.Reconcile
-	Retry      oncehttp.Policy
-	KeepBytes  int64         // Config.MaxResponseBytes
-	KeepAnswer time.Duration // Config.KeepAnswer
-	Roam       bool          // callers speak to any process, as behind a load balancer
-	Upgrades   bool          // every other life of a process has another profile of the same name
-	Pairs      bool          // each account has two clients in every process
-	Workers    int           // Config.ResumeWorkers
-	Orders     int           // how many orders there are
-	Span       time.Duration
-	ServerHold time.Duration // how long the server knows a key
+	Reuse      bool            // callers send one *http.Request value again
+	RandomKeys bool            // Config.NewKey is not set
+	FixedKeys  bool            // Config.NewKey gives one request one key, always
+	Authorize  bool            // credentials come from Config.Authorize
+	Reconcile  bool            // held operations are settled by Config.Reconcile
+	Retry      oncehttp.Policy // Config.Retry
+	KeepBytes  int64           // Config.MaxResponseBytes
+	KeepAnswer time.Duration   // Config.KeepAnswer
+	Roam       bool            // callers speak to any process, as behind a load balancer
+	Upgrades   bool            // every other life of a process has another profile of the same name
+	Pairs      bool            // each account has two clients in every process
+	Workers    int             // Config.ResumeWorkers
+	Orders     int             // how many orders there are
+	Span       time.Duration   // in which the steps happen
+	ServerHold time.Duration   // how long the server knows a key
 }
 
 // StepKind says what a step does.
@@ -79,8 +80,8 @@ func (k StepKind) String() string {
 // Step is one thing that happens. Its details are drawn from its own number, so
 // that they stay when other steps are dropped.
 type Step struct {
-	ID   int // unique in its plan
-	Kind StepKind
+	ID   int           // unique in its plan
+	Kind StepKind      // what happens
 	At   time.Duration // since the start
 }
 

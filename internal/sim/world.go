@@ -39,12 +39,13 @@ type Options struct {
 
 // Result is how a run went.
 type Result struct {
-	Failures []Failure
+	Failures []Failure // of the invariants, the first ones; none if all held
 	// Operations is how many intents the callers had, Calls how many calls they
 	// made for them, Sends how many requests went out, Effects what the server did,
 	// Deaths how often a process died.
 	Operations, Calls, Sends, Effects, Deaths int
-	History                                   []string
+	// History is what happened, in order, a line each; nil without Options.Trace.
+	History []string
 }
 
 // world is one run.

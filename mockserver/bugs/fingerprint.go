@@ -141,6 +141,8 @@ func comparedAsJSON(change func(depth int, value any) any) mutation {
 	})
 }
 
+// changed returns a JSON value with each node replaced by what change gives for
+// it, from the outside in.
 func changed(depth int, value any, change func(int, any) any) any {
 	value = change(depth, value)
 	switch node := value.(type) {

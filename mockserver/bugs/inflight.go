@@ -275,6 +275,8 @@ func holdAnswer(l *layer, x *exchange, e *entry, a *answer) bool {
 	return true
 }
 
+// storeIfWritten stores what holdAnswer held back if the answer was delivered,
+// else it releases the key.
 func storeIfWritten(l *layer, x *exchange) {
 	switch {
 	case x.Held == nil:

@@ -174,6 +174,7 @@ func remade(change func(string) string) mutation {
 	}}
 }
 
+// lettersAndDigits returns the key without all other characters.
 func lettersAndDigits(key string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

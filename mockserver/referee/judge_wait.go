@@ -22,6 +22,8 @@ const (
 	growthMin = 1.25
 )
 
+// judgeRetryAfter finds sends that came before the Retry-After of the answer
+// before them allowed it.
 func judgeRetryAfter(e *evidence) finding {
 	f, judged := finding{skip: "no Retry-After was given and followed by a send"}, false
 	for _, p := range e.pairs {
@@ -45,6 +47,8 @@ func judgeRetryAfter(e *evidence) finding {
 	return f
 }
 
+// judgeMinimum finds sends that came sooner after an answer than the profile's
+// MinDelay.
 func judgeMinimum(e *evidence) finding {
 	least := e.server.Profile.MinDelay
 	if least == 0 {

@@ -176,6 +176,7 @@ func (e *evidence) head(begun time.Time) *Report {
 	return report
 }
 
+// count counts one more verdict.
 func (s *Summary) count(v Verdict) {
 	switch v {
 	case Pass:

@@ -56,6 +56,7 @@ func Rules() []Rule {
 	return append(keyRules(), attemptRules()...)
 }
 
+// keyRules lists the rules about keys and what they name.
 func keyRules() []Rule {
 	return []Rule{
 		{ruleKeyPresent, Safety, "Every attempt of an operation that must happen once carries a key.",
@@ -81,6 +82,7 @@ func keyRules() []Rule {
 	}
 }
 
+// attemptRules lists the rules about when to send, and when no more.
 func attemptRules() []Rule {
 	return []Rule{
 		{ruleBounded, Must, "The attempts of one operation are bounded.",

@@ -45,6 +45,7 @@ func One(p *profile.Profile, values []string, parse func(string) (string, error)
 	}
 }
 
+// checked adds the error of a key that the profile does not allow.
 func checked(p *profile.Profile, k Reading) Reading {
 	if k.Present && k.Err == nil {
 		k.Err = checkKey(k.Key, p.Key)
