@@ -193,7 +193,7 @@ func seen(a *wire.Answer) classify.Answer {
 	location := a.Head.Header.Get("Location")
 	return classify.Answer{
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, Whole: a.Whole,
-		SameOrigin: location == "" || request.SameOrigin(a.From, location) != nil,
+		SameOrigin: request.SameOrigin(a.From, location) != nil,
 	}
 }
 

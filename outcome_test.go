@@ -29,6 +29,7 @@ func TestOutcomes(t *testing.T) {
 	rows := []row{
 		{"2xx", []reply{ok}, 201, 1, oncehttp.OutcomeConfirmed, persist.StateConfirmed, nil},
 		{"303", []reply{{status: 303, header: "Location: /x"}}, 303, 1, oncehttp.OutcomeConfirmed, persist.StateConfirmed, nil},
+		{"303 to nowhere", []reply{{status: 303}}, 0, 1, oncehttp.OutcomeUnknown, persist.StateHeld, []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrRedirected}},
 		{"a final 4xx", []reply{{status: 402}}, 402, 1, oncehttp.OutcomeConfirmed, persist.StateConfirmed, nil},
 		{"lost, then answered", []reply{lost, ok}, 201, 2, oncehttp.OutcomeConfirmed, persist.StateConfirmed, nil},
 		{"cut body, then whole", []reply{{status: 201, body: `{"id`, cut: true}, ok}, 201, 2, oncehttp.OutcomeConfirmed, persist.StateConfirmed, nil},

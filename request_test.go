@@ -653,3 +653,17 @@ func TestKeylessLoopAcrossConfigurations(t *testing.T) {
 		})
 	}
 }
+
+// TestGetBodyThatGivesNothing: a GetBody with neither a body nor an error is a wrong request, and no panic.
+func TestGetBodyThatGivesNothing(t *testing.T) {
+	t.Parallel()
+	w := &wire{}
+	c, _ := newClient(t, w, nil)
+	req := post(t, "{}")
+	_, _ = io.Copy(io.Discard, req.Body)
+	req.GetBody = func() (io.ReadCloser, error) { return nil, nil }
+	_, err := c.DoKey(req, "k")
+	if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrConfig) || !errors.Is(err, oncehttp.ErrNoEffect) || w.count() != 0 {
+		t.Errorf("%v after %d sends", err, w.count())
+	}
+}

@@ -18,8 +18,8 @@ type Answer struct {
 	// Body is as much of the body as was read; Whole says that it is all of it.
 	Body  []byte
 	Whole bool
-	// SameOrigin says that no Location leads away from the origin that was asked. It matters for a 303 only,
-	// whose Location may be a login page somewhere else.
+	// SameOrigin says that the Location leads to the origin that was asked. It matters for a 303 only, whose
+	// Location may be a login page somewhere else; without one a 303 says nothing.
 	SameOrigin bool
 }
 

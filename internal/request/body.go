@@ -66,6 +66,9 @@ func readBytes(req *http.Request, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("from GetBody: %w", sanitize.Error(err))
 	}
+	if again == nil {
+		return nil, errors.New("from GetBody: neither a body nor an error")
+	}
 	defer again.Close()
 	return readOnce(again, req.ContentLength, limit)
 }
