@@ -62,7 +62,7 @@ func longestAccepted(x *trial) {
 	one, two := last("1"), last("2")
 	first := x.do(one, "the longest key")
 	if first.kind == noAnswer {
-		x.vague("it met no answer: %s", first)
+		x.inconclusive("it met no answer: %s", first)
 		return
 	}
 	x.must(first.status < 500, "success", "%s for a key of %d bytes", first, limit)
@@ -133,7 +133,7 @@ func invalidNotExecuted(x *trial) {
 		if a.kind == done {
 			again := x.again(bad, "the repeat")
 			if same, known := sameOutcome(a, again); again.kind == done && !known && !x.counts() {
-				x.vague("the answers %s and %s name nothing, and nobody counts effects (--witness)", a, again)
+				x.inconclusive("the answers %s and %s name nothing, and nobody counts effects (--witness)", a, again)
 			} else if again.kind == done && known {
 				x.want(same, "the outcome of the first request", "%s, then %s for a key with %s", a, again, odd.what)
 			}

@@ -67,7 +67,7 @@ func bursts(x *trial) {
 		}
 	}
 	if clean == 0 {
-		x.vague("a limit on the rate of requests kept every burst out")
+		x.inconclusive("a limit on the rate of requests kept every burst out")
 		return
 	}
 	x.want(true, "", "%d rounds without a find (%d of %d, %d of %d at once); no proof that there is none", clean, clean-narrow, burstWidth, narrow, burstNarrow)
@@ -118,13 +118,13 @@ func (x *trial) judgeRound(b *round, n int) bool {
 	given := slices.ContainsFunc(b.answers, (*answer).outcome)
 	if !given {
 		x.show(b)
-		x.vague("round %d: none of %d duplicates was given an outcome, but %s", b.n, b.width, b.answers[0])
+		x.inconclusive("round %d: none of %d duplicates was given an outcome, but %s", b.n, b.width, b.answers[0])
 		return false
 	}
 	r := judgeHistory(events(b.answers), n)
 	switch {
 	case !r.known:
-		x.vague("round %d: %s", b.n, r.why)
+		x.inconclusive("round %d: %s", b.n, r.why)
 		return false
 	case !r.legal:
 		x.show(b)

@@ -76,7 +76,7 @@ func onConflict(check func(x *trial, op, other *operation, first, answered *answ
 		other := x.changed(op)
 		answered := x.do(other, "another body under its key")
 		if answered.kind == noAnswer {
-			x.vague("the other request met no answer: %s", answered)
+			x.inconclusive("the other request met no answer: %s", answered)
 			return
 		}
 		check(x, op, other, first, answered)
@@ -87,7 +87,7 @@ func onConflict(check func(x *trial, op, other *operation, first, answered *answ
 // witness a refusal may be believed, and a server error may not.
 func (x *trial) notExecuted(op *operation, a *answer, what string) {
 	if !x.counts() && (a.kind == broken || a.kind == noAnswer) {
-		x.vague("%s was answered %s, which says nothing of its effect, and nobody counts effects (--witness)", what, a)
+		x.inconclusive("%s was answered %s, which says nothing of its effect, and nobody counts effects (--witness)", what, a)
 		return
 	}
 	x.wantEffects(op, 0, what)
@@ -110,7 +110,7 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 		return
 	}
 	if !x.counts() {
-		x.vague("the answer %s names nothing, and nobody counts effects (--witness)", answered)
+		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", answered)
 		return
 	}
 	x.safe(n > 0, "a refusal", "%s for a request that had no effect", answered)
@@ -202,12 +202,12 @@ func lateDifference(x *trial) {
 	})
 	other := x.do(tail, "the same but for one byte near the end")
 	if other.kind == noAnswer {
-		x.vague("the other request met no answer: %s", other)
+		x.inconclusive("the other request met no answer: %s", other)
 		return
 	}
 	same, known := sameOutcome(first, other)
 	if other.kind == done && !known && !other.replayed && !x.counts() {
-		x.vague("the answer %s names nothing, and nobody counts effects (--witness)", other)
+		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", other)
 		return
 	}
 	x.want(other.kind != done || known && !same, "a refusal", "%s", other)

@@ -86,13 +86,13 @@ func unauthorised(x *trial) {
 func storeOutage(x *trial) {
 	op := x.newOperation()
 	if err := x.r.o.Outage(x.ctx); err != nil {
-		x.vague("the store could not be taken away: %s", errorText(err))
+		x.inconclusive("the store could not be taken away: %s", errorText(err))
 		return
 	}
 	during := x.do(op, "while the store is out")
 	repeat := x.do(op, "once more")
 	if err := x.r.o.Recover(x.ctx); err != nil {
-		x.vague("the store could not be given back: %s", errorText(err))
+		x.inconclusive("the store could not be given back: %s", errorText(err))
 		return
 	}
 	n, ok := x.effects(op.ref)

@@ -115,7 +115,7 @@ func statusOrWait(x *trial, v *overlap) {
 		return
 	}
 	if x.r.limited(a) && x.r.throttled.Load() > 0 {
-		x.vague("the duplicate met the limit on the rate of requests: %s", a)
+		x.inconclusive("the duplicate met the limit on the rate of requests: %s", a)
 		return
 	}
 	x.must(a.status < 500, "to be told to wait", "%s", a)

@@ -37,7 +37,7 @@ func keyCases() []Case {
 			Impact: "With base64 keys, one customer's order now and then answers another's.",
 			run: func(x *trial) {
 				if x.apart([][2]string{{"Abc", "aBC"}, {"KEY", "key"}}) == 0 {
-					x.vague("every key of this kind was refused, which does not tell whether two of them are kept apart")
+					x.inconclusive("every key of this kind was refused, which does not tell whether two of them are kept apart")
 				}
 			},
 		}, {
@@ -56,7 +56,7 @@ func keyCases() []Case {
 				digits := x.digits()
 				taken := count(x.distinct([2]string{digits, "0" + digits})) + count(x.distinct([2]string{digits + "1", digits + "2"}))
 				if taken == 0 {
-					x.vague("keys of digits are refused, which does not tell whether two of them are kept apart")
+					x.inconclusive("keys of digits are refused, which does not tell whether two of them are kept apart")
 				}
 			},
 		}, {
@@ -96,7 +96,7 @@ func keyMissing(x *trial) {
 	a := x.do(op, "without a key")
 	switch {
 	case a.kind == noAnswer:
-		x.vague("it met no answer: %s", a)
+		x.inconclusive("it met no answer: %s", a)
 	case a.status >= 500:
 		x.must(false, "400, or success", "%s", a)
 	case a.kind == done:
@@ -117,7 +117,7 @@ func missingNotMerged(x *trial) {
 	other := op.with(func(dup *operation) { dup.stranger = stranger })
 	one, two := x.do(op, "without a key"), x.do(other, "the same, without a key")
 	if one.kind == noAnswer || two.kind == noAnswer {
-		x.vague("a request without a key met no answer: %s, %s", one, two)
+		x.inconclusive("a request without a key met no answer: %s, %s", one, two)
 		return
 	}
 	if one.kind == done && (two.kind == business || two.kind == alreadyDone) {
@@ -132,7 +132,7 @@ func missingNotMerged(x *trial) {
 	if same, known := sameOutcome(one, two); known {
 		x.want(!same, "an effect of its own", "%s, then %s", one, two)
 	} else if !x.counts() {
-		x.vague("the answers %s and %s name nothing, and nobody counts effects (--witness)", one, two)
+		x.inconclusive("the answers %s and %s name nothing, and nobody counts effects (--witness)", one, two)
 		return
 	}
 	x.wantEffects(op, 2, "both requests without a key")
@@ -170,7 +170,7 @@ func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) 
 	other.stranger = stranger
 	one, two := x.do(op, "the value "+strconv.Quote(line)), x.do(other, "the same value, another body")
 	if one.kind == noAnswer || two.kind == noAnswer {
-		x.vague("the value %q met no answer: %s, %s", line, one, two)
+		x.inconclusive("the value %q met no answer: %s, %s", line, one, two)
 		return
 	}
 	x.should(one.status < 500 && two.status < 500, "400, or success", "%s, then %s for the value %q", one, two, line)
@@ -179,7 +179,7 @@ func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) 
 	x.want(fair, "both refused, or both executed", "%s, then %s for the value %q", one, two, line)
 	if one.kind == done && two.kind == done {
 		if !named && !x.counts() {
-			x.vague("the answers %s and %s name nothing, and nobody counts effects (--witness)", one, two)
+			x.inconclusive("the answers %s and %s name nothing, and nobody counts effects (--witness)", one, two)
 			return
 		}
 		x.wantEffects(other, 1, "the second request with the value "+strconv.Quote(line))
@@ -235,7 +235,7 @@ func (x *trial) distinct(keys [2]string) bool {
 		})
 		got[i] = x.do(ops[i], "")
 		if got[i].kind == noAnswer {
-			x.vague("the key %q met no answer: %s", key, got[i])
+			x.inconclusive("the key %q met no answer: %s", key, got[i])
 			return false
 		}
 		if !x.should(got[i].status < 500, "success, or 400", "%s for the key %q", got[i], key) {
@@ -299,7 +299,7 @@ func (x *trial) hostile(op *operation) {
 	a := x.do(op, "a name that means something")
 	switch a.kind {
 	case noAnswer:
-		x.vague("the key %q met no answer: %s", op.key, a)
+		x.inconclusive("the key %q met no answer: %s", op.key, a)
 	case broken:
 		x.should(false, "success, or 400", "%s for the key %q", a, op.key)
 	case done:

@@ -46,7 +46,7 @@ func (x *trial) onceElsewhere(flag string, change func(*operation)) {
 	op := x.changedOperation(change)
 	first := x.do(op, "the first")
 	if first.kind != done {
-		x.vague("the first request was answered %s; look at %s", first, flag)
+		x.inconclusive("the first request was answered %s; look at %s", first, flag)
 		return
 	}
 	again := x.again(op, "the repeat")

@@ -69,7 +69,7 @@ func outcomeCases() []Case {
 // happened by then.
 func (x *trial) resolvesAfter(op *operation, failed *answer, effects func(op *operation, failed, again *answer) bool) {
 	if failed.kind == done || failed.kind == busy {
-		x.vague("the operation was to fail (--fail-query, --crash-query) and was answered %s", failed)
+		x.inconclusive("the operation was to fail (--fail-query, --crash-query) and was answered %s", failed)
 		return
 	}
 	again := x.until(op, "after the failure", x.r.o.Settle, false)
@@ -97,7 +97,7 @@ func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	x.r.steering.fail(op, status, 0)
 	first := x.do(op, "fails")
 	if first.status != status {
-		x.vague("the operation was to answer %d (--fail-query) and answered %s", status, first)
+		x.inconclusive("the operation was to answer %d (--fail-query) and answered %s", status, first)
 		return
 	}
 	again := x.again(op, "the repeat")
@@ -194,7 +194,7 @@ func transientNotPinned(x *trial) {
 		x.r.steering.fail(op, status, 0)
 		first := x.do(op, "fails")
 		if first.status != status {
-			x.vague("the operation was to answer %d (--fail-query) and answered %s", status, first)
+			x.inconclusive("the operation was to answer %d (--fail-query) and answered %s", status, first)
 			continue
 		}
 		x.pause(20 * time.Millisecond)
@@ -204,7 +204,7 @@ func transientNotPinned(x *trial) {
 		}
 		fate, known := x.errorFate(op, first, again)
 		if !known {
-			x.vague("stored and run again look the same here: %s", again)
+			x.inconclusive("stored and run again look the same here: %s", again)
 			continue
 		}
 		x.want(fate == rerunError, "that a "+first.String()+" is run again", "%s: %s", fate, again)
@@ -218,7 +218,7 @@ func crashEffect(x *trial) {
 	x.r.steering.crash(op, true)
 	crashed := x.do(op, "its handler crashes")
 	if crashed.kind == done {
-		x.vague("the handler was to crash (--crash-query) and answered %s", crashed)
+		x.inconclusive("the handler was to crash (--crash-query) and answered %s", crashed)
 		return
 	}
 	before, ok := x.effects(op.ref)

@@ -120,7 +120,7 @@ func longWork(x *trial) {
 	}
 	leader, late := lead.wait(), follower.wait()
 	if !leader.outcome() || gate.entered == nil && leader.ended.Sub(leader.started) < hold*3/4 {
-		x.vague("no overlap came about: the first request was answered %s after %v (--delay-query)", leader, leader.ended.Sub(leader.started).Round(time.Millisecond))
+		x.inconclusive("no overlap came about: the first request was answered %s after %v (--delay-query)", leader, leader.ended.Sub(leader.started).Round(time.Millisecond))
 		return
 	}
 	if same, known := sameOutcome(leader, late); late.kind == done && known {

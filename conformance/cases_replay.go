@@ -134,7 +134,7 @@ func replayOnce(x *trial) {
 	for range 2 {
 		again := x.again(op, "the repeat")
 		if _, known := sameOutcome(first, again); again.kind == done && !known && !x.counts() && !again.replayed {
-			x.vague("the repeat was answered %s, which does not name what it is about, and nobody counts effects (--witness)", again)
+			x.inconclusive("the repeat was answered %s, which does not name what it is about, and nobody counts effects (--witness)", again)
 			return
 		}
 	}
@@ -165,7 +165,7 @@ func (x *trial) replayOf(op *operation, first *answer, check func(x *trial, firs
 	case done:
 		check(x, first, again)
 	default:
-		x.vague("the repeat was answered %s", again)
+		x.inconclusive("the repeat was answered %s", again)
 	}
 }
 

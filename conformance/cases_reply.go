@@ -71,7 +71,7 @@ func replayAfterMany(x *trial) {
 		}
 	}
 	if taken < 90 {
-		x.vague("of a hundred other requests %d were taken", taken)
+		x.inconclusive("of a hundred other requests %d were taken", taken)
 		return
 	}
 	x.wantFirst(op, first, x.again(op, "the repeat"), ", after a hundred others")

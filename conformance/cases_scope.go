@@ -68,7 +68,7 @@ func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool) {
 	}
 	a := x.do(op.with(change), "the same key elsewhere")
 	if a.kind == noAnswer {
-		x.vague("the other request met no answer: %s", a)
+		x.inconclusive("the other request met no answer: %s", a)
 		return false
 	}
 	if a.kind == done {
@@ -78,7 +78,7 @@ func (x *trial) elsewhere(flag string, change func(*operation)) (decided bool) {
 	control := x.do(x.changedOperation(change), "a key of its own, to compare")
 	if control.kind != done {
 		x.refusedOnly(op, a)
-		x.vague("nothing can be said: with a key of its own the other request is answered %s; look at %s", control, flag)
+		x.inconclusive("nothing can be said: with a key of its own the other request is answered %s; look at %s", control, flag)
 		return false
 	}
 	x.refusedOnly(op, a)
@@ -115,13 +115,13 @@ func (x *trial) ownAnswer(op *operation, first, a *answer) {
 	case known && same && bytes.Equal(a.body, first.body) && a.place == first.place:
 		x.safe(false, expected, "the first request's %s", a)
 	case known && same:
-		x.vague("%s names what the first request's answer names, and differs otherwise; nobody counts effects (--witness)", a)
+		x.inconclusive("%s names what the first request's answer names, and differs otherwise; nobody counts effects (--witness)", a)
 	case known:
 		x.want(true, "", "%s, then %s", first, a)
 	case a.replayed:
 		x.safe(false, expected, "a replay: %s", a)
 	default:
-		x.vague("the answer %s names nothing, and nobody counts effects (--witness)", a)
+		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", a)
 	}
 }
 
@@ -133,7 +133,7 @@ func otherMethod(x *trial) {
 	}
 	methods = slices.DeleteFunc(methods, func(method string) bool { return method == x.r.o.Method })
 	if len(methods) == 0 {
-		x.vague("--other-method names the method of every operation")
+		x.inconclusive("--other-method names the method of every operation")
 	}
 	for i, method := range methods {
 		before := len(x.findings)
@@ -157,7 +157,7 @@ func otherResource(x *trial) {
 			return
 		}
 		if a.rawID == "" {
-			x.vague("the answer holds no id at %s (--id-pointer)", x.r.o.IDPointer)
+			x.inconclusive("the answer holds no id at %s (--id-pointer)", x.r.o.IDPointer)
 			return
 		}
 		made = append(made, a)
@@ -173,19 +173,19 @@ func otherResource(x *trial) {
 	two := x.do(on(made[1]), "the same key on another")
 	switch {
 	case two.kind == noAnswer:
-		x.vague("the other request met no answer: %s", two)
+		x.inconclusive("the other request met no answer: %s", two)
 	case two.kind != done:
 		control := x.do(on(made[1]).with(func(dup *operation) {
 			dup.key = x.newOperation().key
 			dup.fillKey(x.r)
 		}), "a key of its own, to compare")
 		if control.kind != done {
-			x.vague("nothing can be said: with a key of its own the other request is answered %s; look at --action-path", control)
+			x.inconclusive("nothing can be said: with a key of its own the other request is answered %s; look at --action-path", control)
 			return
 		}
 		x.want(true, "", "%s, and %s with a key of its own", two, control)
 	case len(two.body) == 0 && !two.replayed:
-		x.vague("the answers to both are empty, which does not tell what was done")
+		x.inconclusive("the answers to both are empty, which does not tell what was done")
 	default:
 		same := bytes.Equal(one.body, two.body) || two.rawID != "" && two.rawID == one.rawID || two.replayed && !one.replayed
 		x.want(!same, "an answer for the other resource, or a refusal", "%s", two)
@@ -238,7 +238,7 @@ func freshKey(x *trial) {
 		return
 	}
 	if !x.counts() {
-		x.vague("the answer %s names nothing, and nobody counts effects (--witness)", a)
+		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", a)
 		return
 	}
 	if n, ok := x.settledEffects(op.ref, 2); ok {
@@ -278,7 +278,7 @@ func safeMethod(x *trial) {
 	with := x.do(get, "with the key")
 	without := x.do(get.with(func(dup *operation) { dup.keyless = true }), "without")
 	if with.kind == noAnswer || without.kind == noAnswer {
-		x.vague("GET met no answer: %s, %s", with, without)
+		x.inconclusive("GET met no answer: %s, %s", with, without)
 		return
 	}
 	stored := with.replayed && !without.replayed || len(first.body) > 0 && bytes.Equal(with.body, first.body) && !bytes.Equal(without.body, first.body)
@@ -293,7 +293,7 @@ func headOptions(x *trial) {
 		op := x.newOperation()
 		a := x.do(op.with(func(dup *operation) { dup.method, dup.body = method, nil }), "with a fresh key")
 		if a.kind == noAnswer {
-			x.vague("%s met no answer: %s", method, a)
+			x.inconclusive("%s met no answer: %s", method, a)
 			continue
 		}
 		fine := a.status < 500 || a.status == http.StatusNotImplemented

@@ -134,12 +134,12 @@ func bumped(digits []byte) []byte {
 // body, though both have one reference: it is refused, and nothing has happened.
 func (x *trial) wantOther(op *operation, first, a *answer) {
 	if a.kind == noAnswer {
-		x.vague("the other request met no answer: %s", a)
+		x.inconclusive("the other request met no answer: %s", a)
 		return
 	}
 	same, known := sameOutcome(first, a)
 	if a.kind == done && !known && !a.replayed && !x.counts() {
-		x.vague("the answer %s names nothing, and nobody counts effects (--witness)", a)
+		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", a)
 		return
 	}
 	x.want(a.kind != done || known && !same, "a refusal", "the first request's outcome: %s", a)
@@ -205,7 +205,7 @@ func pipelined(x *trial) {
 	l.started = first.started
 	second := l.receive()
 	if first.kind == noAnswer {
-		x.vague("the server takes no requests in one piece: %s", first)
+		x.inconclusive("the server takes no requests in one piece: %s", first)
 		return
 	}
 	if second.kind == noAnswer {

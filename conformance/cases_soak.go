@@ -122,7 +122,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 	}
 	r := judgeHistory(events(append(answers, final)), n)
 	if !r.known {
-		x.vague("%s", r.why)
+		x.inconclusive("%s", r.why)
 		return
 	}
 	x.want(r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)

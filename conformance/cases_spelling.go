@@ -60,7 +60,7 @@ func sfAccepted(x *trial) {
 	quoted := spelled(op, quote(op.key))
 	first := x.do(quoted, "quoted")
 	if first.kind == noAnswer {
-		x.vague("it met no answer: %s", first)
+		x.inconclusive("it met no answer: %s", first)
 		return
 	}
 	x.must(first.status < 500, "success", "%s", first)
@@ -132,7 +132,7 @@ func malformedRejected(x *trial) {
 		a := x.do(bad, "malformed")
 		switch {
 		case a.kind == noAnswer:
-			x.vague("it met no answer: %s", a)
+			x.inconclusive("it met no answer: %s", a)
 		case a.kind == done && lax:
 			x.seen("keys are taken as they stand: %s", a)
 			x.keptOnce(bad, a)
@@ -190,7 +190,7 @@ func twoLines(x *trial) {
 	both := spelled(op, encode(x.r.o.Profile, op.key), encode(x.r.o.Profile, other.key))
 	a := x.do(both, "two key headers")
 	if a.kind == noAnswer {
-		x.vague("it met no answer: %s", a)
+		x.inconclusive("it met no answer: %s", a)
 		return
 	}
 	x.must(a.status < 500, "a refusal", "%s", a)

@@ -37,7 +37,7 @@ func notBefore(x *trial) {
 	x.pause(max(time.Until(first.started.Add(window*2/3)), 0))
 	again := x.do(op, "at two thirds of the window")
 	if again.ended.Sub(first.started) >= window*9/10 {
-		x.vague("the repeat came too late to tell: after %v of %v", again.ended.Sub(first.started).Round(time.Millisecond), window)
+		x.inconclusive("the repeat came too late to tell: after %v of %v", again.ended.Sub(first.started).Round(time.Millisecond), window)
 		return
 	}
 	x.wantFirst(op, first, again, " at two thirds of "+window.String())
@@ -54,7 +54,7 @@ func expires(x *trial) {
 	}
 	if x.r.o.Expire != nil {
 		if err := x.r.o.Expire(x.ctx); err != nil {
-			x.vague("keys could not be made to expire: %s", errorText(err))
+			x.inconclusive("keys could not be made to expire: %s", errorText(err))
 			return
 		}
 	} else {
@@ -142,7 +142,7 @@ func (x *trial) survived(op *operation) bool {
 	}
 	n, ok := x.effects(op.ref)
 	if ok && n == 0 {
-		x.vague("the witness has forgotten what it had counted before the restart (--witness, --restart-cmd)")
+		x.inconclusive("the witness has forgotten what it had counted before the restart (--witness, --restart-cmd)")
 		return false
 	}
 	return ok
@@ -152,7 +152,7 @@ func (x *trial) survived(op *operation) bool {
 func (x *trial) restart() bool {
 	x.calm = true
 	if err := x.r.o.Restart(x.ctx); err != nil {
-		x.vague("the target could not be restarted: %s", strings.TrimPrefix(errorText(err), "conformance: "))
+		x.inconclusive("the target could not be restarted: %s", strings.TrimPrefix(errorText(err), "conformance: "))
 		return false
 	}
 	deadline := time.Now().Add(max(x.r.o.Settle, 10*time.Second))
@@ -168,7 +168,7 @@ func (x *trial) restart() bool {
 			break
 		}
 	}
-	x.vague("the target did not come back")
+	x.inconclusive("the target did not come back")
 	return false
 }
 
@@ -188,7 +188,7 @@ func (x *trial) killed() (*operation, *answer, bool) {
 		return nil, nil, false
 	}
 	if a := lead.wait(); a.outcome() {
-		x.vague("the request was answered before the target was killed: %s", a)
+		x.inconclusive("the request was answered before the target was killed: %s", a)
 		return nil, nil, false
 	}
 	return op, x.until(op, "after the restart", 4*x.r.o.Hold+x.r.o.Settle, true), true

@@ -31,7 +31,7 @@ func tokenCases() []Case {
 			Fix:    "Store the caller with the token, and compare. Usual cause: the token alone is the key of the store.",
 			run: func(x *trial) {
 				if !x.strangerServed() {
-					x.vague("the second caller's own operations are not taken; look at --as")
+					x.inconclusive("the second caller's own operations are not taken; look at --as")
 					return
 				}
 				op := x.newOperation().with(func(dup *operation) { dup.stranger = true })
@@ -55,7 +55,7 @@ func tokenCases() []Case {
 func (x *trial) wantRefused(op *operation, note string) {
 	a := x.do(op, note)
 	if a.kind == noAnswer {
-		x.vague("it met no answer: %s", a)
+		x.inconclusive("it met no answer: %s", a)
 		return
 	}
 	x.want(a.kind != done, "a refusal", "%s", a)

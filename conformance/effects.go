@@ -14,12 +14,12 @@ import (
 // they cannot be counted ok is false, and the case becomes inconclusive.
 func (x *trial) effects(ref string) (n int, ok bool) {
 	if why := x.r.blind(); why != "" {
-		x.vague("%s", why)
+		x.inconclusive("%s", why)
 		return 0, false
 	}
 	n, witness, err := x.r.steering.effects(x.ctx, ref)
 	if err != nil {
-		x.vague("%s", strings.TrimPrefix(err.Error(), "conformance: "))
+		x.inconclusive("%s", strings.TrimPrefix(err.Error(), "conformance: "))
 		return 0, false
 	}
 	x.mu.Lock()
@@ -257,7 +257,7 @@ func (x *trial) wantFirst(op *operation, first, again *answer, where string) boo
 		return false
 	}
 	if !x.counts() {
-		x.vague("the answers %s and %s do not name what they are about, and nobody counts effects (--witness)", first, again)
+		x.inconclusive("the answers %s and %s do not name what they are about, and nobody counts effects (--witness)", first, again)
 		return false
 	}
 	return x.atMost(op, 1, n, "its reference") && x.want(n == 1, "1 effect of both answers", "%s of both answers", plural(n, "effect"))

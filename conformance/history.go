@@ -323,7 +323,7 @@ func (x *trial) wantHistory(op *operation, answers []*answer) bool {
 	}
 	r := judgeHistory(history, counted)
 	if !r.known {
-		x.vague("%s", r.why)
+		x.inconclusive("%s", r.why)
 		return false
 	}
 	return x.want(r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)

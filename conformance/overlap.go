@@ -91,7 +91,7 @@ func (x *trial) holding(try func(hold time.Duration) bool) {
 		}
 		hold *= 3
 	}
-	x.vague("no overlap came about, though the operation was to be held for %v (--delay-query, --hold)", hold/3)
+	x.inconclusive("no overlap came about, though the operation was to be held for %v (--delay-query, --hold)", hold/3)
 }
 
 // tryOverlap is one try of overlapped with one hold. proved is false if the

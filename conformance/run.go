@@ -49,16 +49,16 @@ type runner struct {
 
 	trials sync.WaitGroup // those that are at work, or wait for late effects
 
-	mu     sync.Mutex
-	ended  map[string]chan struct{} // closed when a case has been played
-	found  map[string]Result
-	stands map[string]bool // it failed each time it was tried
+	mu           sync.Mutex
+	ended        map[string]chan struct{} // closed when a case has been tried
+	found        map[string]Result
+	failedAlways map[string]bool // it failed each time it was tried
 }
 
 // newRunner makes a run of options that are valid: its id, its seed and its
 // target.
 func newRunner(o Options) (*runner, error) {
-	r := &runner{o: o.withDefaults(), ended: map[string]chan struct{}{}, found: map[string]Result{}, stands: map[string]bool{}}
+	r := &runner{o: o.withDefaults(), ended: map[string]chan struct{}{}, found: map[string]Result{}, failedAlways: map[string]bool{}}
 	target, err := url.Parse(r.o.URL)
 	if err != nil {
 		return nil, usage("URL", "%q is not a URL", r.o.URL)

@@ -16,24 +16,25 @@ func (r *runner) schedule(ctx context.Context, chosen []Case) {
 	for _, c := range chosen {
 		r.ended[c.ID] = make(chan struct{})
 	}
-	gates, others, alone, rough := r.phases(chosen)
+	required, others, alone, disruptive := r.phases(chosen)
 	early, others := parted(others, func(c Case) bool { return c.early })
 	for _, c := range early {
 		r.trials.Go(func() { r.performEarly(ctx, &c) })
 	}
-	r.serial(ctx, gates, false)
+	r.serial(ctx, required, false)
 	r.beside(ctx, others)
 	r.trials.Wait()
-	r.confirm(ctx, slices.Concat(gates, early, others))
+	r.confirm(ctx, slices.Concat(required, early, others))
 	r.serial(ctx, alone, false)
 	r.trials.Wait()
-	r.serial(ctx, rough, true)
+	r.serial(ctx, disruptive, true)
 	r.trials.Wait()
-	r.confirm(ctx, slices.Concat(alone, rough))
+	r.confirm(ctx, slices.Concat(alone, disruptive))
 }
 
-// phases parts the cases by when they are run.
-func (r *runner) phases(chosen []Case) (gates, others, alone, rough []Case) {
+// phases parts the cases by when they are run: required are those on which others
+// depend, alone those with nothing beside them, disruptive see there.
+func (r *runner) phases(chosen []Case) (required, others, alone, disruptive []Case) {
 	needed := map[string]bool{}
 	for _, c := range chosen {
 		for _, id := range c.After {
@@ -42,30 +43,30 @@ func (r *runner) phases(chosen []Case) (gates, others, alone, rough []Case) {
 	}
 	for _, c := range chosen {
 		switch {
-		case c.rough():
-			rough = append(rough, c)
+		case c.disruptive():
+			disruptive = append(disruptive, c)
 		case c.Alone:
 			alone = append(alone, c)
 		case needed[c.ID]:
-			gates = append(gates, c)
+			required = append(required, c)
 		default:
 			others = append(others, c)
 		}
 	}
-	return gates, others, alone, rough
+	return required, others, alone, disruptive
 }
 
-// rough reports whether a case stops the target, or makes it forget what other
+// disruptive reports whether a case stops the target, or makes it forget what other
 // cases rely on.
-func (c *Case) rough() bool {
+func (c *Case) disruptive() bool {
 	return c.Alone && slices.ContainsFunc(c.Needs, func(n Need) bool { return n == NeedRestart || n == NeedOutage || n == NeedExpiry })
 }
 
-// seat is what a case holds while it may disturb others. It is given back when
+// slot is what a case holds while it may disturb others. It is given back when
 // the case ends, or waits for so long that the others go on without it.
-type seat struct {
-	give   func()
-	sticky bool // it is never given back before the end
+type slot struct {
+	give   func() // gives it back; only the first call counts
+	sticky bool   // it is never given back before the end
 }
 
 // serial runs cases one at a time, in order. One that waits for long lets the
@@ -77,7 +78,7 @@ func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 		left := make(chan struct{})
 		all.Go(func() { <-left })
 		r.launch(ctx, c, one, func() { close(left) }, sticky, !c.Alone)
-		if r.ready(&c) {
+		if r.ready(&c) { // else it waits for a case that gave its slot back: begin the next
 			<-left
 		}
 	}
@@ -86,31 +87,32 @@ func (r *runner) serial(ctx context.Context, cases []Case, sticky bool) {
 
 // beside runs cases at the same time, as many as Options.Parallel says.
 func (r *runner) beside(ctx context.Context, cases []Case) {
-	seats := make(chan struct{}, r.o.Parallel)
+	slots := make(chan struct{}, r.o.Parallel)
 	var all sync.WaitGroup
 	for _, c := range cases {
 		left := make(chan struct{})
 		all.Go(func() { <-left })
-		r.launch(ctx, c, seats, func() { close(left) }, false, false)
+		r.launch(ctx, c, slots, func() { close(left) }, false, false)
 	}
 	all.Wait()
 }
 
-// launch plays a case once it has a seat. left is called when it gives it back.
-func (r *runner) launch(ctx context.Context, c Case, seats chan struct{}, left func(), sticky, gate bool) {
+// launch starts a goroutine that tries a case once it has a slot, and calls left when
+// the case gives the slot back. It does not wait.
+func (r *runner) launch(ctx context.Context, c Case, slots chan struct{}, left func(), sticky, required bool) {
 	r.trials.Go(func() {
 		r.await(&c)
-		seats <- struct{}{}
-		s := &seat{sticky: sticky, give: sync.OnceFunc(func() {
-			<-seats
+		slots <- struct{}{}
+		s := &slot{sticky: sticky, give: sync.OnceFunc(func() {
+			<-slots
 			left()
 		})}
 		defer s.give()
-		r.perform(ctx, &c, s, gate)
+		r.perform(ctx, &c, s, required)
 	})
 }
 
-// ready reports whether every case on which this one depends has been played.
+// ready reports whether every case on which this one depends has been tried.
 func (r *runner) ready(c *Case) bool {
 	for _, id := range c.After {
 		if ended, chosen := r.ended[id]; chosen {
@@ -137,13 +139,13 @@ func (r *runner) await(c *Case) {
 	}
 }
 
-// perform plays a case as often as it is asked for, decides whether others can
+// perform tries a case as often as it is asked for, decides whether others can
 // build on it, and gives the worst result once late effects have had their time.
-// A gate that failed is tried again at once: one that fails only now and then
-// keeps nobody out.
-func (r *runner) perform(ctx context.Context, c *Case, s *seat, gate bool) {
+// required: other cases depend on it. If it fails it is tried again at once, since
+// those are skipped only if it fails each time.
+func (r *runner) perform(ctx context.Context, c *Case, s *slot, required bool) {
 	if why := r.unfit(c); why != "" {
-		r.played(c, false)
+		r.tried(c, false)
 		r.finish(r.skipped(c, why))
 		return
 	}
@@ -152,16 +154,16 @@ func (r *runner) perform(ctx context.Context, c *Case, s *seat, gate bool) {
 	for i := 1; i < r.o.Repeat; i++ {
 		tries = append(tries, r.play(ctx, c, strconv.Itoa(i), s))
 	}
-	if gate && x.failed() && len(tries) == 1 && r.o.Repeat < 2 {
+	if required && x.failed() && len(tries) == 1 && r.o.Repeat < 2 {
 		for n := range r.o.Reruns {
 			tries = append(tries, r.play(ctx, c, "again"+strconv.Itoa(n), s))
 		}
 	}
-	first := gate && r.founds(c)
+	first := required && r.manyDependOn(c)
 	if first {
 		r.settleAll(ctx, tries)
 	}
-	r.played(c, countFailed(tries) == len(tries))
+	r.tried(c, countFailed(tries) == len(tries))
 	if !s.sticky {
 		s.give()
 	}
@@ -175,11 +177,11 @@ func (r *runner) perform(ctx context.Context, c *Case, s *seat, gate bool) {
 	r.finish(result)
 }
 
-// performEarly plays a case before those that it depends on are known to have
+// performEarly tries a case before those that it depends on are known to have
 // passed: it counts only if they have.
 func (r *runner) performEarly(ctx context.Context, c *Case) {
 	if why := r.unfit(c); why != "" {
-		r.played(c, false)
+		r.tried(c, false)
 		r.finish(r.skipped(c, why))
 		return
 	}
@@ -191,13 +193,13 @@ func (r *runner) performEarly(ctx context.Context, c *Case) {
 	both.Wait()
 	r.await(c)
 	if why := r.unfit(c); why != "" {
-		r.played(c, false)
+		r.tried(c, false)
 		r.finish(r.skipped(c, why))
 		return
 	}
 	tries := []*trial{x, again}
 	failed := countFailed(tries)
-	r.played(c, failed == len(tries))
+	r.tried(c, failed == len(tries))
 	r.settleAll(ctx, tries)
 	result := worstResult(tries)
 	if failed = countFailed(tries); failed > 0 {
@@ -218,24 +220,24 @@ func parted(list []Case, holds func(Case) bool) (yes, no []Case) {
 	return yes, no
 }
 
-// foundations is how many cases have to depend on one for its late effects to be
-// waited for before they begin.
-const foundations = 8
+// dependentsMin is from how many cases that depend on one its late effects are waited
+// for before those begin.
+const dependentsMin = 8
 
-// founds reports whether so many cases depend on this one that a report would
+// manyDependOn reports whether so many cases depend on this one that a report would
 // drown in failures which all say the same.
-func (r *runner) founds(c *Case) bool {
+func (r *runner) manyDependOn(c *Case) bool {
 	n := 0
 	for id := range r.ended {
 		other, _ := Find(id)
 		n += count(slices.Contains(other.After, c.ID))
 	}
-	return n >= foundations || c.ID == "replay/first-executes-once"
+	return n >= dependentsMin || c.ID == "replay/first-executes-once"
 }
 
-// first plays a case. Where it waits for so long that it gives its seat back,
+// first tries a case. Where it waits for so long that it gives its slot back,
 // its repeats begin at once and wait beside it; they count only if it fails.
-func (r *runner) first(ctx context.Context, c *Case, s *seat) (*trial, []*trial) {
+func (r *runner) first(ctx context.Context, c *Case, s *slot) (*trial, []*trial) {
 	beside, cancel := context.WithCancel(ctx)
 	defer cancel()
 	extra := make([]*trial, max(r.o.Reruns, 0))
@@ -258,12 +260,12 @@ func (r *runner) first(ctx context.Context, c *Case, s *seat) (*trial, []*trial)
 	return x, slices.DeleteFunc(extra, func(x *trial) bool { return x == nil })
 }
 
-func (r *runner) newTrial(c *Case, salt string, s *seat) *trial {
-	return &trial{r: r, names: names{owner: &r.owners}, c: c, salt: salt, seat: s, witness: WitnessNone, sent: evidence{kept: []Exchange{}}}
+func (r *runner) newTrial(c *Case, salt string, s *slot) *trial {
+	return &trial{r: r, names: names{owner: &r.owners}, c: c, salt: salt, slot: s, witness: WitnessNone, sent: evidence{kept: []Exchange{}}}
 }
 
 // play runs a case once, with keys of its own.
-func (r *runner) play(ctx context.Context, c *Case, salt string, s *seat) *trial {
+func (r *runner) play(ctx context.Context, c *Case, salt string, s *slot) *trial {
 	x := r.newTrial(c, salt, s)
 	r.act(ctx, x)
 	return x
@@ -277,18 +279,18 @@ func (r *runner) act(ctx context.Context, x *trial) {
 	x.start(ctx)
 	defer x.end()
 	if why := r.unfounded(x.c); why != "" {
-		x.vague("%s", why)
+		x.inconclusive("%s", why)
 		return
 	}
 	x.c.run(x)
 }
 
-// played records that a case has been tried. stands: it failed each time, so
-// that cases which depend on it are skipped.
-func (r *runner) played(c *Case, stands bool) {
+// tried records that a case has been tried, and whether it failed each time: then
+// cases which depend on it are skipped.
+func (r *runner) tried(c *Case, failedAlways bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stands[c.ID] = stands
+	r.failedAlways[c.ID] = failedAlways
 	close(r.ended[c.ID])
 }
 
@@ -314,7 +316,7 @@ func (r *runner) unfit(c *Case) string {
 	for _, id := range c.After {
 		before, ran := r.found[id]
 		switch {
-		case r.stands[id]:
+		case r.failedAlways[id]:
 			return "not applicable: " + id + " failed"
 		case ran && before.Verdict == VerdictSkip && strings.HasPrefix(before.Reason, "not applicable"):
 			return before.Reason
@@ -356,7 +358,7 @@ func (r *runner) confirm(ctx context.Context, cases []Case) {
 		result := r.found[id]
 		failed := countFailed(tries)
 		result.Odds = fmt.Sprintf("failed %d/%d", failed+1, len(tries)+1)
-		r.stands[id] = failed == len(tries)
+		r.failedAlways[id] = failed == len(tries)
 		if c, _ := Find(id); failed == 0 && len(tries) > 0 && !c.Alone && !result.proved {
 			result.Verdict = VerdictInconclusive
 			result.Reason = fmt.Sprintf("it failed beside other cases (%s), and not once in %d times by itself; --parallel 1 runs the cases one by one", result.Actual, len(tries))

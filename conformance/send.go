@@ -77,7 +77,7 @@ func (x *trial) first(op *operation) (*answer, bool) {
 // setup makes the case inconclusive where the answer is no success.
 func (x *trial) setup(a *answer) bool {
 	if a.kind != done || a.err != nil {
-		x.vague("the set-up did not come about: the first request was answered %s", a)
+		x.inconclusive("the set-up did not come about: the first request was answered %s", a)
 		return false
 	}
 	return true

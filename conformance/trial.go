@@ -21,8 +21,8 @@ type trial struct {
 	cut     string // why it was cut short; "": it was not
 	made    int    // operations so far
 	calm    bool   // connections may be refused: the target is being restarted
-	seat    *seat  // nil: it holds none
-	onAside func() // called once when the seat is given back early; may be nil
+	slot    *slot  // nil: it holds none
+	onAside func() // called once when the slot is given back early; may be nil
 
 	mu     sync.Mutex
 	sent   evidence
@@ -60,10 +60,10 @@ func (x *trial) end() {
 
 // stepAside lets other cases go on while this one waits for long.
 func (x *trial) stepAside() {
-	if x.seat == nil || x.seat.sticky || x.c.Alone {
+	if x.slot == nil || x.slot.sticky || x.c.Alone {
 		return
 	}
-	x.seat.give()
+	x.slot.give()
 	if begin := x.onAside; begin != nil {
 		x.onAside = nil
 		begin()
@@ -132,8 +132,10 @@ func (x *trial) seen(format string, args ...any) {
 // skip says why a case does not apply after all.
 func (x *trial) skip(format string, args ...any) { x.give(VerdictSkip, format, args...) }
 
-// vague says why nothing can be concluded.
-func (x *trial) vague(format string, args ...any) { x.give(VerdictInconclusive, format, args...) }
+// inconclusive says why nothing can be concluded.
+func (x *trial) inconclusive(format string, args ...any) {
+	x.give(VerdictInconclusive, format, args...)
+}
 
 // give adds a finding without a check, and keeps the worst one's text as the
 // reason.
