@@ -76,8 +76,15 @@ func New(cfg Config) (*Client, error) {
 // under a generated key is unresolved, or if Resume or Run ended it and no caller
 // with its key was told how. The error names that key. See the package comment.
 //
+// When the request's context ends, Do ends the attempt and returns what is known. It
+// outlasts the context while the journal commits, and while a Transport or a
+// function of the Config does not heed it. If other callers wait for the same
+// operation, it returns at once, and the operation goes on for them.
+//
 // A request that is not journaled (GET, HEAD, OPTIONS; what Config.Methods
-// leaves out) streams through.
+// leaves out) streams through. A GET, HEAD or OPTIONS that was sent and got no
+// answer is ErrNoEffect, since by definition it has no effect (RFC 9110 section
+// 9.2.1).
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return c.do("do", req, keySource{}, false)
 }
@@ -95,7 +102,7 @@ type keySource struct {
 }
 
 // operation is a caller's request, read once: the record that it would begin, the profile that it goes by, and the
-// credentials that no journal sees. One of a pass has only the record.
+// credentials that no journal sees.
 type operation struct {
 	rec         *persist.Record // of read
 	prof        *profile.Profile
@@ -119,7 +126,7 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 	}
 	op, err := c.read(req, key, plain)
 	if err != nil {
-		return nil, c.engine.notStarted(req.Context(), name, op.named, err, requestTrouble(err))
+		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, requestTrouble(err))
 	}
 	for {
 		res, err := c.run(req.Context(), name, op)
@@ -142,8 +149,8 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 	}
 }
 
-// run joins the call that is under way with the operation, or starts one, and returns its result. err says that there
-// is none for this caller.
+// run joins the call that is under way with the operation, or starts one, and returns its result. err is set if this
+// caller gets no result.
 func (c *Client) run(ctx context.Context, name string, op *operation) (*result, error) {
 	for {
 		if op.rec.Generated {
@@ -152,11 +159,11 @@ func (c *Client) run(ctx context.Context, name string, op *operation) (*result, 
 			}
 		}
 		if ctx.Err() != nil {
-			return nil, c.engine.notBegun(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
+			return nil, c.engine.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
 		}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
 			Record: op.rec, Context: ctx, Draining: c.draining, PlainHTTP: op.rec.PlainHTTP,
-			InDoubt: !op.rec.Generated, // no operation can be in doubt whose key was made for this very call
+			InDoubt: !op.rec.Generated, // a key made for this call can have no earlier operation
 		}, op.sameRequest)
 		switch {
 		case arrival == inflight.Refused:
@@ -185,20 +192,20 @@ func (c *Client) start(call *inflight.Call[*result], name string, op *operation)
 	}
 	call.Run(func() *result {
 		if !opened {
-			return &result{err: c.engine.notBegun(call.Values(), name, op.named, true, nil, ErrClosed), notShared: true}
+			return &result{err: c.engine.errorAfterRead(call.Values(), name, op.named, true, nil, ErrClosed), notShared: true}
 		}
 		return c.engine.do(call, name, op)
 	}, crashed(name, op.rec.Key))
 }
 
-// crashed makes the result of a call that came to no end. What it did before is in the journal.
+// crashed makes the result of a call that panicked or ended its goroutine. What it did before is in the journal.
 func crashed(name, key string) func(error) *result {
 	return func(cause error) *result {
 		return &result{err: &Error{Op: name, Key: Key(key), Cause: cause, is: []error{ErrOutcomeUnknown}}}
 	}
 }
 
-// enter counts a call that runs, unless the client is closed.
+// enter counts a running call, so that Close waits for it; false if the client is closed. running.Done must follow true.
 func (c *Client) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,7 +215,7 @@ func (c *Client) enter() bool {
 	return !c.closed
 }
 
-// givenBy is what a call at now says beside its request.
+// givenBy returns what a call at now says about its operation beside the request itself.
 func givenBy(req *http.Request, key keySource, plain bool, now time.Time) request.Given {
 	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Now: now}
 	if key.given {
@@ -247,7 +254,7 @@ func (c *Client) journaled(req *http.Request) (same *http.Request, journaled boo
 // sameRequest reports whether op is the request that an existing record names, by the record's own recipe.
 func (op *operation) sameRequest(rec *persist.Record) bool { return op.read.Same(rec) }
 
-// requestTrouble is the sentinel that says why a request could not be taken.
+// requestTrouble returns the sentinel that says why a request could not be read.
 func requestTrouble(err error) error {
 	var e *request.Error
 	if !errors.As(err, &e) {
@@ -260,8 +267,8 @@ func requestTrouble(err error) error {
 	}[e.Trouble]
 }
 
-// foreign is an error of another package's code, with a text that may be logged.
-func foreign(err error) error { return sanitize.Error(err) }
+// sanitized removes URLs and quotes from an error that is not ours. errors.Is still works.
+func sanitized(err error) error { return sanitize.Error(err) }
 
 func closeBody(req *http.Request) {
 	if req.Body != nil {

@@ -37,9 +37,11 @@ type Config struct {
 	ProfileByHost map[string]*profile.Profile
 	// Retry bounds the attempts. Zero: each field's default.
 	Retry Policy
-	// Transport sends. It must not retry by itself. One that reports no events of
-	// net/http/httptrace never gives OutcomeNotSent, since only a connection that
-	// was asked for and not had proves that nothing was sent. A body that is shorter
+	// Transport sends. It must not retry by itself, and must end RoundTrip, and reads
+	// of the answer's body, when the request's context ends: otherwise no time limit of
+	// this package holds. One that reports no events of net/http/httptrace never gives
+	// OutcomeNotSent, since only a connection that was asked for and not had proves
+	// that nothing was sent. A body that is shorter
 	// than the ContentLength that it reports counts as cut off. Zero: a private clone
 	// of http.DefaultTransport that keeps 256 idle connections per host.
 	Transport http.RoundTripper
@@ -52,12 +54,12 @@ type Config struct {
 	// NewKey makes the key of a request that has none. Zero: RandomKey. It may ask the server for a token. It gets a
 	// copy of the request without its body, before that is read.
 	NewKey func(*http.Request) (Key, error)
-	// Authorize adds credentials to a request before every send, also on Resume, which has no caller. It gets a
-	// clone. It may set headers, and of the query the parameters that the record names as omitted (for Resume sends
-	// without them), the rest byte for byte as it was. If the method, URL, key, body, a header that takes part in
-	// the comparison of requests or selects the account differs afterwards, or another key header or one that
-	// cannot be sent has come, nothing is sent. Zero: Do sends the caller's credentials, and Resume yields an error
-	// for every operation that had any.
+	// Authorize adds credentials to a request before every send, also on Resume, which has no caller. It gets a clone,
+	// and must return when the clone's context ends: otherwise no time limit of this package holds. It may set headers,
+	// and of the query the parameters that the record names as omitted (for Resume sends without them), the rest byte
+	// for byte as it was. If the method, URL, key, body, a header that takes part in the comparison of requests or
+	// selects the account differs afterwards, or another key header or one that cannot be sent has come, nothing is
+	// sent. Zero: Do sends the caller's credentials, and Resume yields an error for every operation that had any.
 	Authorize func(*http.Request) error
 	// Reconcile is asked of held operations during Resume. Zero leaves them held.
 	Reconcile func(context.Context, persist.Record) (Resolution, error)
@@ -98,7 +100,9 @@ type Config struct {
 	// the operation's profile. Negative: not at all.
 	KeepAnswer time.Duration
 	// KeepKey is how long it is remembered that a caller-chosen key was used.
-	// Zero: for ever. Negative: no longer than the answer.
+	// Zero: for ever. Negative: no longer than the answer. A key that a sweep has
+	// removed is new again: the next call with it is another operation, which may
+	// take effect once more.
 	KeepKey time.Duration
 	// ClockSkew is how far this machine's clock may be off. Zero: 1 min, at most
 	// a tenth of the window.

@@ -45,9 +45,9 @@ type shared struct {
 type callers interface {
 	Values() context.Context   // the first caller's values; never ends
 	Context() context.Context  // the same, but ends when no caller waits any more
-	Draining() context.Context // ends when no further attempt may be waited for
-	PlainHTTP() (is, was bool) // whether a caller that sees plain HTTP waits, or ever did
-	Deadline() time.Time       // the latest of the callers' deadlines; zero: none
+	Draining() context.Context // done: start no further wait; the attempt on the wire goes on
+	PlainHTTP() (is, was bool) // is: a caller of Transport waits now; was: one has waited during this call
+	Deadline() time.Time       // the latest of the callers' deadlines; zero if one caller has none
 	SetInDoubt(bool)           // whether the operation was in doubt before
 	GiveUp(cause error)        // ends Context
 }
@@ -64,24 +64,26 @@ type run struct {
 	created     bool     // this very call began the record
 	askedAgain  bool     // it is confirmed, and asked again for an answer too large to keep
 	ofPass      bool     // begun by Resume or Run, and not by a caller with the key
-	paced       bool     // begun by Run, which leaves an origin alone that takes no connections
+	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
+	stopIfOriginDown bool
 
 	started  time.Time
 	schedule *backoff.ExponentialBackOff
 	sender   wire.Sender
 	attempts int
 	sends    int
-	inFlight int  // answers "still in flight"
-	looping  bool // the loop was shown the first attempt
+	// inProgress counts the answers that said "still being processed".
+	inProgress int
+	firstSeen  bool // the loop already asked for the first attempt
 
-	history     classify.History // what the attempts prove together
+	history     classify.History // what all attempts together prove
 	doubtBefore bool             // an attempt before the last one may have had an effect
 	last        wire.Result      // the answer that counts, and the latest error
 	verdict     verdict
 	hint        time.Duration // the wait that the latest answer asks for
 	wait        time.Duration // before the next attempt
 	next        time.Time     // when it is worth going on after a stop
-	stop        error         // why the loop stopped although it might have gone on
+	stop        error         // the limit or event that stopped the run; nil if the verdict itself ended it
 	endWait     func() bool   // set while a wait is under way
 }
 
@@ -92,7 +94,7 @@ type result struct {
 	// notShared: callers that joined must ignore this result and start again. The call did not run the operation, or
 	// was ended for reasons of whoever started it.
 	notShared bool
-	// unreported: no caller with its key was told before how the operation ended.
+	// unreported: the record says that no caller with the key has yet learnt how the operation ended.
 	unreported bool
 }
 
@@ -100,7 +102,7 @@ type result struct {
 func (e *engine) do(call callers, name string, op *operation) *result {
 	rec, created, err := e.journal.Begin(call.Values(), e.intent(op))
 	if err != nil {
-		return &result{err: e.notBegun(call.Values(), name, op.named, true, err, ErrNotSent)}
+		return &result{err: e.errorAfterRead(call.Values(), name, op.named, true, err, ErrNotSent)}
 	}
 	r := &run{
 		engine: e, call: call, name: name, rec: rec, prof: op.prof, credentials: op.credentials, target: op.target,
@@ -116,10 +118,10 @@ func (e *engine) do(call callers, name string, op *operation) *result {
 	return r.execute()
 }
 
-// execute makes attempts until one settles the matter or no more may be made, and records what they came to.
+// execute makes attempts until the verdict allows no further one, or a limit ends the run, and records the outcome.
 func (r *run) execute() *result {
 	r.loop()
-	r.waited()
+	r.stopWaiting()
 	res := ending{r}.record()
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
 	r.tell(EventFinished, func(e *Event) {
@@ -131,12 +133,12 @@ func (r *run) execute() *result {
 	return res
 }
 
-// loop makes attempts until the verdict stands. The first is made directly: it settles nearly every operation, and
-// going through the loop for it would double what the client costs (docs/performance.md). What follows is
-// go-retryablehttp's loop. Its hooks stand below in the order in which they run: inLoop in the place of its
-// transport, decide in that of CheckRetry, backoff. It sees an empty answer, so that nothing above an attempt can
-// follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when
-// the call is given up.
+// loop makes attempts until the verdict allows no further one, or a limit ends the run. The first is made directly:
+// nearly every operation ends with it, and going through the loop for it would double what the client costs
+// (docs/performance.md). What follows is go-retryablehttp's loop. Its hooks are below, in the order in which they run:
+// inLoop is its transport, decide its CheckRetry, backoff its Backoff. It sees an empty answer, so that nothing above an
+// attempt can follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait
+// ends when the call is given up.
 func (r *run) loop() {
 	r.started = r.now()
 	if r.target == nil {
@@ -152,30 +154,30 @@ func (r *run) loop() {
 		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the bounds are in decide
 	}
 	_, err := loop.Do(&retryablehttp.Request{Request: r.loopRequest.WithContext(r.call.Context())})
-	if err != nil && r.stop == nil { // the wait was cut short; the verdict is as it was
-		r.stop = r.ended()
+	if err != nil && r.stop == nil { // the wait was cut short; the verdict has not changed
+		r.stop = r.stopCause()
 	}
 }
 
-// newLoopRequest is what the loop believes that it sends.
+// newLoopRequest returns a dummy request for go-retryablehttp; it is never sent.
 func newLoopRequest() *http.Request {
 	return &http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "loop"}, Header: http.Header{}}
 }
 
-// transportFunc is a function as a transport.
+// transportFunc lets a function be an http.RoundTripper.
 type transportFunc func(*http.Request) (*http.Response, error)
 
-// RoundTrip calls f.
+// RoundTrip implements http.RoundTripper.
 func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// inLoop makes an attempt where the loop believes to send. The first time it makes none: that attempt was made before,
-// and the loop asks decide about it.
+// inLoop is the loop's transport. Its first call makes no attempt, since loop made one already; each later call makes
+// one. What the attempt learned is in r, so that the loop gets an empty answer.
 func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
-	if r.looping {
-		r.waited()
+	if r.firstSeen {
+		r.stopWaiting()
 		r.attempt()
 	}
-	r.looping = true
+	r.firstSeen = true
 	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: loop}, nil
 }
 
@@ -198,18 +200,18 @@ func (r *run) attempt() {
 	})
 }
 
-// mayAttempt reports whether an attempt may begin now. Where it may not, the verdict says what that means.
+// mayAttempt reports whether an attempt may begin now. If not, it has set the verdict.
 func (r *run) mayAttempt() bool {
 	now := r.now()
 	switch window := r.cfg.window(r.rec.FirstSent, now, r.rec.Window); {
 	case !r.history.InDoubt() && expiredBeforeSend(&r.rec, now):
 		r.stop = errMaxAge
-		r.notMade(expired())
+		r.skipAttempt(expired())
 	case window == windowOver:
-		r.notMade(expired())
+		r.skipAttempt(expired())
 	case window == windowBefore:
 		r.stop, r.next = errClockBack, r.rec.FirstSent
-		r.notMade(verdict{outcome: OutcomeUnknown})
+		r.skipAttempt(verdict{outcome: OutcomeUnknown})
 	default:
 		return true
 	}
@@ -262,13 +264,13 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 		return wire.Result{Err: cause, Unsent: true, Fatal: true}
 	}
 	sent := sender.Send(r.call.Context(), target)
-	sent.Err = foreign(sent.Err)
+	sent.Err = sanitized(sent.Err)
 	r.sends += sent.Sends
 	return sent
 }
 
-// judge turns what an attempt learned into what is known of the operation. An answer counts whatever has become of
-// the context meanwhile.
+// judge classifies what an attempt learned, and sets the verdict on the operation. An answer counts even if the
+// context has ended meanwhile.
 func (r *run) judge(sent wire.Result) {
 	v := classify.Verdict{Again: !sent.Fatal}
 	r.hint = 0
@@ -292,7 +294,7 @@ func (r *run) judge(sent wire.Result) {
 		sent = lookup(r, sent)
 	}
 	if r.verdict.outcome == OutcomeInFlight {
-		r.inFlight++
+		r.inProgress++
 	}
 	r.last.Drain()
 	r.last = sent
@@ -307,14 +309,14 @@ func (r *run) noteOrigin(sent wire.Result) {
 		}
 	case !sent.Fatal && r.call.Context().Err() == nil:
 		at := r.shared.origins.Failed(r.rec.Origin, r.now(), policy.MinDelay, policy.MaxPause)
-		if r.paced {
+		if r.stopIfOriginDown {
 			r.next, r.stop, r.verdict.again = at, errOriginDown, false
 		}
 	}
 }
 
-// notMade says that the next attempt was not made, and what that means. A final answer to an earlier attempt still counts.
-func (r *run) notMade(otherwise verdict) {
+// skipAttempt sets the verdict for an attempt that was not allowed: otherwise, unless an earlier final answer counts.
+func (r *run) skipAttempt(otherwise verdict) {
 	known, kept := r.history.Add(classify.Verdict{Kind: classify.KindNotSent})
 	if kept && known.Kind == classify.KindFinal {
 		r.verdict = verdictOf(known)
@@ -324,8 +326,8 @@ func (r *run) notMade(otherwise verdict) {
 	r.last, r.verdict = wire.Result{}, otherwise
 }
 
-// decide says whether another attempt follows the one that was made, and after which wait. The verdict on that one
-// is known already; it depends on no context.
+// decide reports whether another attempt follows, and sets r.wait, the wait before it. The verdict was made by judge;
+// the arguments are not used.
 func (r *run) decide(context.Context, *http.Response, error) (again bool, err error) {
 	if !r.verdict.again {
 		return false, nil
@@ -334,7 +336,7 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 	p := plan{
 		policy: &r.cfg.Retry, now: now, started: r.started, deadline: r.call.Deadline(),
 		windowEnd: r.rec.FirstSent.Add(r.rec.Window - r.cfg.margin(r.rec.Window)),
-		attempts:  r.attempts, inFlight: r.inFlight, hint: r.hint,
+		attempts:  r.attempts, inProgress: r.inProgress, hint: r.hint,
 	}
 	if r.schedule == nil {
 		r.schedule = newSchedule(p.policy)
@@ -345,7 +347,7 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 	}
 	r.wait, r.next, r.stop = p.next()
 	if r.stop == nil {
-		r.stop = r.ended()
+		r.stop = r.stopCause()
 	}
 	if r.stop != nil {
 		if r.next.IsZero() {
@@ -354,16 +356,16 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 		return false, nil
 	}
 	if r.verdict.outcome != OutcomeConfirmed && r.verdict.outcome != OutcomeRefused {
-		r.last.Drain() // else it may be what the caller gets
-	}
+		r.last.Drain()
+	} // confirmed or refused: keep the answer, it may still be returned
 	r.tell(EventWaiting, func(e *Event) { e.Wait = r.wait })
 	draining := r.call.Draining() // which ends the wait, and no attempt
 	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
 	return true, nil
 }
 
-// waited ends what decide began for the wait.
-func (r *run) waited() {
+// stopWaiting removes the AfterFunc that decide set.
+func (r *run) stopWaiting() {
 	if r.endWait != nil {
 		r.endWait()
 		r.endWait = nil
@@ -373,8 +375,8 @@ func (r *run) waited() {
 // backoff hands the loop the wait that decide chose.
 func (r *run) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return r.wait }
 
-// ended is why no further attempt is waited for: the call was given up, or is draining.
-func (r *run) ended() error {
+// stopCause returns why the call was given up or is draining, nil if neither.
+func (r *run) stopCause() error {
 	if cause := context.Cause(r.call.Context()); cause != nil {
 		return cause
 	}

@@ -32,16 +32,16 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		return err
 	}
 	if !c.enter() {
-		return c.engine.notBegun(req.Context(), name, op.named, false, nil, ErrClosed)
+		return c.engine.errorAfterRead(req.Context(), name, op.named, false, nil, ErrClosed)
 	}
 	defer c.running.Done()
 	for range enqueueTries {
 		rec, created, err := c.cfg.Journal.Begin(req.Context(), *op.rec)
 		switch {
 		case err != nil:
-			return c.engine.notBegun(req.Context(), name, op.named, false, err, ErrNotSent)
+			return c.engine.errorAfterRead(req.Context(), name, op.named, false, err, ErrNotSent)
 		case !created && !op.sameRequest(&rec):
-			return c.engine.refuseFinal(context.WithoutCancel(req.Context()), name, &rec, nil, doubtOf(&rec), ErrKeyReused).err
+			return c.engine.refuseFinal(context.WithoutCancel(req.Context()), name, &rec, nil, outcomeOfReuse(&rec), ErrKeyReused).err
 		case !created:
 			if res := c.neverGoesOn(req.Context(), &rec); res != nil {
 				return res.err
@@ -117,10 +117,10 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*operation, e
 	}
 	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true}, false)
 	if err != nil {
-		return nil, c.engine.notStarted(req.Context(), name, op.named, err, requestTrouble(err))
+		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, requestTrouble(err))
 	}
 	if err := c.engine.missing(op.rec); err != nil {
-		return nil, c.engine.notStarted(req.Context(), name, op.named, err, ErrConfig)
+		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, ErrConfig)
 	}
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
 	op.rec.Enqueued = true

@@ -10,8 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// lookup asks for the resource that an already-done answer names, and returns its answer in place of that one. A
-// failure changes nothing: the operation is confirmed, the answer stays the server's.
+// lookup asks for the resource that done, an already-done answer, names. It returns the resource's answer, or, if that
+// cannot be had, done itself. The operation is confirmed either way.
 func lookup(r *run, done wire.Result) wire.Result {
 	get, target := request.Lookup(&r.rec, r.prof, done.Answer.Body, done.Answer.Whole)
 	if target == nil {
@@ -28,7 +28,7 @@ func lookup(r *run, done wire.Result) wire.Result {
 	return done
 }
 
-// lookupTries is how often a lookup is tried.
+// lookupTries is how many times a lookup is tried.
 const lookupTries = 2
 
 // lookups makes the requests of a lookup. It follows no redirect.

@@ -244,7 +244,8 @@ func (a *answer) response(req *http.Request) *http.Response {
 	if resp.Header == nil {
 		resp.Header = make(http.Header)
 	}
-	// Where ResultOf finds it, on a copy of the caller's request, so that wrappers which replace resp.Body do not lose it.
+	// Where ResultOf finds it, on a copy of the caller's request, so that wrappers which replace resp.Body do not lose
+	// it.
 	resp.Request = req.WithContext(&resultContext{req.Context(), a.result})
 	return resp
 }

@@ -284,7 +284,7 @@ func (p *pass) resolve(call callers, id persist.ID) (res *result, took, ran bool
 	const name = "resume"
 	e := p.c.engine
 	rec, err := e.journal.Get(call.Values(), id)
-	r := &run{engine: e, call: call, name: name, rec: rec, ofPass: true, paced: p.silent}
+	r := &run{engine: e, call: call, name: name, rec: rec, ofPass: true, stopIfOriginDown: p.silent}
 	switch {
 	case errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final():
 		return &result{}, false, false
@@ -316,7 +316,7 @@ func reconcile(r *run) (res *result, took bool) {
 	said, err := r.cfg.Reconcile(r.call.Context(), r.rec.Clone())
 	switch {
 	case err != nil:
-		return refuse(r.name, &r.rec, foreign(err), ErrOutcomeUnknown, ErrHeld), true
+		return refuse(r.name, &r.rec, sanitized(err), ErrOutcomeUnknown, ErrHeld), true
 	case said.Effect == EffectUnknown:
 		return refuse(r.name, &r.rec, nil, ErrOutcomeUnknown, ErrHeld), true
 	}

@@ -120,11 +120,11 @@ type plan struct {
 	windowEnd time.Time // last moment at which a send may start
 	// lastAsk is when to ask once more where the server asks for a wait beyond the
 	// window; zero: the wait is not cut.
-	lastAsk   time.Time
-	attempts  int
-	inFlight  int // answers "still in flight", this one included
-	scheduled time.Duration
-	hint      time.Duration // Retry-After; zero: none
+	lastAsk    time.Time
+	attempts   int
+	inProgress int // answers that said "still being processed", this one included
+	scheduled  time.Duration
+	hint       time.Duration // Retry-After; zero: none
 }
 
 // next gives the wait before the next attempt, or why there is none. notBefore,
@@ -138,7 +138,7 @@ func (p *plan) next() (wait time.Duration, notBefore time.Time, stop error) {
 		return 0, at, errRetryAfter
 	case p.attempts >= p.policy.MaxAttempts:
 		return 0, at, errAttemptsSpent
-	case p.inFlight >= p.policy.MaxInFlight && p.inFlight > 0:
+	case p.inProgress >= p.policy.MaxInFlight && p.inProgress > 0:
 		return 0, at, errInFlightSpent
 	case at.Sub(p.started) > p.policy.MaxElapsed:
 		return 0, at, errElapsed

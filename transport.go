@@ -169,7 +169,7 @@ func (p passThrough) next(req *http.Request, f *flowed, attempts int, started ti
 func (p passThrough) attempt(req *http.Request, attempt int) (f flowed) {
 	prepare := func(ctx context.Context) (*http.Request, error) { return p.prepareSend(req, ctx, attempt) }
 	f.resp, f.unsent, f.fatal, f.err = wire.Stream(req.Context(), p.cfg.Transport, p.cfg.Retry.AttemptTimeout, prepare)
-	f.err = foreign(f.err)
+	f.err = sanitized(f.err)
 	return f
 }
 
@@ -184,7 +184,7 @@ func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt
 		body, err := req.GetBody()
 		out.Body = body
 		if err != nil {
-			return out, foreign(err)
+			return out, sanitized(err)
 		}
 	}
 	if !request.Safe(request.Method(req)) {
@@ -199,7 +199,7 @@ func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt
 	err := p.cfg.Authorize(out)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("from Authorize: %w", foreign(err))
+		err = fmt.Errorf("from Authorize: %w", sanitized(err))
 	case out.Method != given.Method || out.URL == nil || out.URL.String() != given.URL.String() || out.Host != given.Host || out.Body != given.Body:
 		err = request.ErrChanged
 	}

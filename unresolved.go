@@ -25,7 +25,7 @@ var (
 // unreported: a loop around Do must not pay twice. It looks by the recipe of every operation that may be, since another
 // version, profile or configuration may have begun it.
 func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation) error {
-	recipes, err := e.shared.recipes.of(ctx, e.journal, op.rec, e.leases)
+	recipes, err := e.shared.recipes.forAccount(ctx, e.journal, op.rec, e.leases)
 	if err != nil {
 		return e.couldNotLook(name, op, err)
 	}
@@ -39,7 +39,8 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation
 			switch {
 			case err != nil:
 				return e.couldNotLook(name, op, err)
-			case rec.Account != op.rec.Account || rec.Key == op.rec.Key || e.runsUndoubted(&rec): // NewKey may give one key again
+			// Same key: a deterministic NewKey gave it again; Begin finds that record.
+			case rec.Account != op.rec.Account || rec.Key == op.rec.Key || e.runsUndoubted(&rec):
 				continue
 			case !known && (rec.Recipe != recipe || !op.read.Same(&rec)):
 				continue
@@ -52,7 +53,7 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation
 
 // couldNotLook is the error of a request without a key where the journal does not say what is unresolved.
 func (e *engine) couldNotLook(name string, op *operation, err error) error {
-	return &Error{Op: name, Key: e.askable(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown}}
+	return &Error{Op: name, Key: e.keyForError(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown}}
 }
 
 // unresolvedError names the operation that a request without a key would repeat.
@@ -67,16 +68,17 @@ func unresolvedError(name string, rec *persist.Record) error {
 	}
 }
 
-// recipes are those of the operations under generated keys that may be unresolved, by account. They are read from the
-// journal once, and each that begins adds its own. The zero value is ready; safe for concurrent use.
+// recipes caches, by account, which fingerprint recipes (see Record.Recipe) its possibly unresolved generated-key
+// operations use. It reads them from the journal once, and each operation that begins adds its own. The zero value is
+// ready; safe for concurrent use.
 type recipes struct {
 	mu    sync.Mutex
 	known map[string][]string
 }
 
-// of gives the recipes of the record's account, its own first. Where other processes share the journal it is asked each
-// time: they may have begun operations under recipes that are not known here.
-func (r *recipes) of(ctx context.Context, j persist.Journal, own *persist.Record, otherProcesses bool) ([]string, error) {
+// forAccount returns the recipes of own's account, own's first. If other processes share the journal, it reads the
+// journal each time, since they may have begun operations under other recipes.
+func (r *recipes) forAccount(ctx context.Context, j persist.Journal, own *persist.Record, otherProcesses bool) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list, read := r.known[own.Account]
@@ -100,9 +102,9 @@ func (r *recipes) of(ctx context.Context, j persist.Journal, own *persist.Record
 	return list, nil
 }
 
-// askable is a key that NewKey made, if an operation may exist under it from before. Where keys are random, an error
-// must not name one: whoever goes on with it would begin a second operation.
-func (e *engine) askable(made string) Key {
+// keyForError returns the key for an error to name, made by NewKey, or "" if keys are random: nothing can exist under a
+// fresh random key, and a caller that goes on with it would begin a second operation.
+func (e *engine) keyForError(made string) Key {
 	if e.cfg.randomKeys {
 		return ""
 	}
@@ -123,35 +125,35 @@ func (e *engine) noRequest(name string, key Key) *Error {
 	if key != "" {
 		named.Keys = []string{string(key)}
 	}
-	return e.notStarted(context.Background(), name, named, errors.New("no request"), ErrConfig)
+	return e.errorBeforeRead(context.Background(), name, named, errors.New("no request"), ErrConfig)
 }
 
-// notStarted is the error of a call that began no operation, because of cause. It
-// says "no effect" only after a look at what exists under every key that the call
-// named; for a request without a key, at what is unresolved or unreported for
-// the same account, origin, method and target. Where the journal cannot be asked,
-// or its own failure is the cause and in doubt, the outcome is unknown.
-func (e *engine) notStarted(ctx context.Context, name string, named request.Named, cause, why error) *Error {
-	failed := e.notBegun(ctx, name, named, false, cause, why)
+// errorBeforeRead makes the error of a call that began no operation because of cause: its request could not be read
+// whole or not be taken, or it is a Settle or Abandon with wrong input. The error says "no effect" only after a look at
+// what exists under every key that the call named; for a request without a key, at what is unresolved or unreported for
+// the same account, origin, method and target. If the journal cannot be asked, or failed in a way that leaves doubt, the
+// outcome is unknown.
+func (e *engine) errorBeforeRead(ctx context.Context, name string, named request.Named, cause, why error) *Error {
+	failed := e.errorAfterRead(ctx, name, named, false, cause, why)
 	if named.Keyless && failed.is[0] == ErrNoEffect && named.Origin != "" {
 		e.lookForSimilar(ctx, named, failed)
 	}
 	return failed
 }
 
-// notBegun is notStarted for a request that was read whole, and for which, if it has no key, checkUnresolved has looked.
-// inFlight: this very call is in the table of calls in flight.
-func (e *engine) notBegun(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
+// errorAfterRead is the same for a call that began no operation after its request was read whole; for one without a key
+// checkUnresolved must have looked. inFlight: this very call is in the table of calls in flight.
+func (e *engine) errorAfterRead(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
 	failed := &Error{Op: name, Outcome: OutcomeNotSent, Cause: cause, is: []error{ErrNoEffect, why}}
 	if len(named.Keys) > 0 {
 		failed.Key = Key(named.Keys[0])
 	}
-	unread := named.Unread && len(named.Keys) == 0 // an operation may exist under whatever it names
+	unread := named.Unread && len(named.Keys) == 0 // the key could not be read, so an operation may exist under it
 	if unread || errors.Is(cause, persist.ErrUncertain) {
 		failed.doubt(persist.Record{ID: persist.ID{Key: string(failed.Key)}})
 		return failed
 	}
-	if named.Keyless && e.cfg.randomKeys { // no operation has a key that was made just now
+	if named.Keyless && e.cfg.randomKeys { // a fresh random key: no operation can have it
 		return failed
 	}
 	for _, key := range named.Keys {
@@ -177,7 +179,7 @@ func (e *engine) lookForSimilar(ctx context.Context, named request.Named, failed
 	query := persist.Query{Account: named.Account, AnyUnresolved: true}
 	for rec, err := range e.journal.List(context.WithoutCancel(ctx), query) {
 		if err != nil {
-			failed.doubt(persist.Record{ID: persist.ID{Key: string(e.askable(string(failed.Key)))}})
+			failed.doubt(persist.Record{ID: persist.ID{Key: string(e.keyForError(string(failed.Key)))}})
 			return
 		}
 		if e.cfg.reader.Like(named, &rec) && !e.runsUndoubted(&rec) {
@@ -187,7 +189,7 @@ func (e *engine) lookForSimilar(ctx context.Context, named request.Named, failed
 	}
 }
 
-// runsUndoubted reports whether an operation is the business of a call under way, and was never in doubt before that.
+// runsUndoubted reports whether a call of this process runs the operation now, and nothing was in doubt before that call.
 func (e *engine) runsUndoubted(rec *persist.Record) bool {
 	running, inDoubt := e.shared.calls.Running(rec.ID)
 	return running && !inDoubt && !rec.State.Final()

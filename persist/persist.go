@@ -46,7 +46,8 @@ var (
 // of goroutines. persisttest.Run tests implementations.
 //
 // Methods never keep, and never change, the slices and maps of a Record that
-// they are given, and what they return belongs to the caller.
+// they are given, not even for a moment: those of an answer may be in use by the
+// callers who got it. What they return belongs to the caller.
 type Journal interface {
 	// Begin creates the record if its ID is absent, at revision 1, and returns
 	// it with created true. If a record has that ID already, Begin

@@ -14,7 +14,7 @@ import (
 type Call[R any] struct {
 	table    *Table[R]
 	record   *persist.Record
-	before   *Call[R] // of the same operation, given up and not over yet
+	previous *Call[R] // the call of the same operation that was given up and is not over yet; nil if none
 	values   context.Context
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -97,9 +97,9 @@ func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 		}
 		c.end()
 	}()
-	if c.before != nil { // two must never run one operation
-		<-c.before.done
-		c.before = nil
+	if c.previous != nil { // wait for the given-up call: no two runs of one operation
+		<-c.previous.done
+		c.previous = nil
 	}
 	c.result = run()
 	ended = true

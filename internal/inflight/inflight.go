@@ -1,6 +1,6 @@
 // Package inflight knows which operations are being run in this process, and who waits for each: a caller joins
 // a call that is under way with its operation, or starts one; it leaves when its own context ends; the call is
-// given up when nobody waits any more. What a call does, it does not know.
+// given up when nobody waits any more. It does not know what a call does.
 package inflight
 
 import (
@@ -19,7 +19,7 @@ type Table[R any] struct {
 // NewTable returns an empty table.
 func NewTable[R any]() *Table[R] { return &Table[R]{calls: make(map[persist.ID]*Call[R])} }
 
-// Entry says who comes, and for what.
+// Entry describes a caller that joins or starts a call.
 type Entry struct {
 	// Record is of the operation. A call that is started keeps it.
 	Record *persist.Record
@@ -33,10 +33,9 @@ type Entry struct {
 	InDoubt bool
 }
 
-// Arrival says what became of a caller that came.
+// Arrival says what Enter did with a caller.
 type Arrival uint8
 
-// The arrivals.
 const (
 	Refused Arrival = iota // a call is under way that it may not join
 	Joined                 // it waits for a call that another caller started
@@ -58,7 +57,7 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 		return running.admit(e, false), Joined
 	}
 	call := &Call[R]{
-		table: t, record: e.Record, before: running, values: endless(e.Context), draining: e.Draining,
+		table: t, record: e.Record, previous: running, values: endless(e.Context), draining: e.Draining,
 		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, done: make(chan struct{}),
 	}
 	call.ctx, call.cancel = context.WithCancelCause(call.values)
@@ -138,7 +137,7 @@ func (c *Caller[R]) Wait() (result R, err error) {
 }
 
 // Leave takes the caller out of the call. last reports that nobody is left and the call is given up; the last
-// caller stays, to count as one who waits.
+// caller stays in the list, so that PlainHTTP and Deadline still see it.
 func (c *Caller[R]) Leave() (last bool) {
 	call := c.call
 	call.table.mu.Lock()

@@ -26,7 +26,7 @@ func checkParts(req *http.Request) error {
 	switch {
 	case !isHTTP(u):
 		return fmt.Errorf("want an absolute http or https URL")
-	case !plainHost(u) || strings.ContainsFunc(req.Host, notHost) || !plainTarget(u.RequestURI()):
+	case !plainHost(u) || strings.ContainsFunc(req.Host, endsHost) || !plainTarget(u.RequestURI()):
 		return fmt.Errorf("the URL has a host, a path or a query that no URL can have")
 	case method == http.MethodConnect:
 		return fmt.Errorf("CONNECT cannot be journaled")
@@ -126,11 +126,12 @@ func isHTTP(u *url.URL) bool {
 // plainHost reports whether the host can stand in a URL. url.Parse sees to it; a URL that was put together by hand
 // may have another, and its recorded origin could be read back as a different one.
 func plainHost(u *url.URL) bool {
-	return !strings.ContainsFunc(u.Host, notHost) && (!strings.Contains(u.Hostname(), ":") || u.Host[0] == '[')
+	return !strings.ContainsFunc(u.Host, endsHost) && (!strings.Contains(u.Hostname(), ":") || u.Host[0] == '[')
 }
 
-// notHost reports characters that would end a host, or begin another part of a URL.
-func notHost(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`/?#@\%"<>`, r) }
+// endsHost reports whether r must not stand in a host with port: it would end the host or begin another part of the URL.
+// ':' and '[ ]' are plainHost's to check.
+func endsHost(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`/?#@\%"<>`, r) }
 
 // plainTarget reports whether path and query are one word that starts with a slash, so that they neither run into
 // the host nor break the request line.

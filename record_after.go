@@ -15,9 +15,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds what happens to a record after the last attempt of a run.
+// This file holds what happens to a record after the last attempt of a run, and the result that callers get.
 
-// ending records what a run came to, and makes its result.
+// ending is a run whose loop is over. It records the outcome and makes the result.
 type ending struct{ *run }
 
 // record writes what is known of the operation into the journal. It is called once, when the loop is over.
@@ -32,10 +32,10 @@ func (d ending) record() *result {
 	case (v.outcome == OutcomeNotSent || v.outcome == OutcomeRefused) && !d.history.InDoubt():
 		return d.withdraw()
 	}
-	return d.keep()
+	return d.leaveOpen()
 }
 
-// repeated is the result of asking a confirmed operation again. Nothing that the server says changes the record.
+// repeated makes the result where a confirmed operation was asked again for its answer. The record does not change.
 func (d ending) repeated() *result {
 	if d.verdict.outcome == OutcomeConfirmed {
 		return &result{answer: d.answered(), unreported: d.rec.Unreported}
@@ -55,7 +55,8 @@ func (d ending) confirm() *result {
 	return &result{answer: d.answered(), unreported: d.unreported(persist.StateConfirmed)}
 }
 
-// mismatch records that the server keeps another request under this key. Nothing of this one was ever in doubt.
+// mismatch ends an operation whose key the server keeps for another request; record calls it only if no attempt was in
+// doubt. If the end is not durable, the outcome is unknown.
 func (d ending) mismatch() *result {
 	if err := d.finish(persist.StateMismatched); err != nil {
 		d.stop = err
@@ -64,8 +65,8 @@ func (d ending) mismatch() *result {
 	return d.fail(ErrNoEffect, ErrKeyReused)
 }
 
-// finish moves the record to a final state. An error was logged; the record is then as it was, or its end may be
-// lost in a crash.
+// finish moves the record to a final state, and flushes it where mustFlush says so. Beside an error, which it has logged,
+// the record is unchanged, or a crash may undo its end.
 func (d ending) finish(state persist.State) error {
 	ctx := d.call.Values()
 	var rec persist.Record
@@ -73,7 +74,7 @@ func (d ending) finish(state persist.State) error {
 		rec = d.counted()
 		rec.State, rec.HoldReason = state, ""
 		rec.Finished = d.now().Round(0)
-		rec.Answer = d.kept(rec.Finished)
+		rec.Answer = d.answerForRecord(rec.Finished)
 		rec.Unreported = d.unreported(state)
 		return d.journal.Finish(ctx, rec)
 	})
@@ -91,9 +92,9 @@ func (d ending) finish(state persist.State) error {
 	return err
 }
 
-// mustFlush reports whether an end may not wait for the next commit: one that proves that nothing happened, a 4xx that
-// the server might not give again, and what could not be asked for again, because the key's window is nearly over or
-// the clock cannot be trusted.
+// mustFlush reports whether the final record must be flushed now: it is not Confirmed, or the server may answer
+// otherwise later, or the window is nearly over, or the clock went back. Other ends may be lost in a crash, since the
+// same key then finds the answer again.
 func (d ending) mustFlush(rec *persist.Record) bool {
 	age := rec.Finished.Sub(rec.FirstSent)
 	return rec.State != persist.StateConfirmed || age < 0 || age > rec.Window-rec.Window/10 || d.mayChange()
@@ -106,14 +107,14 @@ func (d ending) mayChange() bool {
 	return status >= 400 && status < 500 && !d.verdict.stored
 }
 
-// unreported reports whether no caller is told how an operation ends that now ends in this state: a caller without a
-// key might make it again.
+// unreported reports whether the record that ends in this state must be marked Unreported: a pass ends it, so that no
+// caller learns of it, and a caller without a key might send the same request again.
 func (d ending) unreported(state persist.State) bool {
 	return d.ofPass && d.rec.Generated && state == persist.StateConfirmed
 }
 
-// withdraw takes back an operation that provably had no effect: one that this call began is forgotten, unless it was
-// enqueued meanwhile; another stays pending, as never sent.
+// withdraw ends a run that provably had no effect. It forgets an operation that this call began, unless that was
+// enqueued meanwhile; any other stays pending, as never sent.
 func (d ending) withdraw() *result {
 	why := ErrRefused
 	if d.verdict.outcome == OutcomeNotSent {
@@ -142,18 +143,18 @@ func (d ending) withdraw() *result {
 	return d.fail(ErrOutcomeUnknown, why)
 }
 
-// keep leaves an operation in doubt: pending, or held where another send cannot help or might hurt.
-func (d ending) keep() *result {
+// leaveOpen leaves an operation unfinished: pending, or held where another send cannot help or might do harm.
+func (d ending) leaveOpen() *result {
 	var hold persist.HoldReason
 	logUnrecorded(d, change(d.call.Values(), d.journal, &d.rec, func() error {
 		rec := d.counted()
 		rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
-		if !d.history.InDoubt() && d.verdict.outcome == OutcomeExpired { // proved, though it came too late
+		if !d.history.InDoubt() && d.verdict.outcome == OutcomeExpired { // nothing was ever sent, and now it may not be: take back the mark
 			rec.MaybeSent, rec.FirstSent = false, time.Time{}
 		}
 		if hold = d.holdReason(); hold != "" {
 			rec.State, rec.HoldReason = persist.StateHeld, hold
-			rec.Answer = d.kept(d.now().Round(0)) // for whoever has to settle it
+			rec.Answer = d.answerForRecord(d.now().Round(0)) // for whoever has to settle it
 		} else {
 			rec.NextAttempt = d.notBefore()
 		}
@@ -170,8 +171,8 @@ func (d ending) keep() *result {
 	return d.fail(is...)
 }
 
-// holdReason is why nothing more may be sent; empty if it may. A caller that sees plain HTTP may act on the answer
-// that it was shown; what was enqueued is sent all the same, as that was promised.
+// holdReason returns why nothing more may be sent; empty if more may. A caller that sees plain HTTP may act on the answer
+// that it got, so that Resume must not send after it. An enqueued operation is sent all the same, as Enqueue promised.
 func (d ending) holdReason() persist.HoldReason {
 	if _, shown := d.call.PlainHTTP(); d.verdict.hold == "" && shown && !d.rec.Enqueued {
 		return persist.HoldCaller
@@ -179,8 +180,8 @@ func (d ending) holdReason() persist.HoldReason {
 	return d.verdict.hold
 }
 
-// change makes one change of the record in the journal. Where that meets ErrStale only because an Enqueue marked the
-// record meanwhile, rec gets the mark and the change is made again.
+// change calls make, which changes the record in the journal. If make returns ErrStale only because an Enqueue marked
+// the record meanwhile, rec gets that mark and make is called once more.
 func change(ctx context.Context, journal persist.Journal, rec *persist.Record, make func() error) error {
 	err := make()
 	if !errors.Is(err, persist.ErrStale) {
@@ -194,13 +195,13 @@ func change(ctx context.Context, journal persist.Journal, rec *persist.Record, m
 	return make()
 }
 
-// onlyMarked reports whether all that happened to a record is that an Enqueue marked it.
+// onlyMarked reports whether an Enqueue's mark is the only difference between before and now.
 func onlyMarked(before, now *persist.Record) bool {
 	return now.Enqueued && !before.Enqueued && now.Revision == before.Revision+1 && now.Seq == before.Seq &&
 		now.State == before.State && now.HoldReason == before.HoldReason && now.LeaseOwner == before.LeaseOwner
 }
 
-// counted is the record with this run's attempts, and without a lease.
+// counted returns the record with this run's attempts and sends added, without a lease and without NextAttempt.
 func (d ending) counted() persist.Record {
 	rec := d.rec
 	rec.Attempts += d.attempts
@@ -210,7 +211,7 @@ func (d ending) counted() persist.Record {
 	return rec
 }
 
-// remember adds an attempt to the record's history, which is written when the record is.
+// remember adds an attempt to the record's history in memory; the next write of the record stores it.
 func (r *run) remember(began time.Time, sent wire.Result) {
 	now := r.now()
 	attempt := persist.Attempt{At: began.Round(0), Took: now.Sub(began), Sent: !sent.Unsent}
@@ -223,7 +224,7 @@ func (r *run) remember(began time.Time, sent wire.Result) {
 	r.rec.AddAttempt(attempt)
 }
 
-// update writes an unfinished record. The run's own counts stay out of d.rec, as they are added when they are needed.
+// update writes an unfinished record. The run's own counts are written, but not kept in d.rec: counted adds them.
 func (d ending) update(rec persist.Record) error {
 	updated, err := d.journal.Update(d.call.Values(), rec)
 	if err == nil {
@@ -239,11 +240,11 @@ func logUnrecorded(d ending, err error) {
 	}
 }
 
-// notBefore is when Resume may go on: when the server said, or when the origin is tried again; else after a pause that
-// grows with the attempts that were in vain, unless it was not the server that ended this run.
+// notBefore returns when Resume may go on. If a long Retry-After, an unreachable origin, the clock or the callers stopped
+// the run, that is d.next; else it is after a pause that grows with the failed attempts.
 func (d ending) notBefore() time.Time {
 	now := d.now().Round(0)
-	if d.stop == errRetryAfter || d.stop == errOriginDown || d.stop == errClockBack || d.ended() != nil {
+	if d.stop == errRetryAfter || d.stop == errOriginDown || d.stop == errClockBack || d.stopCause() != nil {
 		return cmp.Or(d.next, now.Add(d.cfg.Retry.MaxDelay)).Round(0)
 	}
 	at := now.Add(d.pause(now))
@@ -253,8 +254,8 @@ func (d ending) notBefore() time.Time {
 	return at
 }
 
-// pause is how long an operation rests that was tried in vain: half of what is left of its time at most, so that its
-// last hours are used.
+// pause returns how long to wait after a failed run. It is at most half of the time that is left for sends, so that
+// the last hours are used.
 func (d ending) pause(now time.Time) time.Duration {
 	policy := &d.cfg.Retry
 	runs := (d.rec.Attempts + d.attempts + policy.MaxAttempts - 1) / policy.MaxAttempts
@@ -269,7 +270,7 @@ func (d ending) pause(now time.Time) time.Duration {
 	return pause
 }
 
-// fail is a result with an error, and with the answer for callers that see plain HTTP.
+// fail makes a result with an error, and with the answer too if a caller that sees plain HTTP may have it.
 func (d ending) fail(is ...error) *result {
 	res := &result{err: d.failed(is...)}
 	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && (is[0] == ErrNoEffect || d.mayShow()) {
@@ -288,14 +289,14 @@ func (d ending) mayShow() bool {
 	return !d.doubtBefore || status == http.StatusConflict || status >= 500
 }
 
-// failed is the error of this run.
+// failed makes the error of this run. The first of is must be the verdict.
 func (d ending) failed(is ...error) *Error {
 	e := &Error{
 		Op: d.name, Key: Key(d.rec.Key), Outcome: d.verdict.outcome, State: d.rec.State, Attempts: d.attempts, Sends: d.sends,
-		Cause: d.stop, Last: d.last.Err, Answer: d.kept(d.now().Round(0)), is: is,
+		Cause: d.stop, Last: d.last.Err, Answer: d.answerForRecord(d.now().Round(0)), is: is,
 	}
 	if e.Answer != nil {
-		e.Answer.Header, e.Answer.Body = e.Answer.Header.Clone(), slices.Clone(e.Answer.Body) // beside whoever gets the answer as a response
+		e.Answer.Header, e.Answer.Body = e.Answer.Header.Clone(), slices.Clone(e.Answer.Body) // a copy: the response may share this body
 	}
 	switch {
 	case d.verdict.hold != "":
@@ -307,7 +308,7 @@ func (d ending) failed(is ...error) *Error {
 	return e
 }
 
-// answered is the last answer, as callers get it.
+// answered returns the last answer, as callers get it.
 func (d ending) answered() *answer {
 	source := SourceServer
 	if d.verdict.replayed {
@@ -321,8 +322,9 @@ func (d ending) answered() *answer {
 	}
 }
 
-// kept is the last answer as it is recorded and reported, at now; nil if there is none.
-func (d ending) kept(now time.Time) *persist.Answer {
+// answerForRecord returns the last answer as it is recorded and as errors hold it, with the time now; nil if there is
+// none. It shares header lines and body with the answer.
+func (d ending) answerForRecord(now time.Time) *persist.Answer {
 	a := d.last.Answer
 	if a == nil {
 		return nil
@@ -335,7 +337,7 @@ func (d ending) kept(now time.Time) *persist.Answer {
 	return kept
 }
 
-// resultWith is how the operation came about, over its whole life.
+// resultWith returns the Result of the operation, with the counts of its whole life.
 func (r *run) resultWith(outcome Outcome, source Source) Result {
 	return Result{
 		Key: Key(r.rec.Key), Outcome: outcome, Source: source,

@@ -56,7 +56,8 @@ func (e *engine) releaseLease(ctx context.Context, rec persist.Record) {
 	}
 }
 
-// missing says which credentials a record was made with that nothing here can give again; nil if none.
+// missing returns an error if the record needs credentials that are not journaled and there is no Config.Authorize to
+// add them.
 func (e *engine) missing(rec *persist.Record) error {
 	if len(rec.Omitted) == 0 || e.cfg.Authorize != nil {
 		return nil
@@ -64,14 +65,14 @@ func (e *engine) missing(rec *persist.Record) error {
 	return fmt.Errorf("it has credentials that no journal keeps (%s); set Config.Authorize", strings.Join(rec.Omitted, ", "))
 }
 
-// existing is a record that was there before the call that now comes to it.
+// existing is a run over a record that was in the journal before this call.
 type existing struct{ *run }
 
-// resolve decides what an existing record means for this request. It reads the record again, up to three times, when
-// another process changed it (ErrStale). A result ends the call; without one the run goes on from there.
+// resolve decides what an existing record means for this request. It decides at most three times, and reads the record
+// again in between if another process changed it (ErrStale). A result ends the call; nil means that the run goes on.
 func (x existing) resolve(op *operation) *result {
 	for tries := 1; ; tries++ {
-		res := x.decide(op)
+		res := x.resolveOnce(op)
 		if res == nil || tries == 3 || !errors.Is(res.err, persist.ErrStale) {
 			return res
 		}
@@ -83,11 +84,11 @@ func (x existing) resolve(op *operation) *result {
 	}
 }
 
-// decide is resolve of the record as it was read last.
-func (x existing) decide(op *operation) *result {
+// resolveOnce is one try of resolve, on the record as it was last read.
+func (x existing) resolveOnce(op *operation) *result {
 	rec := &x.rec
 	if !op.sameRequest(rec) {
-		return x.refuseFinal(x.call.Values(), x.name, rec, nil, doubtOf(rec), ErrKeyReused)
+		return x.refuseFinal(x.call.Values(), x.name, rec, nil, outcomeOfReuse(rec), ErrKeyReused)
 	}
 	switch rec.State {
 	case persist.StateConfirmed:
@@ -106,16 +107,17 @@ func (x existing) decide(op *operation) *result {
 	return x.adopt()
 }
 
-// doubtOf is the verdict on a request whose key belongs to an operation of another request.
-func doubtOf(rec *persist.Record) error {
+// outcomeOfReuse returns the sentinel for a request whose key another request's operation has: ErrOutcomeUnknown while
+// that one is unfinished or abandoned, else ErrNoEffect.
+func outcomeOfReuse(rec *persist.Record) error {
 	if !rec.State.Final() || rec.State == persist.StateAbandoned {
 		return ErrOutcomeUnknown
 	}
 	return ErrNoEffect
 }
 
-// refuse ends a call without a send; the record stays as it is. Of a record whose answer was swept the status may
-// still be known.
+// refuse ends a call without a send; the record does not change. The first of is must be the verdict. If the record's
+// answer was swept, its status may still be known.
 func refuse(name string, rec *persist.Record, cause error, is ...error) *result {
 	e := &Error{
 		Op: name, Key: Key(rec.Key), State: rec.State, Cause: cause, Answer: rec.Answer, is: is,
@@ -138,8 +140,8 @@ func refuse(name string, rec *persist.Record, cause error, is ...error) *result 
 	return &result{err: e, unreported: told && rec.Unreported}
 }
 
-// refuseFinal is refuse where the verdict may be "no effect", because of a state that is final. Such a state may be
-// seen before it is durable, and then it is not proved yet: what a crash leaves would be sent by a later Resume.
+// refuseFinal is refuse where a final state may make the verdict "no effect". Such a state is visible before it is
+// durable, so that it is flushed first: after a crash the record would be pending, and Resume would send it.
 func (e *engine) refuseFinal(ctx context.Context, name string, rec *persist.Record, cause error, is ...error) *result {
 	if is[0] == ErrNoEffect {
 		if err := e.journal.Flush(ctx); err != nil {
@@ -194,8 +196,8 @@ func (x existing) recorded() *result {
 	}
 }
 
-// adopt goes on with an unfinished record, by the profile that it recorded, and marks it, durably, before its first
-// send. A result ends the call.
+// adopt prepares the run of an unfinished record, under its recorded profile, and marks it as maybe sent, durably,
+// before the first send. A result ends the call.
 func (x existing) adopt() *result {
 	rec, now := &x.rec, x.now().Round(0)
 	x.prof = x.cfg.profileOf(rec)
@@ -235,17 +237,17 @@ func (x existing) adopt() *result {
 
 var errElsewhere = errors.New("another process has it")
 
-// journalError is what a journal that failed means for an operation whose record exists.
+// journalError returns the error for a journal that failed on an operation whose record exists.
 func journalError(name string, key Key, err error) *Error {
 	return &Error{Op: name, Key: key, Cause: err, is: []error{ErrOutcomeUnknown}}
 }
 
-// expiredBeforeSend reports whether an enqueued operation was not sent in the time that it had for that.
+// expiredBeforeSend reports whether the time for an enqueued operation's first send is over.
 func expiredBeforeSend(rec *persist.Record, now time.Time) bool {
 	return !rec.SendBefore.IsZero() && now.After(rec.SendBefore)
 }
 
-// windowState is where a moment lies in a key's retention window.
+// windowState says whether a key may be sent at some moment, by its retention window.
 type windowState uint8
 
 const (

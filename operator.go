@@ -102,7 +102,7 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...L
 	}
 	if err := r.check(&c.cfg); err != nil {
 		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
-		return c.engine.notStarted(ctx, "settle", named, err, ErrConfig)
+		return c.engine.errorBeforeRead(ctx, "settle", named, err, ErrConfig)
 	}
 	return c.end(ctx, "settle", key, options, func(rec persist.Record) error { return resolve(ctx, c.engine, rec, r) })
 }
@@ -113,7 +113,7 @@ func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) 
 	note := choose(options).note
 	if err := (Resolution{Note: note, Effect: EffectAbsent}).check(&c.cfg); err != nil {
 		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
-		return c.engine.notStarted(ctx, "abandon", named, err, ErrConfig)
+		return c.engine.errorBeforeRead(ctx, "abandon", named, err, ErrConfig)
 	}
 	return c.end(ctx, "abandon", key, options, func(rec persist.Record) error {
 		rec.State, rec.HoldReason, rec.Finished, rec.Note = persist.StateAbandoned, "", c.engine.now().Round(0), note
