@@ -343,3 +343,20 @@ func TestLargeErrorAndALeavingCaller(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusalThatCannotBeTakenBack: where the record could not be forgotten, maybe because another process went on with
+// it, a 401 or 429 is no answer for a caller of plain HTTP: it would take it for "nothing happened".
+func TestRefusalThatCannotBeTakenBack(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{401, 403, 429, 422} {
+		bubble(t, func(t *testing.T) {
+			j := &faulty{Journal: memory.New(), forget: func() error { return persist.ErrStale }, finish: func() error { return persist.ErrStale }}
+			w := &wire{replies: []reply{{status: status, header: "Content-Type: application/problem+json", body: "{}"}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Journal = j })
+			resp, err := sdk(t, c, "k")
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+				t.Errorf("%d: %v, %v, want the outcome unknown", status, resp, err)
+			}
+		})
+	}
+}

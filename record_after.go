@@ -282,11 +282,15 @@ func (d ending) fail(is ...error) *result {
 }
 
 // mayShow reports whether a caller that sees plain HTTP may get the last answer as its response although the outcome is
-// unknown. After an earlier attempt that may have taken effect, of which that caller saw nothing, an answer that says or
-// suggests that nothing happened must not be the only one that it sees. 409 and 5xx claim nothing.
+// unknown. 409 and 5xx claim nothing. Any other answer says or suggests that nothing happened, and must not be the only
+// one that such a caller sees where something may have: after an earlier attempt in doubt, or where the record could not
+// be taken back, maybe because another process went on with it.
 func (d ending) mayShow() bool {
 	status := d.last.Answer.Head.StatusCode
-	return !d.doubtBefore || status == http.StatusConflict || status >= 500
+	if status == http.StatusConflict || status >= 500 {
+		return true
+	}
+	return !d.doubtBefore && d.verdict.outcome == OutcomeUnknown
 }
 
 // failed makes the error of this run. The first of is must be the verdict.
