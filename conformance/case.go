@@ -29,7 +29,7 @@ type Case struct {
 	// Alone: nothing else runs beside it.
 	Alone bool `json:"alone,omitempty"`
 
-	early bool // it waits for long and disturbs nobody: it begins before all others
+	early bool // it waits for long and disturbs no other case: it begins before all others
 	run   func(*trial)
 }
 

@@ -89,8 +89,8 @@ func (x *trial) rounds(from, lanes int) []*round {
 	return all
 }
 
-// countRounds counts the effects of each round, for now; -1 where nobody counts
-// or none has happened yet.
+// countRounds counts the effects of each round, for now; -1 if they cannot be
+// counted or none has happened yet.
 func (x *trial) countRounds(rounds []*round) []int {
 	counts := make([]int, len(rounds))
 	if x.counts() {

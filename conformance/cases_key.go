@@ -191,7 +191,7 @@ func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) 
 }
 
 // mismatchAnswer finds out how this server refuses a key that another request
-// holds: an empty key that is refused so was taken by somebody, perhaps in an
+// holds: an empty key that is refused so was used by another request, perhaps in an
 // earlier run.
 func (x *trial) mismatchAnswer() func(*answer) bool {
 	op := x.newOperation()

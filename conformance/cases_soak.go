@@ -19,7 +19,7 @@ const (
 	soakSteps   = 8
 )
 
-// soakCases: what nobody thought of.
+// soakCases: random sequences of sends, for what no other case tries.
 func soakCases() []Case {
 	return []Case{{
 		ID: "soak/linearizable", Level: LevelSafety, Needs: []Need{NeedEffects},

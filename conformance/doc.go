@@ -34,8 +34,8 @@
 // Options.EffectWait, for which cases wait beside each other. A second effect is
 // a matter of safety in every case, whatever its level.
 //
-// Cases on which others depend run first and one at a time; one that fails now
-// and then only keeps nobody out. Each failure is tried again by itself. What
+// Cases on which others depend run first and one at a time; the
+// others are skipped only if it fails each time. Each failure is tried again by itself. What
 // fails only beside other cases, and is proved by no effect and no answer, is
 // inconclusive, and says so.
 //

@@ -77,7 +77,7 @@ type ruling struct {
 
 // judgeHistory holds the history of one key against the model: one effect; each
 // answer is the outcome, or in-progress while it may be running. effects is the
-// witness's count after the last event, or negative where nobody counted.
+// witness's count after the last event, or negative if there is none.
 func judgeHistory(history []event, effects int) ruling {
 	if why := plainViolation(history, effects); why != "" {
 		return ruling{known: true, why: why}
@@ -319,7 +319,7 @@ func (x *trial) wantHistory(op *operation, answers []*answer) bool {
 	}
 	history := events(answers)
 	if counted == 0 && !slices.ContainsFunc(history, func(e event) bool { return e.fate == outcome }) {
-		counted = -1 // nothing has happened yet, and nobody says otherwise
+		counted = -1 // nothing has happened yet, and no answer says otherwise
 	}
 	r := judgeHistory(history, counted)
 	if !r.known {

@@ -73,7 +73,7 @@ type Options struct {
 	// Witness is a URL, with {ref} in it, that tells how many effects that
 	// reference had; behind # stands a JSON pointer to the number, or to a list
 	// whose length is the number. Empty: effects are inferred from the ids in
-	// answers, which misses those whose answers nobody saw.
+	// answers, which misses those whose answers were lost.
 	Witness string
 	// EffectWait is for how long after its last answer an operation may still
 	// have an effect: only then is a count taken as final. The cases wait for it
@@ -125,7 +125,7 @@ type Options struct {
 	// Reruns is how often a failing case is run again by itself, for its odds.
 	// Zero: 2. Negative: never.
 	Reruns int
-	// Done is told each case when it is finished, one at a time. Nil: nobody.
+	// Done is called with each case when it is finished, one at a time. Nil: no call.
 	Done func(Result)
 }
 

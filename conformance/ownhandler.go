@@ -181,7 +181,7 @@ func (s *ownHandler) problem(w http.ResponseWriter, status int) {
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body) // nobody may be there
+	_, _ = io.WriteString(w, body) // the client may have left
 }
 
 // count counts an effect and gives its number.
@@ -208,7 +208,7 @@ func (s *ownHandler) effect(w http.ResponseWriter, ref string, with *reply) {
 	}
 	w.WriteHeader(with.status)
 	if len(with.body) > 0 {
-		_, _ = w.Write(with.body) // nobody may be there
+		_, _ = w.Write(with.body) // the client may have left
 	}
 }
 

@@ -33,7 +33,7 @@ var (
 	// is ever overwritten.
 	ErrCorrupt = errors.New("persist: journal is damaged")
 	// ErrGone: the journal's file was deleted, moved away or replaced while it was
-	// open, so that nobody would find again what is begun now. Begin refuses, and
+	// open, so that no process would find again what is begun now. Begin refuses, and
 	// has written nothing; everything else goes on, so that what is under way ends.
 	ErrGone = errors.New("persist: journal is no longer at its place")
 	// ErrClosed: the journal was closed.

@@ -17,7 +17,7 @@ type State uint8
 const (
 	// StatePending: the operation is intended, and may have been sent. It goes on.
 	StatePending State = iota
-	// StateHeld: as Pending, but nothing is sent until somebody settles it; HoldReason says
+	// StateHeld: as StatePending, but nothing is sent until it is settled; HoldReason says
 	// why. One exception: StateHeld for HoldCaller goes on when the same key is sent.
 	StateHeld
 	// StateConfirmed: the server's answer is known. Final.

@@ -167,7 +167,7 @@ func quoted(list []string) []string {
 }
 
 // confirm asks before something that cannot be taken back. yes is the answer
-// given by a flag. Where nobody can be asked it is an error that names the flag.
+// given by a flag. Without a terminal to ask on it is an error that names the flag.
 func (s streams) confirm(yes bool, warning string) error {
 	switch {
 	case yes:

@@ -17,7 +17,7 @@ import (
 // configuration folder (XDG_CONFIG_HOME). Blank lines and lines that begin with #
 // are skipped.
 
-// configPath is where the file would be, and whether somebody named it.
+// configPath is where the file would be, and whether ONCEHTTP_CONFIG names it.
 func configPath() (path string, named bool) {
 	if path := os.Getenv("ONCEHTTP_CONFIG"); path != "" {
 		return path, true

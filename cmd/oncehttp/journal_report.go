@@ -141,7 +141,7 @@ func readPage(ctx context.Context, ses *session, sel selection, now time.Time) (
 	return p, nil
 }
 
-// worseThan puts what needs somebody first: held, then unknown, then what the
+// worseThan puts first what an operator has to settle: held, then unknown, then what the
 // business has to know; of the same kind the older one.
 func worseThan(d declines, a, b *persist.Record) int {
 	rank := func(rec *persist.Record) int {

@@ -131,8 +131,8 @@ func (j *visitJournal) Sweep(ctx context.Context, l persist.Limits) (int, error)
 	return visit(j, func(file persist.Journal) (int, error) { return file.Sweep(ctx, l) })
 }
 
-// Claim is persist.Claimer's. send resumes nothing, so that nobody calls it; that
-// it is there makes the client take leases.
+// Claim is persist.Claimer's. send resumes nothing, so it is never
+// called; that it is there makes the client take leases.
 func (j *visitJournal) Claim(context.Context, persist.Query, string, time.Time, time.Time, int) ([]persist.Record, error) {
 	return nil, errors.New("a visited journal claims nothing")
 }

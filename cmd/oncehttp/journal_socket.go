@@ -63,8 +63,8 @@ const socketPathMax = 100
 
 func socketOf(path string) string { return path + ".sock" }
 
-// holdJournal serves readers of the journal at path until close. It serves nobody
-// where the path is too long for a socket; that takes nothing from the holder.
+// holdJournal serves readers of the journal at path until close. It serves none
+// if the path is too long for a socket; the holder works all the same.
 func holdJournal(path string, j persist.Journal) *holder {
 	h := &holder{journal: j, hello: holderHello{PID: os.Getpid(), Command: "oncehttp", Since: time.Now().UTC()}}
 	if len(os.Args) > 1 {

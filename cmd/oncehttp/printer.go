@@ -38,7 +38,7 @@ func newPrinter(w io.Writer, flush func(context.Context) error) *printer {
 
 // run prints until lines is closed. seen is told of each line that came. After
 // an error nothing more is printed; failed is then called once, and the rest of
-// the lines is taken and dropped, so that nobody waits for ever.
+// the lines is taken and dropped, so that no sender waits for ever.
 func (p *printer) run(ctx context.Context, lines <-chan placed, failed func(error)) error {
 	var broken error
 	for first := range lines {

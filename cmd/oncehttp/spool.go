@@ -19,7 +19,7 @@ type spool struct {
 	remove string   // the file's name, where an open file cannot be removed
 }
 
-// Write appends p. Its errors name no file: it has a name that nobody knows.
+// Write appends p. Its errors do not name the file, whose name means nothing to a user.
 func (s *spool) Write(p []byte) (int, error) {
 	if s.file == nil && s.memory.Len()+len(p) <= s.limit {
 		return s.memory.Write(p)

@@ -67,7 +67,7 @@ func (f *file) crash(*rand.Rand) store {
 			panic(err)
 		}
 	}
-	go func() { _ = f.Journal.Close() }() // the old one is nobody's
+	go func() { _ = f.Journal.Close() }() // no process uses the old one
 	return openFile(f.t, f.dir, f.n+1)
 }
 

@@ -20,7 +20,7 @@ var (
 // bugOperations is how many operations may pass until a bug is found.
 const bugOperations = 50_000
 
-// found is the first breach that a bug led to.
+// found is the first violation that a bug led to.
 type found struct {
 	bug        Bug
 	seed       uint64

@@ -41,7 +41,7 @@ type order struct {
 	overlap bool              // calls have been under way side by side in this round
 	leave   func()            // ends the caller's context once its answer is whole
 	settled bool              // an operator settles it, and has told its caller, who has no key
-	excused bool              // somebody acted on what was not true: it is not counted
+	excused bool              // an operator acted on what was not true: it is not counted
 }
 
 // orderKind is how a caller names what it wants.
@@ -61,7 +61,7 @@ const (
 type verdict uint8
 
 const (
-	dead     verdict = iota // nobody is told
+	dead     verdict = iota // the process died: no result was returned
 	unknown                 // an effect is possible: the same key again
 	noEffect                // nothing happened: the same key, or the next
 	declined                // a final answer, and it is no
@@ -178,7 +178,7 @@ func (w *world) round(o *order, r *rand.Rand) {
 	l := w.live(o.proc)
 	if o.kind == keyless || o.kind == bare {
 		if o.lastLife != nil && (o.lastLife != l || time.Since(o.asked) > w.remembered()) && !w.protected(o) {
-			o.over = true // it has no key to ask with, and nothing stands: nobody promises anything
+			o.over = true // it has no key to ask with, and no record that protects it: nothing is promised
 			return
 		}
 	}

@@ -176,8 +176,8 @@ func (m *model) sendsOf(id persist.ID) int {
 	return m.op(id).sends
 }
 
-// dismiss tells a caller without a key that somebody settles its operation: it does
-// not ask any more.
+// dismiss tells a caller without a key that an operator settles its operation: it
+// does not ask any more.
 func (m *model) dismiss(rec persist.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,7 +187,7 @@ func (m *model) dismiss(rec persist.Record) {
 	}
 }
 
-// excuse takes an order out of the count: somebody acted on what was not true.
+// excuse takes an order out of the count: an operator acted on what was not true.
 func (m *model) excuse(rec persist.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

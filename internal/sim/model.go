@@ -29,7 +29,7 @@ const (
 	OneProcess                         // two processes do not send one operation at once
 )
 
-// Failure is one breach of an invariant.
+// Failure is one violation of an invariant.
 type Failure struct {
 	Rule   Invariant     // which one
 	Detail string        // what happened, in one line
@@ -52,7 +52,7 @@ type model struct {
 	ops      map[persist.ID]*operation
 	runs     map[want]int // how often the server's work ran for an intent
 	failures []Failure    // the first ones
-	open     int          // answers' bodies that nobody has closed yet
+	open     int          // answers' bodies that are not closed yet
 	effects  int
 	sends    int
 	calls    int
@@ -87,7 +87,7 @@ func newModel(w *world) *model {
 	return &model{w: w, orders: map[want]*order{}, ops: map[persist.ID]*operation{}, runs: map[want]int{}}
 }
 
-// fail notes a breach. The first ones tell the most.
+// fail notes a violation. The first ones tell the most.
 func (m *model) fail(rule Invariant, format string, args ...any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

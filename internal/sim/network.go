@@ -22,7 +22,7 @@ const (
 	quietFor = 5 * time.Minute
 )
 
-// errReset is a connection that broke: nobody knows what the server did.
+// errReset is a connection that broke: the client cannot know what the server did.
 var errReset error = &net.OpError{Op: "read", Net: "pipe", Err: syscall.ECONNRESET}
 
 // network is the way of one client's requests to the server.
@@ -146,14 +146,14 @@ func (n *network) credible(s *send, resp *http.Response, err error) (*http.Respo
 	if n.life.step("sent twice") || !open(resp, err) {
 		n.w.logf("the answer %s is lost", s.id.Key)
 		if err == nil {
-			_ = resp.Body.Close() // nobody sees it
+			_ = resp.Body.Close() // the client does not get it
 		}
 		return nil, errReset
 	}
 	return resp, err
 }
 
-// late delivers a copy a while later, and nobody hears the answer. Until then an honest
+// late delivers a copy a while later, whose answer no client gets. Until then an honest
 // person does not say of the operation that it had no effect: see model.truth.
 func (w *world) late(s *send) {
 	delay := upTo(w.dice.of("late "+s.id.Key, s.nth), lateMax)

@@ -64,7 +64,7 @@ const (
 	StepRun                      // Client.Run for a while
 	StepKill                     // a process dies a few calls later
 	StepPower                    // all processes die, and the disk loses what was not synced
-	StepOperator                 // somebody settles or abandons an operation
+	StepOperator                 // an operator settles or abandons an operation
 	StepSweep                    // Client.Sweep
 	StepLook                     // Client.Unfinished and Client.Lookup
 	StepStranger                 // another system uses one of our keys at the server

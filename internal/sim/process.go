@@ -26,7 +26,7 @@ type process struct {
 
 // life is one run of the program on a process, from its start to its death. What
 // it had in memory is gone with it: its goroutines go on in this test, but they
-// reach neither the journal nor the network, and nobody is told what they return.
+// reach neither the journal nor the network, and what they return reaches no caller.
 type life struct {
 	w       *world
 	proc    *process
@@ -197,7 +197,7 @@ func (l *life) die() {
 // and for one that is dead so that no goroutine of it is left in the bubble.
 func (l *life) close() {
 	for _, c := range l.clients {
-		_ = c.Close() // what it says is nobody's
+		_ = c.Close() // the process ends: no caller gets the error
 	}
 	l.wires.CloseIdleConnections()
 }
@@ -239,15 +239,15 @@ func (w *world) live(n int) *life {
 	}
 }
 
-// told reports whether the process lives, so that what a call returned is known
-// to somebody.
+// told reports whether the process lives, so that what a call returned reached its
+// caller.
 func (l *life) told() bool {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	return !l.dead.Load()
 }
 
-// heed lets somebody reopen a journal that refuses all work: every process ends,
+// heed lets an operator reopen a journal that refuses all work: every process ends,
 // and comes back on what the disk kept.
 func (l *life) heed(err error) error {
 	w := l.w

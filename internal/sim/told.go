@@ -40,8 +40,8 @@ func (m *model) leaves(o *order, leave func()) {
 	o.leave = leave
 }
 
-// returned checks what a call gave. It reports whether somebody is told: nobody is
-// where the process died before the call came back. queued: it was an Enqueue.
+// returned checks what a call gave. It reports whether the caller got it: not if the
+// process died before the call came back. queued: it was an Enqueue.
 func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, err error, lives, queued bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +132,7 @@ const saidNone = "no effect"
 // noEffect checks an error that says that nothing happened and nothing is pending: the
 // server has done nothing for this intent, the disk holds nothing that a later pass
 // could send, nothing was promised to be sent, and "not sent" is not said of what was
-// handed over. From now on an effect under the key is a breach, until somebody asks
+// handed over. From now on an effect under the key is a violation, until a caller asks
 // again. Where calls for one intent overlap, another of them may have begun anew, so
 // that nothing can be said.
 func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {

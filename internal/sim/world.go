@@ -72,7 +72,7 @@ type world struct {
 	crashes int
 	dials   int
 	made    map[string]int // keys, by path
-	reopens bool           // the journal is broken, and somebody is about to reopen it
+	reopens bool           // the journal is broken, and an operator is about to reopen it
 
 	logs    sync.Mutex
 	history []string

@@ -95,8 +95,8 @@ func (x *index) all(hash uint64) []uint64 {
 	return list
 }
 
-// hasher hashes identities with a seed of its own, so that nobody can choose
-// keys that collide.
+// hasher hashes identities with a seed of its own, so that no caller can
+// choose keys that collide.
 type hasher struct {
 	seed maphash.Seed
 	mask uint64 // tests clear bits, to make hashes collide

@@ -176,7 +176,7 @@ func enqueueMark(k *check) {
 	k.holds(j, later, "Finish of an enqueued record")
 }
 
-// wrapper is what somebody writes who counts calls.
+// wrapper is a journal around another, as users write to count calls.
 type wrapper struct{ persist.Journal }
 
 func (w wrapper) Unwrap() persist.Journal { return w.Journal }
