@@ -23,8 +23,8 @@ func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error
 	})
 }
 
-// LookupOption says more of the operation that Lookup, Settle and Abandon mean, and
-// of what they do.
+// LookupOption says more about which operation Lookup, Settle and Abandon mean, and
+// about what they write.
 type LookupOption func(*chosen)
 
 // chosen is what the options say.
@@ -208,8 +208,8 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, end f
 	return nil
 }
 
-// finals are the sentinels of an operation that is final already, for those who
-// would end it. One that is known to have taken effect is neither ErrNoEffect nor
+// finals returns the sentinels for a Settle or Abandon of an operation that is final
+// already. One that is known to have taken effect is neither ErrNoEffect nor
 // ErrOutcomeUnknown.
 func finals(rec *persist.Record) []error {
 	switch {

@@ -94,13 +94,13 @@ type Result struct {
 
 type resultKey struct{}
 
-// resultContext is the context of a response's request, with the result in it.
+// resultContext is the context of a response's request, and holds the result for ResultOf.
 type resultContext struct {
 	context.Context
 	result Result
 }
 
-// Value finds the result, and whatever the caller's context has.
+// Value returns the result for resultKey, and otherwise what the caller's context has.
 func (c *resultContext) Value(key any) any {
 	if key == (resultKey{}) {
 		return &c.result
@@ -144,7 +144,7 @@ const (
 	EffectUnknown = persist.EffectUnknown
 )
 
-// verdict is what an attempt proved, in the words of this package. The zero value claims nothing.
+// verdict is what the attempts prove, in the terms of this package. The zero value claims nothing.
 type verdict struct {
 	outcome     Outcome
 	again       bool               // another attempt with the same key may help
@@ -183,12 +183,12 @@ func verdictOf(c classify.Verdict) verdict {
 	return v
 }
 
-// expired is the verdict where the time for sends is over.
+// expired returns the verdict on an operation whose time for sends is over.
 func expired() verdict {
 	return verdict{outcome: OutcomeExpired, hold: persist.HoldExpired, why: ErrKeyExpired}
 }
 
-// seen is an answer as it is classified. One without a Location leads nowhere else.
+// seen returns an answer in the form that classify takes. One without a Location counts as of the same origin.
 func seen(a *wire.Answer) classify.Answer {
 	location := a.Head.Header.Get("Location")
 	return classify.Answer{
@@ -220,8 +220,8 @@ func (a *answer) takeRest() *wire.Body {
 	return rest
 }
 
-// response is one caller's own response. It is nil if the answer was too large to keep and another caller has it; then
-// the operation is asked again.
+// response makes one caller's own response. It is nil if the answer was too large to keep and another caller has its
+// rest; the caller must then ask the server again.
 func (a *answer) response(req *http.Request) *http.Response {
 	resp := &http.Response{
 		StatusCode: a.status, Header: a.header.Clone(),
@@ -262,8 +262,8 @@ func newKeptBody(body []byte) *keptBody {
 // Close does nothing.
 func (*keptBody) Close() error { return nil }
 
-// largeBody is a body too large to keep: what was kept, then the rest as it comes. The caller's context, which the call
-// has left behind, ends it as it would end a body of net/http.
+// largeBody is a body too large to keep: first the kept part, then the rest as it arrives. The call is over by then, so
+// that the caller's context ends it, as it ends a body of net/http.
 type largeBody struct {
 	io.Reader
 	rest io.Closer

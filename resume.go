@@ -52,12 +52,12 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 // pass is one Resume under way.
 type pass struct {
 	c        *Client
-	ctx      context.Context // cut: ends the attempts on the wire
-	draining context.Context // ends the waits and the listing
+	ctx      context.Context // its end cuts off the attempts on the wire
+	draining context.Context // its end stops the waits and the listing
 	drain    context.CancelCauseFunc
 	owner    string // of the leases of what is claimed and not run yet
-	silent   bool   // of Run: there is no caller to tell what it comes to
-	fed      bool   // all that was due is handed out
+	silent   bool   // begun by Run: no caller gets the results
+	fed      bool   // every due record was handed to a worker
 	query    persist.Query
 	jobs     chan persist.Record
 	results  chan resumed
@@ -68,7 +68,7 @@ type pass struct {
 type resumed struct {
 	result   Result
 	err      error
-	panicked any // of a function of the Config; goes on in who called Resume or Run
+	panicked any // of a function of the Config; the goroutine that called Resume or Run panics with it
 }
 
 // newPass starts a pass over what is due now. The attempts on the wire end with ctx. Its end must be called.
@@ -131,7 +131,7 @@ func (p *pass) feed() {
 	p.fed = p.draining.Err() == nil
 }
 
-// list hands out what the query selects. It gives false if the pass was broken off.
+// list hands out what the query selects. It returns false if the pass was broken off.
 func (p *pass) list(query persist.Query) bool {
 	for rec, err := range p.c.cfg.Journal.List(p.draining, query) {
 		switch {
@@ -152,8 +152,8 @@ func (p *pass) tryNow(rec *persist.Record) bool {
 		p.c.engine.shared.origins.Try(rec.Origin, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
-// claim takes leases in batches of twice the workers. The leases are the pass's
-// own, so that it cannot take what another call of this client runs.
+// claim takes leases in batches of twice the workers. The pass has a lease owner of its
+// own, so that it cannot claim what another call of this client runs.
 func (p *pass) claim(j persist.Claimer) {
 	query := p.query
 	query.States = []persist.State{persist.StatePending}
@@ -212,7 +212,7 @@ func (p *pass) hand(rec persist.Record) bool {
 func (p *pass) work() {
 	for rec := range p.jobs {
 		if r, over := p.resume(rec); over {
-			p.results <- r // taken by end at the latest
+			p.results <- r // always received: end reads what the caller does not
 		}
 	}
 }
@@ -241,7 +241,7 @@ func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
 	switch {
 	case call.Panicked() != nil:
 		return resumed{panicked: call.Panicked()}, true
-	case res == nil: // the goroutine is ending
+	case res == nil: // a function of the Config called runtime.Goexit
 		return resumed{}, false
 	case res.err != nil:
 		return resumed{Result{Key: Key(listed.Key)}, res.err, nil}, over
@@ -254,10 +254,10 @@ func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
 	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg)}, true
 }
 
-// resultWithAnswer is how an operation was resumed, with a copy of its answer.
+// resultWithAnswer returns the Result of a resumed operation, with a copy of its answer.
 func (a *answer) resultWithAnswer(cfg *Config) Result {
 	result := a.result
-	if a.status == 0 { // reconciled, and no answer is known
+	if a.status == 0 { // settled by Config.Reconcile, without an answer
 		return result
 	}
 	result.Answer = &persist.Answer{
@@ -268,8 +268,8 @@ func (a *answer) resultWithAnswer(cfg *Config) Result {
 	return result
 }
 
-// run runs one recovered operation, of which the record is read again, as it may have moved on since it was listed.
-// took is false if there was nothing to do. What the pass cannot go on with is an event.
+// run runs one operation of the pass. It reads the record again, since that may have changed since it was listed. took is
+// false if there was nothing to do. If the pass cannot go on with the operation, Config.Observe gets an EventBlocked.
 func (p *pass) run(call callers, listed *persist.Record) (res *result, took bool) {
 	res, took, ran := p.resolve(call, listed.ID)
 	if took && !ran && res.err != nil {
@@ -279,7 +279,8 @@ func (p *pass) run(call callers, listed *persist.Record) (res *result, took bool
 	return res, took
 }
 
-// resolve decides what is to be done with a recovered operation, and does it. ran reports that the attempt loop ran.
+// resolve decides what to do with one operation of the pass, and does it. took is as for run; ran reports that the
+// attempt loop ran.
 func (p *pass) resolve(call callers, id persist.ID) (res *result, took, ran bool) {
 	const name = "resume"
 	e := p.c.engine
@@ -308,7 +309,7 @@ func (p *pass) resolve(call callers, id persist.ID) (res *result, took, ran bool
 	return r.execute(), true, true
 }
 
-// reconcile asks Config.Reconcile of a held operation.
+// reconcile asks Config.Reconcile about a held operation, and settles it if that knows the effect. took is as for run.
 func reconcile(r *run) (res *result, took bool) {
 	if r.cfg.Reconcile == nil || r.rec.HoldReason == persist.HoldCaller {
 		return &result{}, false
@@ -326,7 +327,7 @@ func reconcile(r *run) (res *result, took bool) {
 	r.rec.Unreported = said.Effect == EffectHappened && r.rec.Generated
 	ctx := r.call.Values()
 	err = change(ctx, r.journal, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
-	if err != nil { // it may be final all the same
+	if err != nil { // the record may be final all the same
 		return &result{err: journalError(r.name, Key(r.rec.Key), err)}, true
 	}
 	a := &answer{result: r.resultWith(OutcomeConfirmed, SourceJournal)}

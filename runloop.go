@@ -47,7 +47,7 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
-// takesNoMore reports whether a journal's error stays until the journal is opened again. Any other may pass.
+// takesNoMore reports whether a journal returns this error until it is opened again. Any other error may be temporary.
 func takesNoMore(err error) bool {
 	return errors.Is(err, persist.ErrUncertain) || errors.Is(err, persist.ErrClosed) || errors.Is(err, persist.ErrLocked)
 }
@@ -58,7 +58,7 @@ type runner struct {
 	swept time.Time // when the journal was swept last
 }
 
-// sweep sweeps the journal, if it was not swept for an hour.
+// sweep sweeps the journal, if the last sweep was an hour ago or longer.
 func (r *runner) sweep(ctx context.Context) {
 	now := r.engine.now()
 	if ctx.Err() != nil || now.Sub(r.swept).Abs() < time.Hour {
@@ -71,7 +71,7 @@ func (r *runner) sweep(ctx context.Context) {
 	}
 }
 
-// pass is one pass over what is due. Only the pass ends with ctx, not its attempts.
+// pass makes one pass over what is due. When ctx ends, the pass starts nothing more, and its attempts on the wire go on.
 func (r *runner) pass(ctx context.Context) error {
 	if ctx.Err() != nil || r.draining.Err() != nil {
 		return nil
@@ -104,7 +104,7 @@ const (
 	pauseMax = time.Minute
 )
 
-// nextDue is how long it is until a pending operation falls due. One that is due
+// nextDue returns how long it is until the next pending operation is due. One that is due
 // already was just tried in vain, so that it waits for the longest pause.
 func (r *runner) nextDue(ctx context.Context) (time.Duration, error) {
 	due := pauseMax

@@ -117,7 +117,7 @@ func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
 // body can be read again.
 type passThrough struct{ *Client }
 
-// flowed is what one attempt of a passThrough came to: either resp or err is set.
+// flowed is the result of one attempt of a passThrough: either resp or err is set.
 type flowed struct {
 	resp *http.Response
 	err  error
@@ -125,7 +125,7 @@ type flowed struct {
 	unsent, fatal bool
 }
 
-// do makes attempts until one needs no other, or no more may be made.
+// do makes attempts until no further one is needed or allowed.
 func (p passThrough) do(req *http.Request) (*http.Response, error) {
 	safe := request.Safe(request.Method(req))
 	schedule, started := newSchedule(&p.cfg.Retry), p.engine.now()
@@ -147,7 +147,7 @@ func (p passThrough) do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// next is the wait before the next attempt; more is false if none may follow.
+// next returns the wait before the next attempt; more is false if none may follow.
 func (p passThrough) next(req *http.Request, f *flowed, attempts int, started time.Time, scheduled time.Duration) (wait time.Duration, more bool) {
 	policy := &p.cfg.Retry
 	deadline, _ := req.Context().Deadline()
@@ -164,8 +164,8 @@ func (p passThrough) next(req *http.Request, f *flowed, attempts int, started ti
 	return wait, rewindable && !f.fatal && stop == nil
 }
 
-// attempt is one attempt. The answer's headers are waited for as long as in any
-// attempt, once the request's body is out; what flows after them is not cut.
+// attempt makes one attempt. AttemptTimeout bounds the wait for the answer's headers,
+// from when the request's body was sent; the answer's body has no time limit.
 func (p passThrough) attempt(req *http.Request, attempt int) (f flowed) {
 	prepare := func(ctx context.Context) (*http.Request, error) { return p.prepareSend(req, ctx, attempt) }
 	f.resp, f.unsent, f.fatal, f.err = wire.Stream(req.Context(), p.cfg.Transport, p.cfg.Retry.AttemptTimeout, prepare)
@@ -173,8 +173,8 @@ func (p passThrough) attempt(req *http.Request, attempt int) (f flowed) {
 	return f
 }
 
-// prepareSend is the request of one attempt, with a URL and headers of its own; the
-// first gets the request's own body. Its body is to be closed also beside an error.
+// prepareSend makes the request of one attempt, with a URL and headers of its own; the
+// first gets the request's own body. The caller must close its body also beside an error.
 func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt int) (*http.Request, error) {
 	out := req.Clone(ctx)
 	if out.Header == nil {
@@ -203,16 +203,17 @@ func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt
 	case out.Method != given.Method || out.URL == nil || out.URL.String() != given.URL.String() || out.Host != given.Host || out.Body != given.Body:
 		err = request.ErrChanged
 	}
-	out.Body = given.Body // to be closed, whatever became of it
+	out.Body = given.Body // the one to close, even if Authorize replaced it
 	return out, err
 }
 
-// comesAgain lists the answers that a safe request is sent again after.
+// comesAgain reports whether a safe request is sent again after an answer of this status.
 func comesAgain(status int) bool {
 	return slices.Contains([]int{429, 502, 503, 504}, status)
 }
 
-// streamError: a safe method has no effect whatever became of it.
+// streamError makes the error of a request that was not journaled. With a safe method it is always ErrNoEffect, since
+// such a method has no effect by definition.
 func streamError(name string, safe, unsent bool, attempts int, err error) error {
 	e := &Error{Op: name, Attempts: attempts, Last: err, is: []error{ErrOutcomeUnknown}}
 	switch {
@@ -224,7 +225,7 @@ func streamError(name string, safe, unsent bool, attempts int, err error) error 
 	return e
 }
 
-// pause waits, or gives the context's error.
+// pause waits for d. If ctx ends first, it returns the context's error.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

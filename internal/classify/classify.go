@@ -1,6 +1,6 @@
 // Package classify says what an HTTP answer, or the lack of one, proves of an operation: whether the server
-// acted, whether another attempt with the same key may help, and when. It goes by a profile and by nothing
-// else: every function is pure, and the time is an argument.
+// acted, whether another attempt with the same key may help, and when. It uses only the profile and its arguments:
+// every function is pure, and the time is an argument.
 package classify
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Answer is what one attempt was answered.
+// Answer is the server's answer to one attempt.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -92,7 +92,8 @@ func Classify(p *profile.Profile, a Answer, inDoubt bool) Verdict {
 	return v
 }
 
-// byMatchers goes by the profile's matchers, then by the status.
+// byMatchers returns the verdict of the first of the profile's matchers that the answer meets, else that of its status.
+// It is unknown if a matcher needs a body that was not read whole.
 func (r *reader) byMatchers(p *profile.Profile, inDoubt bool) Verdict {
 	for _, row := range []struct {
 		list []profile.Matcher
@@ -180,7 +181,7 @@ func fromAnyLayer(status int) bool {
 	return false
 }
 
-// stillUnknown is the verdict on an answer that does not settle an operation in doubt. 401, 403 and 407 come
+// stillUnknown returns the verdict on an answer that does not settle an operation in doubt. 401, 403 and 407 come
 // from authentication; sending again at once cannot succeed.
 func stillUnknown(status int, v Verdict) Verdict {
 	refused := status == 401 || status == 403 || status == 407

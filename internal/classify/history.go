@@ -1,16 +1,16 @@
 package classify
 
-// History is what the attempts of one operation prove together, those of earlier processes included. Add takes
-// the verdict on each attempt in turn. The zero value is an operation of which nothing was handed to the network.
-// It belongs to one goroutine.
+// History is what all attempts of one operation prove together, also those of earlier processes. Call Add with the
+// verdict on each attempt, in order. The zero value is an operation of which nothing was handed to the network. Only
+// one goroutine may use it.
 type History struct {
-	inDoubt  bool
-	standing Verdict // the latest final answer, refusal or mismatch, while nothing is in doubt
-	stands   bool
+	inDoubt bool
+	latest  Verdict // the latest final answer, refusal or mismatch
+	counts  bool    // latest is set, and no attempt after it put the operation in doubt
 }
 
 // Doubt says that an earlier attempt, which this History has not seen, may have had an effect.
-func (h *History) Doubt() { h.inDoubt, h.stands = true, false }
+func (h *History) Doubt() { h.inDoubt, h.counts = true, false }
 
 // InDoubt reports whether some attempt may have had an effect that no answer has settled.
 func (h *History) InDoubt() bool { return h.inDoubt }
@@ -27,19 +27,19 @@ func (h *History) Add(v Verdict) (known Verdict, kept bool) {
 	case KindNotSent:
 		return h.addNotSent(v)
 	case KindRefused:
-		if h.stands && h.standing.Kind == KindFinal {
+		if h.counts && h.latest.Kind == KindFinal {
 			return h.keep(v.Again), true
 		}
-		h.stand(v)
+		h.setLatest(v)
 	case KindFinal:
-		h.stand(v)
+		h.setLatest(v)
 		h.inDoubt = false
 	case KindMismatch:
-		if h.stands && h.standing.Kind == KindFinal {
+		if h.counts && h.latest.Kind == KindFinal {
 			v.Hold = true
 			h.Doubt()
 		} else if !h.inDoubt {
-			h.stand(v)
+			h.setLatest(v)
 		}
 	default:
 		h.Doubt()
@@ -52,17 +52,17 @@ func (h *History) addNotSent(v Verdict) (known Verdict, kept bool) {
 	switch {
 	case h.inDoubt:
 		return Verdict{Kind: KindUnknown, Again: v.Again}, false
-	case h.stands:
+	case h.counts:
 		return h.keep(v.Again), true
 	}
 	return v, false
 }
 
-// stand makes v the verdict that counts until a later attempt says more.
-func (h *History) stand(v Verdict) { h.standing, h.stands = v, true }
+// setLatest makes v the verdict that counts until a later attempt says more.
+func (h *History) setLatest(v Verdict) { h.latest, h.counts = v, true }
 
-// keep is the standing verdict; whether another attempt may help depends on the latest one.
+// keep returns the verdict that counts, with Again as the last attempt has it.
 func (h *History) keep(again bool) Verdict {
-	h.standing.Again = again
-	return h.standing
+	h.latest.Again = again
+	return h.latest
 }

@@ -15,9 +15,8 @@ import (
 // errTooLarge is a body over the limit.
 var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 
-// readBody copies the body once. It is Body's, or GetBody's where Body gives not one byte: then the request was
-// sent before, and its body is used up. What either gives must be as long as ContentLength says. The caller
-// closes req.Body, by closeBody.
+// readBody copies the body once. It reads Body, or GetBody's if Body gives not one byte: then the request was sent before
+// and its body is used up. Either must be as long as ContentLength says. The caller must close req.Body with closeBody.
 func readBody(req *http.Request, limit int64) ([]byte, error) {
 	if !mayBlock(req) {
 		body, err := readBytes(req, limit)
@@ -27,7 +26,7 @@ func readBody(req *http.Request, limit int64) ([]byte, error) {
 	return body, bodyTrouble(err)
 }
 
-// bodyTrouble is what an error of reading a body means; nil of nil.
+// bodyTrouble returns the *Error for an error of reading a body; nil for nil.
 func bodyTrouble(err error) error {
 	if err == nil {
 		return nil
@@ -73,7 +72,7 @@ func readBytes(req *http.Request, limit int64) ([]byte, error) {
 	return readOnce(again, req.ContentLength, limit)
 }
 
-// isOver reports whether a body gave nothing because it was read or closed before.
+// isOver reports whether a body gave nothing because it had been read or closed before.
 func isOver(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, http.ErrBodyReadAfterClose) || errors.Is(err, fs.ErrClosed)
 }
@@ -128,8 +127,8 @@ func fill(r io.Reader, b []byte) (n int, err error) {
 	return n, err
 }
 
-// bytesBody is bytes as a request's body. net/http knows this very pair to be in memory, and sends it in one write
-// with the headers.
+// bytesBody returns bytes as a request's body. net/http knows that this pair of types is in memory, and sends it in one
+// write with the headers.
 func bytesBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 
 // failedBody is a body whose reading failed.

@@ -20,7 +20,7 @@ const (
 	recipeV2 = "v2"
 )
 
-// recipe is that of new records under a profile.
+// recipe returns the recipe of new records under a profile.
 func (r *Reader) recipe(p *profile.Profile) string {
 	recipe := recipeV2 + " Content-Type"
 	if mark := r.Secrets.mark(); mark != "" {
@@ -74,8 +74,8 @@ func appendSized(b []byte, part string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
-// Same reports whether s is the request that a standing record names, by that record's own recipe. Where the record
-// was made with other names of credentials, what either side leaves out is not compared.
+// Same reports whether s is the request that an existing record names, by that record's own recipe. If the record was
+// made under another configuration of credentials, what either side leaves out is not compared.
 func (s *Snapshot) Same(standing *persist.Record) bool {
 	version, marked := recipeVersion(standing.Recipe)
 	_, own := recipeVersion(s.Record.Recipe)
@@ -89,8 +89,8 @@ func (s *Snapshot) Same(standing *persist.Record) bool {
 	return Same(&s.Record, standing)
 }
 
-// FingerprintBy is the fingerprint of s by another record's recipe. known is false where it cannot be told: of a later
-// version, or with other names of credentials.
+// FingerprintBy returns the fingerprint of s by another record's recipe. known is false if that cannot be computed: the
+// recipe has a later version, or other names of credentials.
 func (s *Snapshot) FingerprintBy(recipe string) (sum []byte, known bool) {
 	if recipe == s.Record.Recipe {
 		return s.Record.Fingerprint, true
@@ -143,7 +143,7 @@ func (s *Snapshot) recordV1() persist.Record {
 	return own
 }
 
-// Same reports whether rec names the request that a standing record names, by the standing record's recipe. It is
+// Same reports whether rec names the request that an existing record names, by the existing record's recipe. It is
 // for two records; Snapshot.Same also compares with what the record leaves out.
 func Same(rec, standing *persist.Record) bool {
 	if rec.Recipe == standing.Recipe {

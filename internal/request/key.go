@@ -32,8 +32,8 @@ func (r *Reader) generate(req *http.Request) (string, error) {
 	return key, nil
 }
 
-// oneKey is the one key of a request and how it travels: the call's, the request's own, else the generated one. Two
-// that differ are an error, as is a key that the profile does not take.
+// oneKey returns the one key of a request and how it travels: the call's, the request's own, else the generated one. Two
+// different keys are an error, as is a key that the profile does not allow.
 func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body []byte, given Given, generated string) (key, wire string, err error) {
 	key, wire, err = r.findKey(req, p, named, body, given)
 	if err == nil && key == "" {
@@ -157,9 +157,9 @@ func strangeKeyHeaders(h http.Header, p *profile.Profile) []string {
 	return names
 }
 
-// isKeyHeader knows the names under which APIs in the field take keys: PayPal-Request-Id, Repeatability-Request-Id
-// (OASIS Repeatable Requests 1.0), and what speaks of idempotency, or idempotence, and ends in it or in a word for a
-// key, such as Cko-Idempotency-Key, X-Payout-Idempotency and X-Idempotence-UUID.
+// isKeyHeader reports whether APIs in the field take keys in a header of this name: PayPal-Request-Id,
+// Repeatability-Request-Id (OASIS Repeatable Requests 1.0), and each name that holds "idempotency" or "idempotence" and
+// ends in it or in a word for a key, such as Cko-Idempotency-Key, X-Payout-Idempotency and X-Idempotence-UUID.
 func isKeyHeader(name string) bool {
 	lower := appendLower(make([]byte, 0, 64), name)
 	if !bytes.Contains(lower, []byte("idempoten")) {

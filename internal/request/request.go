@@ -1,7 +1,7 @@
-// Package request is the room between an http.Request and a persist.Record. Reader.Read reads a caller's
+// Package request stands between an http.Request and a persist.Record. Reader.Read reads a caller's
 // request once into the record of the operation; New turns a record back into a request for one send; Authorize
-// lets the caller's function add credentials to it. Beside these stand the fingerprint of what a key names, the
-// key's carrier, and what counts as a credential and is never recorded.
+// lets the caller's function add credentials to it. It also holds the fingerprint of what a key names, the key's
+// carrier, and the rules for credentials, which are never recorded.
 //
 // It knows nothing of the client, of journals, or of outcomes.
 package request
@@ -34,7 +34,7 @@ type Reader struct {
 	Secrets Secrets
 }
 
-// Given is what the call says beside the request.
+// Given is what the call itself says about its operation, beside the request.
 type Given struct {
 	// Keys are the keys that the call names apart from the request's own: its argument, its context's. An empty
 	// one is an error; it never means a fresh key.
@@ -48,7 +48,7 @@ type Given struct {
 }
 
 // Named is what a call names, as far as it could be read. Read returns it beside an error too, so that the
-// caller can look at what stands under these keys before it says that nothing happened.
+// caller can look at what exists under these keys before it says that nothing happened.
 type Named struct {
 	// Keys are all keys that the call names, in the order in which they were found, without repeats and without
 	// empty ones. They may break rules, and they may differ from each other. Where the call named none, Keys
@@ -86,9 +86,9 @@ type Credentials struct {
 	User *url.Userinfo
 }
 
-// Read reads req once, as profile p spells keys. It never changes req; it reads the body and closes it in every
-// case. Errors are of type *Error; named is what the call names in either case. NewKey is asked before the body
-// is read.
+// Read reads req once, with keys as profile p spells them. It never changes req; it reads the body, and closes it in
+// every case. Errors are of type *Error; named is set with and without an error. NewKey is called before the body is
+// read.
 func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Snapshot, named Named, err error) {
 	defer func() { closeBody(req, err) }()
 	named = r.named(req, p, given)
@@ -120,7 +120,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	return r.describe(req, p, given, named, body, key, wire, key == generated && named.Keyless), named, nil
 }
 
-// named is what the call names without a look at the body.
+// named returns what the call names, as far as that is known without the body.
 func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named {
 	n := Named{Method: Method(req), Account: r.account(req.Header, p)}
 	if isHTTP(req.URL) {
@@ -137,8 +137,8 @@ func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named
 	return n
 }
 
-// Like reports whether a record may be of the request that named is of, as far as account, origin, method and target
-// tell: body and key are not compared.
+// Like reports whether a record may be of the same request as named: account, origin, method and target are the same.
+// Body and key are not compared.
 func (r *Reader) Like(named Named, rec *persist.Record) bool {
 	carrier := ""
 	if rec.Carrier == string(profile.Query) {
@@ -148,7 +148,7 @@ func (r *Reader) Like(named Named, rec *persist.Record) bool {
 	return rec.Account == named.Account && rec.Origin == named.Origin && rec.Method == named.Method && target == named.Target
 }
 
-// add adds keys, those aside that are empty or known.
+// add adds the keys that are neither empty nor there already.
 func (n *Named) add(keys ...string) {
 	for _, key := range keys {
 		if key != "" && !slices.Contains(n.Keys, key) {
@@ -167,7 +167,7 @@ func (n *Named) addSpelled(wires []string) {
 	}
 }
 
-// describe builds the record that stands for a request.
+// describe builds the record of a request.
 func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, named Named, body []byte, key, wire string, generated bool) *Snapshot {
 	carrier := ""
 	if p.Carrier.Place == profile.Header {

@@ -22,8 +22,8 @@ type Secrets struct {
 	Headers, Parameters []string
 }
 
-// mark tells apart the configurations that add other names; "" where none are added. KeepHeader, a function, leaves no
-// mark.
+// mark returns a text that differs between configurations that add different names; "" if none are added. KeepHeader, a
+// function, does not count.
 func (s *Secrets) mark() string {
 	if len(s.Headers)+len(s.Parameters) == 0 {
 		return ""
@@ -70,8 +70,8 @@ func hasSecretWord(name string) bool {
 	return false
 }
 
-// appendLower appends name in lower case. Every header of every request and answer is looked at so, mostly in vain,
-// and strings.ToLower would make a string each time.
+// appendLower appends name in lower case. Every header of every request and answer is looked at so, mostly without a
+// match, and strings.ToLower would make a string each time.
 func appendLower(b []byte, name string) []byte {
 	for _, r := range name {
 		b = utf8.AppendRune(b, unicode.ToLower(r))
@@ -79,7 +79,8 @@ func appendLower(b []byte, name string) []byte {
 	return b
 }
 
-// isSecretWord lists what credentials are called. Compounds that are usual without a hyphen end in one of the words.
+// isSecretWord lists the words that credentials are called by. Compounds that are usual without a hyphen end in one of
+// the words.
 func isSecretWord(word string) bool {
 	switch word {
 	case "auth", "authorization", "authentication", "cookie", "cookie2", "credential", "credentials", "bearer", "jwt", "dpop",

@@ -34,9 +34,9 @@ func sourceBugs() []sourceBug {
 		{"what an http.Client makes of a redirect is sent to another host under a new key", ".",
 			"first == nil || !read || request.Origin", "first == nil && !read && request.Origin"},
 		{"a final answer is forgotten after an attempt that was not sent", "internal/classify",
-			"	case h.stands:\n		return h.keep(v.Again), true\n", "	case h.stands:\n		return v, false\n"},
+			"	case h.counts:\n		return h.keep(v.Again), true\n", "	case h.counts:\n		return v, false\n"},
 		{"a final answer is forgotten after a refusal", "internal/classify",
-			"return h.keep(v.Again), true\n		}\n		h.stand(v)", "h.stand(v)\n		}\n		h.stand(v)"},
+			"return h.keep(v.Again), true\n		}\n		h.setLatest(v)", "h.setLatest(v)\n		}\n		h.setLatest(v)"},
 	}
 }
 

@@ -44,8 +44,8 @@ func (b *Body) Close() error {
 // Cancel ends the body: reading it fails with the cause, as with a context that ended.
 func (b *Body) Cancel(cause error) { b.x.cancel(cause) }
 
-// Drain gives up a body, after a little reading that may save the connection. Neither much of it nor a slow one
-// is waited for. nil is no body.
+// Drain closes a body. It first reads up to 64 KiB, for a second at most, so that the connection can be used again. A
+// nil body is allowed.
 func Drain(body io.ReadCloser) {
 	if body == nil {
 		return
@@ -56,15 +56,15 @@ func Drain(body io.ReadCloser) {
 	_ = body.Close()
 }
 
-// read reads as much of the answer's body as is kept. An answer that is cut off is no answer: its status alone
-// proves nothing.
+// read reads as much of the answer's body as is kept. An answer that was cut off is an error: its status alone proves
+// nothing.
 func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	body := Body{x: x, body: resp.Body}
 	kept, err := body.readKept(resp.ContentLength, s.Limits.BodyBytes)
 	if err == nil {
 		err = s.checkComplete(resp, kept)
 	}
-	resp.Body = http.NoBody // which body has
+	resp.Body = http.NoBody // body holds the real one
 	answer := &Answer{Head: resp, Body: kept, Whole: int64(len(kept)) <= s.Limits.BodyBytes}
 	switch {
 	case err != nil:
@@ -79,10 +79,10 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	return Result{Answer: answer}
 }
 
-// readKept reads to the end, or to one byte past the limit. size is what the sender says, or negative.
+// readKept reads to the end, or to one byte past the limit. size is the Content-Length, negative if there is none.
 func (b *Body) readKept(size, limit int64) (kept []byte, err error) {
 	if size >= 0 && size <= limit {
-		kept = make([]byte, 0, size+1) // and one byte, in which the end shows
+		kept = make([]byte, 0, size+1) // one byte more, so that the last Read can return io.EOF
 	}
 	for err == nil && int64(len(kept)) <= limit {
 		if len(kept) == cap(kept) {
@@ -99,7 +99,7 @@ func (b *Body) readKept(size, limit int64) (kept []byte, err error) {
 	return kept, err
 }
 
-// checkComplete is an error if a body that has ended was cut off: it is shorter than its Content-Length, or it is
+// checkComplete returns an error if a body that has ended was cut off: it is shorter than its Content-Length, or it is
 // a success whose end only the end of the connection marks and whose JSON breaks off. Nothing proves the latter,
 // so the same bytes a second time are taken for the whole answer.
 func (s *Sender) checkComplete(resp *http.Response, kept []byte) error {

@@ -64,8 +64,8 @@ func (x *exchange) traced() context.Context {
 	return httptrace.WithClientTrace(x.ctx, &x.trace)
 }
 
-// roundTrip hands req, whose context is traced, to the transport. Its result obeys the contract of a RoundTripper, whatever the transport
-// does: either an error or a response, and the latter with headers and a body.
+// roundTrip hands req, whose context is traced, to the transport. Its result obeys the contract of a RoundTripper,
+// whatever the transport does: either an error, or a response with headers and a body.
 func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
 	resp, err := transport.RoundTrip(req)
 	switch {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Stream makes one send of a request that flows: its body is the caller's, and so is the answer's. The answer's
-// headers are waited for as long as timeout, from the moment at which the request's body is out; what flows after
-// them is not cut. prepare returns the request; one that it returns beside an error is closed.
+// Stream makes one send of a request whose body, and whose answer's body, are not kept but streamed. It waits for the
+// answer's headers for at most timeout, counted from the moment at which the request's body is sent; the answer's body
+// has no time limit. prepare returns the request; if it returns an error too, the request's body is closed.
 //
-// unsent says of an error that it is proved that nothing was sent, fatal that another send would fail alike.
+// Beside an error, unsent says that it is proved that nothing was sent, and fatal that another send would fail alike.
 func Stream(ctx context.Context, transport http.RoundTripper, timeout time.Duration, prepare func(context.Context) (*http.Request, error)) (resp *http.Response, unsent, fatal bool, err error) {
 	x := begin(ctx, timeout, time.Time{})
 	req, err := prepare(x.ctx)
@@ -42,21 +42,21 @@ func Stream(ctx context.Context, transport http.RoundTripper, timeout time.Durat
 		x.end()
 		return nil, x.provedUnsent(), untrusted(err), err
 	}
-	if resp.StatusCode != http.StatusSwitchingProtocols { // whose body is a connection
+	if resp.StatusCode != http.StatusSwitchingProtocols { // the body of a 101 is a connection
 		resp.Body = &flowing{ReadCloser: resp.Body, x: x}
 	}
 	return resp, false, false, nil
 }
 
-// upload starts the clock when a streamed request is out, unless its answer was there first, as a server's may be
-// that answers while it reads.
+// upload starts the clock when a streamed request is sent, unless its answer came first: a server may answer while it
+// still reads.
 type upload struct {
 	x    *exchange
 	mu   sync.Mutex
 	over bool
 }
 
-// wrote is told by httptrace that the request is out, or failed to go out.
+// wrote is httptrace's WroteRequest: the request was sent, or sending it failed.
 func (u *upload) wrote(httptrace.WroteRequestInfo) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package wire makes one attempt at sending a request: it hands the request to the transport, bounds every wait,
-// tells whether it is proved that nothing was sent, reads the answer as far as it is kept, and follows redirects
-// within the origin. It knows nothing of keys, records and retries: values and an interface of two methods come in, a Result
-// goes out.
+// reports whether it is proved that nothing was sent, reads the answer as far as it is kept, and follows redirects
+// within the origin. It knows nothing of keys, records and retries: its input is values and an interface of two methods,
+// its output a Result.
 package wire
 
 import (
@@ -99,7 +99,8 @@ func (r *Result) Drain() {
 }
 
 // Send makes one attempt at target: one send, and one more for each redirect that is followed, each with a request of
-// its own. All of them together are bounded by AnswerTimeout. It ends at the latest when ctx does; then the error is the context's cause.
+// its own. All of them together are bounded by AnswerTimeout. It ends at the latest when ctx does; then the error is the
+// context's cause. None of these bounds holds for a Transport or a Prepare that does not heed its context.
 func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 	until := time.Now().Add(s.Limits.AnswerTimeout)
 	result := s.sendOnce(ctx, target, until)
@@ -117,7 +118,7 @@ func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 	return result
 }
 
-// hop is where the answer of a 307 or 308 leads, or nil.
+// hop returns where a 307 or 308 leads, or nil if it is none or must not be followed.
 func (s *Sender) hop(r *Result) *url.URL {
 	if r.Answer == nil {
 		return nil
