@@ -101,7 +101,7 @@ type keySource struct {
 	chosen bool // a request without any key is an error; none is generated
 }
 
-// operation is a caller's request, read once: the record that it would begin, the profile that it goes by, and the
+// operation is a caller's request, read once: the record that it would begin, its profile, and the
 // credentials that no journal sees.
 type operation struct {
 	rec         *persist.Record // of read

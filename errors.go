@@ -47,7 +47,7 @@ var (
 	// ErrSettled: the key was settled by Settle or Config.Reconcile. With ErrNoEffect where it was
 	// settled as absent, else with ErrOutcomeUnknown.
 	ErrSettled = errors.New("key was settled")
-	// ErrFinal: Settle or Abandon came to an operation that is final already, as
+	// ErrFinal: Settle or Abandon was called for an operation that is final already, as
 	// Error.State says. With ErrNoEffect where it was settled as absent or its key
 	// belongs to another request, with ErrOutcomeUnknown where it was abandoned;
 	// with neither where it took effect. Never of Do.
@@ -75,7 +75,7 @@ var (
 	// ErrClosed: the client was closed, or is being closed. With ErrNoEffect where
 	// the call had not begun and nothing exists under its key; with
 	// ErrOutcomeUnknown where Close cut the waits of an operation, which Resume goes
-	// on with, or where one stood under the key before.
+	// on with, or where one existed under the key before.
 	ErrClosed = errors.New("client is closed")
 )
 

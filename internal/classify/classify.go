@@ -61,7 +61,7 @@ type Verdict struct {
 	Kind   Kind
 	Reason Reason
 	// Again: another attempt with the same key may help. Of a final answer: the server allows one, and the
-	// answer stands if none follows.
+	// answer counts if none follows.
 	Again bool
 	// Hold: nothing may be sent until somebody settles it.
 	Hold bool
@@ -155,7 +155,7 @@ func obeyShouldRetry(p *profile.Profile, a *Answer, v *Verdict) (stop bool) {
 	return false
 }
 
-// settles reports whether v stands although an earlier attempt is in doubt: it claims nothing of that attempt,
+// settles reports whether v counts although an earlier attempt is in doubt: it claims nothing of that attempt,
 // or the answer proves what became of it.
 func (r *reader) settles(p *profile.Profile, v *Verdict) bool {
 	switch {

@@ -60,7 +60,7 @@ func (r *reader) match(m *profile.Matcher) match {
 	return hit
 }
 
-// hasWord reports whether one of the words stands in a value as a whole word, as profile.Matcher defines it.
+// hasWord reports whether one of the words is in a value as a whole word, as profile.Matcher defines it.
 // Without words it reports whether there is a value at all.
 func hasWord(values, words []string) bool {
 	if len(words) == 0 {

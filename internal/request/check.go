@@ -123,13 +123,13 @@ func isHTTP(u *url.URL) bool {
 	return u != nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.Opaque == ""
 }
 
-// plainHost reports whether the host can stand in a URL. url.Parse sees to it; a URL that was put together by hand
+// plainHost reports whether the host is possible in a URL. url.Parse checks that; a URL that was put together by hand
 // may have another, and its recorded origin could be read back as a different one.
 func plainHost(u *url.URL) bool {
 	return !strings.ContainsFunc(u.Host, endsHost) && (!strings.Contains(u.Hostname(), ":") || u.Host[0] == '[')
 }
 
-// endsHost reports whether r must not stand in a host with port: it would end the host or begin another part of the URL.
+// endsHost reports whether r must not be in a host with port: it would end the host or begin another part of the URL.
 // ':' and '[ ]' are plainHost's to check.
 func endsHost(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`/?#@\%"<>`, r) }
 

@@ -13,7 +13,7 @@ import (
 
 // A recipe says what a fingerprint is made of: a version, then the headers that take part. Both versions hash the
 // same parts; they differ in what was left out of target and headers as a credential. Version 1 knew credentials
-// by parts of header names only, and left nothing out of the query. Behind version 2 stands a mark of the names that
+// by parts of header names only, and left nothing out of the query. After version 2 comes a mark of the names that
 // the client's configuration adds to the credentials, where it adds any: "v2:1f0c6a2b Content-Type".
 const (
 	recipeV1 = "v1"

@@ -1,4 +1,4 @@
-// Package request stands between an http.Request and a persist.Record. Reader.Read reads a caller's
+// Package request converts between an http.Request and a persist.Record. Reader.Read reads a caller's
 // request once into the record of the operation; New turns a record back into a request for one send; Authorize
 // lets the caller's function add credentials to it. It also holds the fingerprint of what a key names, the key's
 // carrier, and the rules for credentials, which are never recorded.
@@ -157,7 +157,7 @@ func (n *Named) add(keys ...string) {
 	}
 }
 
-// addSpelled adds keys as they stand in a carrier, and without the quotes that they may have there.
+// addSpelled adds keys both as they are in a carrier and without the quotes that they may have there.
 func (n *Named) addSpelled(wires []string) {
 	for _, wire := range wires {
 		n.add(wire)

@@ -154,7 +154,7 @@ func (s *Secrets) splitHeader(h http.Header, carrier string) (kept, secret http.
 	return kept, secret, omitted
 }
 
-// splitTarget is a target without the credentials in its query, and their names as they stand in a record's Omitted.
+// splitTarget is a target without the credentials in its query, and their names as a record's Omitted has them.
 // The parameter that carries the key stays.
 func (s *Secrets) splitTarget(target, carrier string) (kept string, omitted []string) {
 	path, query, found := strings.Cut(target, "?")
@@ -178,7 +178,7 @@ func (s *Secrets) splitTarget(target, carrier string) (kept string, omitted []st
 }
 
 // dropParameters takes parameters out of a query, byte for byte as it is otherwise, and names them. Some servers split
-// a query at semicolons too, so that a credential may stand behind one.
+// a query at semicolons too, so that a credential may follow one.
 func dropParameters(query string, drop func(name string) bool) (rest string, dropped []string) {
 	var b strings.Builder
 	kept := 0

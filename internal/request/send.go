@@ -51,7 +51,7 @@ func BasicAuth(req *http.Request, user *url.Userinfo) {
 	req.SetBasicAuth(user.Username(), password)
 }
 
-// carrierSpelling is how the key's header stands in the header map. net/http takes Idempotency-Key and
+// carrierSpelling returns the spelling of the key's header in the header map. net/http takes Idempotency-Key and
 // X-Idempotency-Key as a permission to send again by itself when a kept connection turns out to be dead. With a body,
 // leaving out GetBody stops that. Without one, a spelling that net/http does not look for does; on the wire case does not
 // matter (RFC 9110 section 5.1).

@@ -31,7 +31,7 @@ func defaultPort(scheme string) string {
 }
 
 // Hosts are the spellings of u's host among which the first that has a profile decides: with the port that u has or
-// means, then without. An IPv6 address stands in brackets.
+// means, then without. An IPv6 address is in brackets.
 func Hosts(u *url.URL) []string {
 	host := hostOf(u)
 	return []string{host + ":" + portOf(u), host}

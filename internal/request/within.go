@@ -57,7 +57,7 @@ func inMemory(req *http.Request) bool {
 
 var typeInMemory = reflect.TypeOf(bytesBody(nil))
 
-// closeBody closes req's body after reading it came to err. A body that may still be read closes in its own time,
+// closeBody closes req's body after reading it gave err, or nil. A body that may still be read closes in its own time,
 // since Close may wait for Read.
 func closeBody(req *http.Request, err error) {
 	switch {
