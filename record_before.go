@@ -215,7 +215,7 @@ func (x existing) adopt() *result {
 		return refuse(x.name, rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight)
 	case !rec.MaybeSent && expiredBeforeSend(rec, now):
 		x.verdict, x.stop = expired(), errMaxAge
-		return ending{x.run}.record()
+		return ending(x).record()
 	}
 	next := *rec
 	next.State, next.HoldReason = persist.StatePending, ""

@@ -115,14 +115,15 @@ func TestOnlyInCompany(t *testing.T) {
 	t.Parallel()
 	var working atomic.Int64
 	crowded := quirk{front: func(c *call) bool {
-		n := working.Add(1)
+		working.Add(1)
 		defer working.Add(-1)
 		if c.r.Method != http.MethodGet || c.r.Header.Get("Idempotency-Key") == "" {
 			time.Sleep(5 * time.Millisecond) // to be company
 			return false
 		}
 		deadline := time.Now().Add(300 * time.Millisecond)
-		for n = working.Load(); n < 2 && time.Now().Before(deadline); n = working.Load() {
+		n := working.Load()
+		for ; n < 2 && time.Now().Before(deadline); n = working.Load() {
 			time.Sleep(time.Millisecond) // for company
 		}
 		if n > 1 {

@@ -28,8 +28,10 @@ func TestOrigins(t *testing.T) {
 	var o Origins
 	now := time.Unix(1000, 0)
 	const least, most, try = time.Second, 5 * time.Second, time.Minute
-	if !o.Try("a", now, try) || !o.Try("a", now, try) || o.Wait("a", now) != 0 {
-		t.Error("an origin that never failed is not tried")
+	for range 2 {
+		if !o.Try("a", now, try) || o.Wait("a", now) != 0 {
+			t.Error("an origin that never failed is not tried")
+		}
 	}
 	for i, want := range []time.Duration{1, 2, 4, 5, 5} {
 		want *= time.Second

@@ -170,7 +170,8 @@ func TestKeyWithoutABodyIsNotSentAgainByNetHTTP(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || req.Header["Idempotency-Key"] != nil || !slices.Equal(req.Header["idempotency-key"], []string{"k"}) {
+	lower := strings.ToLower("Idempotency-Key") // as net/http does not spell it
+	if err != nil || req.Header["Idempotency-Key"] != nil || !slices.Equal(req.Header[lower], []string{"k"}) {
 		t.Errorf("%v, %v", err, req.Header)
 	}
 }

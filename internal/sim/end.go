@@ -50,9 +50,7 @@ func (w *world) end() {
 		w.server.Inject(make([]mockserver.Fault, behaves+50)...)
 		for _, p := range w.procs {
 			for _, c := range p.life.clients {
-				for res, err := range c.Resume(context.Background()) {
-					w.logf("at the end %s: %v %v", res.Key, res.Outcome, err)
-				}
+				w.lastPass(c)
 			}
 		}
 		left = w.settleHeld() + w.askAgain(n)
@@ -213,4 +211,12 @@ func unfinished(o *order, all []persist.Record, key oncehttp.Key) string {
 func number(account string) int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(account, "account"))
 	return n
+}
+
+// lastPass resumes everything that is due.
+func (w *world) lastPass(c *oncehttp.Client) {
+	defer w.noPanic("the last pass")
+	for res, err := range c.Resume(context.Background()) {
+		w.logf("at the end %s: %v %v", res.Key, res.Outcome, err)
+	}
 }

@@ -182,6 +182,7 @@ func (w *world) pass(l *life, r *rand.Rand) {
 		ctx, cancel = context.WithTimeout(ctx, upTo(r, 20*time.Second))
 	}
 	defer cancel()
+	defer w.noPanic("a pass")
 	most := -1
 	if r.IntN(3) == 0 {
 		most = r.IntN(3)
@@ -192,6 +193,13 @@ func (w *world) pass(l *life, r *rand.Rand) {
 			break
 		}
 		most--
+	}
+}
+
+// noPanic makes a panic of the client's, which comes out of the call that was made, a violation. It is deferred.
+func (w *world) noPanic(what string) {
+	if p := recover(); p != nil {
+		w.model.fail(Ends, "%s panics: %v", what, p)
 	}
 }
 
