@@ -131,7 +131,7 @@ func ExampleScope_Key() {
 
 // A key that names the hour of the event: however often the task is started in
 // it, it runs once.
-func ExampleWindow() {
+func ExampleTimeBucket() {
 	event := time.Date(2024, 3, 30, 10, 42, 0, 0, time.UTC)
 	fmt.Println(oncehttp.NewScope("task").Key("uid123", oncehttp.TimeBucket(event, time.Hour)))
 	// Output: idemp:task:uid123:20240330T10
@@ -165,4 +165,41 @@ func ExampleError() {
 	// Output:
 	// oncehttp: do: no effect, invalid key: the key is empty
 	// true true 0
+}
+
+// An intention that is durable before anything is sent: Run, here or in a later process, sends it.
+func ExampleClient_Enqueue() {
+	effects := 0
+	srv := bank(&effects)
+	defer srv.Close()
+	client, _ := oncehttp.New(oncehttp.Config{Journal: memory.New()})
+	defer client.Close()
+	req, _ := http.NewRequest("POST", srv.URL+"/payments", strings.NewReader(`{}`))
+	fmt.Println("enqueued:", client.Enqueue(req, oncehttp.NewScope("order").Key("7")), "effects:", effects)
+	for res, err := range client.Resume(context.Background()) {
+		fmt.Println(res.Key, res.Outcome, err, "effects:", effects)
+	}
+	// Output:
+	// enqueued: <nil> effects: 0
+	// idemp:order:7 confirmed <nil> effects: 1
+}
+
+// An operator looked at the server and says what became of an operation that nobody knows of.
+func ExampleClient_Settle() {
+	lost := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer lost.Close()
+	client, _ := oncehttp.New(oncehttp.Config{Journal: memory.New(), Retry: oncehttp.Policy{MaxAttempts: 1}})
+	defer client.Close()
+	key := oncehttp.NewScope("order").Key("7")
+	req, _ := http.NewRequest("POST", lost.URL, strings.NewReader(`{}`))
+	_, err := client.DoKey(req, key)
+	fmt.Println("unknown:", errors.Is(err, oncehttp.ErrOutcomeUnknown))
+	err = client.Settle(context.Background(), key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent, Note: "not in the bank's list"})
+	rec, _ := client.Lookup(context.Background(), key)
+	fmt.Println(err, rec.State, rec.Effect, rec.Note)
+	fmt.Println("tried anew as", key.Generation(2))
+	// Output:
+	// unknown: true
+	// <nil> settled absent not in the bank's list
+	// tried anew as idemp:order:7:gen=2
 }

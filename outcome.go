@@ -75,9 +75,12 @@ func (s Source) String() string {
 type Result struct {
 	_ struct{}
 
-	Key     Key
+	// Key is the operation's key, also where it was generated; "" is no operation.
+	Key Key
+	// Outcome is what is known of it: OutcomeConfirmed of every response; OutcomeNotSent where Reconcile found none.
 	Outcome Outcome
-	Source  Source
+	// Source is where the answer comes from; zero where there is none.
+	Source Source
 	// Attempts and Sends count over the whole life of the operation, the
 	// attempts of processes that died without recording theirs left out. A send
 	// is one hand-over to the network; a redirect hop is a send of its own, and so

@@ -13,10 +13,13 @@ import (
 
 // Answer is the server's answer to one attempt.
 type Answer struct {
+	// Status is the answer's status code.
 	Status int
+	// Header is the answer's header. It is only read.
 	Header http.Header
-	// Body is as much of the body as was read; Whole says that it is all of it.
-	Body  []byte
+	// Body is as much of the body as was read.
+	Body []byte
+	// Whole says that Body is all of it.
 	Whole bool
 	// SameOrigin says that the Location leads to the origin that was asked. It matters for a 303 only, whose
 	// Location may be a login page somewhere else; without one a 303 says nothing.
@@ -58,7 +61,9 @@ const (
 // Verdict is what an attempt proves. The zero value is the cautious one: an effect is possible, and another
 // attempt is not known to help.
 type Verdict struct {
-	Kind   Kind
+	// Kind is what the answer says of the operation.
+	Kind Kind
+	// Reason names the trouble; zero if there is none.
 	Reason Reason
 	// Again: another attempt with the same key may help. Of a final answer: the server allows one, and the
 	// answer counts if none follows.

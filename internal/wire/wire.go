@@ -63,6 +63,7 @@ type Requests interface {
 
 // Result is what one attempt learned. Either Answer or Err is set.
 type Result struct {
+	// Answer is the server's answer; nil where Err says why there is none.
 	Answer *Answer
 	// Err is why there is no answer: the transport's error, Prepare's, or what ended the attempt. Its text may spell
 	// out the URL.
