@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,7 +10,10 @@ import (
 )
 
 // keyCases: no key, and keys that must not be taken for another.
-func keyCases() []Case {
+func keyCases() []Case { return slices.Concat(missingKeyCases(), alikeKeyCases()) }
+
+// missingKeyCases: requests without a key, or with an empty one.
+func missingKeyCases() []Case {
 	header := []Need{NeedHeader}
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
@@ -40,7 +44,16 @@ func keyCases() []Case {
 					x.inconclusive("every key of this kind was refused, which does not tell whether two of them are kept apart")
 				}
 			},
-		}, {
+		},
+	}
+}
+
+// alikeKeyCases: keys that must not be taken for another.
+func alikeKeyCases() []Case {
+	header := []Need{NeedHeader}
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
 			ID: "key/hostile-names", Level: LevelSafety, Needs: []Need{NeedHeader, NeedAlphabet}, After: after,
 			Spec:   []Ref{drafted22(), draftedSecurity()},
 			Rule:   "Keys with punctuation, or with names that mean something to a language, are keys like any other.",

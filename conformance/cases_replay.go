@@ -2,11 +2,15 @@ package conformance
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
 // replayCases: a repeat after the first request has been answered.
-func replayCases() []Case {
+func replayCases() []Case { return slices.Concat(repeatCases(), sameAnswerCases()) }
+
+// repeatCases: a repeat is answered, and has no second effect.
+func repeatCases() []Case {
 	return []Case{
 		{
 			ID: "replay/answered", Level: LevelMust,
@@ -41,7 +45,14 @@ func replayCases() []Case {
 			run: onReplay(func(x *trial, first, again *answer) {
 				x.want(again.status == first.status, "the first status", "%d, then %d", first.status, again.status)
 			}),
-		}, {
+		},
+	}
+}
+
+// sameAnswerCases: what a repeat is answered.
+func sameAnswerCases() []Case {
+	return []Case{
+		{
 			ID: "replay/body-bytes", Level: LevelShould, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{drafted26(), outline("T2"), practice("Some APIs answer with the current state of the resource instead.")},
 			Rule:   "A repeat has the body of the first answer, byte for byte.",

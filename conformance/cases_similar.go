@@ -3,13 +3,17 @@ package conformance
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
 // similarCases: requests that are nearly the same, and repeats that come otherwise
 // than the first.
-func similarCases() []Case {
+func similarCases() []Case { return slices.Concat(similarRequestCases(), otherRepeatCases()) }
+
+// similarRequestCases: requests that differ in little.
+func similarRequestCases() []Case {
 	after := []string{"replay/answered", "replay/effects-once"}
 	return []Case{
 		{
@@ -58,7 +62,15 @@ func similarCases() []Case {
 					x.wantEffects(op, 1, "its reference")
 				}
 			},
-		}, {
+		},
+	}
+}
+
+// otherRepeatCases: repeats that come otherwise than the first: later, plain after packed, two at once.
+func otherRepeatCases() []Case {
+	after := []string{"replay/answered", "replay/effects-once"}
+	return []Case{
+		{
 			ID: "replay/after-a-pause", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedEffects}, After: after,
 			Spec:   []Ref{invariant("S1"), draft07("2.3", "A key is kept until it expires as published.")},
 			Rule:   "A key is still known two seconds after it was used.",
