@@ -166,14 +166,7 @@ const foldMin = 4
 func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 	line = s.request(steps[i])
 	behind := overlapping(steps, i)
-	for n = 1; i+n < len(steps) && overlapping(steps, i+n-1) == behind && s.request(steps[i+n]) == line; n++ {
-		if !behind && overlapping(steps, i+n) {
-			break
-		}
-	}
-	if n < foldMin {
-		n = 1
-	}
+	n = s.repeats(steps, i, line, behind)
 	next := i + n
 	idle := next == len(steps) || !slices.ContainsFunc(steps[:next], func(x *Exchange) bool { return x.At+x.Took > steps[next].At })
 	then, again := "", ""
@@ -188,6 +181,19 @@ func (s *script) step(steps []*Exchange, i int) (line string, n int) {
 		again = pauseOf((steps[next-1].At - steps[i].At) / float64(n-1)) // it is the whole time that counts
 	}
 	return spell(line, n, behind, again, then), n
+}
+
+// repeats is how many exchanges from i on are one line: 1 where they are fewer than foldMin.
+func (s *script) repeats(steps []*Exchange, i int, line string, behind bool) (n int) {
+	for n = 1; i+n < len(steps) && overlapping(steps, i+n-1) == behind && s.request(steps[i+n]) == line; n++ {
+		if !behind && overlapping(steps, i+n) {
+			break
+		}
+	}
+	if n < foldMin {
+		return 1
+	}
+	return n
 }
 
 // spell puts a command into a loop of n, and into the background; again stands

@@ -76,27 +76,33 @@ func listBodyCalls(k *check) {
 			k.fatalf("List does not end while its loop begins records")
 		}
 		k.begin(j, record("a", "begun for "+r.Key))
-		switch len(seen) % 4 {
-		case 0:
-			k.finish(j, r)
-		case 1:
-			k.update(j, changed(r))
-		case 2:
-			if err := j.Forget(ctx, r); err != nil {
-				k.fatalf("Forget within List: %v", err)
-			}
-		case 3:
-			k.holds(j, r, "List gave it")
-			for inner, err := range j.List(ctx, persist.Query{Account: "a", Key: r.Key}) {
-				if err != nil || inner.Seq != r.Seq {
-					k.fatalf("List within List: %q, %v", inner.Key, err)
-				}
-			}
-		}
+		callWithinList(k, j, r, len(seen)%4)
 	}
 	for _, r := range numbered("a", 200) {
 		if seen[r.Key] != 1 {
 			k.errorf("List gave %q %d times, want once", r.Key, seen[r.Key])
+		}
+	}
+}
+
+// callWithinList calls one of the other methods in the body of a List that gave r.
+func callWithinList(k *check, j persist.Journal, r persist.Record, which int) {
+	ctx := context.Background()
+	switch which {
+	case 0:
+		k.finish(j, r)
+	case 1:
+		k.update(j, changed(r))
+	case 2:
+		if err := j.Forget(ctx, r); err != nil {
+			k.fatalf("Forget within List: %v", err)
+		}
+	case 3:
+		k.holds(j, r, "List gave it")
+		for inner, err := range j.List(ctx, persist.Query{Account: "a", Key: r.Key}) {
+			if err != nil || inner.Seq != r.Seq {
+				k.fatalf("List within List: %q, %v", inner.Key, err)
+			}
 		}
 	}
 }

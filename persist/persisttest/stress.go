@@ -98,51 +98,67 @@ func (w *modelWorker) fail(format string, args ...any) {
 	w.k.errorf("%s: %s", w.account, fmt.Sprintf(format, args...))
 }
 
+// step makes one call, drawn at random, and compares its result with what the worker knows.
 func (w *modelWorker) step() {
 	ctx, key := context.Background(), fmt.Sprintf("key %d", w.r.IntN(25))
 	known, exists := w.m[key]
-	open := exists && !known.State.Final()
 	switch op := w.r.IntN(7); op {
 	case 0, 1:
 		w.begin(ctx, key, known, exists)
 	case 2:
-		got, err := w.j.Get(ctx, persist.ID{Account: w.account, Key: key})
-		if !exists && !errors.Is(err, persist.ErrNotFound) || exists && (err != nil || diff(got, known) != "") {
-			w.fail("Get of %q: %v, %s", key, err, diff(got, known))
-		}
+		w.get(ctx, key, known, exists)
 	case 3:
-		next := changed(known)
-		if !exists {
-			next = changed(record(w.account, key))
-		}
-		next.Attempts = w.r.IntN(100)
-		got, err := w.j.Update(ctx, next)
-		next.Revision++
-		w.outcome("Update", key, err, exists, open, next)
-		if err == nil && diff(got, next) != "" {
-			w.fail("Update of %q: %s", key, diff(got, next))
-		}
+		w.update(ctx, key, known, exists)
 	case 4:
-		next := finished(known)
-		if !exists {
-			next = finished(record(w.account, key))
-		}
-		next.Unreported = next.Generated && w.r.IntN(2) == 0
-		err := w.j.Finish(ctx, next)
-		next.Revision++
-		w.outcome("Finish", key, err, exists, open, next)
+		w.finish(ctx, key, known, exists)
 	case 5:
-		if !exists {
-			known = record(w.account, key)
-		}
-		err := w.j.Forget(ctx, known)
-		w.outcome("Forget", key, err, exists, open, known)
-		if err == nil {
-			delete(w.m, key)
-		}
+		w.forget(ctx, key, known, exists)
 	case 6:
 		w.report(ctx, key, known, exists)
 	}
+}
+
+func (w *modelWorker) get(ctx context.Context, key string, known persist.Record, exists bool) {
+	got, err := w.j.Get(ctx, persist.ID{Account: w.account, Key: key})
+	if !exists && !errors.Is(err, persist.ErrNotFound) || exists && (err != nil || diff(got, known) != "") {
+		w.fail("Get of %q: %v, %s", key, err, diff(got, known))
+	}
+}
+
+func (w *modelWorker) update(ctx context.Context, key string, known persist.Record, exists bool) {
+	next := changed(w.orNew(key, known, exists))
+	next.Attempts = w.r.IntN(100)
+	got, err := w.j.Update(ctx, next)
+	next.Revision++
+	w.outcome("Update", key, err, exists, exists && !known.State.Final(), next)
+	if err == nil && diff(got, next) != "" {
+		w.fail("Update of %q: %s", key, diff(got, next))
+	}
+}
+
+func (w *modelWorker) finish(ctx context.Context, key string, known persist.Record, exists bool) {
+	next := finished(w.orNew(key, known, exists))
+	next.Unreported = next.Generated && w.r.IntN(2) == 0
+	err := w.j.Finish(ctx, next)
+	next.Revision++
+	w.outcome("Finish", key, err, exists, exists && !known.State.Final(), next)
+}
+
+func (w *modelWorker) forget(ctx context.Context, key string, known persist.Record, exists bool) {
+	rec := w.orNew(key, known, exists)
+	err := w.j.Forget(ctx, rec)
+	w.outcome("Forget", key, err, exists, exists && !known.State.Final(), rec)
+	if err == nil {
+		delete(w.m, key)
+	}
+}
+
+// orNew is the record that is known, or one that was never begun.
+func (w *modelWorker) orNew(key string, known persist.Record, exists bool) persist.Record {
+	if exists {
+		return known
+	}
+	return record(w.account, key)
 }
 
 // report marks a record as reported, whatever it is.
