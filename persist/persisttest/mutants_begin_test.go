@@ -16,7 +16,7 @@ func mutantBeginCreates() mutant {
 			r.Recipe = ""
 			return s.Begin(ctx, r)
 		},
-		fails: []string{"alias/given", "stress/model"},
+		fails: []string{"alias/given"},
 	}
 }
 
@@ -30,7 +30,6 @@ func mutantBeginStanding() mutant {
 			}
 			return r, created, err
 		},
-		fails: []string{"stress/model"},
 	}
 }
 

@@ -98,7 +98,6 @@ func mutantFinishFinal() mutant {
 			}
 			return err
 		},
-		fails: []string{"stress/model"},
 	}
 }
 
@@ -137,7 +136,6 @@ func mutantChangeNotFound() mutant {
 			}
 			return got, err
 		},
-		fails: []string{"stress/model"},
 	}
 }
 
@@ -150,7 +148,7 @@ func mutantForgetRemoves() mutant {
 			}
 			return s.Forget(ctx, r)
 		},
-		fails: []string{"query/any-unresolved", "query/unresolved", "stress/model"},
+		fails: []string{"query/any-unresolved", "query/unresolved"},
 	}
 }
 

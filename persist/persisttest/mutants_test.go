@@ -240,6 +240,11 @@ func TestMutants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if name != "right" && name != "stress/model" {
+				// This case draws its calls at random: it may or may not make
+				// the one call that another mutant gets wrong.
+				delete(failures, "stress/model")
+			}
 			got := slices.Sorted(maps.Keys(failures))
 			want := slices.Clone(m.fails)
 			if name != "right" {
