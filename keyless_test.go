@@ -132,26 +132,34 @@ func TestKeylessIsSwept(t *testing.T) {
 	})
 }
 
+// passOverKeyless begins a pass over an unresolved operation without a key of its own: when it returns, the pass
+// waits for the server's answer. wait returns when the pass has ended.
+func passOverKeyless(t *testing.T, j persist.Journal) (w *wire, c *oncehttp.Client, key oncehttp.Key, wait func()) {
+	t.Helper()
+	w = &wire{replies: []reply{{err: errLost}, {status: 201, delay: time.Second}}}
+	c, _ = newClient(t, w, on(j, oneAttempt))
+	_, err := c.Do(post(t, "{}"))
+	var e *oncehttp.Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Minute)
+	var wg sync.WaitGroup
+	wg.Go(func() { resume(t, c) })
+	synctest.Wait()
+	return w, c, e.Key, wg.Wait
+}
+
 // TestKeylessJoined: who joins a pass with the key is told by it.
 func TestKeylessJoined(t *testing.T) {
 	t.Parallel()
 	eachJournal(t, func(t *testing.T, j persist.Journal) {
-		w := &wire{replies: []reply{{err: errLost}, {status: 201, delay: time.Second}}}
-		c, _ := newClient(t, w, on(j, oneAttempt))
-		_, err := c.Do(post(t, "{}"))
-		var e *oncehttp.Error
-		if !errors.As(err, &e) {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		var wg sync.WaitGroup
-		wg.Go(func() { resume(t, c) })
-		synctest.Wait()
-		if _, err := c.DoKey(post(t, "{}"), e.Key); err != nil {
+		w, c, key, wait := passOverKeyless(t, j)
+		if _, err := c.DoKey(post(t, "{}"), key); err != nil {
 			t.Error(err)
 		}
-		wg.Wait()
-		if rec := lookup(t, c, e.Key); rec.Unreported || w.count() != 2 {
+		wait()
+		if rec := lookup(t, c, key); rec.Unreported || w.count() != 2 {
 			t.Errorf("unreported %v after %d sends", rec.Unreported, w.count())
 		}
 	})
@@ -162,24 +170,14 @@ func TestKeylessJoined(t *testing.T) {
 func TestKeylessLeftAndTold(t *testing.T) {
 	t.Parallel()
 	eachJournal(t, func(t *testing.T, j persist.Journal) {
-		w := &wire{replies: []reply{{err: errLost}, {status: 201, delay: time.Second}}}
-		c, _ := newClient(t, w, on(j, oneAttempt))
-		_, err := c.Do(post(t, "{}"))
-		var e *oncehttp.Error
-		if !errors.As(err, &e) {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		var wg sync.WaitGroup
-		wg.Go(func() { resume(t, c) })
-		synctest.Wait()
+		w, c, key, wait := passOverKeyless(t, j)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := c.DoKey(post(t, "{}").WithContext(ctx), e.Key); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.DoKey(post(t, "{}").WithContext(ctx), key); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		wg.Wait()
-		if rec := lookup(t, c, e.Key); !rec.Unreported {
+		wait()
+		if rec := lookup(t, c, key); !rec.Unreported {
 			t.Error("it counts as reported")
 		}
 		if _, err := c.Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 2 {

@@ -2,7 +2,6 @@ package bugs_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -269,17 +268,7 @@ func hangUpProbes() map[string]probe {
 			return cl.Post("k").Replayed() && effects(s) == 1
 		},
 		"truncated-claims": func(s *mockserver.Server, cl *client) bool {
-			ctx, cancel := context.WithCancel(context.Background())
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, cl.URL+"/payments", &mocktest.StopReader{Text: `{`, Stop: cancel})
-			if err != nil {
-				cl.T.Fatal(err)
-			}
-			req.ContentLength = 31
-			req.Header.Set("Idempotency-Key", "k")
-			if response, err := cl.HTTP.Do(req); err == nil {
-				response.Body.Close()
-			}
-			synctest.Wait()
+			postTruncated(cl)
 			return cl.Post("k").Status == 201
 		},
 	}

@@ -1,7 +1,6 @@
 package bugs_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -240,17 +239,7 @@ func memoryProbes() map[string]probe {
 		},
 		"truncated-forgets": func(s *mockserver.Server, cl *client) bool {
 			cl.Post("k")
-			ctx, cancel := context.WithCancel(context.Background())
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, cl.URL+"/payments", &mocktest.StopReader{Text: `{`, Stop: cancel})
-			if err != nil {
-				cl.T.Fatal(err)
-			}
-			req.ContentLength = 31
-			req.Header.Set("Idempotency-Key", "k")
-			if response, err := cl.HTTP.Do(req); err == nil {
-				response.Body.Close()
-			}
-			synctest.Wait()
+			postTruncated(cl)
 			return cl.Post("k").Replayed() && effects(s) == 1
 		},
 		"stored-late": repeatIsOne,
