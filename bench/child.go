@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -51,5 +52,26 @@ func watchMemory() (stop func() (int64, error)) {
 		close(done)
 		wg.Wait()
 		return peak, failed
+	}
+}
+
+// watchMemoryOf samples the anonymous memory of another process every 10 ms until it ends. stop waits for that end and
+// returns the peak, or 0 where it cannot be measured.
+func watchMemoryOf(pid int) (stop func() int64) {
+	var peak int64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			now, err := residentMemoryOf(strconv.Itoa(pid), "RssAnon")
+			if err != nil { // it has ended, or this system does not tell
+				return
+			}
+			peak = max(peak, now)
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
+	return func() int64 {
+		wg.Wait()
+		return peak
 	}
 }

@@ -40,6 +40,7 @@ type options struct {
 	profile string
 	dsn     string
 	against string
+	rows    int
 }
 
 // section is one group of measurements that can be run by itself.
@@ -59,6 +60,7 @@ func sections() []section {
 		{"scale", "a journal of a million pending and a million finished records", runScale},
 		{"bodies", "a 10 MiB request", runBodies},
 		{"conformance", "how long a check of a local server takes", runConformance},
+		{"batch", "the command over a whole file, beside programs that send the same rows", runBatch},
 	}
 }
 
@@ -117,6 +119,7 @@ func roles() map[string]func([]string) error {
 		"role-mock":  mockRole,
 		"role-open":  openRole,
 		"role-body":  bodyRole,
+		"role-rows":  rowsRole,
 	}
 }
 
@@ -139,11 +142,15 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.dsn, "postgres", "postgres://postgres@127.0.0.1:5432/postgres?sslmode=disable&connect_timeout=2",
 		"where River may create a database of its own and drop it afterwards")
 	f.StringVar(&o.against, "against", "", "compare with the checkout in this folder, end to end, in alternating processes, and measure nothing else")
+	f.IntVar(&o.rows, "rows", 0, "rows of the larger file of the section batch (default 60000)")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	if f.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if o.rows < 0 {
+		return o, fmt.Errorf("-rows is %d; want 1 or more", o.rows)
 	}
 	if o.rounds < 1 {
 		return o, fmt.Errorf("-rounds is %d; want 1 or more", o.rounds)

@@ -16,15 +16,18 @@ func fdatasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
 
 // residentMemory reads a line of /proc/self/status, in bytes: RssAnon is the anonymous
 // memory that is resident, which leaves out the pages of a mapped file.
-func residentMemory(line string) (int64, error) {
-	text, err := os.ReadFile("/proc/self/status")
+func residentMemory(line string) (int64, error) { return residentMemoryOf("self", line) }
+
+// residentMemoryOf is residentMemory of the process with this id.
+func residentMemoryOf(process, line string) (int64, error) {
+	text, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {
 		return 0, err
 	}
 	_, rest, found := bytes.Cut(text, []byte("\n"+line+":"))
 	fields := bytes.Fields(rest)
 	if !found || len(fields) == 0 {
-		return 0, fmt.Errorf("/proc/self/status has no %s", line)
+		return 0, fmt.Errorf("/proc/%s/status has no %s", process, line)
 	}
 	kib, err := strconv.ParseInt(string(fields[0]), 10, 64)
 	return kib << 10, err

@@ -14,6 +14,8 @@ func fdatasync(f *os.File) error { return f.Sync() }
 
 func residentMemory(string) (int64, error) { return 0, errElsewhere }
 
+func residentMemoryOf(string, string) (int64, error) { return 0, errElsewhere }
+
 func chill(string) (float64, error) { return 0, errElsewhere }
 
 func blocks(path string) (int64, error) {

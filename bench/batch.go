@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+const batchWorkers = 64
+
+// batchColumns is the header row of the file that a batch sends.
+const batchColumns = "user,order,amount,currency,note\n"
+
+// batchRun is one whole run over a file, from the start of the process to its end.
+type batchRun struct {
+	rate float64 // rows a second
+	peak float64 // anonymous memory at its peak, in MB
+}
+
+// batchCase is one shape of load. The batch must reach target of what peer does with the same rows.
+type batchCase struct {
+	delay  time.Duration
+	rows   int
+	peer   string
+	target float64
+}
+
+// runBatch measures the command `oncehttp batch` on whole files: process start, survey, journal and output included.
+// Beside it a program sends the same rows with net/http alone, and with Do alone.
+func runBatch(b *bench) error {
+	command := filepath.Join(b.dir, "oncehttp")
+	build := exec.CommandContext(b, "go", "build", "-o", command, "./cmd/oncehttp")
+	build.Dir = ".." // the main module
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the command: %w\n%s", err, out)
+	}
+	server, err := startServer(b)
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	many := b.rows
+	if many == 0 {
+		many = pick(b, 60_000, 300)
+	}
+	for _, c := range []batchCase{
+		{delayUsual, pick(b, 12_000, 200), "plain", 0.9},
+		{0, many, "do", 0.85},
+	} {
+		if err := runBatchCase(b, command, server, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runBatchCase alternates the batch, its rerun, and the two programs over one file.
+func runBatchCase(b *bench, command string, server *server, c batchCase) error {
+	file := filepath.Join(b.dir, "rows.csv")
+	if err := writeRows(file, c.rows); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	url := server.payURL(c.delay)
+	group := fmt.Sprintf("%d rows, %d ms server, %d workers", c.rows, c.delay.Milliseconds(), batchWorkers)
+	rates, peaks := map[string]samples{}, map[string]samples{}
+	for range b.rounds {
+		journal := filepath.Join(b.dir, "batch.db")
+		batch := []string{command, "batch", file, "--url", url, "--key", "order:{user}:{order}", "--journal", journal,
+			"--workers", strconv.Itoa(batchWorkers), "--quiet"}
+		for _, run := range []struct {
+			name string
+			args []string
+		}{
+			{"plain", []string{self, "role-rows", "plain", file, url}},
+			{"do", []string{self, "role-rows", "do", file, url, filepath.Join(b.dir, "do.db")}},
+			{"batch", batch},
+			{"rerun", batch},
+		} {
+			did, err := timeProgram(b, c.rows, run.args)
+			if err != nil {
+				return fmt.Errorf("%s: %w", run.name, err)
+			}
+			rates[run.name], peaks[run.name] = append(rates[run.name], did.rate), append(peaks[run.name], did.peak)
+		}
+		if err := errors.Join(os.Remove(journal), os.Remove(filepath.Join(b.dir, "do.db"))); err != nil {
+			return err
+		}
+	}
+	for _, line := range []struct{ name, about string }{
+		{"plain", "net/http alone"}, {"do", "Do with a bolt journal"}, {"batch", "oncehttp batch"}, {"rerun", "oncehttp batch, once more: nothing is sent"},
+	} {
+		b.add(group, line.about, "rows/s", rates[line.name])
+		b.add(group, line.about, "of net/http", rates[line.name].over(rates["plain"]))
+		b.add(group, line.about, "anonymous memory, MB", peaks[line.name])
+	}
+	b.atLeast(group+": oncehttp batch of "+map[string]string{"plain": "net/http alone", "do": "Do alone"}[c.peer], "", c.target,
+		rates["batch"].over(rates[c.peer]))
+	if c.delay == 0 {
+		b.atLeast("a full rerun from the journal", " rows/s", 100_000, rates["rerun"])
+	}
+	return nil
+}
+
+// writeRows writes a CSV file of n payments.
+func writeRows(path string, n int) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	_, err = w.WriteString(batchColumns)
+	for i := range int64(n) {
+		if err != nil {
+			break
+		}
+		user, order := businessParts(i)
+		_, err = fmt.Fprintf(w, "%s,%s-%d,4200,eur,as agreed\n", user, order, i)
+	}
+	return errors.Join(err, w.Flush(), f.Close())
+}
+
+// timeProgram runs a program whose output is thrown away, and watches its memory.
+func timeProgram(ctx context.Context, rows int, args []string) (batchRun, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return batchRun{}, err
+	}
+	stop := watchMemoryOf(cmd.Process.Pid)
+	err := cmd.Wait()
+	took := time.Since(began)
+	if err != nil {
+		return batchRun{}, fmt.Errorf("%w\n%s", err, said.String())
+	}
+	return batchRun{rate: float64(rows) / took.Seconds(), peak: float64(stop()) / 1e6}, nil
+}
+
+// rowsRole is the program beside the batch: it sends each row of a CSV file as a JSON object, by batchWorkers workers,
+// and prints a line for each answer. Arguments: plain or do, the file, the URL, and for do the journal.
+func rowsRole(args []string) error {
+	send, done, err := rowSender(args)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(args[1])
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	rows := make(chan map[string]string, batchWorkers)
+	out := bufio.NewWriter(os.Stdout)
+	var mu sync.Mutex
+	failed := make([]error, batchWorkers)
+	var wg sync.WaitGroup
+	for w := range batchWorkers {
+		wg.Go(func() {
+			for row := range rows {
+				err := send(row)
+				mu.Lock()
+				fmt.Fprintln(out, row["order"], err)
+				mu.Unlock()
+				failed[w] = errors.Join(failed[w], err)
+			}
+		})
+	}
+	err = readRows(f, rows)
+	close(rows)
+	wg.Wait()
+	return errors.Join(append(failed, err, out.Flush(), done())...)
+}
+
+func readRows(f io.Reader, rows chan<- map[string]string) error {
+	r := csv.NewReader(bufio.NewReader(f))
+	names, err := r.Read()
+	for err == nil {
+		var cells []string
+		if cells, err = r.Read(); err == nil {
+			row := make(map[string]string, len(names))
+			for i, name := range names {
+				row[name] = cells[i]
+			}
+			rows <- row
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// rowSender returns what sends one row, and what closes it.
+func rowSender(args []string) (send func(map[string]string) error, done func() error, err error) {
+	request := func(row map[string]string) (*http.Request, error) {
+		body, err := json.Marshal(row)
+		if err != nil {
+			return nil, err
+		}
+		req, err := http.NewRequest(http.MethodPost, args[2], strings.NewReader(string(body)))
+		if err == nil {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		return req, err
+	}
+	if args[0] == "plain" {
+		client := &http.Client{Transport: newPool()}
+		return func(row map[string]string) error {
+			req, err := request(row)
+			if err != nil {
+				return err
+			}
+			return consume(client.Do(req))
+		}, func() error { return nil }, nil
+	}
+	client, err := oncehttp.Open(args[3], oncehttp.Config{Transport: newPool()})
+	if err != nil {
+		return nil, nil, err
+	}
+	orders := oncehttp.NewScope("order")
+	return func(row map[string]string) error {
+		req, err := request(row)
+		if err != nil {
+			return err
+		}
+		return consume(client.DoKey(req, orders.Key(row["user"], row["order"])))
+	}, client.Close, nil
+}
