@@ -101,9 +101,9 @@ type keySource struct {
 	chosen bool // a request without any key is an error; none is generated
 }
 
-// operation is a caller's request, read once: the record that it would begin, its profile, and the
+// preparedRequest is a caller's request, read once: the record that it would begin, its profile, and the
 // credentials that no journal sees.
-type operation struct {
+type preparedRequest struct {
 	rec         *persist.Record // of read
 	prof        *profile.Profile
 	credentials request.Credentials
@@ -151,7 +151,7 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 
 // run joins the call that is under way with the operation, or starts one, and returns its result. err is set if this
 // caller gets no result.
-func (c *Client) run(ctx context.Context, name string, op *operation) (*result, error) {
+func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, error) {
 	for {
 		if op.rec.Generated {
 			if err := c.engine.checkUnresolved(context.WithoutCancel(ctx), name, op); err != nil {
@@ -184,8 +184,8 @@ func (c *Client) run(ctx context.Context, name string, op *operation) (*result, 
 	}
 }
 
-// start runs a call that was started, unless the client is closed.
-func (c *Client) start(call *inflight.Call[*result], name string, op *operation) {
+// start runs the new call, unless the client is closed.
+func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRequest) {
 	opened := c.enter()
 	if opened {
 		defer c.running.Done() // also if a function of the Config ends the goroutine
@@ -229,12 +229,12 @@ func givenBy(req *http.Request, key keySource, plain bool, now time.Time) reques
 
 // read reads the caller's request, with its body, which it closes in every case. It never changes the request. Beside
 // an error the operation tells only what the call names.
-func (c *Client) read(req *http.Request, key keySource, plain bool) (*operation, error) {
+func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRequest, error) {
 	s, named, err := c.cfg.reader.Read(req, c.cfg.profileFor(req.URL), givenBy(req, key, plain, c.engine.now()))
 	if err != nil {
-		return &operation{named: named}, err
+		return &preparedRequest{named: named}, err
 	}
-	return &operation{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
+	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }
 
 // journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been
@@ -252,7 +252,7 @@ func (c *Client) journaled(req *http.Request) (same *http.Request, journaled boo
 }
 
 // sameRequest reports whether op is the request that an existing record names, by the record's own recipe.
-func (op *operation) sameRequest(rec *persist.Record) bool { return op.read.Same(rec) }
+func (op *preparedRequest) sameRequest(rec *persist.Record) bool { return op.read.Same(rec) }
 
 // requestTrouble returns the sentinel that says why a request could not be read.
 func requestTrouble(err error) error {

@@ -43,13 +43,13 @@ type shared struct {
 
 // callers is what a run needs to know of those who wait for it.
 type callers interface {
-	Values() context.Context   // the first caller's values; never ends
-	Context() context.Context  // the same, but ends when no caller waits any more
-	Draining() context.Context // done: start no further wait; the attempt on the wire goes on
-	PlainHTTP() (is, was bool) // is: a caller of Transport waits now; was: one has waited during this call
-	Deadline() time.Time       // the latest of the callers' deadlines; zero if one caller has none
-	SetInDoubt(bool)           // whether the operation was in doubt before
-	GiveUp(cause error)        // ends Context
+	Values() context.Context            // the first caller's values; never ends
+	Context() context.Context           // the same, but ends when no caller waits any more
+	Draining() context.Context          // after it ends no new wait starts; the attempt in flight goes on
+	PlainHTTP() (waiting, earlier bool) // a caller of Transport waits now; one has waited during this call
+	Deadline() time.Time                // the latest of the callers' deadlines; zero if one caller has none
+	SetInDoubt(bool)                    // whether the operation was in doubt before
+	GiveUp(cause error)                 // ends Context
 }
 
 // run is one run of the attempt loop over one record: one Do, or one record in one Resume. One goroutine uses it.
@@ -63,7 +63,7 @@ type run struct {
 	target      *url.URL // where it is sent to
 	created     bool     // this very call began the record
 	askedAgain  bool     // it is confirmed, and asked again for an answer too large to keep
-	ofPass      bool     // begun by Resume or Run, and not by a caller with the key
+	fromResume  bool     // Resume or Run began this run, not a caller with the key
 	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
 	stopIfOriginDown bool
 
@@ -92,14 +92,14 @@ type result struct {
 	answer *answer
 	err    error
 	// notShared: callers that joined must ignore this result and start again. The call did not run the operation, or
-	// was ended for reasons of whoever started it.
+	// was ended because its starter is draining.
 	notShared bool
 	// unreported: the record says that no caller with the key has yet learnt how the operation ended.
 	unreported bool
 }
 
 // do begins the operation, unless a record of it exists, and runs it. The existing record decides what happens instead.
-func (e *engine) do(call callers, name string, op *operation) *result {
+func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	rec, created, err := e.journal.Begin(call.Values(), e.intent(op))
 	if err != nil {
 		return &result{err: e.errorAfterRead(call.Values(), name, op.named, true, err, ErrNotSent)}
@@ -122,7 +122,7 @@ func (e *engine) do(call callers, name string, op *operation) *result {
 func (r *run) execute() *result {
 	r.loop()
 	r.stopWaiting()
-	res := ending{r}.record()
+	res := ending{r}.writeOutcome()
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
 	r.tell(EventFinished, func(e *Event) {
 		e.Outcome, e.Err = r.verdict.outcome, res.err
@@ -136,15 +136,16 @@ func (r *run) execute() *result {
 // loop makes attempts until the verdict allows no further one, or a limit ends the run. The first is made directly:
 // nearly every operation ends with it, and going through the loop for it would double what the client costs
 // (docs/performance.md). What follows is go-retryablehttp's loop. Its hooks are below, in the order in which they run:
-// inLoop is its transport, decide its CheckRetry, backoff its Backoff. It sees an empty answer, so that nothing above an
-// attempt can follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait
+// inLoop is its transport, decide its CheckRetry, backoff its Backoff. The loop
+// gets an empty response. So it cannot follow a redirect, drain or close an answer, replace an error, or reach the
+// caller's connections. A wait
 // ends when the call is given up.
 func (r *run) loop() {
 	r.started = r.now()
 	if r.target == nil {
 		r.target, _ = request.URL(&r.rec)
 	}
-	r.sender = newSender(r.cfg, recorded{r})
+	r.sender = newSender(r.cfg, recordedRequest{r})
 	r.attempt()
 	if !r.verdict.again {
 		return
@@ -181,7 +182,7 @@ func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: loop}, nil
 }
 
-// attempt looks at the window, sends, and judges what comes back.
+// attempt checks that the retention window is open, sends, and judges what comes back.
 func (r *run) attempt() {
 	if !r.mayAttempt() {
 		return
@@ -219,7 +220,7 @@ func (r *run) mayAttempt() bool {
 }
 
 // send makes one attempt at the operation: one send, and one more for each redirect within the origin, each with
-// credentials of its own and a look at the window.
+// credentials of its own and a check of the retention window.
 func (r *run) send() wire.Result {
 	if r.target == nil {
 		return wire.Result{Err: errNoTarget, Unsent: true, Fatal: true}
@@ -227,16 +228,16 @@ func (r *run) send() wire.Result {
 	return r.sendBy(&r.sender, r.target)
 }
 
-// newSender sends by the client's transport, within its bounds.
+// newSender returns a Sender that uses the client's transport and limits.
 func newSender(cfg *Config, requests wire.Requests) wire.Sender {
 	return wire.Sender{Transport: cfg.Transport, Limits: cfg.wireLimits(), Requests: requests}
 }
 
-// recorded makes the requests of the operation itself.
-type recorded struct{ *run }
+// recordedRequest makes the requests of the operation itself.
+type recordedRequest struct{ *run }
 
 // Prepare makes the recorded request anew.
-func (d recorded) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
+func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
 	req, err := d.requestFor(ctx, send, &d.rec, target)
 	if err == nil && d.cfg.window(d.rec.FirstSent, d.now(), d.rec.Window) != windowOpen {
 		err = errWindow // Authorize may have taken all the time that was left
@@ -245,7 +246,7 @@ func (d recorded) Prepare(ctx, send context.Context, target *url.URL) (*http.Req
 }
 
 // Follow allows redirects within the origin.
-func (d recorded) Follow(from *url.URL, location string) *url.URL {
+func (d recordedRequest) Follow(from *url.URL, location string) *url.URL {
 	return request.Hop(&d.rec, from, location)
 }
 
@@ -282,10 +283,10 @@ func (r *run) judge(sent wire.Result) {
 		v.Kind = classify.KindNotSent
 	}
 	r.doubtBefore = r.history.InDoubt()
-	known, kept := r.history.Add(v)
+	known, earlierCounts := r.history.Add(v)
 	r.verdict = verdictOf(known)
 	r.noteOrigin(sent)
-	if kept { // the earlier answer counts
+	if earlierCounts {
 		sent.Drain()
 		r.last.Err = sent.Err
 		return
@@ -300,7 +301,8 @@ func (r *run) judge(sent wire.Result) {
 	r.last = sent
 }
 
-// noteOrigin notes whether the attempt showed that the origin takes connections. Where it does not, Run stops.
+// noteOrigin notes whether the attempt showed that the origin takes connections. If it does not, and
+// stopIfOriginDown is set, this run stops.
 func (r *run) noteOrigin(sent wire.Result) {
 	switch policy := &r.cfg.Retry; {
 	case !sent.Unsent:
@@ -315,15 +317,15 @@ func (r *run) noteOrigin(sent wire.Result) {
 	}
 }
 
-// skipAttempt sets the verdict for an attempt that was not allowed: otherwise, unless an earlier final answer counts.
-func (r *run) skipAttempt(otherwise verdict) {
-	known, kept := r.history.Add(classify.Verdict{Kind: classify.KindNotSent})
-	if kept && known.Kind == classify.KindFinal {
+// skipAttempt sets the verdict for an attempt that was not allowed: fallback, unless an earlier final answer counts.
+func (r *run) skipAttempt(fallback verdict) {
+	known, earlierCounts := r.history.Add(classify.Verdict{Kind: classify.KindNotSent})
+	if earlierCounts && known.Kind == classify.KindFinal {
 		r.verdict = verdictOf(known)
 		return
 	}
 	r.last.Drain()
-	r.last, r.verdict = wire.Result{}, otherwise
+	r.last, r.verdict = wire.Result{}, fallback
 }
 
 // decide reports whether another attempt follows, and sets r.wait, the wait before it. The verdict was made by judge;
@@ -359,7 +361,7 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 		r.last.Drain()
 	} // confirmed or refused: keep the answer, it may still be returned
 	r.tell(EventWaiting, func(e *Event) { e.Wait = r.wait })
-	draining := r.call.Draining() // which ends the wait, and no attempt
+	draining := r.call.Draining() // it ends this wait, but not an attempt
 	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
 	return true, nil
 }

@@ -111,7 +111,7 @@ func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
 }
 
 // prepare reads a request that is to be enqueued. name is that of the call, for errors.
-func (c *Client) prepare(name string, req *http.Request, key Key) (*operation, error) {
+func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequest, error) {
 	if req == nil {
 		return nil, c.engine.noRequest(name, key)
 	}

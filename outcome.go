@@ -22,17 +22,20 @@ type Outcome uint8
 const (
 	// OutcomeUnknown: an effect is possible. Everything that is not proved is OutcomeUnknown.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNotSent: no attempt of any process life was handed to the network.
+	// OutcomeNotSent: no attempt of any process life was handed to the network, or
+	// the operation was settled as one without effect.
 	OutcomeNotSent
 	// OutcomeRefused: the server said that it did not act.
 	OutcomeRefused
 	// OutcomeInFlight: the server says that an earlier attempt is still being worked on.
 	OutcomeInFlight
-	// OutcomeConfirmed: the server's final answer is known, whole.
+	// OutcomeConfirmed: the server's final answer is known. The body of a large one
+	// may still be arriving.
 	OutcomeConfirmed
 	// OutcomeMismatch: the server says that the key belongs to another request.
 	OutcomeMismatch
-	// OutcomeExpired: the time in which the server knows the key has passed.
+	// OutcomeExpired: the time in which the server knows the key has passed, or that
+	// of Config.EnqueueMaxAge before anything was sent.
 	OutcomeExpired
 )
 
@@ -77,7 +80,9 @@ type Result struct {
 
 	// Key is the operation's key, also where it was generated; "" is no operation.
 	Key Key
-	// Outcome is what is known of it: OutcomeConfirmed of every response; OutcomeNotSent where Reconcile found none.
+	// Outcome is what is known of it: OutcomeConfirmed for every response of Do. A
+	// Transport may return a response with another outcome. Of Resume,
+	// OutcomeNotSent means that Reconcile found no effect.
 	Outcome Outcome
 	// Source is where the answer comes from; zero where there is none.
 	Source Source

@@ -20,8 +20,8 @@ import (
 // ending is a run whose loop is over. It records the outcome and makes the result.
 type ending struct{ *run }
 
-// record writes what is known of the operation into the journal. It is called once, when the loop is over.
-func (d ending) record() *result {
+// writeOutcome writes what is known of the operation into the journal. It is called once, when the loop is over.
+func (d ending) writeOutcome() *result {
 	switch v := &d.verdict; {
 	case d.askedAgain:
 		return d.repeated()
@@ -45,7 +45,8 @@ func (d ending) repeated() *result {
 }
 
 // confirm records the answer. If that fails the answer is returned all the same: the record stays pending, and the
-// same key finds the answer again. Only a 4xx that the server does not store might be another then, and is no answer.
+// same key finds the answer again. Except for a 4xx that the server does not store: it is not returned, since the next
+// answer may differ.
 func (d ending) confirm() *result {
 	if err := d.finish(persist.StateConfirmed); err != nil && d.mayChange() {
 		d.stop, d.verdict.outcome = err, OutcomeUnknown
@@ -65,8 +66,8 @@ func (d ending) mismatch() *result {
 	return d.fail(ErrNoEffect, ErrKeyReused)
 }
 
-// finish moves the record to a final state, and flushes it where mustFlush says so. Beside an error, which it has logged,
-// the record is unchanged, or a crash may undo its end.
+// finish moves the record to a final state, and flushes it where mustFlush says so. If it returns an error,
+// which it has logged, the record is unchanged or its final state is not durable.
 func (d ending) finish(state persist.State) error {
 	ctx := d.call.Values()
 	var rec persist.Record
@@ -110,11 +111,12 @@ func (d ending) mayChange() bool {
 // unreported reports whether the record that ends in this state must be marked Unreported: a pass ends it, so that no
 // caller learns of it, and a caller without a key might send the same request again.
 func (d ending) unreported(state persist.State) bool {
-	return d.ofPass && d.rec.Generated && state == persist.StateConfirmed
+	return d.fromResume && d.rec.Generated && state == persist.StateConfirmed
 }
 
 // withdraw ends a run that provably had no effect. It forgets an operation that this call began, unless that was
-// enqueued meanwhile; any other stays pending, as never sent.
+// enqueued meanwhile: then the error is ErrNoEffect. Any other stays pending, as never sent, and the error is
+// ErrOutcomeUnknown, since Resume will send it.
 func (d ending) withdraw() *result {
 	why := ErrRefused
 	if d.verdict.outcome == OutcomeNotSent {
@@ -180,10 +182,10 @@ func (d ending) holdReason() persist.HoldReason {
 	return d.verdict.hold
 }
 
-// change calls make, which changes the record in the journal. If make returns ErrStale only because an Enqueue marked
-// the record meanwhile, rec gets that mark and make is called once more.
-func change(ctx context.Context, journal persist.Journal, rec *persist.Record, make func() error) error {
-	err := make()
+// change calls write, which changes the record in the journal. If write returns ErrStale only because an Enqueue marked
+// the record meanwhile, rec gets that mark and write is called once more.
+func change(ctx context.Context, journal persist.Journal, rec *persist.Record, write func() error) error {
+	err := write()
 	if !errors.Is(err, persist.ErrStale) {
 		return err
 	}
@@ -192,7 +194,7 @@ func change(ctx context.Context, journal persist.Journal, rec *persist.Record, m
 		return err
 	}
 	rec.Revision, rec.Enqueued, rec.SendBefore = now.Revision, now.Enqueued, now.SendBefore
-	return make()
+	return write()
 }
 
 // onlyMarked reports whether an Enqueue's mark is the only difference between before and now.
@@ -240,8 +242,9 @@ func logUnrecorded(d ending, err error) {
 	}
 }
 
-// notBefore returns when Resume may go on. If a long Retry-After, an unreachable origin, the clock or the callers stopped
-// the run, that is d.next; else it is after a pause that grows with the failed attempts.
+// notBefore returns the earliest time for Resume. If a long Retry-After, an unreachable origin or a clock that was set
+// back stopped the run, or the call was given up or is draining, that is d.next, or MaxDelay from now if d.next is zero.
+// Otherwise it is the later one of d.next and a pause that grows with the failed attempts.
 func (d ending) notBefore() time.Time {
 	now := d.now().Round(0)
 	if d.stop == errRetryAfter || d.stop == errOriginDown || d.stop == errClockBack || d.stopCause() != nil {
@@ -271,9 +274,9 @@ func (d ending) pause(now time.Time) time.Duration {
 }
 
 // fail makes a result with an error, and with the answer too if a caller that sees plain HTTP may have it.
-func (d ending) fail(is ...error) *result {
-	res := &result{err: d.failed(is...)}
-	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && (is[0] == ErrNoEffect || d.mayShow()) {
+func (d ending) fail(sentinels ...error) *result {
+	res := &result{err: d.failed(sentinels...)}
+	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && (sentinels[0] == ErrNoEffect || d.mayShow()) {
 		res.answer = d.answered()
 	} else {
 		d.last.Drain()
@@ -293,20 +296,20 @@ func (d ending) mayShow() bool {
 	return !d.doubtBefore && d.verdict.outcome == OutcomeUnknown
 }
 
-// failed makes the error of this run. The first of is must be the verdict.
-func (d ending) failed(is ...error) *Error {
+// failed makes the error of this run. sentinels[0] is ErrNoEffect or ErrOutcomeUnknown.
+func (d ending) failed(sentinels ...error) *Error {
 	e := &Error{
 		Op: d.name, Key: Key(d.rec.Key), Outcome: d.verdict.outcome, State: d.rec.State, Attempts: d.attempts, Sends: d.sends,
-		Cause: d.stop, Last: d.last.Err, Answer: d.answerForRecord(d.now().Round(0)), is: is,
+		Cause: d.stop, Last: d.last.Err, Answer: d.answerForRecord(d.now().Round(0)), is: sentinels,
 	}
 	if e.Answer != nil {
 		e.Answer.Header, e.Answer.Body = e.Answer.Header.Clone(), slices.Clone(e.Answer.Body) // a copy: the response may share this body
 	}
 	switch {
 	case d.verdict.hold != "":
-	case is[0] == ErrOutcomeUnknown:
+	case sentinels[0] == ErrOutcomeUnknown:
 		e.NextAttempt = d.rec.NextAttempt
-	case d.last.Answer != nil: // nothing is left to go on, but the server said when
+	case d.last.Answer != nil: // no record is left; d.next says when to try again
 		e.NextAttempt = d.next
 	}
 	return e
@@ -333,12 +336,12 @@ func (d ending) answerForRecord(now time.Time) *persist.Answer {
 	if a == nil {
 		return nil
 	}
-	kept := &persist.Answer{
+	recorded := &persist.Answer{
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole,
 		Replayed: d.verdict.replayed, AlreadyDone: d.verdict.alreadyDone, At: now,
 	}
-	d.cfg.keepAnswer(kept)
-	return kept
+	d.cfg.keepAnswer(recorded)
+	return recorded
 }
 
 // resultWith returns the Result of the operation, with the counts of its whole life.

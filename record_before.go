@@ -18,7 +18,7 @@ import (
 // means, and whether a send may still happen.
 
 // intent is the record of an operation that is about to be sent.
-func (e *engine) intent(op *operation) persist.Record {
+func (e *engine) intent(op *preparedRequest) persist.Record {
 	rec, now := *op.rec, e.now().Round(0)
 	rec.MaybeSent, rec.FirstSent = true, now
 	if e.leases {
@@ -43,8 +43,8 @@ func (e *engine) leasedElsewhere(rec *persist.Record, now time.Time) bool {
 	return rec.Leased(e.owner, now) && !strings.HasPrefix(rec.LeaseOwner, e.owner+"/")
 }
 
-// releaseLease gives up the lease of a claimed record that this client does not run, so that another can. A call that
-// runs it meanwhile has changed it, and then this does nothing.
+// releaseLease gives up the lease of a claimed record that this client does not run, so that another can. If a
+// call changed the record since, this does nothing.
 func (e *engine) releaseLease(ctx context.Context, rec persist.Record) {
 	if rec.LeaseOwner == "" || e.leasedElsewhere(&rec, time.Time{}) || rec.State.Final() {
 		return
@@ -70,7 +70,7 @@ type existing struct{ *run }
 
 // resolve decides what an existing record means for this request. It decides at most three times, and reads the record
 // again in between if another process changed it (ErrStale). A result ends the call; nil means that the run goes on.
-func (x existing) resolve(op *operation) *result {
+func (x existing) resolve(op *preparedRequest) *result {
 	for tries := 1; ; tries++ {
 		res := x.resolveOnce(op)
 		if res == nil || tries == 3 || !errors.Is(res.err, persist.ErrStale) {
@@ -85,7 +85,7 @@ func (x existing) resolve(op *operation) *result {
 }
 
 // resolveOnce is one try of resolve, on the record as it was last read.
-func (x existing) resolveOnce(op *operation) *result {
+func (x existing) resolveOnce(op *preparedRequest) *result {
 	rec := &x.rec
 	if !op.sameRequest(rec) {
 		return x.refuseFinal(x.call.Values(), x.name, rec, nil, outcomeOfReuse(rec), ErrKeyReused)
@@ -107,7 +107,7 @@ func (x existing) resolveOnce(op *operation) *result {
 	return x.adopt()
 }
 
-// outcomeOfReuse returns the sentinel for a request whose key another request's operation has: ErrOutcomeUnknown while
+// outcomeOfReuse returns the sentinel for a request whose key belongs to another request: ErrOutcomeUnknown while
 // that one is unfinished or abandoned, else ErrNoEffect.
 func outcomeOfReuse(rec *persist.Record) error {
 	if !rec.State.Final() || rec.State == persist.StateAbandoned {
@@ -116,11 +116,11 @@ func outcomeOfReuse(rec *persist.Record) error {
 	return ErrNoEffect
 }
 
-// refuse ends a call without a send; the record does not change. The first of is must be the verdict. If the record's
-// answer was swept, its status may still be known.
-func refuse(name string, rec *persist.Record, cause error, is ...error) *result {
+// refuse ends a call without a send; the record does not change. sentinels[0] says whether an effect is possible:
+// ErrNoEffect, ErrOutcomeUnknown or ErrFinal. If the record's answer was swept, its status may still be known.
+func refuse(name string, rec *persist.Record, cause error, sentinels ...error) *result {
 	e := &Error{
-		Op: name, Key: Key(rec.Key), State: rec.State, Cause: cause, Answer: rec.Answer, is: is,
+		Op: name, Key: Key(rec.Key), State: rec.State, Cause: cause, Answer: rec.Answer, is: sentinels,
 	}
 	if !rec.State.Final() {
 		e.NextAttempt = rec.NextAttempt
@@ -131,35 +131,35 @@ func refuse(name string, rec *persist.Record, cause error, is ...error) *result 
 	switch {
 	case rec.State == persist.StateMismatched:
 		e.Outcome = OutcomeMismatch
-	case is[0] == ErrNoEffect:
+	case sentinels[0] == ErrNoEffect:
 		e.Outcome = OutcomeNotSent
-	case is[0] == ErrFinal:
+	case sentinels[0] == ErrFinal:
 		e.Outcome = OutcomeConfirmed
 	}
-	told := slices.Contains(is, ErrAnswerGone) || slices.Contains(is, ErrSettled)
+	told := slices.Contains(sentinels, ErrAnswerGone) || slices.Contains(sentinels, ErrSettled)
 	return &result{err: e, unreported: told && rec.Unreported}
 }
 
 // refuseFinal is refuse where a final state may make the verdict "no effect". Such a state is visible before it is
 // durable, so that it is flushed first: after a crash the record would be pending, and Resume would send it.
-func (e *engine) refuseFinal(ctx context.Context, name string, rec *persist.Record, cause error, is ...error) *result {
-	if is[0] == ErrNoEffect {
+func (e *engine) refuseFinal(ctx context.Context, name string, rec *persist.Record, cause error, sentinels ...error) *result {
+	if sentinels[0] == ErrNoEffect {
 		if err := e.journal.Flush(ctx); err != nil {
-			is[0], cause = ErrOutcomeUnknown, err
+			sentinels[0], cause = ErrOutcomeUnknown, err
 		}
 	}
-	return refuse(name, rec, cause, is...)
+	return refuse(name, rec, cause, sentinels...)
 }
 
 // confirmed answers from the journal. Where the answer was too large to keep, the server is asked again while it
-// still knows the key: then the result is nil.
+// still knows the key: the result nil means that the run goes on to do so.
 func (x existing) confirmed() *result {
 	a := x.rec.Answer
 	switch {
 	case a == nil:
 		return refuse(x.name, &x.rec, nil, ErrOutcomeUnknown, ErrAnswerGone)
 	case !a.BodyDropped:
-		return x.recorded()
+		return x.answerFromJournal()
 	}
 	x.prof = x.cfg.profileOf(&x.rec)
 	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.rec.Window) != windowOpen || !request.Intact(&x.rec) {
@@ -170,19 +170,20 @@ func (x existing) confirmed() *result {
 	return nil
 }
 
+// settled answers from a settled record.
 func (x existing) settled() *result {
 	switch a := x.rec.Answer; {
 	case x.rec.Effect == persist.EffectAbsent:
 		return x.refuseFinal(x.call.Values(), x.name, &x.rec, nil, ErrNoEffect, ErrSettled)
 	case a != nil && a.Status != 0 && !a.BodyDropped:
-		return x.recorded()
+		return x.answerFromJournal()
 	}
 	return refuse(x.name, &x.rec, nil, ErrOutcomeUnknown, ErrSettled, ErrAnswerGone)
 }
 
-// recorded answers with the recorded answer. A 4xx may be visible and not durable yet, and the server need not give it
-// again.
-func (x existing) recorded() *result {
+// answerFromJournal answers with the recorded answer. A 4xx is flushed first: it may be visible but not durable yet, and
+// after a crash the server may answer differently.
+func (x existing) answerFromJournal() *result {
 	a := x.rec.Answer
 	if a.Status >= 400 && a.Status < 500 && !a.Replayed && !a.AlreadyDone {
 		if err := x.journal.Flush(x.call.Values()); err != nil {
@@ -215,7 +216,7 @@ func (x existing) adopt() *result {
 		return refuse(x.name, rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight)
 	case !rec.MaybeSent && expiredBeforeSend(rec, now):
 		x.verdict, x.stop = expired(), errMaxAge
-		return ending(x).record()
+		return ending(x).writeOutcome()
 	}
 	next := *rec
 	next.State, next.HoldReason = persist.StatePending, ""
@@ -252,7 +253,7 @@ type windowState uint8
 
 const (
 	windowOpen   windowState = iota
-	windowBefore             // the clock was set back a little: wait until the first send
+	windowBefore             // the clock was set back a little: wait until it reaches FirstSent
 	windowOver               // too late, or the clock cannot be trusted
 )
 
@@ -272,7 +273,7 @@ func (c *Config) window(first, now time.Time, window time.Duration) windowState 
 // skew is how far the clock may be off against this window.
 func (c *Config) skew(window time.Duration) time.Duration { return min(c.ClockSkew, window/10) }
 
-// margin is how long before the window's end nothing is sent any more.
+// margin is the last part of the window, in which no send may start.
 func (c *Config) margin(window time.Duration) time.Duration {
 	return c.Retry.AttemptTimeout + c.skew(window)
 }

@@ -285,7 +285,7 @@ func (p *pass) resolve(call callers, id persist.ID) (res *result, took, ran bool
 	const name = "resume"
 	e := p.c.engine
 	rec, err := e.journal.Get(call.Values(), id)
-	r := &run{engine: e, call: call, name: name, rec: rec, ofPass: true, stopIfOriginDown: p.silent}
+	r := &run{engine: e, call: call, name: name, rec: rec, fromResume: true, stopIfOriginDown: p.silent}
 	switch {
 	case errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final():
 		return &result{}, false, false

@@ -24,7 +24,7 @@ var (
 // checkUnresolved stops a request without a key if the same request, under a generated key, is unresolved or
 // unreported: a loop around Do must not pay twice. It looks by the recipe of every operation that may be, since another
 // version, profile or configuration may have begun it.
-func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation) error {
+func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedRequest) error {
 	recipes, err := e.shared.recipes.forAccount(ctx, e.journal, op.rec, e.leases)
 	if err != nil {
 		return e.couldNotLook(name, op, err)
@@ -52,7 +52,7 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *operation
 }
 
 // couldNotLook is the error of a request without a key where the journal does not say what is unresolved.
-func (e *engine) couldNotLook(name string, op *operation, err error) error {
+func (e *engine) couldNotLook(name string, op *preparedRequest, err error) error {
 	return &Error{Op: name, Key: e.keyForError(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown}}
 }
 

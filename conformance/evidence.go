@@ -38,9 +38,10 @@ func (e *evidence) add(one Exchange) {
 // left is how many exchanges were not kept.
 func (e *evidence) left() int { return e.made - len(e.kept) }
 
-// found says that a finding was made: what is sent from here on belongs to the
-// next one.
-func (e *evidence) found() {
+// endFinding marks the end of the exchanges of one finding: what is sent later belongs
+// to the next one. If nothing was sent since the last mark, both findings share their
+// exchanges. The caller holds the lock of the trial.
+func (e *evidence) endFinding() {
 	if e.made > e.mark {
 		e.before, e.mark = e.mark, e.made
 	}

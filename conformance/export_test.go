@@ -59,7 +59,7 @@ type Evidence struct{ e evidence }
 func (v *Evidence) Send(key, ref string) { v.e.add(Exchange{Key: key, Ref: ref}) }
 
 // Found is a finding.
-func (v *Evidence) Found() { v.e.found() }
+func (v *Evidence) Found() { v.e.endFinding() }
 
 // Shown makes a finding and lists what shows it, by position.
 func (v *Evidence) Shown() string {

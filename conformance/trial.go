@@ -117,7 +117,7 @@ func (x *trial) find(v Verdict, text string) {
 	x.findings = append(x.findings, Finding{Verdict: v, Text: text})
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.sent.found()
+	x.sent.endFinding()
 }
 
 // seen records a value that is not judged.

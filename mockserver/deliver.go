@@ -231,7 +231,7 @@ func (s *Server) lastRequest(x *exchange, conn net.Conn, from *bufio.Reader) {
 		return
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, s.cfg.MaxRequestBytes))
-	if err != nil || !changes(r.Method) {
+	if err != nil || !mayHaveEffect(r.Method) {
 		return
 	}
 	r = r.WithContext(context.WithValue(context.Background(), connectionKey{}, x.Request.Context().Value(connectionKey{})))

@@ -119,7 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{w: w, Exchange: keylayer.Exchange{Request: r, Number: s.requests.Add(1)}}
 	x.Execute = func() *keylayer.Answer { return s.run(x) }
 	switch {
-	case !changes(r.Method):
+	case !mayHaveEffect(r.Method):
 		s.safe(x)
 	case s.receive(x):
 		defer func() { s.rules.finish(x.seen) }()
@@ -141,8 +141,9 @@ func unmoved(r *http.Request) *http.Request {
 	return r
 }
 
-// changes reports whether a method asks for an effect.
-func changes(method string) bool {
+// mayHaveEffect reports whether a request of this method may have an effect: all but the safe methods of RFC 9110
+// section 9.2.1.
+func mayHaveEffect(method string) bool {
 	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}, method)
 }
 

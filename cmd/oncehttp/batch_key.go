@@ -25,6 +25,8 @@ type keyPart struct {
 	field   int
 }
 
+// parseKeyTemplate reads a template such as "order:{user}:{order_id}": a scope, then fields or plain text, parted by
+// colons. The caller puts the name of the flag before the error.
 func parseKeyTemplate(s string) (keyTemplate, error) {
 	var t keyTemplate
 	first := strings.IndexByte(s, '{')

@@ -37,7 +37,9 @@ operation stops it, and nothing is changed.`,
 	}
 }
 
-// compact replaces the session's file, whose lock it holds meanwhile.
+// compact copies the journal to a temporary file and renames that over it. The session holds the journal's lock until
+// the rename is done; on Windows, where an open file cannot be replaced, it is closed just before. Only close the session
+// afterwards.
 func compact(ctx context.Context, ses *session, s streams) error {
 	path, err := filepath.EvalSymlinks(ses.path)
 	if err != nil {
@@ -54,7 +56,7 @@ func compact(ctx context.Context, ses *session, s streams) error {
 	if err != nil {
 		return err
 	}
-	if runtime.GOOS == "windows" { // which gives no new name to an open file
+	if runtime.GOOS == "windows" { // an open file cannot be replaced there
 		if err := ses.close(); err != nil {
 			return err
 		}

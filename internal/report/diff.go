@@ -131,7 +131,7 @@ func WriteDiff(w io.Writer, old, now *Report, o Options) error {
 		fmt.Sprintf("%d changed", len(d.Changed)), plural(len(d.Added), "new case"),
 		fmt.Sprintf("%d gone", len(d.Gone)), fmt.Sprintf("%d the same", d.Same),
 	}, " · "))
-	return t.flush(w)
+	return t.writeTo(w)
 }
 
 // changes writes one list of a comparison; nothing if it is empty.

@@ -94,7 +94,7 @@ func WriteTextMatrix(w io.Writer, o Options, reports ...*Report) error {
 			t.line("%s  %s  %s", pad(row.id, width), t.paint(dim, pad(string(row.level), 8)), t.cells(row))
 		}
 	}
-	return t.flush(w)
+	return t.writeTo(w)
 }
 
 // cells returns one row's verdicts in columns.

@@ -32,7 +32,7 @@ func WriteText(w io.Writer, r *Report, o Options) error {
 	t.known(r)
 	t.totals(r)
 	t.failures(r)
-	return t.flush(w)
+	return t.writeTo(w)
 }
 
 // texter builds the text; it is written in one piece, so that a report is never
@@ -42,7 +42,8 @@ type texter struct {
 	o Options
 }
 
-func (t *texter) flush(w io.Writer) error {
+// writeTo writes the whole text; it is called once, at the end.
+func (t *texter) writeTo(w io.Writer) error {
 	if _, err := io.WriteString(w, t.b.String()); err != nil {
 		return fmt.Errorf("report: text: %w", err)
 	}

@@ -15,8 +15,9 @@ import (
 // errTooLarge is a body over the limit.
 var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 
-// readBody copies the body once. It reads Body, or GetBody's if Body gives not one byte: then the request was sent before
-// and its body is used up. Either must be as long as ContentLength says. The caller must close req.Body with closeBody.
+// readBody reads the whole body, at most limit bytes. If Body was read or closed before, it reads the body of GetBody. If
+// ContentLength is positive, the length must match. If the request's context ends first it returns an error, and another
+// goroutine may still be reading. The caller closes req.Body with closeBody, and gives it this error.
 func readBody(req *http.Request, limit int64) ([]byte, error) {
 	if !mayBlock(req) {
 		body, err := readBytes(req, limit)

@@ -86,9 +86,9 @@ type Credentials struct {
 	User *url.Userinfo
 }
 
-// Read reads req once, with keys as profile p spells them. It never changes req; it reads the body, and closes it in
-// every case. Errors are of type *Error; named is set with and without an error. NewKey is called before the body is
-// read.
+// Read reads req once. Profile p says where the key is and how it is encoded. It never changes req; it reads the body, and
+// closes it in every case. If it may generate a key, it calls NewKey before it reads the body. Errors are of type *Error;
+// named is set with and without an error.
 func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Snapshot, named Named, err error) {
 	defer func() { closeBody(req, err) }()
 	named = r.named(req, p, given)

@@ -69,12 +69,12 @@ type operation struct {
 	ref  string // which intent it is for
 	// answers holds every answer that was read whole on the wire. What a caller is
 	// given must be one of them.
-	answers map[string]bool
-	sends   int
-	handed  int       // sends that had a connection, since its record was begun
-	copies  int       // requests on their way to the server of which the client knows nothing
-	last    time.Time // when something of it was last on the wire
-	sending map[*life]int
+	answers   map[string]bool
+	sends     int
+	connected int       //  sends that had a connection, since its record was begun
+	copies    int       // requests on their way to the server of which the client knows nothing
+	last      time.Time // when something of it was last on the wire
+	sending   map[*life]int
 	// whole is who has read the last whole answer of a kind that the server stores;
 	// status and wholeAt are that answer's.
 	whole   *life
@@ -117,7 +117,7 @@ func (m *model) op(id persist.ID) *operation {
 func (m *model) free(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.op(id).handed, m.op(id).what = 0, ""
+	m.op(id).connected, m.op(id).what = 0, ""
 }
 
 // sending checks a request at the moment in which the client hands it to its
@@ -175,11 +175,11 @@ func (m *model) inWindow(l *life, s *send, rec persist.Record) {
 	}
 }
 
-// handed notes that a send had a connection.
-func (m *model) handed(s *send) {
+// connected notes that a send had a connection. From then on ErrNotSent is a violation, until the record is forgotten.
+func (m *model) connected(s *send) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.op(s.id).handed++
+	m.op(s.id).connected++
 }
 
 // sent notes that a send is over.

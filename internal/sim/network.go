@@ -85,26 +85,26 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp, _, err := n.exchange(s)
 		return n.credible(s, resp, err)
 	}
-	resp, handed, err := n.exchange(s)
+	resp, connected, err := n.exchange(s)
 	if n.life.step("sent") {
 		if err == nil {
 			_ = resp.Body.Close() // it goes with the process
 		}
 		return nil, errDead
 	}
-	if fate < storm*0.14 && handed && open(resp, err) { // and once more, later
+	if fate < storm*0.14 && connected && open(resp, err) { // and once more, later
 		w.late(s)
 	}
 	return resp, err
 }
 
-// exchange is one request and its answer. handed: a connection was had, which is what
+// exchange is one request and its answer. connected: a connection was had, which is what
 // decides whether the client may ever say that it was not sent.
-func (n *network) exchange(s *send) (resp *http.Response, handed bool, err error) {
+func (n *network) exchange(s *send) (resp *http.Response, connected bool, err error) {
 	var got atomic.Bool
 	ctx := httptrace.WithClientTrace(s.req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		if !got.Swap(true) {
-			n.w.model.handed(s)
+			n.w.model.connected(s)
 		}
 	}})
 	req := s.req.WithContext(ctx)
@@ -126,7 +126,7 @@ func (n *network) exchange(s *send) (resp *http.Response, handed bool, err error
 // network has delivered was sent, and a client that saw no connection could rightly say
 // that it was not.
 func (n *network) pretend(s *send) {
-	n.w.model.handed(s)
+	n.w.model.connected(s)
 	if trace := httptrace.ContextClientTrace(s.req.Context()); trace != nil && trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{})
 	}

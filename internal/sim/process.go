@@ -202,12 +202,13 @@ func (l *life) close() {
 	l.wires.CloseIdleConnections()
 }
 
-// crash takes from the store what was not durable: w.mu is held.
+// crash replaces w.store by the store that a restart finds. What was synced is in it; the simulated disk also keeps a part
+// of the rest, by chance. The caller holds w.mu.
 func (w *world) crash() {
 	w.crashes++
 	w.reopens = false
 	w.store = w.store.crash(w.dice.of("crash", w.crashes))
-	w.logf("the disk keeps what was synced, and a part of the rest")
+	w.logf("the disk keeps what was synced, and may keep a part of the rest")
 }
 
 // power ends all lives at once, and takes what was not durable.

@@ -152,8 +152,8 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 		m.failLocked(NoEffectTrue, "%s stands %s, and the call under %q says: %v", o.ref, stands, key, err)
 	case op.acked && op.ref == o.ref && !rec.State.Final():
 		m.failLocked(NoEffectTrue, "%s was enqueued, and the call under %q says: %v", o.ref, key, err)
-	case key != "" && op.handed > 0 && errors.Is(err, oncehttp.ErrNotSent):
-		m.failLocked(NoEffectTrue, "%s was handed over %d times, and the call under %q says: %v", o.ref, op.handed, key, err)
+	case key != "" && op.connected > 0 && errors.Is(err, oncehttp.ErrNotSent):
+		m.failLocked(NoEffectTrue, "%s had a connection %d times, and the call under %q says: %v", o.ref, op.connected, key, err)
 	}
 	if key = cmp.Or(key, keyIn(err)); key != "" {
 		o.closed[string(key)] = saidNone

@@ -49,8 +49,10 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 // nothing is a listing without records.
 func nothing(func(persist.Record, error) bool) {}
 
-// listed is apart, and stays so, that nothing is allocated where there is nothing
-// to list.
+// listed yields the records that q selects, page by page, up to the sequence number
+// last. A damaged record comes with its error and the listing goes on; any other error
+// comes last. It is a function of its own and not inlined, so that List allocates
+// nothing if there is nothing to list.
 //
 //go:noinline
 func (j *Journal) listed(ctx context.Context, q persist.Query, last uint64) iter.Seq2[persist.Record, error] {

@@ -110,9 +110,10 @@ func (j *Journal) decide(after uint64, w which, l *persist.Limits, now time.Time
 	return seqs, decisions, nil
 }
 
-// decideOne decides about one final record, which it reads. changes is false if the
-// record stays as it is. A record that becomes a tombstone is written whole, as one
-// entry in the bucket of intents, and its other entry and its bodies are deleted.
+// decideOne reads one final record and decides: delete it, make a tombstone of it, or
+// leave it (changes is false). It writes nothing; applyDecisions does. A tombstone is
+// one new entry among the intents; the record's progress entry and its bodies are
+// deleted. A damaged record is ErrCorrupt.
 func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limits, now time.Time) (v decision, changes bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
