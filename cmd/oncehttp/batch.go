@@ -150,7 +150,11 @@ func (f *batchFlags) send(ctx context.Context, b *batch, cfg oncehttp.Config) er
 		return errors.Join(err, ses.close())
 	}
 	b.note("journal: %s", f.journal)
-	err = b.run(ctx, out)
+	if b.unfinished, err = b.anyUnfinished(ctx); err != nil {
+		err = journalError(f.journal, err)
+	} else {
+		err = b.run(ctx, out)
+	}
 	if cerr := closeOut(); err == nil && cerr != nil {
 		err = &exitError{status: exitUnknown, err: cerr}
 	}

@@ -29,6 +29,9 @@ type batch struct {
 	stop  context.CancelCauseFunc
 	lines chan placed
 
+	// unfinished: the journal held operations of an earlier run that may have to wait before they are sent again.
+	unfinished bool
+
 	mu    sync.Mutex
 	tally tally
 }
@@ -168,7 +171,7 @@ func (b *batch) work(ctx context.Context, jobs <-chan job) {
 			continue // counted as not tried
 		}
 		b.bar.start()
-		l := b.do(ctx, &j.row)
+		l := b.do(ctx, &j)
 		l.Row = j.row.number
 		if j.of != j.row.number {
 			l.Result, l.OfRow = resultDuplicate, j.of
@@ -183,16 +186,32 @@ func (b *batch) work(ctx context.Context, jobs <-chan job) {
 }
 
 // do sends one row, or finds that it must not be sent.
-func (b *batch) do(ctx context.Context, r *row) line {
+func (b *batch) do(ctx context.Context, j *job) line {
+	r := &j.row
 	if b.plan.generation > 1 {
 		if standing, found := b.standing(ctx, r); found {
 			return standing
 		}
 	}
-	if l, waits := b.notDue(ctx, r); waits {
-		return l
+	// A row that is new to the journal has nothing to wait for.
+	if repeated := j.of != r.number; b.unfinished || repeated {
+		if l, waits := b.notDue(ctx, r); waits {
+			return l
+		}
 	}
 	return b.send(ctx, r, b.plan.generation)
+}
+
+// anyUnfinished reports whether the journal holds a pending operation of the batch's account.
+func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
+	query := persist.Query{Account: b.survey.account, States: []persist.State{persist.StatePending}}
+	for _, err := range b.session.journal.List(ctx, query) {
+		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
+			return false, err
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // notDue honours what the server asked for in an earlier run: a wait of up to

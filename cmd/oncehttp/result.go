@@ -94,14 +94,23 @@ func parseDeclines(texts []string) (declines, error) {
 	return list, nil
 }
 
+// match reports whether a body says that the operation was declined. Without --declined no body is decoded.
+func (list declines) match(body []byte) bool {
+	if len(list) == 0 {
+		return false
+	}
+	document := jsonpointer.Decode(body)
+	return slices.ContainsFunc(list, func(d decline) bool {
+		text, found := jsonpointer.Text(document, d.pointer)
+		return found && text == d.equals
+	})
+}
+
 // resultOfAnswer is the result of a final answer. body may be nil where it was
 // not kept; then only the status counts.
 func (list declines) resultOfAnswer(status int, body []byte, alreadyDone bool) result {
-	document := jsonpointer.Decode(body)
-	for _, d := range list {
-		if text, found := jsonpointer.Text(document, d.pointer); found && text == d.equals {
-			return resultDeclined
-		}
+	if list.match(body) {
+		return resultDeclined
 	}
 	switch {
 	case alreadyDone:

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBatchWaitsAsTold: a row whose answer asked for a longer wait than --max-retry-after is not sent again before that
+// time, by a later run as little as by a second row with its key. A row that is new to the journal is sent.
+func TestBatchWaitsAsTold(t *testing.T) {
+	t.Parallel()
+	busy := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Idempotency-Key"), "o1") {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	dir := t.TempDir()
+	file := writeFile(t, filepath.Join(dir, "orders.csv"), "id\no1\no1\n")
+	batch := []string{"batch", file, "--url", busy.url, "--key", "order:{id}", "--workers", "1"}
+
+	first := run(t, batch...).want(t, exitUnknown).lines(t)
+	if busy.sends.Load() != 1 || len(first) != 2 || first[1].Error == nil || first[1].Error.Code != "not_due" {
+		t.Fatalf("%d sends, lines %+v; want one send, and the second row not due", busy.sends.Load(), first)
+	}
+	writeFile(t, file, "id\no1\no2\n")
+	again := run(t, batch...).want(t, exitUnknown).lines(t)
+	if len(again) != 2 || again[0].Error == nil || again[0].Error.Code != "not_due" || again[1].Result != resultDone {
+		t.Errorf("once more: lines %+v; want the first not due and the second done", again)
+	}
+	if busy.sends.Load() != 2 {
+		t.Errorf("%d sends in all, want 2", busy.sends.Load())
+	}
+}
