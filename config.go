@@ -52,7 +52,8 @@ type Config struct {
 	// RequireKey refuses journaled requests that carry no key of their own.
 	RequireKey bool
 	// NewKey makes the key of a request that has none. Zero: RandomKey. It may ask the server for a token. It gets a
-	// copy of the request without its body, before that is read.
+	// copy of the request without its Body, before that is read, and may use GetBody. Its keys are generated keys: they
+	// are forgotten with their answers. Those of KeyFromJSON are the business's own, and kept like a caller's.
 	NewKey func(*http.Request) (Key, error)
 	// Authorize adds credentials to a request before every send, also on Resume, which has no caller. It gets a clone,
 	// and must return when the clone's context ends: otherwise no time limit of this package holds. It may set headers,
@@ -171,9 +172,7 @@ func (c *Config) fill() (err error) {
 	if err := c.fillMethods(); err != nil {
 		return err
 	}
-	if c.randomKeys = c.NewKey == nil; c.randomKeys {
-		c.NewKey = func(*http.Request) (Key, error) { return RandomKey(), nil }
-	}
+	c.randomKeys = c.NewKey == nil
 	c.fillReader()
 	if c.Transport == nil {
 		c.Transport = defaultTransport()
@@ -199,16 +198,25 @@ func (c *Config) fillMethods() error {
 
 // fillReader makes the reader of requests.
 func (c *Config) fillReader() {
-	newKey := c.NewKey
 	c.reader = request.Reader{
 		Account: c.Account, MaxBodyBytes: c.MaxRequestBytes, MaxHeaderBytes: c.MaxRequestHeaderBytes, RequireKey: c.RequireKey,
-		NewKey: func(req *http.Request) (string, error) {
-			key, err := newKey(req)
-			return string(key), err
-		},
+		NewKey: c.makeKey(),
 		Secrets: request.Secrets{
 			KeepHeader: c.KeepHeader, Headers: slices.Clone(c.SecretHeaders), Parameters: slices.Clone(c.SecretParameters),
 		},
+	}
+}
+
+// makeKey returns NewKey as the reader of requests calls it.
+func (c *Config) makeKey() func(*http.Request) (key string, business bool, err error) {
+	newKey := c.NewKey
+	if c.randomKeys {
+		return func(*http.Request) (string, bool, error) { return string(RandomKey()), false, nil }
+	}
+	return func(req *http.Request) (string, bool, error) {
+		var made madeKey
+		key, err := newKey(req.WithContext(context.WithValue(req.Context(), madeKeyName{}, &made)))
+		return string(key), made.business, err
 	}
 }
 

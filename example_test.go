@@ -203,3 +203,16 @@ func ExampleClient_Settle() {
 	// <nil> settled absent not in the bank's list
 	// tried anew as idemp:order:7:gen=2
 }
+
+// The order's id, which stands in every request, makes the key.
+func ExampleKeyFromJSON() {
+	makeKey := oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order/id") // for Config.NewKey
+	req, _ := http.NewRequest("POST", "https://api.example.com/payments", strings.NewReader(`{"order":{"id":7},"amount":100}`))
+	fmt.Println(makeKey(req))
+	req, _ = http.NewRequest("POST", "https://api.example.com/payments", strings.NewReader(`{"amount":100}`))
+	_, err := makeKey(req)
+	fmt.Println(err)
+	// Output:
+	// idemp:order:7 <nil>
+	// the body has no value at /order/id that a key could be made of
+}

@@ -5,12 +5,19 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 )
 
 // Key names one operation, for ever. "" is never valid: every call refuses it.
@@ -140,6 +147,61 @@ func (k Key) UUID() Key {
 	space := uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://github.com/oncehttp/oncehttp"))
 	return Key(uuid.NewSHA1(space, []byte(k)).String())
 }
+
+// KeyFromJSON returns a [Config].NewKey that makes the key of what the request's JSON body says: the scope's key for the
+// values at these JSON pointers (RFC 6901), such as "/order/id". The same business gives the same key in every process, so
+// that its record is kept like that of a key which the caller chose.
+//
+// Each pointer must lead to a string that is not empty, to a number or to a boolean. A number counts as it is spelled: 1
+// and 1.0 give two keys. The body is read through the request's GetBody, which http.NewRequest sets for a bytes.Buffer, a
+// bytes.Reader and a strings.Reader. Without GetBody, with a body that is not JSON, or with a value missing, the error of
+// the call is ErrKeyInvalid and nothing is sent. The function is safe for concurrent use.
+func KeyFromJSON(scope Scope, pointers ...string) func(*http.Request) (Key, error) {
+	pointers = slices.Clone(pointers)
+	return func(req *http.Request) (Key, error) {
+		body, err := bodyAgain(req)
+		if err != nil {
+			return "", err
+		}
+		document := jsonpointer.Decode(body)
+		parts := make([]string, len(pointers))
+		for i, pointer := range pointers {
+			text, found := jsonpointer.Text(document, pointer)
+			if !found || text == "" {
+				return "", fmt.Errorf("the body has no value at %s that a key could be made of", pointer)
+			}
+			parts[i] = text
+		}
+		if made, ok := req.Context().Value(madeKeyName{}).(*madeKey); ok {
+			made.business = true
+		}
+		return scope.Key(parts...), nil
+	}
+}
+
+// bodyAgain reads a request's JSON body through GetBody, so that Body stays unread.
+func bodyAgain(req *http.Request) ([]byte, error) {
+	if req.GetBody == nil {
+		return nil, errors.New("the request has no GetBody, through which its body could be read twice")
+	}
+	r, err := req.GetBody()
+	if err != nil {
+		return nil, fmt.Errorf("from GetBody: %w", err)
+	}
+	defer r.Close()
+	body, err := io.ReadAll(io.LimitReader(r, keptBytesMax))
+	if err == nil && !json.Valid(body) {
+		err = errors.New("the body is not JSON")
+	}
+	return body, err
+}
+
+// madeKey is what a NewKey says of the key that it returned, through the context of the request that it got.
+type madeKey struct {
+	business bool // the same request always gets this key
+}
+
+type madeKeyName struct{}
 
 type contextKey struct{}
 

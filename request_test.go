@@ -99,14 +99,14 @@ func TestBodyThatBreaksOffIsNeverSent(t *testing.T) {
 	}
 }
 
-// TestNewKeySeesNoBody: NewKey is asked before the body is read, gets a copy without it, and can change nothing.
+// TestNewKeySeesNoBody: NewKey is asked before the body is read, gets a copy without Body, and can change nothing.
 func TestNewKeySeesNoBody(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		w := &wire{replies: []reply{{status: 201}}}
 		c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
 			cfg.NewKey = func(req *http.Request) (oncehttp.Key, error) {
-				if req.Body != nil || req.GetBody != nil || req.Header.Get("X-Order") != "7" || req.URL.Path != "/payments" {
+				if req.Body != nil || req.GetBody == nil || req.Header.Get("X-Order") != "7" || req.URL.Path != "/payments" {
 					t.Errorf("NewKey got %+v", req)
 				}
 				req.Header.Set("X-Order", "8")

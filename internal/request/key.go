@@ -18,18 +18,18 @@ func (r *Reader) mayGenerate(p *profile.Profile, given Given) bool {
 	return given.Generate && !r.RequireKey && p.Carrier.Place == profile.Header
 }
 
-// generate asks NewKey, which gets a copy of the request without its body: the body can be read only once.
-func (r *Reader) generate(req *http.Request) (string, error) {
+// generate asks NewKey, which gets a copy of the request without its Body, since that can be read only once.
+func (r *Reader) generate(req *http.Request) (key string, business bool, err error) {
 	shown := req.Clone(req.Context())
-	shown.Body, shown.GetBody, shown.ContentLength = nil, nil, 0
-	key, err := r.NewKey(shown)
+	shown.Body, shown.ContentLength = nil, 0
+	key, business, err = r.NewKey(shown)
 	switch {
 	case err != nil:
-		return "", &Error{InvalidKey, fmt.Errorf("from NewKey: %w", sanitize.Error(err))}
+		return "", false, &Error{InvalidKey, fmt.Errorf("from NewKey: %w", sanitize.Error(err))}
 	case key == "":
-		return "", &Error{InvalidKey, errors.New("an empty key from NewKey")}
+		return "", false, &Error{InvalidKey, errors.New("an empty key from NewKey")}
 	}
-	return key, nil
+	return key, business, nil
 }
 
 // oneKey returns the one key of a request and how it travels: the call's, the request's own, else the generated one. Two

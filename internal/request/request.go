@@ -28,8 +28,9 @@ type Reader struct {
 	MaxBodyBytes, MaxHeaderBytes int64
 	// RequireKey: a request without a key is an error, and NewKey is not asked.
 	RequireKey bool
-	// NewKey makes the key of a request that has none. It gets a copy without a body.
-	NewKey func(*http.Request) (string, error)
+	// NewKey makes the key of a request that has none. It gets a copy without Body, but with GetBody. business: the same
+	// request always gets this key, so that its record is one of a key that the caller chose.
+	NewKey func(*http.Request) (key string, business bool, err error)
 	// Secrets says what is a credential.
 	Secrets Secrets
 }
@@ -54,7 +55,7 @@ type Named struct {
 	// empty ones. They may break rules, and they may differ from each other. Where the call named none, Keys
 	// holds what NewKey made, if it was asked and made one.
 	Keys []string
-	// Keyless: the call itself named no key.
+	// Keyless: the call itself named no key, and NewKey made none that is the business's own.
 	Keyless bool
 	// Unread: the key travels in the body, which could not be read, so that Keys may lack one.
 	Unread  bool
@@ -67,7 +68,7 @@ type Named struct {
 //
 // It owns its record and credentials: what the caller does to its request later shows in neither.
 type Snapshot struct {
-	// Record is what would be journaled. Generated says that NewKey made the key.
+	// Record is what would be journaled. Generated says that NewKey made the key, and for this call only.
 	Record persist.Record
 	// Profile is the one that it was read under.
 	Profile *profile.Profile
@@ -94,10 +95,12 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	named = r.named(req, p, given)
 	generated := ""
 	if named.Keyless && named.Origin != "" && r.mayGenerate(p, given) {
-		if generated, err = r.generate(req); err != nil {
+		var business bool
+		if generated, business, err = r.generate(req); err != nil {
 			return nil, named, err
 		}
 		named.add(generated)
+		named.Keyless = !business
 	}
 	if err := r.check(req); err != nil {
 		return nil, named, err
