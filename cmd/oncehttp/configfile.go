@@ -78,7 +78,7 @@ func applyLine(cmd *cobra.Command, text string) error {
 		return nil
 	}
 	if err := cmd.Flags().Set(name, value); err != nil {
-		return fmt.Errorf("--%s: %w", name, err)
+		return fmt.Errorf("--%s: %w", name, wantedValue(flag, err))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestConfigurationFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"workers\n":          "line 1: want flag = value, or command.flag = value",
 		"\nbatch.nope = 1\n": "line 2: batch has no flag --nope",
-		"workers = many\n":   "line 1: --workers: ",
+		"workers = many\n":   "line 1: --workers: want a whole number",
 	} {
 		writeFile(t, config, text)
 		if got := run(t, batch...).want(t, exitUsage); !strings.Contains(got.err, "configuration file "+config+": "+want) {

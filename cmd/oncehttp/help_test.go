@@ -47,7 +47,8 @@ func TestUnknownCommand(t *testing.T) {
 	run(t, "journal", "lsit").usage(t, "oncehttp: journal: unknown command lsit (list?); see oncehttp journal --help")
 	run(t, "help", "nosuch").usage(t, "oncehttp: no help for nosuch; see oncehttp --help")
 	run(t, "journal").usage(t, "oncehttp: journal: a command is needed; see oncehttp journal --help")
-	run(t, "--nope").usage(t, "oncehttp: unknown flag: --nope")
+	run(t, "--nope").usage(t, "oncehttp: unknown flag: --nope; see oncehttp --help")
+	run(t, "journal", "list", "--nope").usage(t, "oncehttp: unknown flag: --nope; see oncehttp journal list --help")
 }
 
 // The version names the toolchain, and the shells' completions are there.

@@ -247,21 +247,19 @@ func (*heldJournal) Close() error { return nil }
 
 // lockedError says who holds the journal at path, as far as can be found out.
 func lockedError(path string, err error) error {
-	who := holderOf(path)
-	if who != "" {
-		err = fmt.Errorf("%w: %s", err, who)
-	}
-	return &exitError{status: exitLocked, err: journalError(path, err)}
+	return &exitError{status: exitLocked, err: journalError(path, fmt.Errorf("%w%s", err, holderOf(path)))}
 }
 
-// holderOf names the process that holds the file: the holder itself says it, else
-// the system's list of locks.
+// holderOf names the process that holds the file, and says what to do: the holder
+// itself says it, else the system's list of locks. Only a holder that answers lets
+// others read meanwhile.
 func holderOf(path string) string {
 	if j := openHeld(path); j != nil {
-		return fmt.Sprintf("process %d (%s), since %s", j.hello.PID, j.hello.Command, j.hello.Since.Format(time.RFC3339))
+		return fmt.Sprintf(": process %d (%s), since %s; wait for that process, or look with oncehttp journal list, which works meanwhile",
+			j.hello.PID, j.hello.Command, j.hello.Since.Format(time.RFC3339))
 	}
 	if pid, since := lockOwner(path); pid > 0 {
-		return fmt.Sprintf("process %d, running since %s", pid, since.UTC().Format(time.RFC3339))
+		return fmt.Sprintf(": process %d, running since %s; wait for that process", pid, since.UTC().Format(time.RFC3339))
 	}
-	return ""
+	return "; wait for that process"
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
 // A journal in use can be listed, shown, exported and counted through its holder;
@@ -42,8 +44,10 @@ func TestJournalInUse(t *testing.T) {
 	}
 	run(t, "journal", "show", "nobody", "--journal", j).want(t, exitUsage)
 	got := run(t, "journal", "abandon", "idemp:o:a", "--journal", j).want(t, exitLocked)
-	if !strings.Contains(got.err, "held by another process: process ") || !strings.Contains(got.err, "since 20") {
-		t.Errorf("stderr %q", got.err)
+	for _, part := range []string{"held by another process: process ", "since 20", "; wait for that process, or look with oncehttp journal list, which works meanwhile\n"} {
+		if !strings.Contains(got.err, part) {
+			t.Errorf("stderr %q, want it to hold %q", got.err, part)
+		}
 	}
 	close(release)
 	(<-done).want(t, exitOK)
@@ -51,6 +55,22 @@ func TestJournalInUse(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 	run(t, "journal", "list", "--journal", j).want(t, exitOK)
+}
+
+// A holder that lets nobody read, such as a program with the client inside, is not
+// said to: journal list has to wait as everything else.
+func TestJournalHeldByAnotherProgram(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(shortDir(t), "j.db")
+	held, err := bolt.Open(path, bolt.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	got := run(t, "journal", "list", "--journal", path).want(t, exitLocked)
+	if !strings.HasSuffix(got.err, "; wait for that process\n") || strings.Contains(got.err, "look with") {
+		t.Errorf("stderr %q", got.err)
+	}
 }
 
 // shortDir is a folder whose name leaves room for a socket.

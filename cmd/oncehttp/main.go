@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -57,11 +58,13 @@ one's idempotency key and bytes in a journal on disk until the server has
 confirmed what happened, so that nothing is lost and nothing is done twice,
 also across crashes.
 
-Results go to stdout, the rest to stderr. Exit status, unless a command says
-otherwise: 0 all well; 1 the work was done and some of it was refused (declined,
-invalid, rejected or mismatched); 2 the
+Results go to stdout, the rest to stderr.
+
+Exit status, unless a command says otherwise: 0 all well; 1 the work was done
+and some of it was refused (declined, invalid, rejected or mismatched); 2 the
 call or its input is wrong and nothing was sent; 3 something is unknown or still
-pending: run the same command again. 3 outranks 1.`,
+pending: run the same command again. 3 outranks 1. For 4 to 6 see
+oncehttp help exit-codes.`,
 		Example: `  oncehttp mock --faults 'drop-after=0.2,503=0.1'
   oncehttp batch orders.csv --url http://127.0.0.1:8080/payments --key 'order:{user}:{order_id}'
   oncehttp journal list --journal orders.csv.oncehttp.db`,
@@ -77,7 +80,34 @@ pending: run the same command again. 3 outranks 1.`,
 	cmd.AddCommand(helpTopics()...)
 	cmd.SetHelpCommand(helpCommand())
 	cmd.SetVersionTemplate("oncehttp {{.Version}}\n")
+	cmd.SetFlagErrorFunc(flagError)
 	return cmd
+}
+
+// flagError says what is wrong with a flag, and where the flags are listed.
+func flagError(cmd *cobra.Command, err error) error {
+	if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
+		err = fmt.Errorf("--%s %q: %w", wrong.GetFlag().Name, clip(wrong.GetValue()), wantedValue(wrong.GetFlag(), wrong.Unwrap()))
+	}
+	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+}
+
+// wantedValue is what a flag takes, in words; cause is the error of the library that
+// read its value.
+func wantedValue(flag *pflag.Flag, cause error) error {
+	switch flag.Value.Type() {
+	case "int":
+		return errors.New("want a whole number")
+	case "uint64":
+		return errors.New("want a whole number that is not negative")
+	case "float64":
+		return errors.New("want a number")
+	case "duration":
+		return errors.New("want a duration such as 30s or 5m")
+	case "bool":
+		return errors.New("want true or false")
+	}
+	return cause
 }
 
 // needsCommand is what a command that only groups others does by itself.

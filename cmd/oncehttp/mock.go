@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -93,6 +94,9 @@ call is wrong, it cannot listen, or nothing was judged.`,
 
 // config checks the flags.
 func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err error) {
+	if !knownBug(f.bug) {
+		return cfg, nil, fmt.Errorf("--bug %s: no such bug; --bug list names them", clip(f.bug))
+	}
 	p, err := findProfile(f.profile)
 	if err != nil {
 		return cfg, nil, err
@@ -102,10 +106,13 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	}
 	mix, err := mockserver.ParseFaults(f.faults)
 	if err != nil {
-		return cfg, nil, fmt.Errorf("--faults: %w", err)
+		return cfg, nil, mockError("--faults: ", err)
 	}
 	if f.window < 0 {
 		return cfg, nil, errors.New("--window is negative")
+	}
+	if f.pointer != "" && f.pointer[0] != '/' {
+		return cfg, nil, fmt.Errorf("--operation-pointer %s: want a JSON pointer, which starts with a slash, such as /reference", clip(f.pointer))
 	}
 	if _, _, err := net.SplitHostPort(f.addr); err != nil {
 		return cfg, nil, fmt.Errorf("--addr %s: want HOST:PORT", clip(f.addr))
@@ -119,7 +126,21 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	if judge != nil {
 		cfg.Referee = judge
 	}
-	return cfg, judge, cfg.Validate()
+	if err := cfg.Validate(); err != nil {
+		return cfg, nil, mockError("", err)
+	}
+	return cfg, judge, nil
+}
+
+// knownBug reports whether a broken server has that name; "" is the sound one.
+func knownBug(name string) bool {
+	return name == "" || slices.ContainsFunc(bugs.All(), func(b bugs.Bug) bool { return b.Name == name })
+}
+
+// mockError is an error of package mockserver in words of the command, behind the
+// flag that it is about.
+func mockError(flag string, err error) error {
+	return &saidError{text: flag + strings.TrimPrefix(err.Error(), "mockserver: "), err: err}
 }
 
 // carriedBy is the profile with its keys in that header; "" leaves them where
@@ -179,7 +200,7 @@ func (f *mockFlags) run(ctx context.Context, s streams) error {
 	}
 	server := mockserver.New(cfg)
 	if err := server.Listen(f.addr); err != nil {
-		return err
+		return mockError("--addr: ", err)
 	}
 	say(s.out, "listening on %s", server.URL())
 	var finished <-chan struct{} // nil: only Ctrl-C ends it

@@ -104,20 +104,24 @@ func TestMockUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--faults", "sulk=1"}, "--faults: "},
-		{[]string{"--faults", "503"}, "--faults: "},
+		{[]string{"--faults", "sulk=1"}, `oncehttp: --faults: fault "sulk": unknown name; known are `},
+		{[]string{"--faults", "503"}, `oncehttp: --faults: fault "503" is not NAME=PROBABILITY`},
 		{[]string{"--window", "-1s"}, "--window is negative"},
 		{[]string{"--profile", "acme"}, `--profile "acme" is not known`},
 		{[]string{"--addr", "nowhere"}, "--addr nowhere: want HOST:PORT"},
-		{[]string{"--addr", "256.0.0.1:http-"}, ""},
-		{[]string{"--bug", "moody"}, `unknown bug "moody"`},
-		{[]string{"--operation-pointer", "reference"}, "is not a JSON pointer"},
+		{[]string{"--addr", "256.0.0.1:http-"}, "oncehttp: --addr: listen tcp: "},
+		{[]string{"--bug", "moody"}, "oncehttp: --bug moody: no such bug; --bug list names them"},
+		{[]string{"--bug", "moody", "--faults", "503", "--profile", "acme"}, "oncehttp: --bug moody: no such bug; --bug list names them"},
+		{[]string{"--operation-pointer", "reference"}, "oncehttp: --operation-pointer reference: want a JSON pointer, which starts with a slash, such as /reference"},
+		{[]string{"--seed", "-1"}, `oncehttp: --seed "-1": want a whole number that is not negative; see oncehttp mock --help`},
+		{[]string{"--window", "1 day"}, `oncehttp: --window "1 day": want a duration such as 30s or 5m; see oncehttp mock --help`},
+		{[]string{"--require-key=maybe"}, `oncehttp: --require-key "maybe": want true or false; see oncehttp mock --help`},
 		{[]string{"--key-header", "X Request"}, "--key-header X Request: not the name of a header"},
 		{[]string{"now"}, `"now" is too much`},
 	}
 	for _, tt := range tests {
 		got := run(t, append([]string{"mock"}, tt.args...)...).want(t, exitUsage)
-		if strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, tt.want) || got.out != "" {
+		if strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, tt.want) || got.out != "" || strings.Contains(got.err, "mockserver: ") {
 			t.Errorf("%q: stdout %q, stderr %q", tt.args, got.out, got.err)
 		}
 	}

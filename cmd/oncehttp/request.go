@@ -18,7 +18,7 @@ func parseTarget(text string) (*url.URL, error) {
 	var ue *url.Error
 	switch {
 	case errors.As(err, &ue):
-		return nil, fmt.Errorf("the URL is not one: %w", ue.Err)
+		return nil, fmt.Errorf("want a URL such as https://api.example.com/charges: %w", ue.Err)
 	case err != nil:
 		return nil, err
 	case u.Scheme != "http" && u.Scheme != "https":
