@@ -145,6 +145,9 @@ func (f *batchFlags) send(ctx context.Context, b *batch, cfg oncehttp.Config) er
 		return err
 	}
 	b.session = ses
+	if err := f.sameHeader(ctx, ses, b.survey.origin); err != nil {
+		return errors.Join(err, ses.close())
+	}
 	out, closeOut, err := openOut(f.out, b.streams.out)
 	if err != nil {
 		return errors.Join(err, ses.close())

@@ -22,6 +22,7 @@ import (
 type survey struct {
 	rows    int
 	account string           // of every record, the headers that part accounts in it
+	origin  string           // of every record
 	client  *oncehttp.Client // prepares requests, and sends none
 	repeats []repeat         // in the order of the rows
 
@@ -125,7 +126,7 @@ func (s *survey) check(ctx context.Context, in *input, p *plan, r *row) error {
 	req, err := p.request(ctx, r)
 	if err == nil {
 		rec, perr := s.client.Prepare(req, p.keyOf(r, p.generation))
-		s.account, err = rec.Account, plain(perr)
+		s.account, s.origin, err = rec.Account, rec.Origin, plain(perr)
 	}
 	if err != nil {
 		return &inputError{file: in.name, row: r.number, line: r.line, err: err, more: true}

@@ -58,10 +58,19 @@ func addHeader(h http.Header, line string) error {
 	case strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\t') || r == 0x7f }):
 		return fmt.Errorf("the value of %s holds a control character", name)
 	}
-	switch name {
-	case "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Te", "Upgrade", "Keep-Alive", "Proxy-Connection":
+	if isOfConnection(name) {
 		return fmt.Errorf("%s is of the connection and cannot be chosen", name)
 	}
 	h.Add(name, value)
 	return nil
+}
+
+// isOfConnection reports whether a header, by its canonical name, belongs to the
+// connection or to the framing, which net/http writes itself.
+func isOfConnection(name string) bool {
+	switch name {
+	case "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Te", "Upgrade", "Keep-Alive", "Proxy-Connection":
+		return true
+	}
+	return false
 }

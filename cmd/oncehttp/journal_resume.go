@@ -96,6 +96,9 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 		}
 		cfg.Authorize = authorize(header, origin)
 	}
+	if cfg.ProfileByHost, err = recordedProfiles(ctx, ses, cfg.Account); err != nil {
+		return err
+	}
 	cfg.Journal, cfg.ResumeWorkers = ses.journal, f.workers
 	c, err := oncehttp.New(cfg)
 	if err != nil {

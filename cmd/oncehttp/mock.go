@@ -143,20 +143,6 @@ func mockError(flag string, err error) error {
 	return &saidError{text: flag + strings.TrimPrefix(err.Error(), "mockserver: "), err: err}
 }
 
-// carriedBy is the profile with its keys in that header; "" leaves them where
-// they are.
-func carriedBy(p *profile.Profile, header string) (*profile.Profile, error) {
-	if header == "" {
-		return p, nil
-	}
-	if strings.Trim(strings.ToLower(header), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") != "" {
-		return nil, fmt.Errorf("--key-header %s: not the name of a header", clip(header))
-	}
-	own := *p
-	own.Carrier = profile.Carrier{Place: profile.Header, Name: header}
-	return &own, nil
-}
-
 // newReferee reads the script, where there is to be a referee; nil: there is not.
 func (f *mockFlags) newReferee() (*referee.Referee, error) {
 	if !f.referee {

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // sendFlags are the flags of send, as given.
@@ -249,7 +250,7 @@ func (f *sendFlags) check(cfg oncehttp.Config, req *http.Request) error {
 		return err
 	}
 	key := oncehttp.Key(f.key)
-	if key == "" {
+	if carrier := cfg.Profile.Carrier; key == "" && (carrier.Place != profile.Header || req.Header.Get(carrier.Name) == "") {
 		key = oncehttp.RandomKey()
 	}
 	_, err = probe.client.Prepare(req, key)

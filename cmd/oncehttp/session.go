@@ -27,11 +27,12 @@ import (
 
 // clientFlags are the flags of every command that sends.
 type clientFlags struct {
-	journal string
-	account string
-	profile string
-	headers []string
-	retry   oncehttp.Policy
+	journal   string
+	account   string
+	profile   string
+	keyHeader string
+	headers   []string
+	retry     oncehttp.Policy
 
 	declinedTexts []string
 	declines      declines
@@ -43,6 +44,7 @@ type clientFlags struct {
 func (f *clientFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.account, "account", "", "whose account this is; part of what a key names (default: the unnamed one)")
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how the API does idempotency: "+strings.Join(profile.Names(), ", "))
+	fs.StringVar(&f.keyHeader, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
 	f.bindSending(fs)
 }
 
@@ -65,6 +67,9 @@ func (f *clientFlags) bindSending(fs *pflag.FlagSet) {
 func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, error) {
 	p, err := findProfile(f.profile)
 	if err != nil {
+		return oncehttp.Config{}, nil, err
+	}
+	if p, err = carriedBy(p, f.keyHeader); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
 	h, err := parseHeaders(f.headers)

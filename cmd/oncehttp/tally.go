@@ -163,6 +163,9 @@ func (g group) nextStep(journal string, generation int) string {
 		if g.code == "abandoned" {
 			return "nothing more is sent; oncehttp journal show KEY --journal " + journal
 		}
+		if g.code == "bad_request" { // this call is not the one that began it
+			return "see the rows' messages; oncehttp journal resume --journal " + journal
+		}
 		return runAgain
 	}
 	return ""
