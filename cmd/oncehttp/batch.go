@@ -23,6 +23,9 @@ type batchFlags struct {
 	key        string
 	method     string
 	numbers    []string
+	body       string
+	template   bool // --body was given
+	form       bool
 	workers    int
 	rate       float64
 	generation int
@@ -48,7 +51,11 @@ func batchCommand(s streams) *cobra.Command {
 		Long: `Send one operation for each row of FILE: CSV or TSV with a header row, or NDJSON
 (one JSON object a line), packed with gzip or not; "-" is stdin. An NDJSON line
 is sent byte for byte. A CSV row is sent as a JSON object of strings; --number
-makes numbers of columns.
+makes numbers of columns, --form sends the columns as a form, and --body spells
+any JSON: inside its strings "{column}" stands for a cell, as text; outside them
+{column:number} and {column:bool} are a cell that is a number, digit for digit,
+or true or false. {{ and }} in a string are braces. No cell can change what the
+template says around it.
 
 --key spells each row's idempotency key: {field} stands for a field's value, and
 the text before the first one is the scope. Every row is checked before anything
@@ -72,10 +79,15 @@ mismatched; 2 the call or the input is wrong and nothing was sent; 3 something
 is unknown, held or still to do. The summary names the next step for each.`,
 		Example: `  oncehttp batch orders.csv --url https://api.example.com/payments \
       --key 'order:{user}:{order_id}' --number amount -H @auth.txt
+  oncehttp batch orders.csv --url https://api.example.com/payments --key 'order:{order_id}' \
+      --body '{"amount":{amount:number},"meta":{"order":"{order_id}"}}'
   oncehttp batch - --url http://127.0.0.1:8080/payments --key 'evt:{id}' \
       --journal events.db < events.ndjson`,
 		Args: wantArgs(1, 1, "FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args[0], s) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.template = cmd.Flags().Changed("body")
+			return f.run(cmd.Context(), args[0], s)
+		},
 	}
 	fs := cmd.Flags()
 	f.bind(fs)
@@ -84,6 +96,8 @@ is unknown, held or still to do. The summary names the next step for each.`,
 	fs.StringVar(&f.journal, "journal", "", "the journal's file (default: FILE.oncehttp.db)")
 	fs.StringVar(&f.method, "method", http.MethodPost, "the method")
 	fs.StringSliceVar(&f.numbers, "number", nil, "CSV columns that are JSON numbers, separated by commas")
+	fs.StringVar(&f.body, "body", "", `the JSON body of a CSV row, or @FILE: "{column}" in JSON strings, {column:number} or {column:bool} for values`)
+	fs.BoolVar(&f.form, "form", false, "send CSV rows as application/x-www-form-urlencoded, a column called metadata[order] as it is")
 	fs.IntVar(&f.workers, "workers", 8, "operations at once")
 	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
 	fs.IntVar(&f.generation, "generation", 1, "which try this is, 1 is the first: tries anew only rows whose try before is a confirmed 4xx or settled as absent")
@@ -199,10 +213,10 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 			needs.fields = append(needs.fields, f.orderedBy)
 		}
 	}
-	p.needs = needs
-	if header.Get("Content-Type") == "" {
-		header.Set("Content-Type", "application/json")
+	if err := f.setBody(&needs, header); err != nil {
+		return fail(err)
 	}
+	p.needs = needs
 	return p, cfg, nil
 }
 

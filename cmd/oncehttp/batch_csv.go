@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// csvRows turns the records of a CSV file into JSON objects: a string per
-// column, in the order of the columns, so that the same record always gives the
-// same bytes.
+// csvRows turns the records of a CSV file into bodies, the same record always into
+// the same bytes: JSON objects with a string per column, in the order of the
+// columns, or what the needs say.
 type csvRows struct {
 	file    string
 	in      *csv.Reader
@@ -22,6 +22,7 @@ type csvRows struct {
 	quoted  []string // the same as JSON strings
 	numbers []bool   // by column
 	fields  []int    // columns of the fields that are needed
+	ofBody  []int    // columns of needs.body, as it names them
 	needs   rowNeeds
 	number  int
 }
@@ -53,7 +54,26 @@ func newCSVRows(file string, r io.Reader, needs rowNeeds) (*csvRows, error) {
 		}
 		c.numbers[i] = true
 	}
-	return c, nil
+	return c, c.bindBody()
+}
+
+// bindBody finds the columns of --body.
+func (c *csvRows) bindBody() error {
+	if c.needs.body == nil {
+		return nil
+	}
+	for _, name := range c.needs.body.columns {
+		i := slices.Index(c.names, name)
+		base, _, _ := strings.Cut(name, ":")
+		switch {
+		case i < 0 && slices.Contains(c.names, base):
+			return &inputError{file: c.file, column: base, err: fmt.Errorf("--body has \"{%s}\" in quotes, where it is text: leave the quotes out, or the %q", clip(name), clip(name[len(base):]))}
+		case i < 0:
+			return c.noColumn("--body", name)
+		}
+		c.ofBody = append(c.ofBody, i)
+	}
+	return nil
 }
 
 func (c *csvRows) setColumns(header []string) error {
@@ -101,7 +121,7 @@ func (c *csvRows) next() (row, error) {
 			return fail(i, err)
 		}
 		if c.numbers[i] && !isNumber(value) {
-			return fail(i, fmt.Errorf("%q is not a JSON number", clip(value)))
+			return fail(i, notANumber(value))
 		}
 	}
 	r := row{number: c.number, line: line, fields: make([]string, len(c.fields))}
@@ -111,7 +131,10 @@ func (c *csvRows) next() (row, error) {
 		}
 		r.fields[i] = strings.Clone(record[column])
 	}
-	r.body = c.object(record)
+	var column int
+	if r.body, column, err = c.spell(record); err != nil {
+		return fail(column, err)
+	}
 	if len(r.body) > rowBytesMax {
 		return row{}, &inputError{file: c.file, row: c.number, line: line, err: errRowTooLong, more: true}
 	}
@@ -152,6 +175,8 @@ func isNumber(s string) bool {
 	last := s[len(s)-1]
 	return last >= '0' && last <= '9' && json.Valid([]byte(s))
 }
+
+func notANumber(cell string) error { return fmt.Errorf("%q is not a JSON number", clip(cell)) }
 
 // clip shortens a value for an error line.
 func clip(s string) string {

@@ -34,10 +34,12 @@ type rowReader interface {
 
 // rowNeeds is what is asked of every row.
 type rowNeeds struct {
-	fields    []string // must be there and not empty: those of the key, then others
-	ofKey     int      // how many of them the key needs
-	numbers   []string // CSV columns that become JSON numbers
-	delimiter rune     // between the columns; 0: a tab in the header, else a comma
+	fields    []string      // must be there and not empty: those of the key, then others
+	ofKey     int           // how many of them the key needs
+	numbers   []string      // CSV columns that become JSON numbers
+	body      *bodyTemplate // of CSV rows; nil: an object of the columns
+	form      bool          // CSV rows are forms
+	delimiter rune          // between the columns; 0: a tab in the header, else a comma
 }
 
 // why says what needs the field with this index.
@@ -54,6 +56,19 @@ func (n *rowNeeds) flag(field int) string {
 		return "--key"
 	}
 	return "--url or --ordered-by"
+}
+
+// csvOnly is a flag that means nothing for NDJSON; "" if there is none.
+func (n *rowNeeds) csvOnly() string {
+	switch {
+	case n.body != nil:
+		return "--body"
+	case n.form:
+		return "--form"
+	case len(n.numbers) > 0:
+		return "--number"
+	}
+	return ""
 }
 
 // inputError says what is wrong with an input, and where.
@@ -110,8 +125,8 @@ func newRows(file string, r io.Reader, needs rowNeeds) (rowReader, error) {
 		return fail("holds nothing but blanks")
 	case first[0] == '[':
 		return fail("is a JSON array; want CSV with a header row, or one JSON object a line")
-	case first[0] == '{' && len(needs.numbers) > 0:
-		return fail("is NDJSON, whose lines are sent as they are; --number is for CSV")
+	case first[0] == '{' && needs.csvOnly() != "":
+		return fail("is NDJSON, whose lines are sent as they are; %s is for CSV", needs.csvOnly())
 	case first[0] == '{':
 		return &ndjsonRows{file: file, in: in, needs: needs}, nil
 	}

@@ -211,7 +211,7 @@ func (f *sendFlags) setType(header http.Header, body []byte) {
 	if len(f.data) == 0 || header.Get("Content-Type") != "" {
 		return
 	}
-	kind := "application/x-www-form-urlencoded"
+	kind := typeForm
 	if text := bytes.TrimSpace(body); len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text) {
 		kind = "application/json"
 	}
