@@ -58,10 +58,12 @@ or true or false. {{ and }} in a string are braces. No cell can change what the
 template says around it.
 
 --key spells each row's idempotency key: {field} stands for a field's value, and
-the text before the first one is the scope. Every row is checked before anything
-is sent. Two rows with one key and the same content are one operation; with
-other content they are an error. A batch that cannot succeed stops: after
---max-errors rows in a row that failed alike, or when no connection can be had.
+the text before the first one is the scope. Of an NDJSON line {/order/id} is a
+nested field, by its JSON pointer; --url and --ordered-by take it too. Every row
+is checked before anything is sent. Two rows with one key and the same content
+are one operation; with other content they are an error. A batch that cannot
+succeed stops: after --max-errors rows in a row that failed alike, or when no
+connection can be had.
 
 Each operation is in the journal, on disk, before its first byte leaves. Running
 the same command again, also after a crash, finishes what is pending, sends

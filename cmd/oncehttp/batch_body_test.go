@@ -237,7 +237,7 @@ func FuzzBatchBody(f *testing.F) {
 		var in bytes.Buffer
 		w := csv.NewWriter(&in)
 		_ = w.WriteAll([][]string{{"id", "cell"}, {"1", cell}}) // into memory
-		want := strings.ReplaceAll(cell, "\r\n", "\n")              // encoding/csv reads both as one line's end
+		want := strings.ReplaceAll(cell, "\r\n", "\n")          // encoding/csv reads both as one line's end
 		for _, needs := range []rowNeeds{{body: tm, fields: []string{"id"}}, {form: true, fields: []string{"id"}}} {
 			rows, err := newRows("in.csv", bytes.NewReader(in.Bytes()), needs)
 			if err != nil {

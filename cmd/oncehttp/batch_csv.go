@@ -99,7 +99,11 @@ func (c *csvRows) noColumn(flag, name string) error {
 	for i, n := range c.names {
 		known[i] = fmt.Sprintf("%q", n)
 	}
-	return &inputError{file: c.file, column: name, err: fmt.Errorf("named by %s, is not there; the columns are %s", flag, strings.Join(known, ", "))}
+	hint := ""
+	if isPointer(name) {
+		hint = " (a JSON pointer is for NDJSON)"
+	}
+	return &inputError{file: c.file, column: name, err: fmt.Errorf("named by %s, is not there%s; the columns are %s", flag, hint, strings.Join(known, ", "))}
 }
 
 func (c *csvRows) next() (row, error) {

@@ -89,21 +89,39 @@ func (n *ndjsonRows) parse(line []byte) (fields []string, column string, err err
 			return nil, "", fmt.Errorf("is not JSON: %w", err)
 		}
 		i := slices.Index(n.needs.fields, name.(string))
-		if i < 0 {
+		if i < 0 || isPointer(n.needs.fields[i]) {
 			continue
 		}
 		if seen[i] {
-			return nil, n.needs.fields[i], errors.New("appears twice, so that its value is in doubt")
+			return nil, n.needs.fields[i], errTwice
 		}
 		seen[i] = true
 		if fields[i], err = fieldText(value, n.needs.why(i)); err != nil {
 			return nil, n.needs.fields[i], err
 		}
 	}
+	for i, name := range n.needs.fields {
+		if isPointer(name) {
+			if seen[i], err = n.pointed(line, i, &fields[i]); err != nil {
+				return nil, name, err
+			}
+		}
+	}
 	if i := slices.Index(seen, false); i >= 0 {
 		return nil, n.needs.fields[i], errors.New("is not there, and " + n.needs.why(i))
 	}
 	return fields, "", nil
+}
+
+// pointed reads the field with this index, which is a pointer, and reports whether it
+// leads to something.
+func (n *ndjsonRows) pointed(line []byte, field int, text *string) (bool, error) {
+	value, err := follow(line, n.needs.fields[field])
+	if value == nil || err != nil {
+		return false, err
+	}
+	*text, err = fieldText(value, n.needs.why(field))
+	return true, err
 }
 
 // fieldText is a field's value as it stands in a key or URL: a string, or the text

@@ -128,6 +128,9 @@ func newRows(file string, r io.Reader, needs rowNeeds) (rowReader, error) {
 	case first[0] == '{' && needs.csvOnly() != "":
 		return fail("is NDJSON, whose lines are sent as they are; %s is for CSV", needs.csvOnly())
 	case first[0] == '{':
+		if err := checkPointers(needs.fields); err != nil {
+			return fail("%w", err)
+		}
 		return &ndjsonRows{file: file, in: in, needs: needs}, nil
 	}
 	if needs.delimiter == 0 {

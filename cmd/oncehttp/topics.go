@@ -47,6 +47,7 @@ const keysTopic = `An idempotency key names one operation for ever. Build it fro
   order:{user}:{order_id}      one charge for one order
   task:{user}:{day}            one run a day, the day being the event's own
   msg:{topic}:{part}:{offset}  one message of a log
+  order:{/order/id}            nested in an NDJSON line, by its JSON pointer
 
 A part must be there and must not be empty. Do not use a time stamp of now, a
 random number, or an id that is used again (user:update:{user} stops every
