@@ -62,6 +62,11 @@ type Config struct {
 	// does: see package referee. Its scenarios take the place of Scenarios.
 	// Nil: no referee.
 	Referee Referee
+	// Access is told of each request once the server is done with it, those to the
+	// control paths such as /_ledger included; what a fault delivers a second time
+	// or late is told once. It may be called by several requests at a time, and
+	// must not call the server back. Nil: nobody is told.
+	Access func(Access)
 	// Bug names an entry of the catalogue in package bugs, which the server
 	// then has. Empty: none.
 	Bug string

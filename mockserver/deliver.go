@@ -219,6 +219,7 @@ func (s *Server) killIdle(x *exchange, a *keylayer.Answer) {
 	}
 	s.rules.answered(x.seen, a, err == nil)
 	s.rules.finish(x.seen)
+	x.noteHijacked(a.Status, len(a.Body))
 	if err == nil {
 		s.lastRequest(x, conn, buffer.Reader)
 	}
@@ -230,12 +231,17 @@ func (s *Server) lastRequest(x *exchange, conn net.Conn, from *bufio.Reader) {
 	if err != nil {
 		return
 	}
+	w, done := s.logged(nil, r)
+	defer done()
 	body, err := io.ReadAll(io.LimitReader(r.Body, s.cfg.MaxRequestBytes))
 	if err != nil || !mayHaveEffect(r.Method) {
 		return
 	}
 	r = r.WithContext(context.WithValue(context.Background(), connectionKey{}, x.Request.Context().Value(connectionKey{})))
 	v := s.rules.begin(r, keylayer.ReadKey(s.cfg.Profile, r, body), body)
+	if own, is := w.(*accessWriter); is {
+		own.seen = v
+	}
 	_ = conn.Close() // the answer is that there is none
 	s.rules.finish(v)
 }

@@ -112,6 +112,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.leave()
+	w, done := s.logged(w, r)
+	defer done()
 	if s.control(w, r) {
 		return
 	}
@@ -159,7 +161,7 @@ type exchange struct {
 // receive reads the whole request and writes it into the ledger. A request
 // whose body does not arrive whole is no send: it claims no key.
 func (s *Server) receive(x *exchange) bool {
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.Request.Body, s.cfg.MaxRequestBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(x.plainWriter(), x.Request.Body, s.cfg.MaxRequestBytes))
 	if err != nil {
 		if broken := s.keys.Bug.Broken; broken != nil {
 			broken(s.keys, &x.Exchange)
@@ -176,6 +178,7 @@ func (s *Server) receive(x *exchange) bool {
 	x.Key = keylayer.ReadKey(s.cfg.Profile, x.Request, body)
 	x.seen = s.rules.begin(x.Request, x.Key, body)
 	x.fault = s.plan.next(x.seen.Key, x.seen.Operation)
+	x.noteSend()
 	if read := s.keys.Bug.Read; read != nil {
 		x.Key = read(s.keys, &x.Exchange)
 	}

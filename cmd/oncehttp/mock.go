@@ -30,6 +30,7 @@ type mockFlags struct {
 	bug     string
 	pointer string
 	require bool
+	access  string
 
 	referee  bool
 	script   string
@@ -59,6 +60,10 @@ reset, reset-after, hang, hang-after, slow-body, cut-body, redirect, huge-error,
 expire, kill-idle, duplicate (delivered twice), late (delivered after its retry,
 or late:2s after a time), or a status such as 503 or 429:2 (with Retry-After).
 
+--access-log adds a line of JSON for each request: when it came, method, path, key,
+status (0: none), bytes and milliseconds, the fault that it met, and whether it
+was a replay. No body, header or query is in it.
+
 With --referee it plays a hard server to a client in any language and judges it:
 one key for each operation, the same bytes on every attempt, Retry-After
 honoured, waits that grow, a replay taken for an answer, and so on. --script
@@ -84,6 +89,7 @@ call is wrong, it cannot listen, or nothing was judged.`,
 	fs.StringVar(&f.bug, "bug", "", "play a broken server; list names them all, with what a customer sees and the check cases that catch it")
 	fs.StringVar(&f.pointer, "operation-pointer", "", "JSON pointer to what names an operation in a body, such as /reference")
 	fs.BoolVar(&f.require, "require-key", false, "answer 400 to a request without a key")
+	fs.StringVar(&f.access, "access-log", "", "add a line of JSON for each request to this file, or to stdout (-)")
 	fs.BoolVar(&f.referee, "referee", false, "judge the client")
 	fs.StringVar(&f.script, "script", "", "the referee's script, a JSON file (default: every situation in which clients go wrong)")
 	fs.IntVar(&f.expect, "expect", 0, "the verdict comes after so many operations (default: as the script says)")
@@ -121,6 +127,9 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 		Profile: p, Mix: mix, Seed: f.seed, Window: f.window, Bug: f.bug, OperationPointer: f.pointer, RequireKey: f.require,
 	}
 	if judge, err = f.newReferee(); err != nil {
+		return cfg, nil, err
+	}
+	if err := f.checkAccess(); err != nil {
 		return cfg, nil, err
 	}
 	if judge != nil {
@@ -184,11 +193,27 @@ func (f *mockFlags) run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	server := mockserver.New(cfg)
-	if err := server.Listen(f.addr); err != nil {
+	log, err := f.openAccess(s)
+	if err != nil {
+		return err
+	}
+	if log.w != nil {
+		cfg.Access = log.add
+	}
+	return joinExit(f.serve(ctx, mockserver.New(cfg), judge, log, s), log.close())
+}
+
+// serve serves until ctx ends or the referee has its verdict.
+func (f *mockFlags) serve(ctx context.Context, server *mockserver.Server, judge *referee.Referee, log *accessLog, s streams) error {
+	log.mu.Lock() // what comes at once is logged behind the first line
+	err := server.Listen(f.addr)
+	if err == nil {
+		say(s.out, "listening on %s", server.URL())
+	}
+	log.mu.Unlock()
+	if err != nil {
 		return mockError("--addr: ", err)
 	}
-	say(s.out, "listening on %s", server.URL())
 	var finished <-chan struct{} // nil: only Ctrl-C ends it
 	if judge != nil {
 		finished = judge.Finished()
