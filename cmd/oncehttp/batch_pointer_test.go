@@ -13,7 +13,7 @@ import (
 func TestBatchPointers(t *testing.T) {
 	t.Parallel()
 	m := startMock(t, mockserver.Config{})
-	file := writeFile(t, "in.ndjson", `{"order":{"id":"o1","lines":[{"sku":7},{"sku":8.50}]},"a/b":{"~":"x"},"/order/id":"not this"}`+"\n")
+	file := writeFile(t, "in.ndjson", `{"order":{"id":"o1","lines":[{"sku":7},{"sku":8.50}]},"a/b":{"~":"x"},"/order/id":["not this"]}`+"\n")
 	got := run(t, "batch", file, "--url", m.URL()+"/payments/{/order/lines/0/sku}", "--key", "order:{/order/id}:{/order/lines/1/sku}:{/a~1b/~0}", "--ordered-by", "/order/id", "--dry-run").want(t, exitOK)
 	if !strings.Contains(got.out, `"key":"idemp:order:o1:8.50:x","method":"POST","url":"`+m.URL()+`/payments/7"`) {
 		t.Errorf("stdout %s", got.out)
