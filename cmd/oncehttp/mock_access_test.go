@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +22,8 @@ func post(t *testing.T, url, key string) bool {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/payments?token=secret", strings.NewReader(`{"card":"secret"}`))
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return false
 	}
 	req.GetBody = nil // net/http must not send again by itself
 	req.Header.Set("Authorization", "Bearer secret")
@@ -92,7 +94,9 @@ func TestMockAccessLogOnStdout(t *testing.T) {
 	if err != nil || !found {
 		t.Fatalf("first line %q, %v", first[:n], err)
 	}
-	go post(t, url, "k")
+	var sent sync.WaitGroup
+	sent.Go(func() { post(t, url, "k") }) // its answer waits until the line was read
+	defer sent.Wait()
 	var l accessLine
 	if err := dec.Decode(&l); err != nil || l.Key != "k" || l.Status != 201 {
 		t.Errorf("%+v, %v", l, err)
