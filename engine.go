@@ -136,10 +136,9 @@ func (r *run) execute() *result {
 // loop makes attempts until the verdict allows no further one, or a limit ends the run. The first is made directly:
 // nearly every operation ends with it, and going through the loop for it would double what the client costs
 // (docs/performance.md). What follows is go-retryablehttp's loop. Its hooks are below, in the order in which they run:
-// inLoop is its transport, decide its CheckRetry, backoff its Backoff. The loop
-// gets an empty response. So it cannot follow a redirect, drain or close an answer, replace an error, or reach the
-// caller's connections. A wait
-// ends when the call is given up.
+// inLoop is its transport, decide its CheckRetry, backoff its Backoff. The loop gets an empty response. So it cannot
+// follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when the
+// call is given up.
 func (r *run) loop() {
 	r.started = r.now()
 	if r.target == nil {
@@ -301,8 +300,8 @@ func (r *run) judge(sent wire.Result) {
 	r.last = sent
 }
 
-// noteOrigin notes whether the attempt showed that the origin takes connections. If it does not, and
-// stopIfOriginDown is set, this run stops.
+// noteOrigin notes whether the attempt showed that the origin takes connections. If it does not, and stopIfOriginDown is
+// set, this run stops.
 func (r *run) noteOrigin(sent wire.Result) {
 	switch policy := &r.cfg.Retry; {
 	case !sent.Unsent:
