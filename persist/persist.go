@@ -112,8 +112,8 @@ type Journal interface {
 
 	// Sweep removes what is past its keeping time, at most l.Max records, and
 	// returns how many it changed. Only final records are touched. Where the
-	// answer's time is over, Answer, Header and Body are dropped and Swept is
-	// set. This tombstone of a caller-chosen key stays until KeepKey. A record
+	// answer's time is over, Answer, Header and Body are dropped, KeptFields stay,
+	// and Swept is set: see Record.Strip. This tombstone of a caller-chosen key stays until KeepKey. A record
 	// with a generated key is removed with its answer; one that is Unreported
 	// stays, without its answer, until its Window has passed since Finished.
 	//

@@ -94,7 +94,7 @@ type Answer struct {
 // Record is one operation in a journal.
 //
 // The fields of a request (Header, Body) and of an answer are dropped by Sweep;
-// everything else that identifies the operation is frozen by Begin.
+// everything else that identifies the operation, and KeptFields, is frozen by Begin.
 type Record struct {
 	ID
 
@@ -140,6 +140,11 @@ type Record struct {
 	// Omitted names what was left out because it is, or looks like, a credential: headers by their names, query
 	// parameters with a '?' before the name. "userinfo" means that of the URL.
 	Omitted []string
+	// KeptFields are single values of Body that outlast it, so that a swept
+	// operation can still be held against what the server's books say; nil if
+	// none were asked for. At most KeptFieldsMax, of KeptFieldsBytesMax in all.
+	// Frozen by Begin; they are no part of the fingerprint.
+	KeptFields []KeptField
 
 	// Carrier says how the key travels: "header", "body" or "query". It is frozen
 	// with the fields below, so that another version of a profile changes new
@@ -289,6 +294,8 @@ func (r *Record) validateBounds() error {
 		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), NoteBytesMax)
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
+	case len(r.KeptFields) > 0:
+		return r.validateKeptFields()
 	}
 	return nil
 }
@@ -299,6 +306,7 @@ func (r *Record) Clone() Record {
 	c.Header = r.Header.Clone()
 	c.Body = slices.Clone(r.Body)
 	c.Omitted = slices.Clone(r.Omitted)
+	c.KeptFields = slices.Clone(r.KeptFields)
 	c.Fingerprint = slices.Clone(r.Fingerprint)
 	c.History = slices.Clone(r.History)
 	if r.Answer != nil {
@@ -368,7 +376,8 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 }
 
 // Strip turns r into a tombstone: the key and what it named are remembered by
-// fingerprint, the request and the answer are gone.
+// fingerprint, with the state, the times, the answer's status and KeptFields. The
+// request and the answer are gone.
 func (r *Record) Strip() {
 	if r.Answer != nil {
 		r.Status = r.Answer.Status

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,13 @@ func TestValidate(t *testing.T) {
 		"unreported, chosen key": {func(r *persist.Record) {
 			r.State, r.Finished, r.Unreported = persist.StateConfirmed, now, true
 		}, false},
+		"kept fields at their bounds": {func(r *persist.Record) { r.KeptFields = keptFields(persist.KeptFieldsMax, persist.KeptFieldsBytesMax) }, true},
+		"too many kept fields":        {func(r *persist.Record) { r.KeptFields = keptFields(persist.KeptFieldsMax+1, 100) }, false},
+		"too long kept fields":        {func(r *persist.Record) { r.KeptFields = keptFields(2, persist.KeptFieldsBytesMax+1) }, false},
+		"a kept field of nothing":     {func(r *persist.Record) { r.KeptFields = []persist.KeptField{{Value: "1"}} }, false},
+		"an omitted value": {func(r *persist.Record) {
+			r.KeptFields = []persist.KeptField{{Pointer: "/a", Value: "1", Omitted: true}}
+		}, false},
 		"unreported, unfinished": {func(r *persist.Record) { r.Generated, r.Unreported = true, true }, false},
 	} {
 		r := valid()
@@ -70,6 +78,17 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// keptFields are n fields of so many bytes in all.
+func keptFields(n, size int) []persist.KeptField {
+	fields := make([]persist.KeptField, n)
+	for i := range fields {
+		fields[i].Pointer = fmt.Sprintf("/%d", i)
+		size -= len(fields[i].Pointer)
+	}
+	fields[n-1].Value = strings.Repeat("v", size)
+	return fields
 }
 
 // FuzzAccount: no two lists of parts give one account, and a '|' stands between
@@ -116,6 +135,8 @@ func filled(t *testing.T) persist.Record {
 			*x = []string{fmt.Sprint(n)}
 		case *[]persist.Attempt:
 			*x = []persist.Attempt{{At: time.Unix(int64(n), 0), Error: fmt.Sprint(n)}}
+		case *[]persist.KeptField:
+			*x = []persist.KeptField{{Pointer: "/" + fmt.Sprint(n), Value: fmt.Sprint(n)}}
 		case *bool:
 			*x = true
 		case **persist.Answer:
@@ -150,7 +171,7 @@ func TestClone(t *testing.T) {
 		t.Errorf("clone differs: %+v, %+v", r, c)
 	}
 	r.Header["A"][0], r.Body[0], r.Omitted[0], r.Fingerprint[0] = "x", 'x', "x", 'x'
-	r.History[0].Error = "x"
+	r.History[0].Error, r.KeptFields[0].Value = "x", "x"
 	r.Answer.Header["A"][0], r.Answer.Body[0], r.Answer.Status = "x", 'x', -1
 	if want := filled(t); !reflect.DeepEqual(c, want) {
 		t.Errorf("writing to the record changed its clone: %+v", c)
@@ -166,6 +187,9 @@ func TestStrip(t *testing.T) {
 	}
 	if r.ID != was.ID || !bytes.Equal(r.Fingerprint, was.Fingerprint) || r.Recipe != was.Recipe || r.WireKey != was.WireKey || r.State != was.State {
 		t.Errorf("a tombstone has lost what identifies it: %+v", r)
+	}
+	if !slices.Equal(r.KeptFields, was.KeptFields) || r.FirstSent != was.FirstSent || r.Finished != was.Finished {
+		t.Errorf("a tombstone has lost what an audit needs: %+v", r)
 	}
 }
 

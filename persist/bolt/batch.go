@@ -12,6 +12,7 @@ type change struct {
 	dropBodies   bool // the pieces in the bucket of bodies are deleted
 	drop         bool // the whole record is deleted
 
+	kept bool // the intent has kept fields
 	lazy bool // no caller waits for it, and readers may see it before it is durable
 
 	// What undo needs.
@@ -57,6 +58,16 @@ func (q *queue) put(c change) {
 	q.changes[i].merge(c)
 }
 
+// hasKept reports whether any of the changes has kept fields.
+func (q *queue) hasKept() bool {
+	for i := range q.changes {
+		if q.changes[i].kept {
+			return true
+		}
+	}
+	return false
+}
+
 // get returns the change of a record, or nil.
 func (q *queue) get(seq uint64) *change {
 	if i, found := q.at[seq]; found {
@@ -73,7 +84,7 @@ func (c *change) merge(later change) {
 		return
 	}
 	if later.intent != nil {
-		c.intent = later.intent
+		c.intent, c.kept = later.intent, c.kept || later.kept
 	}
 	if later.progress != nil {
 		c.progress, c.answer, c.dropProgress = later.progress, later.answer, false

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
 // Begin implements [persist.Journal]. The record is encoded before mu is taken, so
@@ -24,7 +25,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 		return persist.Record{}, false, j.wrap(err)
 	}
 	rec.Revision = 1
-	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true}
+	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true, kept: codec.HasKept(&rec)}
 	// The body is not copied: Begin returns only when it is written.
 	if len(rec.Body) > inlineMax {
 		c.request = rec.Body

@@ -88,6 +88,7 @@ func (j *Journal) write(b *batch) (err error) {
 	j.syncTook(time.Since(began))
 	j.step(stepCommitSynced)
 	j.bodies = s.bodies
+	j.formatKept = j.formatKept || b.hasKept()
 	_ = j.mark(s.txid) // a lost mark matters to a damaged file only
 	j.step(stepCommitMarked)
 	j.count(tx.Stats())
@@ -112,6 +113,9 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 // part of what a small commit costs.
 func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
 	t := trees{tx: tx, names: &j.names}
+	if err := j.applyFormat(tx, b); err != nil {
+		return err
+	}
 	key := j.scratch[:8] // bbolt copies it
 	// A batch holds one change per record, so that their order does not matter.
 	for i := range b.changes {
@@ -126,6 +130,15 @@ func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
 	}
 	// The bucket of buckets is written with every commit anyway.
 	return tx.Cursor().Bucket().Put(j.names.state, s.append(j.scratch[8:8]))
+}
+
+// applyFormat sets the version of the format that the batch needs, if the file does not
+// have it yet. After a commit that was not written the next batch sets it again.
+func (j *Journal) applyFormat(tx *bbolt.Tx, b *batch) error {
+	if j.formatKept || !b.hasKept() {
+		return nil
+	}
+	return tx.Bucket(j.names.about).Put(j.names.format, []byte(formatKept))
 }
 
 // trees are the buckets of one transaction, as far as they are needed.

@@ -296,14 +296,14 @@ func TestLaterFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("oncehttp")).Put([]byte("format"), []byte("2"))
+		return tx.Bucket([]byte("oncehttp")).Put([]byte("format"), []byte("3"))
 	})
 	if err != nil || db.Close() != nil {
 		t.Fatal(err)
 	}
 	_, err = tryOpen(path, bolt.Options{})
 	wantErr(t, err, persist.ErrCorrupt, path)
-	if !strings.Contains(err.Error(), `format is: "2"`) {
+	if !strings.Contains(err.Error(), `format is: "3"`) {
 		t.Errorf("error %q does not name the format", err)
 	}
 }

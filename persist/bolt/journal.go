@@ -59,6 +59,7 @@ type Journal struct {
 	bodies     uint64 // digest of what is in the bucket of bodies
 	stuck      bool   // bbolt panicked, and may hold its locks
 	markSynced bool   // the last mark is on the disk
+	formatKept bool   // the file's format is formatKept
 	// firstAttempt: no attempt was made before to commit the next transaction.
 	firstAttempt bool
 	lastSync     time.Duration

@@ -5,8 +5,15 @@ import (
 	"encoding/binary"
 )
 
-// formatVersion is the version of what the file holds. Open refuses any other.
-const formatVersion = "1"
+// The versions of what the file holds. Open refuses any other. Version 2 has records
+// with kept fields, which code that knows version 1 only cannot read. A file is created
+// with version 1, and the commit that brings the first kept field sets version 2: it is
+// in the tree of that commit, so that older code refuses the file as soon as it cannot
+// read it, and never takes that commit for one that was cut off.
+const (
+	formatVersion = "1"
+	formatKept    = "2"
+)
 
 // idSize is the length of a journal's id, random bytes that creation chooses.
 const idSize = 16
@@ -14,7 +21,7 @@ const idSize = 16
 // names are the names of the buckets, and of the entries beside and in them. The
 // file holds
 //
-//	oncehttp/format   formatVersion
+//	oncehttp/format   formatVersion or formatKept
 //	oncehttp/id       the journal's id
 //	intents/SEQ       what Begin freezes of a record, see entry.go
 //	progress/SEQ      what changes of it, once it has changed

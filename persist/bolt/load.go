@@ -38,7 +38,7 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) (atte
 	if err != nil {
 		return 0, err
 	}
-	if j.place.id, err = readAbout(r.about); err != nil {
+	if j.place.id, j.formatKept, err = readAbout(r.about); err != nil {
 		return 0, err
 	}
 	st, ok := decodeState(r.state)
@@ -90,19 +90,19 @@ func loadBodies(s *scanner, b bucket, recorded uint64, full bool) (digest uint64
 // damaged file names asks for more memory than its size justifies.
 const minEntry = 64
 
-// readAbout reads the bucket about the file and returns the journal's id. bbolt
-// keeps this bucket in the root page, since it is small.
-func readAbout(about bucket) (id [idSize]byte, err error) {
+// readAbout reads the bucket about the file and returns the journal's id, and whether
+// its format is formatKept. bbolt keeps this bucket in the root page, since it is small.
+func readAbout(about bucket) (id [idSize]byte, kept bool, err error) {
 	p, err := parsePage(about.inline, 0, uint64(max(len(about.inline), pageHeader)))
 	if err != nil || !p.leaf || p.overflow != 0 {
-		return id, fmt.Errorf("%w: its format cannot be read", persist.ErrCorrupt)
+		return id, false, fmt.Errorf("%w: its format cannot be read", persist.ErrCorrupt)
 	}
 	n, format, known := newNames(), "", false
 	for i := range p.count {
 		key, value, _, err := p.entry(i)
 		switch {
 		case err != nil:
-			return id, err
+			return id, false, err
 		case bytes.Equal(key, n.format):
 			format = string(value)
 		case bytes.Equal(key, n.id) && len(value) == idSize:
@@ -111,13 +111,13 @@ func readAbout(about bucket) (id [idSize]byte, err error) {
 	}
 	switch {
 	case format == "":
-		return id, fmt.Errorf("%w: it has no format", persist.ErrCorrupt)
-	case format != formatVersion:
-		return id, fmt.Errorf("%w: %w: %q, and this version knows %q", persist.ErrCorrupt, errFormat, format, formatVersion)
+		return id, false, fmt.Errorf("%w: it has no format", persist.ErrCorrupt)
+	case format != formatVersion && format != formatKept:
+		return id, false, fmt.Errorf("%w: %w: %q, and this version knows %q and %q", persist.ErrCorrupt, errFormat, format, formatVersion, formatKept)
 	case !known:
-		return id, fmt.Errorf("%w: it has no id", persist.ErrCorrupt)
+		return id, false, fmt.Errorf("%w: it has no id", persist.ErrCorrupt)
 	}
-	return id, nil
+	return id, format == formatKept, nil
 }
 
 // loadProgress enters one entry of the bucket of progress into memory. All of them

@@ -30,6 +30,9 @@ func scribble(r *persist.Record) {
 	for i := range r.Omitted {
 		r.Omitted[i] = "scribbled"
 	}
+	for i := range r.KeptFields {
+		r.KeptFields[i] = persist.KeptField{Pointer: "/scribbled", Value: "scribbled"}
+	}
 	for name, values := range r.Header {
 		for i := range values {
 			values[i] = "scribbled"

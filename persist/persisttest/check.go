@@ -203,6 +203,8 @@ func same(got, want any) bool {
 		return bytes.Equal(x, want.([]byte))
 	case []string:
 		return slices.Equal(x, want.([]string))
+	case []persist.KeptField:
+		return slices.Equal(x, want.([]persist.KeptField))
 	case []persist.Attempt:
 		return slices.EqualFunc(x, want.([]persist.Attempt), sameAttempt)
 	case http.Header:

@@ -39,6 +39,20 @@ func mutantSweepTombstones() mutant {
 	}
 }
 
+// mutantSweepKeptFields: its tombstones forget the kept fields.
+func mutantSweepKeptFields() mutant {
+	return mutant{
+		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			r, err := s.Get(ctx, id)
+			if r.Swept {
+				r.KeptFields = nil
+			}
+			return r, err
+		},
+		fails: []string{"sweep/tombstones", "reopen/forgotten"},
+	}
+}
+
 // mutantSweepGenerated: does not know which keys are generated.
 func mutantSweepGenerated() mutant {
 	return mutant{

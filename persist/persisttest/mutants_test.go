@@ -302,6 +302,7 @@ func mutants() map[string]mutant {
 		"reopen/keeps":           mutantReopenKeeps(),
 		"sweep/answers":          mutantSweepAnswers(),
 		"sweep/tombstones":       mutantSweepTombstones(),
+		"sweep/kept-fields":      mutantSweepKeptFields(),
 		"sweep/generated":        mutantSweepGenerated(),
 		"sweep/keep-key":         mutantSweepKeepKey(),
 		"sweep/window":           mutantSweepWindow(),

@@ -43,6 +43,7 @@ func fullest(account, key string) persist.Record {
 	r.Header = http.Header{"Content-Type": {"text/plain"}, "X-Many": {"a", "", "b"}, "X-Bytes": {"\xff\x00"}}
 	r.Body = []byte("\x00\xff binary \n")
 	r.Omitted = []string{"Authorization", "userinfo"}
+	r.KeptFields = []persist.KeptField{{Pointer: "/amount", Value: "1.50"}, {Pointer: "/a~1b/0", Value: "ä\n\""}, {Pointer: "/empty"}, {Pointer: "/long", Omitted: true}}
 	r.WireKey = `"` + key + `"`
 	return changed(r)
 }

@@ -3,6 +3,8 @@ package persisttest
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +17,8 @@ func sweepCases() []testCase {
 			why: "answers are dropped in time, and not before: until then they are replayed"},
 		{name: "sweep/tombstones", run: sweepTombstones,
 			why: "a key chosen by a caller is never forgotten without KeepKey; otherwise its request could pay twice"},
+		{name: "sweep/kept-fields", run: sweepKeptFields,
+			why: "a swept operation is held against the server's books by its kept fields, state and times"},
 		{name: "sweep/generated", run: sweepGenerated,
 			why: "no caller asks for a generated key again, so that it must not be kept for ever"},
 		{name: "sweep/keep-key", run: sweepKeepKey,
@@ -94,6 +98,41 @@ func sweepTombstones(k *check) {
 	if len(list) == 1 {
 		k.want(j.Finish(ctx, finished(list[0])), persist.ErrStale, "Finish of a tombstone")
 		k.want(j.Forget(ctx, list[0]), persist.ErrStale, "Forget of a tombstone")
+	}
+}
+
+// sweepKeptFields: what an audit asks of an operation is the same before and after a
+// sweep, also at the bounds of what may be kept, and after the tombstone is looked at
+// by another sweep.
+func sweepKeptFields(k *check) {
+	ctx, j := context.Background(), k.journal()
+	most := make([]persist.KeptField, persist.KeptFieldsMax)
+	left := persist.KeptFieldsBytesMax
+	for i := range most {
+		most[i].Pointer = fmt.Sprintf("/%d", i)
+		left -= len(most[i].Pointer)
+	}
+	most[0].Value = strings.Repeat("v", left)
+	for name, fields := range map[string][]persist.KeptField{
+		"most": most, "one": {{Pointer: "/amount", Value: "100"}}, "omitted": {{Pointer: "/amount", Omitted: true}}, "none": nil,
+	} {
+		r := record("kept", name)
+		r.KeptFields = fields
+		r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)
+		begun := k.begin(j, r)
+		r = k.finish(j, begun)
+		k.holds(j, r, "Finish")
+		k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 1)
+		k.sweep(j, persist.Limits{KeepAnswer: -1, KeepKey: time.Hour, Now: done()}, 0)
+		got, err := j.Get(ctx, r.ID)
+		if err != nil {
+			k.fatalf("Get of a tombstone: %v", err)
+		}
+		if !slices.Equal(got.KeptFields, fields) || got.State != r.State || got.Status != r.Answer.Status ||
+			!got.FirstSent.Equal(r.FirstSent) || !got.Finished.Equal(r.Finished) {
+			k.errorf("a tombstone with %s: fields %s, state %v, status %d, first sent %v, finished %v; want %s, %v, %d, %v, %v", name,
+				short(got.KeptFields), got.State, got.Status, got.FirstSent, got.Finished, short(fields), r.State, r.Answer.Status, r.FirstSent, r.Finished)
+		}
 	}
 }
 

@@ -43,6 +43,9 @@ const (
 	intentInside    // the body is not nil and follows
 	intentOutside   // the body is outside
 	intentSameKey   // the wire key is the key, and is not repeated
+	intentKept      // kept fields follow the omitted names
+
+	intentFlags // one past the last
 )
 
 // The flags of a progress, beside the state in the low three bits.
@@ -96,6 +99,9 @@ func IntentSize(r *persist.Record, limit int) int {
 	for _, s := range r.Omitted {
 		n += binary.MaxVarintLen32 + len(s)
 	}
+	for i := range r.KeptFields {
+		n += 2*binary.MaxVarintLen32 + 1 + len(r.KeptFields[i].Pointer) + len(r.KeptFields[i].Value)
+	}
 	if len(r.Body) <= limit {
 		n += len(r.Body)
 	}
@@ -146,6 +152,7 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	set(intentInside, r.Body != nil && !outside)
 	set(intentOutside, outside)
 	set(intentSameKey, r.WireKey == r.Key)
+	set(intentKept, HasKept(r))
 	b = append(b, flags)
 	b = appendLength(b, r.Body, outside)
 	b = binary.AppendVarint(b, int64(r.Window))
@@ -162,11 +169,33 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	if r.Omitted != nil {
 		b = appendStrings(b, r.Omitted)
 	}
+	if HasKept(r) {
+		b = appendKept(b, r.KeptFields)
+	}
 	if r.Header != nil {
 		b = appendHeader(b, r.Header)
 	}
 	if !outside {
 		b = append(b, r.Body...)
+	}
+	return b
+}
+
+// HasKept reports whether r's intent holds kept fields. Code from before there were
+// any cannot read such an intent, and may take a part of it for something else: the
+// frame around it has to say that they are there, in a way that such code refuses.
+func HasKept(r *persist.Record) bool { return len(r.KeptFields) > 0 }
+
+// appendKept appends how many fields there are, and each of them. A list that is nil
+// and one that is empty are the same.
+func appendKept(b []byte, fields []persist.KeptField) []byte {
+	b = binary.AppendUvarint(b, uint64(len(fields)))
+	for _, f := range fields {
+		omitted := byte(0)
+		if f.Omitted {
+			omitted = 1
+		}
+		b = appendString(append(appendString(b, f.Pointer), omitted), f.Value)
 	}
 	return b
 }

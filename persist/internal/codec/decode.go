@@ -75,6 +75,9 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	if flags&intentOmitted != 0 {
 		r.Omitted = d.list()
 	}
+	if flags&intentKept != 0 {
+		r.KeptFields = d.kept()
+	}
 	if flags&intentHeader != 0 {
 		r.Header = d.header()
 	}
@@ -114,6 +117,7 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 // body is.
 func (d *decoder) intentHead() (head Intent, flags byte, body bodySize) {
 	flags = d.byte()
+	d.bad = d.bad || flags >= intentFlags
 	body = d.bodySize(flags&intentOutside != 0)
 	head.Generated = flags&intentGenerated != 0
 	head.Outside = flags&intentOutside != 0
@@ -141,6 +145,22 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	r.Finished = d.timeIf(times, timeFinished)
 	r.NextAttempt = d.timeIf(times, timeNextAttempt)
 	return times, flags
+}
+
+// kept reads what appendKept writes.
+func (d *decoder) kept() []persist.KeptField {
+	n := d.count()
+	if d.bad || n == 0 {
+		return nil
+	}
+	fields := make([]persist.KeptField, n)
+	for i := range fields {
+		f := &fields[i]
+		f.Pointer = d.string()
+		f.Omitted = d.byte() != 0
+		f.Value = d.string()
+	}
+	return fields
 }
 
 // forOperators reads what appendForOperators writes.

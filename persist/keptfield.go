@@ -1,0 +1,36 @@
+package persist
+
+import "fmt"
+
+// KeptField is one value of a request's body.
+type KeptField struct {
+	// Pointer says where it stood: a JSON pointer (RFC 6901), never empty. Of a form, /a/b is the field a[b].
+	Pointer string
+	// Value is the text of a string, number or boolean as the request spells it; numbers are not rounded.
+	Value string
+	// Omitted: the request had a value there that is not kept, since it was too long or of another kind. Value is empty.
+	Omitted bool
+}
+
+// The bounds of Record.KeptFields.
+const (
+	// KeptFieldsMax is how many values of its request a record keeps.
+	KeptFieldsMax = 8
+	// KeptFieldsBytesMax is how long their pointers and values are in all.
+	KeptFieldsBytesMax = 256
+)
+
+func (r *Record) validateKeptFields() error {
+	size := 0
+	for _, f := range r.KeptFields {
+		if f.Pointer == "" || f.Omitted && f.Value != "" {
+			return fmt.Errorf("%w: a kept field without a pointer, or an omitted one with a value", ErrInvalid)
+		}
+		size += len(f.Pointer) + len(f.Value)
+	}
+	if len(r.KeptFields) > KeptFieldsMax || size > KeptFieldsBytesMax {
+		return fmt.Errorf("%w: %d kept fields of %d bytes, want at most %d of %d",
+			ErrInvalid, len(r.KeptFields), size, KeptFieldsMax, KeptFieldsBytesMax)
+	}
+	return nil
+}
