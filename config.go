@@ -78,6 +78,13 @@ type Config struct {
 	// that are called so in the field (of a query: access_token, api_key, sig, signature, X-Amz-Signature and the
 	// like, by an exact list).
 	SecretHeaders, SecretParameters []string
+	// KeepFields are JSON pointers to values in requests, such as /reference and /amount, that the journal keeps as
+	// long as it remembers the key: an audit needs them of operations whose request was swept. Of a form, /a/b is the
+	// field a[b]. They are not compared with those of an earlier request under the key. At most 8, of 128 bytes in
+	// all; with their values at most 256 bytes are kept, and what is longer, or is in a body over 1 MiB, is marked as
+	// omitted. A pointer through a name that a credential has is refused. A journal file of persist/bolt that has such values
+	// is refused by versions of this module that do not know them. Zero: none.
+	KeepFields []string
 	// MaxRequestBytes bounds a journaled request's body, which is held in memory. A larger one is ErrBodyTooLarge.
 	// Where the profile's keys travel in the body, that of every request but GET, HEAD and OPTIONS has to be read to
 	// find one, and is bounded too. Zero: 10 MiB. At most 1 GiB.
@@ -173,7 +180,9 @@ func (c *Config) fill() (err error) {
 		return err
 	}
 	c.randomKeys = c.NewKey == nil
-	c.fillReader()
+	if err := c.fillReader(); err != nil {
+		return err
+	}
 	if c.Transport == nil {
 		c.Transport = defaultTransport()
 	}
@@ -197,14 +206,19 @@ func (c *Config) fillMethods() error {
 }
 
 // fillReader makes the reader of requests.
-func (c *Config) fillReader() {
+func (c *Config) fillReader() error {
 	c.reader = request.Reader{
 		Account: c.Account, MaxBodyBytes: c.MaxRequestBytes, MaxHeaderBytes: c.MaxRequestHeaderBytes, RequireKey: c.RequireKey,
 		NewKey: c.makeKey(),
 		Secrets: request.Secrets{
 			KeepHeader: c.KeepHeader, Headers: slices.Clone(c.SecretHeaders), Parameters: slices.Clone(c.SecretParameters),
 		},
+		KeepFields: slices.Clone(c.KeepFields),
 	}
+	if err := c.reader.Secrets.CheckPointers(c.KeepFields); err != nil {
+		return fmt.Errorf("in KeepFields: %w", err)
+	}
+	return nil
 }
 
 // makeKey returns NewKey as the reader of requests calls it.

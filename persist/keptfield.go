@@ -8,7 +8,8 @@ type KeptField struct {
 	Pointer string
 	// Value is the text of a string, number or boolean as the request spells it; numbers are not rounded.
 	Value string
-	// Omitted: the request had a value there that is not kept, since it was too long or of another kind. Value is empty.
+	// Omitted: what the request had there is not kept, since it was too long or of another kind, or was not looked for
+	// in a very large body. Value is empty.
 	Omitted bool
 }
 

@@ -45,14 +45,18 @@ header row, or NDJSON. A row belongs to the operation whose key stands in the
 column --match, or whose reference, found in its request at --reference, does.
 It lists
 
-  missing    done here, and not in the exports
-  twice      more than one row for one operation
-  amount     the amounts differ
-  settle     done there, and unknown here; with the command that says so
-  conflict   done there, and declined, rejected or absent here
-  foreign    a row of no operation here
-  blind      an operation whose reference cannot be found: it cannot be audited
-  edge       missing or foreign, but within --edge of --since or --until
+  missing        done here, and not in the exports
+  twice          more than one row for one operation
+  amount         the amounts differ
+  settle         done there, and unknown here; with the command that says so
+  conflict       done there, and declined, rejected or absent here
+  foreign        a row of no operation here
+  not-auditable  what would be compared is not known any more; it says why
+  edge           missing or foreign, but within --edge of --since or --until
+
+Of a request that was pruned, --reference and --amount find what batch or send was
+told to keep with --keep-field. A pruned operation under a key that was generated
+is gone, so that its row is foreign.
 
 Only rows that --where selects count as done. What it finds is evidence as of the
 export. Exit status: 0 nothing found; 6 something found (edges aside); 2 the call
@@ -106,8 +110,12 @@ type finding struct {
 	Reference string `json:"reference,omitempty"`
 	Here      string `json:"here,omitempty"`
 	There     string `json:"there,omitempty"`
+	Why       string `json:"why,omitempty"` // of notAuditable
 	Next      string `json:"next,omitempty"`
 }
+
+// notAuditable is the finding of an operation of which too little is known.
+const notAuditable = "not-auditable"
 
 func (f *auditFlags) run(ctx context.Context, s streams) error {
 	a := &audit{flags: f, counts: map[string]int{}}
@@ -207,8 +215,8 @@ func (f *auditFlags) print(w io.Writer, x finding) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(x)
 	}
-	text := fmt.Sprintf("%-9s %s", x.Finding, x.Key)
-	for _, part := range []string{x.Reference, x.Here, x.There, x.Next} {
+	text := fmt.Sprintf("%-13s %s", x.Finding, x.Key)
+	for _, part := range []string{x.Reference, x.Here, x.There, x.Why, x.Next} {
 		if part != "" {
 			text += "  " + part
 		}
@@ -220,7 +228,7 @@ func (f *auditFlags) print(w io.Writer, x finding) error {
 // summary says what was compared. It claims nothing beyond the export.
 func (a *audit) summary() string {
 	var parts []string
-	for _, kind := range []string{"missing", "twice", "amount", "settle", "conflict", "foreign", "blind", "edge"} {
+	for _, kind := range []string{"missing", "twice", "amount", "settle", "conflict", "foreign", notAuditable, "edge"} {
 		if n := a.counts[kind]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}
@@ -244,120 +252,6 @@ func (a *audit) ours(ctx context.Context, ses *session) error {
 		a.checked++
 		return a.compare(rec)
 	})
-}
-
-// compare holds one operation against its rows.
-func (a *audit) compare(rec *persist.Record) error {
-	res := a.declines.resultOfRecord(rec)
-	done := res == resultDone || res == resultAccepted || res == resultDuplicate
-	x := finding{Key: rec.Key, Here: string(res)}
-	reference, found := a.referenceOf(rec)
-	if !found {
-		if !done && res != resultUnknown && res != resultHeld {
-			return nil // nothing happened, and nothing claims that it did
-		}
-		x.Finding = "blind"
-		return a.found(x)
-	}
-	if reference != rec.Key {
-		x.Reference = reference
-	}
-	rows, err := a.theirs.take(reference)
-	if err != nil {
-		return err
-	}
-	if len(rows) == 0 {
-		return a.missing(rec, x, done)
-	}
-	x.There = rows[0].where()
-	switch {
-	case res == resultUnknown || res == resultHeld:
-		x.Finding = "settle"
-		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", shellQuote(rec.Key), shellQuote(a.flags.path))
-	case !done:
-		x.Finding = "conflict"
-	case a.twice(rows):
-		x.Finding, x.There = "twice", fmt.Sprintf("%s and %s", rows[0].where(), rows[1].where())
-	default:
-		return a.amounts(rec, rows, x)
-	}
-	return a.found(x)
-}
-
-// referenceOf is what a row of the operation has in the column --match.
-func (a *audit) referenceOf(rec *persist.Record) (string, bool) {
-	if a.flags.reference == "" {
-		return rec.Key, true
-	}
-	return bodyText(rec.Body, a.flags.reference)
-}
-
-func (a *audit) missing(rec *persist.Record, x finding, done bool) error {
-	at := rec.Finished
-	switch {
-	case !done, a.outside(at):
-		return nil
-	case a.nearEdge(at):
-		x.Finding, x.Here = "edge", string("missing, done here at "+at.UTC().Format(time.RFC3339))
-	default:
-		x.Finding = "missing"
-	}
-	return a.found(x)
-}
-
-// twice reports whether one type has more than one row.
-func (a *audit) twice(rows []exportRow) bool {
-	seen := map[string]bool{}
-	for _, r := range rows {
-		if seen[r.Type] {
-			return true
-		}
-		seen[r.Type] = true
-	}
-	return false
-}
-
-// amounts compares what was asked for with what the rows say; one row of a type
-// has to agree.
-func (a *audit) amounts(rec *persist.Record, rows []exportRow, x finding) error {
-	if a.flags.amount == "" || rec.Swept {
-		return nil
-	}
-	want, found := bodyText(rec.Body, a.flags.amount)
-	if !found {
-		x.Finding = "blind"
-		return a.found(x)
-	}
-	for _, r := range rows {
-		if sameAmount(want, r.Amount, a.flags.unit == "major", r.Currency) {
-			return nil
-		}
-	}
-	x.Finding, x.Here, x.There = "amount", want, strings.TrimSpace(rows[0].Amount+" "+rows[0].Currency)+" in "+rows[0].where()
-	return a.found(x)
-}
-
-// foreign is called for each row that no operation took.
-func (a *audit) foreign(r exportRow) error {
-	if a.outside(r.At) {
-		return nil
-	}
-	x := finding{Finding: "foreign", Reference: r.Match, There: r.where()}
-	if a.nearEdge(r.At) {
-		x.Finding, x.Here = "edge", "foreign"
-	}
-	return a.found(x)
-}
-
-// outside reports whether the exports do not cover the time. The zero time is
-// always covered.
-func (a *audit) outside(at time.Time) bool {
-	return !at.IsZero() && (!a.from.IsZero() && at.Before(a.from) || !a.to.IsZero() && !at.Before(a.to))
-}
-
-func (a *audit) nearEdge(at time.Time) bool {
-	near := func(edge time.Time) bool { return !edge.IsZero() && at.Sub(edge).Abs() <= a.flags.edge }
-	return !at.IsZero() && (near(a.from) || near(a.to))
 }
 
 // shellQuote spells text as one word of a shell.

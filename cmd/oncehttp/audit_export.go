@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-
-	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 )
 
 // exportRow is what an audit needs of a row of an export.
@@ -281,12 +279,6 @@ func parseExportTime(text string) (time.Time, error) {
 		return time.Unix(s, 0), nil
 	}
 	return time.Time{}, fmt.Errorf("%q is no time with a zone, such as 2026-01-31T10:00:00Z, nor seconds since 1970", clip(text))
-}
-
-// bodyText is what stands at a pointer in a recorded request.
-func bodyText(body []byte, pointer string) (string, bool) {
-	text, found := jsonpointer.Text(jsonpointer.Decode(body), pointer)
-	return text, found && text != ""
 }
 
 // sameAmount compares as numbers. major: theirs is in the currency's own unit and

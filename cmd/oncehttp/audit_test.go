@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,10 +9,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
-// auditJournal has the orders 1 to 7: 4 declined, 5 and 6 unknown, the rest done.
-func auditJournal(t *testing.T) string {
+// auditJournal has the orders 1 to 7: 4 declined, 5 and 6 unknown, the rest done. args
+// are more arguments of batch.
+func auditJournal(t *testing.T, args ...string) string {
 	t.Helper()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
@@ -25,14 +29,23 @@ func auditJournal(t *testing.T) string {
 		}
 	})
 	file := writeFile(t, "in.csv", "order,amount\n1,100\n2,200\n3,300\n4,400\n5,500\n6,600\n7,700\n")
-	run(t, fast("batch", file, "--url", s.url, "--key", "o:{order}", "--number", "amount", "--workers", "1", "--max-attempts", "1")...).want(t, exitUnknown)
+	run(t, fast(append([]string{"batch", file, "--url", s.url, "--key", "o:{order}", "--number", "amount", "--workers", "1", "--max-attempts", "1"}, args...)...)...).
+		want(t, exitUnknown)
 	return file + ".oncehttp.db"
 }
 
-// Every kind of difference is found, and what agrees is not.
+// prune drops all answers and requests of final operations.
+func prune(t *testing.T, journal string) {
+	t.Helper()
+	if got := run(t, "journal", "prune", "--journal", journal, "--keep-answer", "-1s").want(t, exitOK); got.out != "pruned: 5 records\n" {
+		t.Fatalf("stdout %q, want five pruned records", got.out)
+	}
+}
+
+// Every kind of difference is found, and what agrees is not: also where the requests
+// and answers were pruned.
 func TestAuditFindsEveryDifference(t *testing.T) {
 	t.Parallel()
-	j := auditJournal(t)
 	export := writeFile(t, "export.csv", "order,amount,status,kind\n"+
 		"1,100,succeeded,payment\n"+ // agrees
 		"2,999,succeeded,payment\n"+ // other amount
@@ -41,21 +54,97 @@ func TestAuditFindsEveryDifference(t *testing.T) {
 		"5,500,succeeded,payment\n"+ // unknown here
 		"6,600,failed,payment\n"+ // not done there either
 		"8,800,succeeded,payment\n") // not ours; 7 is missing
-	args := []string{"audit", "--journal", j, "--against", export, "--match", "order", "--reference", "/order", "--amount", "/amount", "--where", "status=succeeded"}
-	got := run(t, args...).want(t, exitFindings)
-	var kinds []string
-	for line := range strings.Lines(got.out) {
-		kinds = append(kinds, strings.Join(strings.Fields(line)[:2], " "))
+	for name, pruned := range map[string]bool{"as it was": false, "pruned": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := auditJournal(t)
+			if pruned {
+				prune(t, j)
+			}
+			args := []string{"audit", "--journal", j, "--against", export, "--match", "order", "--reference", "/order", "--amount", "/amount", "--where", "status=succeeded"}
+			got := run(t, args...).want(t, exitFindings)
+			var kinds []string
+			for line := range strings.Lines(got.out) {
+				kinds = append(kinds, strings.Join(strings.Fields(line)[:2], " "))
+			}
+			want := []string{"amount idemp:o:2", "twice idemp:o:3", "conflict idemp:o:4", "settle idemp:o:5", "missing idemp:o:7", "foreign 8"}
+			if !slices.Equal(kinds, want) {
+				t.Errorf("got %q, want %q\n%s", kinds, want, got.out)
+			}
+			if !strings.Contains(got.out, "oncehttp journal settle idemp:o:5 --happened --journal "+j) {
+				t.Errorf("stdout\n%s", got.out)
+			}
+			if want := "7 operations here against 7 rows there: 1 missing, 1 twice, 1 amount, 1 settle, 1 conflict, 1 foreign; evidence as of the export\n"; got.err != want {
+				t.Errorf("stderr %q, want %q", got.err, want)
+			}
+		})
 	}
-	want := []string{"amount idemp:o:2", "twice idemp:o:3", "conflict idemp:o:4", "settle idemp:o:5", "missing idemp:o:7", "foreign 8"}
-	if !slices.Equal(kinds, want) {
-		t.Errorf("got %q, want %q\n%s", kinds, want, got.out)
+}
+
+// An operation whose request is gone, and of which nothing or too little was kept, is
+// no agreement: audit says what is missing, and which flag would have helped.
+func TestAuditNotAuditable(t *testing.T) {
+	t.Parallel()
+	export := writeFile(t, "export.csv", "order,amount\n1,100\n2,200\n3,300\n")
+	const none = "its request was pruned, and nothing is kept of %s: it had nothing there, or was sent without --keep-field %s"
+	for name, c := range map[string]struct {
+		batch, audit []string
+		keys         string // of the operations that are not auditable
+		why          string
+	}{
+		"no reference": {[]string{"--keep-field", "/amount"}, []string{"--reference", "/order"}, "1237", fmt.Sprintf(none, "/order", "/order")},
+		"nothing":      {[]string{"--keep-field", "none"}, []string{"--reference", "/order"}, "1237", fmt.Sprintf(none, "/order", "/order")},
+		"no amount":    {[]string{"--keep-field", "/order"}, []string{"--reference", "/order", "--amount", "/amount"}, "123", fmt.Sprintf(none, "/amount", "/amount")},
+		"quoted":       {nil, []string{"--reference", "/order id"}, "1237", fmt.Sprintf(none, "/order id", "'/order id'")},
+		"declined": {nil, []string{"--reference", "/order", "--declined", "/result=no"}, "7",
+			"its answer was pruned, so that --declined cannot be looked up in it, and the exports do not have it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := auditJournal(t, c.batch...)
+			prune(t, j)
+			got := run(t, append([]string{"audit", "--json", "--journal", j, "--against", export, "--match", "order"}, c.audit...)...).want(t, exitFindings)
+			keys := ""
+			for line := range strings.Lines(got.out) {
+				var f finding
+				if err := json.Unmarshal([]byte(line), &f); err != nil {
+					t.Fatal(err)
+				}
+				if f.Finding != notAuditable || strings.ContainsAny(strings.TrimPrefix(f.Key, "idemp:o:"), "56") {
+					continue
+				}
+				keys += strings.TrimPrefix(f.Key, "idemp:o:")
+				if f.Why != c.why {
+					t.Errorf("%s: why %q, want %q", f.Key, f.Why, c.why)
+				}
+			}
+			if keys != c.keys {
+				t.Errorf("not auditable are %q, want %q\n%s", keys, c.keys, got.out)
+			}
+		})
 	}
-	if !strings.Contains(got.out, "oncehttp journal settle idemp:o:5 --happened --journal "+j) {
-		t.Errorf("stdout\n%s", got.out)
-	}
-	if want := "7 operations here against 7 rows there: 1 missing, 1 twice, 1 amount, 1 settle, 1 conflict, 1 foreign; evidence as of the export\n"; got.err != want {
-		t.Errorf("stderr %q, want %q", got.err, want)
+}
+
+// What stood in a request but could not be kept is told from what was not asked for,
+// and a request that is still there says for itself what it lacks.
+func TestRequestText(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rec       persist.Record
+		text, why string
+	}{
+		"there":           {persist.Record{Body: []byte(`{"amount":1.50}`)}, "1.50", ""},
+		"a form":          {persist.Record{Body: []byte("amount=7&x=y"), Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}, "7", ""},
+		"not there":       {persist.Record{Body: []byte(`{}`)}, "", "its request has nothing at /amount"},
+		"an object":       {persist.Record{Body: []byte(`{"amount":{}}`)}, "", "its request has no text, number or boolean at /amount"},
+		"kept, and there": {persist.Record{Body: []byte(`{"amount":2}`), KeptFields: []persist.KeptField{{Pointer: "/amount", Value: "1"}}}, "2", ""},
+		"kept":            {persist.Record{Swept: true, KeptFields: []persist.KeptField{{Pointer: "/order", Value: "0"}, {Pointer: "/amount", Value: "1"}}}, "1", ""},
+		"could not be kept": {persist.Record{Swept: true, KeptFields: []persist.KeptField{{Pointer: "/amount", Omitted: true}}}, "",
+			"its request was pruned, and what stood at /amount was too long to be kept, or no text, number or boolean"},
+	} {
+		if text, why := requestText(&c.rec, "/amount"); text != c.text || why != c.why {
+			t.Errorf("%s: %q, %q; want %q, %q", name, text, why, c.text, c.why)
+		}
 	}
 }
 

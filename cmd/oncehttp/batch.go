@@ -32,6 +32,7 @@ type batchFlags struct {
 	out        string
 	delimiter  string
 	orderedBy  string
+	keepFields []string
 	maxErrors  int
 	failFast   bool
 	dry        bool
@@ -107,6 +108,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
 	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")
 	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
+	bindKeepFields(fs, &f.keepFields, "the key's fields, /reference, /amount and /currency; none: nothing")
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests, and send nothing")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
@@ -196,6 +198,9 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	t, err := parseKeyTemplate(f.key)
 	if err != nil {
 		return fail(fmt.Errorf("--key %w", err))
+	}
+	if cfg.KeepFields, err = parseKeepFields(f.keepFields, batchKeepFields(t.fields)); err != nil {
+		return fail(err)
 	}
 	needs := rowNeeds{fields: t.fields, ofKey: len(t.fields), numbers: f.numbers}
 	target, err := parseURLTemplate(f.url, &needs.fields)

@@ -82,6 +82,7 @@ func newSurvey(dir string, most int) *survey {
 // newProbe is a client that prepares requests and sends none: it says whether it
 // would take a request and a key. It needs no journal.
 func newProbe(cfg oncehttp.Config) (*oncehttp.Client, error) {
+	cfg.KeepFields = nil // of what is prepared nothing is kept
 	ses, err := openUnjournaled(cfg)
 	if err != nil {
 		return nil, err

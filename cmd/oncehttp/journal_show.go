@@ -100,6 +100,18 @@ func showText(w io.Writer, rec *persist.Record, parts recordParts, c clock) erro
 	return err
 }
 
+// keptText are the kept fields on one line.
+func keptText(rec *persist.Record) string {
+	parts := make([]string, len(rec.KeptFields))
+	for i, f := range rec.KeptFields {
+		parts[i] = f.Pointer + "=" + f.Value
+		if f.Omitted {
+			parts[i] = f.Pointer + " (not kept: too long, or no text)"
+		}
+	}
+	return strings.Join(strings.Fields(strings.Join(parts, ", ")), " ")
+}
+
 // showBodies shows what may hold personal data.
 func showBodies(line func(name, format string, args ...any), rec *persist.Record) {
 	line("target", "%s", rec.Target)
@@ -107,6 +119,9 @@ func showBodies(line func(name, format string, args ...any), rec *persist.Record
 		line("header", "%s: %s", name, strings.Join(values, ", "))
 	}
 	line("body", "%s", printable(rec.Body))
+	if len(rec.KeptFields) > 0 {
+		line("kept", "%s", keptText(rec))
+	}
 	if rec.Answer != nil {
 		line("answered", "%s", printable(rec.Answer.Body))
 	}

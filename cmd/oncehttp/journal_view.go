@@ -12,7 +12,7 @@ import (
 
 // recordParts says how much of a record is shown.
 type recordParts struct {
-	bodies bool // query string, headers and bodies
+	bodies bool // query string, headers, bodies, and what is kept of them
 }
 
 // recordView is a record as journal list, show and export spell it in JSON.
@@ -42,6 +42,7 @@ type recordView struct {
 	Sends          int                `json:"sends"`
 	Swept          bool               `json:"swept,omitempty"`
 	Omitted        []string           `json:"omitted,omitempty"`
+	KeptFields     map[string]*string `json:"kept_fields,omitempty"` // by pointer; null: not kept, since it was too long or no text
 	Header         http.Header        `json:"header,omitempty"`
 	BodyBytes      int                `json:"body_bytes"`
 	Body           json.RawMessage    `json:"body,omitempty"`
@@ -98,13 +99,28 @@ func viewOf(rec *persist.Record, parts recordParts) recordView {
 	if !parts.bodies {
 		return v
 	}
-	v.Target, v.Header = rec.Target, rec.Header
+	v.Target, v.Header, v.KeptFields = rec.Target, rec.Header, keptView(rec)
 	v.Body, v.BodyBase64 = bodyView(rec.Body)
 	if a := rec.Answer; a != nil {
 		v.Answer.Header = a.Header
 		v.Answer.Body, v.Answer.BodyBase64 = bodyView(a.Body)
 	}
 	return v
+}
+
+// keptView are the kept fields by their pointers.
+func keptView(rec *persist.Record) map[string]*string {
+	if len(rec.KeptFields) == 0 {
+		return nil
+	}
+	view := make(map[string]*string, len(rec.KeptFields))
+	for _, f := range rec.KeptFields {
+		view[f.Pointer] = &f.Value
+		if f.Omitted {
+			view[f.Pointer] = nil
+		}
+	}
+	return view
 }
 
 // bodyView shows JSON as it is, other text as a string, the rest as base64.

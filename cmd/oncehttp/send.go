@@ -28,6 +28,7 @@ type sendFlags struct {
 	method  string
 	data    []string
 	user    string
+	keep    []string
 	out     string
 	include bool
 	json    bool
@@ -80,6 +81,7 @@ command again, with the same key, goes on.`,
 	fs.StringVar(&f.key, "key", "", "the operation's idempotency key")
 	fs.StringVar(&f.journal, "journal", "", "the journal's file (default: ONCEHTTP_JOURNAL, else one in the user's state folder)")
 	fs.StringVarP(&f.out, "out", "o", "", "write the answer to this file instead of stdout")
+	bindKeepFields(fs, &f.keep, "nothing")
 	fs.BoolVarP(&f.include, "include", "i", false, "print the status line and headers too")
 	fs.BoolVarP(&f.silent, "silent", "s", false, "print nothing on stderr but errors")
 	fs.BoolVar(&f.json, "json", false, "print one line of JSON, as batch does")
@@ -109,6 +111,9 @@ func (f *sendFlags) note(s streams, format string, args ...any) {
 func (f *sendFlags) run(ctx context.Context, method, target string, s streams) error {
 	cfg, header, err := f.config(s.err)
 	if err != nil {
+		return err
+	}
+	if cfg.KeepFields, err = parseKeepFields(f.keep, nil); err != nil {
 		return err
 	}
 	if err := checkMethod(method); err != nil {

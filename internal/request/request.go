@@ -33,6 +33,8 @@ type Reader struct {
 	NewKey func(*http.Request) (key string, business bool, err error)
 	// Secrets says what is a credential.
 	Secrets Secrets
+	// KeepFields are pointers to values of the body that become Record.KeptFields. CheckPointers has taken them.
+	KeepFields []string
 }
 
 // Given is what the call itself says about its operation, beside the request.
@@ -205,6 +207,7 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		Recipe:         r.recipe(p),
 		Created:        given.Now.Round(0),
 	}
+	s.Record.KeptFields = r.keptFields(kept, body)
 	s.Record.Fingerprint, _ = fingerprint(&s.Record)
 	return s
 }

@@ -1,0 +1,169 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+const (
+	// keepPointersBytesMax bounds the pointers, so that values have the other half of what a record keeps.
+	keepPointersBytesMax = persist.KeptFieldsBytesMax / 2
+	// keepFromBytesMax bounds the bodies that are searched for values: reading JSON takes many times its size.
+	keepFromBytesMax = 1 << 20
+)
+
+// CheckPointers reports what is wrong with pointers to values that are to be kept. One that leads through a name that
+// a credential has is an error: whatever is kept stays for years.
+func (s *Secrets) CheckPointers(pointers []string) error {
+	size := 0
+	for i, p := range pointers {
+		size += len(p)
+		switch {
+		case !strings.HasPrefix(p, "/") || !utf8.ValidString(p):
+			return fmt.Errorf("%q is not a JSON pointer, such as /amount", p)
+		case slices.Contains(pointers[:i], p):
+			return fmt.Errorf("%q is there twice", p)
+		case slices.ContainsFunc(tokens(p), s.secretField):
+			return fmt.Errorf("%q is called like a credential, which no journal keeps", p)
+		}
+	}
+	if len(pointers) > persist.KeptFieldsMax {
+		return fmt.Errorf("%d pointers; want at most %d", len(pointers), persist.KeptFieldsMax)
+	}
+	if size > keepPointersBytesMax {
+		return fmt.Errorf("pointers of %d bytes; want at most %d in all", size, keepPointersBytesMax)
+	}
+	return nil
+}
+
+// tokens are the names and indexes that a JSON pointer leads through.
+func tokens(pointer string) []string {
+	list := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, t := range list {
+		list[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+	}
+	return list
+}
+
+// secretField reports whether a member of a body is a credential by its name: as a header, also where capitals part
+// the words, or as a query parameter. KeepHeader has no say, since it is asked of headers.
+func (s *Secrets) secretField(name string) bool {
+	if contains(s.Headers, name) || s.parameter(name) {
+		return true
+	}
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '[' || r == ']' || r == ' ' })
+	return slices.ContainsFunc(words, func(w string) bool { return hasSecretWord(w) || hasSecretWord(hyphenated(w)) })
+}
+
+// hyphenated puts a hyphen before each capital that follows a small letter: privateKey is private-Key.
+func hyphenated(name string) string {
+	var b strings.Builder
+	before := ' '
+	for _, r := range name {
+		if unicode.IsUpper(r) && unicode.IsLower(before) {
+			b.WriteByte('-')
+		}
+		b.WriteRune(r)
+		before = r
+	}
+	return b.String()
+}
+
+// keptFields are what KeepFields names in a request's body, in that order; nil if it names nothing that is there.
+func (r *Reader) keptFields(h http.Header, body []byte) []persist.KeptField {
+	if len(r.KeepFields) == 0 {
+		return nil
+	}
+	large := len(body) > keepFromBytesMax
+	var fields Fields
+	if !large {
+		fields = FieldsOf(h, body)
+	}
+	left := persist.KeptFieldsBytesMax
+	for _, p := range r.KeepFields {
+		left -= len(p)
+	}
+	var kept []persist.KeptField
+	for _, p := range r.KeepFields {
+		value, err := fields.Text(p)
+		if !large && errors.Is(err, ErrNoField) {
+			continue
+		}
+		f := persist.KeptField{Pointer: p, Value: value}
+		if err != nil || len(value) > left || !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+			f.Value, f.Omitted = "", true
+		}
+		left -= len(f.Value)
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+// Fields are the values of a request's body: of a form, or of JSON whatever its Content-Type says. The zero value has
+// none.
+type Fields struct {
+	form     url.Values
+	document any
+}
+
+// Why Fields.Text has no text.
+var (
+	// ErrNoField: the body has nothing at the pointer.
+	ErrNoField = errors.New("nothing is there")
+	// ErrNoText: the body has something there that is not one number, boolean, or text with a character in it.
+	ErrNoText = errors.New("what is there is not one text, number or boolean")
+)
+
+// FieldsOf reads the body of a request with these headers.
+func FieldsOf(h http.Header, body []byte) Fields {
+	if kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			return Fields{}
+		}
+		return Fields{form: form}
+	}
+	return Fields{document: jsonpointer.Decode(body)}
+}
+
+// Text is the text of the value at a JSON pointer; in a form /a/b is the field a[b]. Numbers keep their spelling.
+// Errors: ErrNoField, ErrNoText.
+func (f Fields) Text(pointer string) (string, error) {
+	if f.form != nil {
+		return f.formText(pointer)
+	}
+	text, found := jsonpointer.Text(f.document, pointer)
+	switch {
+	case !found:
+		return "", ErrNoField
+	case text == "":
+		return "", ErrNoText
+	}
+	return text, nil
+}
+
+func (f Fields) formText(pointer string) (string, error) {
+	list := tokens(pointer)
+	name := list[0]
+	for _, t := range list[1:] {
+		name += "[" + t + "]"
+	}
+	switch values := f.form[name]; {
+	case len(values) == 0:
+		return "", ErrNoField
+	case len(values) > 1 || values[0] == "":
+		return "", ErrNoText
+	default:
+		return values[0], nil
+	}
+}
