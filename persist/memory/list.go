@@ -177,8 +177,7 @@ func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed 
 	case strip:
 		rec.Strip()
 		rec.Revision++
-		e.intent = codec.AppendIntent(nil, &rec, codec.Inline)
-		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))
+		e.begin(&rec) // into its room again
 	}
 	return drop || strip, nil
 }

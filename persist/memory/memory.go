@@ -101,7 +101,7 @@ func sized(scratch *[scratchMax]byte, size int) []byte {
 	return scratch[:0]
 }
 
-// begin encodes a new record into the entry. Both parts of a small record lie in the
+// begin encodes a record whole into the entry: a new one, or a tombstone. Both parts of a small record lie in the
 // entry's own room, so that it is one allocation.
 func (e *entry) begin(rec *persist.Record) {
 	var scratch [scratchMax]byte
