@@ -67,6 +67,9 @@ func (a *answer) String() string {
 	return text
 }
 
+// names reports whether the answer names what it is about.
+func (a *answer) names() bool { return a.id != "" || a.place != "" }
+
 // sameOutcome compares what two answers name. known is false where neither
 // names anything that the other names too.
 func sameOutcome(a, b *answer) (same, known bool) {

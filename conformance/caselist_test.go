@@ -36,7 +36,8 @@ const laterCases = `
 replay/first-executes-once replay/second-path replay/second-caller replay/other-method replay/after-a-pause replay/plain-after-gzip
 conflict/one-number-differs conflict/large-numbers inflight/long-work key/digits key/header-name-case net/pipelined-twice
 key/short-protected conflict/string-case replay/other-content-type
-token/unknown-refused token/other-caller-refused token/fetched-apart`
+token/unknown-refused token/other-caller-refused token/fetched-apart
+conflict/nested-differs inflight/refusal-not-confirmed net/truncated-repeat replay/large-answer replay/without-body`
 
 // The book holds every id that it ever held, and each case says all that a
 // report, a list and the runner need of it.

@@ -109,6 +109,11 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	if !ok {
 		return
 	}
+	if !x.counts() && first.names() {
+		// Whether it was executed or not: neither is right, and the first answer shows that a success names what it made.
+		x.safe(false, "a refusal", "%s for another request, which does not say what was made as the first does: %s", answered, first)
+		return
+	}
 	if !x.counts() {
 		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", answered)
 		return
@@ -206,7 +211,7 @@ func lateDifference(x *trial) {
 		return
 	}
 	same, known := sameOutcome(first, other)
-	if other.kind == done && !known && !other.replayed && !x.counts() {
+	if other.kind == done && !known && !other.replayed && !x.counts() && !first.names() {
 		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", other)
 		return
 	}

@@ -64,6 +64,14 @@ func inflightCases() []Case {
 			Rule:   "Another request under a key that is in flight is neither executed nor confirmed.",
 			Impact: "Two amounts are charged under one key when they come close together.",
 			run:    inflightOtherBody,
+		}, {
+			ID: "inflight/refusal-not-confirmed", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedDelay, NeedFail}, After: []string{"inflight/once", "inflight/status-or-wait"},
+			Spec:   []Ref{invariant("S2"), drafted26Conflict(), outline("T3"), outline("T13"), practice("'Already done' was seen in answer to whoever came second, whatever became of the first.")},
+			Rule:   "A duplicate of a request that is refused in the end is not told that it succeeded.",
+			Impact: "The card is declined, the second click says paid, and the goods are shipped.",
+			Fix: "Answer a duplicate with what the first came to, once it has, or tell it to wait. Usual cause: whoever finds the key taken is told that " +
+				"all is done, though nobody knows yet how the first one ends.",
+			run: refusalNotConfirmed,
 		},
 	}
 }
@@ -110,8 +118,7 @@ func statusOrWait(x *trial, v *overlap) {
 		early := a.ended.Before(v.leader.ended.Add(-v.hold / 4))
 		same, known := sameOutcome(v.leader, a)
 		x.must(!early || known && same, "to be told to wait, or the leader's outcome", "%s while the leader was still at work", a)
-		named := v.leader.id != "" || v.leader.place != ""
-		x.should(known || !named || a.kind == alreadyDone, "to be told to wait, or the leader's outcome", "%s, which does not say what it is about", a)
+		x.should(known || !v.leader.names() || a.kind == alreadyDone, "to be told to wait, or the leader's outcome", "%s, which does not say what it is about", a)
 		return
 	}
 	if x.r.limited(a) && x.r.throttled.Load() > 0 {
@@ -221,4 +228,44 @@ func inflightOtherBody(x *trial) {
 	}
 	x.wantFirst(v.op, v.leader, x.again(v.op, "the leader's once more"), " later")
 	x.wantEffects(v.op, 1, "the leader")
+}
+
+// refusalNotConfirmed sends a duplicate while a request is at work that is refused
+// in the end.
+func refusalNotConfirmed(x *trial) {
+	hold := x.r.o.Hold
+	for range holdTriesMax {
+		v, proved := x.refusedInTheEnd(hold)
+		switch {
+		case v.leader.outcome():
+			x.skip("an operation cannot be slow and be refused (--delay-query with --fail-query): it was answered %s", v.leader)
+			return
+		case v.leader.kind != busy && proved:
+			a := v.followers[0]
+			x.safe(!a.outcome(), "to be told to wait, or the refusal", "%s, and the request itself %s", a, v.leader)
+			return
+		}
+		hold *= 3
+	}
+	x.skip("a request that fails could not be held for %v (--delay-query with --fail-query)", hold/3)
+}
+
+// refusedInTheEnd is one try with one hold. proved is false if the duplicate did not
+// meet the first request at work for certain.
+func (x *trial) refusedInTheEnd(hold time.Duration) (v *overlap, proved bool) {
+	v = &overlap{op: x.newOperation(), hold: hold}
+	gate := x.r.steering.hold(v.op, hold)
+	defer gate.release()
+	x.r.steering.fail(v.op, http.StatusPaymentRequired, 0)
+	lead := x.launch(v.op, "leader", "slow, and refused in the end")
+	<-lead.sent
+	x.awaitEntry(gate, lead, hold)
+	follower := x.launch(v.op, "follower", "while the leader runs")
+	if gate.entered != nil {
+		x.awaitFollowers([]*sending{follower})
+		gate.release()
+	}
+	v.leader, v.followers = lead.wait(), []*answer{follower.wait()}
+	a := v.followers[0]
+	return v, a.kind != noAnswer && (gate.entered != nil || v.met(a))
 }

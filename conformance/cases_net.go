@@ -48,6 +48,14 @@ func netCases() []Case {
 			Impact: "The whole request is refused as a mismatch with the half that arrived.",
 			run:    truncated,
 		}, {
+			ID: "net/truncated-repeat", Level: LevelSafety, Since: "1.1", Needs: []Need{NeedEffects}, After: []string{"net/truncated-does-not-claim", "replay/answered", "replay/effects-once"},
+			Spec:   []Ref{invariant("S1"), rfc("9110", "6.1", "A message that is incomplete was not received."), outline("T15")},
+			Rule:   "A repeat that breaks off while it is sent does not make the server forget the first request.",
+			Impact: "On a bad line every second retry charges the customer again.",
+			Fix: "Read the whole request before its key is looked at, and let only the one that took the key give it back. Usual cause: a handler of errors " +
+				"deletes the key's record, whoever's request it was that failed.",
+			run: truncatedRepeat,
+		}, {
 			ID: "net/slow-upload-duplicate", Level: LevelSafety, Needs: []Need{NeedEffects}, After: []string{"replay/answered", "replay/effects-once"},
 			Spec:   []Ref{invariant("S1"), drafted26Conflict(), outline("T3")},
 			Rule:   "A duplicate that overtakes a slow upload of the same request does not make it two.",
@@ -160,6 +168,27 @@ func truncated(x *trial) {
 		if again.kind == done && x.counts() {
 			x.wantEffects(op, 1, "its reference")
 		}
+	}
+}
+
+// truncatedRepeat sends an operation, then half of it under its key, then all of it:
+// the last is answered as the first was.
+func truncatedRepeat(x *trial) {
+	for _, f := range []framing{withLength, chunked} {
+		op := x.newOperation()
+		first, ok := x.first(op)
+		if !ok {
+			return
+		}
+		l := x.dial("upload")
+		l.load(op, f)
+		l.note = "half of the repeat, then it leaves"
+		l.write(max(l.headOnly()/2, 1))
+		x.pause(10 * time.Millisecond)
+		l.leave(false)
+		x.pause(20 * time.Millisecond)
+		x.wantFirst(op, first, x.resolve(op, "the whole repeat"), " after half of it")
+		x.wantEffects(op, 1, "its reference")
 	}
 }
 

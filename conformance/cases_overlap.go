@@ -176,25 +176,40 @@ func (x *trial) withLeavers(op *operation, hold time.Duration) (leader, third *a
 // duplicate waiting: the key resolves, all outcomes are one, and there is one
 // effect.
 func leaderLeaves(x *trial) {
-	op := x.newOperation()
-	gate := x.r.steering.hold(op, x.r.o.Hold)
+	x.holding(func(hold time.Duration) bool {
+		op := x.newOperation()
+		told, during := x.leftBehind(op, hold)
+		if !during {
+			return false
+		}
+		again := x.until(op, "afterwards", hold+x.r.o.Settle, true)
+		x.want(again.outcome(), "the outcome within "+x.r.o.Settle.String(), "%s", again)
+		if same, known := sameOutcome(told, again); told.outcome() && again.outcome() && known {
+			x.safe(same, "one outcome", "the follower %s, a later repeat %s", told, again)
+		}
+		x.wantEffects(op, 1, "its reference")
+		return true
+	})
+}
+
+// leftBehind sends a leader that leaves, and a duplicate before it does, and gives
+// what that one was told. during is false if the leader may have been answered
+// before it left, or have left before the duplicate was there.
+func (x *trial) leftBehind(op *operation, hold time.Duration) (told *answer, during bool) {
+	gate := x.r.steering.hold(op, hold)
 	defer gate.release()
 	l := x.dial("leader")
 	l.load(op, withLength)
 	l.note = "leaves while its request is handled"
+	began := time.Now()
 	l.write(0)
-	x.pause(x.r.o.Hold / leadPart)
+	x.enteredOr(gate, hold/leadPart)
 	follower := x.launch(op, "follower", "while the leader runs")
 	<-follower.sent
-	x.pause(x.r.o.Hold / 8)
+	x.pause(hold / 8)
 	l.leave(false)
-	x.pause(x.r.o.Hold / 8)
+	during = gate.entered != nil || time.Since(began) < hold
+	x.pause(hold / 8)
 	gate.release()
-	told := follower.wait()
-	again := x.until(op, "afterwards", x.r.o.Hold+x.r.o.Settle, true)
-	x.want(again.outcome(), "the outcome within "+x.r.o.Settle.String(), "%s", again)
-	if same, known := sameOutcome(told, again); told.outcome() && again.outcome() && known {
-		x.safe(same, "one outcome", "the follower %s, a later repeat %s", told, again)
-	}
-	x.wantEffects(op, 1, "its reference")
+	return follower.wait(), during
 }

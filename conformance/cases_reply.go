@@ -48,6 +48,24 @@ func replyCases() []Case {
 				{"Content-Type", "application/octet-stream"},
 			}}),
 		}, {
+			ID: "replay/large-answer", Level: LevelMust, Since: "1.1", After: after, Needs: []Need{NeedOwned},
+			Spec:   []Ref{drafted26(), invariant("S1"), practice("Stores have a limit on one value, beyond which nothing is kept.")},
+			Rule:   "A large answer is replayed whole, and the request is not executed again.",
+			Impact: "The retry of a long order gets half an answer, or places it a second time.",
+			Fix: "Store answers of any size that the handler gives, or refuse the request before it is executed. Usual cause: an answer beyond the store's limit " +
+				"is not kept, and nobody says so.",
+			run: replayReply(reply{status: 201, body: []byte(`{"id":"large","lines":"` + strings.Repeat("x", padBytes) + `"}`), header: [][2]string{
+				{"Content-Type", "application/json"},
+			}}),
+		}, {
+			ID: "replay/without-body", Level: LevelSafety, Since: "1.1", After: after, Needs: []Need{NeedOwned},
+			Spec:   []Ref{invariant("S1"), drafted26()},
+			Rule:   "A repeat of an action that has no body, on what was made before, is not executed again.",
+			Impact: "A retried capture takes the money twice.",
+			Fix: "Look at the key whatever the body and the path are. Usual causes: an empty body is passed over, " +
+				"or the key layer is mounted on the path of creation only.",
+			run: replayWithoutBody,
+		}, {
 			ID: "replay/gzip", Level: LevelShould, After: after,
 			Spec: []Ref{drafted26(), rfc("9110", "8.4", "Content-Encoding says which codings were applied to the body.")},
 			Rule: "A compressed answer is replayed so that it can still be read.", Impact: "The retry gets bytes that nobody can decode.",
@@ -176,6 +194,21 @@ func replayReply(with reply) func(*trial) {
 		})
 		x.wantEffects(op, 1, "its reference")
 	}
+}
+
+// replayWithoutBody repeats an action without a body, whose reference stands in its
+// path.
+func replayWithoutBody(x *trial) {
+	op := x.newOperation()
+	op.body = nil
+	op.setPath(strings.TrimSuffix(x.r.target.Path, "/") + "/" + op.ref + "/capture")
+	first := x.do(op, "an action without a body")
+	if first.kind != done {
+		x.skip("an action without a body is not taken: %s", first)
+		return
+	}
+	x.wantFirst(op, first, x.again(op, "the repeat"), "")
+	x.wantEffects(op, 1, "its reference")
 }
 
 // replayGzip repeats an operation whose answer was compressed: the replay says

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -188,6 +189,11 @@ func flightFlaws() []flaw {
 			}},
 			want: "inflight/follower-leaves", blind: "inflight/follower-leaves",
 		}, {
+			name: "leader-gone-invented", about: "A duplicate that waits while the first one's client hangs up is told of a payment that nobody makes.",
+			c: choices{wait: true}, q: inventsWhenLeft(),
+			change: func(o *conformance.Options) { o.Hold = 400 * time.Millisecond }, // a server sees late that somebody has left
+			want:   "inflight/leader-leaves", blind: "inflight/leader-leaves",
+		}, {
 			name: "two-effects", about: "Each request has two effects.",
 			q: quirk{run: func(c *call) reply {
 				a := c.serve()
@@ -197,6 +203,36 @@ func flightFlaws() []flaw {
 				return a
 			}},
 			want: "replay/first-executes-once", blind: "-",
+		},
+	}
+}
+
+// inventsWhenLeft lets a duplicate wait for the first, and tells it of a success of
+// its own making if the first one's client hangs up meanwhile.
+func inventsWhenLeft() quirk {
+	return quirk{
+		run: func(c *call) reply {
+			c.mu.Lock()
+			c.notes["leader "+c.key.key] = c.r.Context()
+			c.mu.Unlock()
+			return c.serve()
+		},
+		pending: func(c *call, e *entry) (reply, bool) {
+			c.mu.Lock()
+			leader, _ := c.notes["leader "+c.key.key].(context.Context)
+			c.mu.Unlock()
+			if leader == nil || leader.Err() != nil {
+				return reply{}, false // it waits as it should
+			}
+			select {
+			case <-e.over:
+				return reply{}, false
+			case <-leader.Done():
+				return reply{
+					status: http.StatusCreated, header: map[string]string{"Content-Type": "application/json"},
+					body: `{"id":"taken-over-` + strconv.Itoa(c.number()) + `"}`,
+				}, true
+			}
 		},
 	}
 }

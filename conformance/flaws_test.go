@@ -117,7 +117,7 @@ func coverFlaws() []flaw {
 		{
 			name: "covers-reference", about: "Only the reference is compared: a changed amount gets the old answer.",
 			q:    covers(func(c *call) string { return c.ref }),
-			want: "conflict/one-number-differs ?conflict/late-difference ?conflict/large-numbers ?conflict/string-case", blind: "conflict/one-number-differs ?conflict/late-difference ?conflict/large-numbers ?conflict/string-case",
+			want: "conflict/one-number-differs ?conflict/late-difference ?conflict/large-numbers ?conflict/nested-differs ?conflict/string-case", blind: "conflict/one-number-differs ?conflict/late-difference ?conflict/large-numbers ?conflict/nested-differs ?conflict/string-case",
 		}, {
 			name: "covers-length", about: "Only the length of a body is compared.",
 			q:    covers(func(c *call) string { return strconv.Itoa(len(c.body)) }),

@@ -180,3 +180,16 @@ func list(verdicts map[string]conformance.Verdict) string {
 	slices.Sort(all)
 	return strings.Join(all, " ")
 }
+
+// parseVerdicts reads that spelling.
+func parseVerdicts(list string) map[string]conformance.Verdict {
+	all := map[string]conformance.Verdict{}
+	for id := range strings.FieldsSeq(list) {
+		name := strings.TrimLeft(id, "?~")
+		all[name] = map[byte]conformance.Verdict{'?': conformance.VerdictWarn, '~': conformance.VerdictInconclusive}[id[0]]
+		if all[name] == "" {
+			all[name] = conformance.VerdictFail
+		}
+	}
+	return all
+}

@@ -5,6 +5,7 @@ package conformance_test
 // seats is how many runs there are at once, and thinning which part of a long
 // table is run: all of it.
 const (
-	seats    = 6
-	thinning = 1
+	seedsDefault = 3
+	seats        = 6
+	thinning     = 1
 )

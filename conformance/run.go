@@ -40,7 +40,8 @@ type runner struct {
 	o         Options
 	target    *url.URL
 	steering  steering
-	id        string // in every key, so that no run meets the keys of another
+	book      map[string]Case // all cases by id: to make the book anew for each look costs more than a run
+	id        string          // in every key, so that no run meets the keys of another
 	seed      uint64
 	spent     atomic.Int64
 	throttled atomic.Int64 // answers that met a limit on the rate of requests
@@ -58,7 +59,10 @@ type runner struct {
 // newRunner makes a run of options that are valid: its id, its seed and its
 // target.
 func newRunner(o Options) (*runner, error) {
-	r := &runner{o: o.withDefaults(), ended: map[string]chan struct{}{}, found: map[string]Result{}, failedAlways: map[string]bool{}}
+	r := &runner{o: o.withDefaults(), book: map[string]Case{}, ended: map[string]chan struct{}{}, found: map[string]Result{}, failedAlways: map[string]bool{}}
+	for _, c := range Cases() {
+		r.book[c.ID] = c
+	}
 	target, err := url.Parse(r.o.URL)
 	if err != nil {
 		return nil, usage("URL", "%q is not a URL", r.o.URL)

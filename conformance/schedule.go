@@ -130,7 +130,7 @@ func (r *runner) ready(c *Case) bool {
 // each is bounded. What runs later than this one is not waited for.
 func (r *runner) await(c *Case) {
 	for _, id := range c.After {
-		if before, _ := Find(id); before.Alone && !c.Alone {
+		if r.book[id].Alone && !c.Alone {
 			continue
 		}
 		if ended, chosen := r.ended[id]; chosen {
@@ -229,8 +229,7 @@ const dependentsMin = 8
 func (r *runner) manyDependOn(c *Case) bool {
 	n := 0
 	for id := range r.ended {
-		other, _ := Find(id)
-		n += count(slices.Contains(other.After, c.ID))
+		n += count(slices.Contains(r.book[id].After, c.ID))
 	}
 	return n >= dependentsMin || c.ID == "replay/first-executes-once"
 }
@@ -359,7 +358,7 @@ func (r *runner) confirm(ctx context.Context, cases []Case) {
 		failed := countFailed(tries)
 		result.Odds = fmt.Sprintf("failed %d/%d", failed+1, len(tries)+1)
 		r.failedAlways[id] = failed == len(tries)
-		if c, _ := Find(id); failed == 0 && len(tries) > 0 && !c.Alone && !result.proved {
+		if failed == 0 && len(tries) > 0 && !r.book[id].Alone && !result.proved {
 			result.Verdict = VerdictInconclusive
 			result.Reason = fmt.Sprintf("it failed beside other cases (%s), and not once in %d times by itself; --parallel 1 runs the cases one by one", result.Actual, len(tries))
 			result.Findings = append(result.Findings, Finding{Verdict: VerdictInconclusive, Text: result.Reason})

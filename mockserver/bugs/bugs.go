@@ -39,8 +39,8 @@ type Bug struct {
 	// bug. False: the answers alone show it.
 	Hidden bool
 	// Cases are the ids of the conformance suite's cases that exist to catch
-	// it. Which others it fails besides is the suite's business. Empty: no
-	// case was written for it yet.
+	// it. Which others it fails besides is the suite's business. Empty: what
+	// the server does is a choice, or only observed.
 	Cases []string
 
 	change mutation

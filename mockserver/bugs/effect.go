@@ -20,6 +20,7 @@ func besideBugs() []Bug {
 		{
 			Name: "mismatch-executed-then-refused", Description: "Another request under a known key is executed, and then refused.",
 			Impact: "The customer is told that nothing happened, and is charged both amounts.", Hidden: true,
+			Cases: []string{"conflict/not-executed"},
 			change: mutation{Claimed: func(_ *layer, x *exchange, _ *entry, said claim) *answer {
 				if said == keylayer.Mismatch {
 					x.Execute()
@@ -29,6 +30,7 @@ func besideBugs() []Bug {
 		}, {
 			Name: "duplicate-executed-then-refused", Description: "A duplicate that arrives while the first is handled is executed, and answered 409.",
 			Impact: "Two clicks at the same moment charge the customer twice, and both answers look right.", Hidden: true,
+			Cases: []string{"inflight/once"},
 			change: mutation{Claimed: func(_ *layer, x *exchange, _ *entry, said claim) *answer {
 				if said == keylayer.Running {
 					x.Execute()
@@ -38,6 +40,7 @@ func besideBugs() []Bug {
 		}, {
 			Name: "invalid-key-executed-then-refused", Description: "A request whose key is invalid is executed, and answered 400.",
 			Impact: "The customer is told that the request was refused, and is charged.", Hidden: true,
+			Cases: []string{"key/invalid-not-executed"},
 			change: mutation{Intercept: func(_ *layer, x *exchange) *answer {
 				if x.Key.Err != nil {
 					x.Execute()
@@ -47,6 +50,7 @@ func besideBugs() []Bug {
 		}, {
 			Name: "replay-queues-again", Description: "A repeat gets the stored answer, and its work is queued again.",
 			Impact: "A moment after every retry the customer is charged again.", Hidden: true,
+			Cases: []string{"replay/effects-once"},
 			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
 				if said == keylayer.Replayed {
 					go func() {
@@ -67,6 +71,7 @@ func beforeFailureBugs() []Bug {
 		{
 			Name: "failed-after-effect", Description: "A request that fails with 500 has had its effect before, and its repeat has it again.",
 			Impact: "Each retry of a payment that seems to fail charges the customer.", Hidden: true,
+			Cases: []string{"outcome/5xx-resolves"},
 			change: mutation{Settle: func(_ *layer, x *exchange, _ *entry, a *answer) bool {
 				if a.Status >= 500 && !x.Crashed {
 					without := withoutFaults(x)
@@ -89,6 +94,7 @@ func beforeFailureBugs() []Bug {
 		}, {
 			Name: "refused-after-effect", Description: "A request that is refused with a 4xx has had its effect before.",
 			Impact: "The customer is told that the card was declined, and is charged.", Hidden: true,
+			Cases: []string{"outcome/4xx"},
 			change: mutation{Settle: func(_ *layer, x *exchange, _ *entry, a *answer) bool {
 				if a.Status >= 400 && a.Status < 500 {
 					without := withoutFaults(x)

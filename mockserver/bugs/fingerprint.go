@@ -21,10 +21,12 @@ func bytesBugs() []Bug {
 		{
 			Name: "body-length-only", Description: "Bodies are compared by their length alone.",
 			Impact: "The customer changes 100 to 900, is told 201, and 100 is charged.",
+			Cases:  []string{"conflict/not-silent"},
 			change: comparedAs(func(body string) string { return strconv.Itoa(len(body)) }),
 		}, {
 			Name: "body-prefix-only", Description: "Only the first 1 KiB of a body is compared.",
 			Impact: "A long order with another last item is answered with the first one, and never placed.",
+			Cases:  []string{"conflict/late-difference"},
 			change: comparedAs(func(body string) string { return body[:min(len(body), comparedBytesMax)] }),
 		}, {
 			Name: "content-type-ignored", Description: "The same bytes with another Content-Type are answered with the first answer.",
@@ -32,12 +34,14 @@ func bytesBugs() []Bug {
 		}, {
 			Name: "volatile-header-compared", Description: "User-Agent and Traceparent belong to what a key names.",
 			Impact: "A retry after an update of the client is refused, and the outcome never learnt.",
+			Cases:  []string{"replay/other-headers"},
 			change: mutation{Print: func(r *http.Request, parts []string) []string {
 				return append(parts, r.Header.Get("User-Agent"), r.Header.Get("Traceparent"), r.Header.Get("X-Request-Id"))
 			}},
 		}, {
 			Name: "route-compared", Description: "The route is compared, not the path: one id in it is as good as another.",
 			Impact: "Cancelling order B is answered with the cancellation of order A: B is shipped.",
+			Cases:  []string{"scope/other-resource-empty-body"},
 			change: mutation{Print: func(_ *http.Request, parts []string) []string {
 				segments := strings.Split(parts[printPath], "/")
 				if len(segments) > 2 {
@@ -56,6 +60,7 @@ func depthBugs() []Bug {
 		{
 			Name: "nested-ignored", Description: "Only the members at the top of a JSON body are compared, not what is inside them.",
 			Impact: "The customer changes the address inside the order, is told 201, and it goes to the old one.",
+			Cases:  []string{"conflict/nested-differs"},
 			change: comparedAsJSON(func(depth int, value any) any {
 				switch value.(type) {
 				case map[string]any, []any:
@@ -68,6 +73,7 @@ func depthBugs() []Bug {
 		}, {
 			Name: "arrays-ignored", Description: "Arrays in a JSON body are compared by their length alone.",
 			Impact: "The customer changes an item of the order, is told 201, and gets the old one.",
+			Cases:  []string{"conflict/nested-differs"},
 			change: comparedAsJSON(func(_ int, value any) any {
 				if list, isList := value.([]any); isList {
 					return len(list)
@@ -77,6 +83,7 @@ func depthBugs() []Bug {
 		}, {
 			Name: "known-members-only", Description: "Only the members amount and reference are compared.",
 			Impact: "The customer changes the currency, is told 201, and pays in the old one.",
+			Cases:  []string{"conflict/nested-differs"},
 			change: comparedAsJSON(func(depth int, value any) any {
 				members, isObject := value.(map[string]any)
 				if depth > 0 || !isObject {
@@ -94,6 +101,7 @@ func detailBugs() []Bug {
 		{
 			Name: "numbers-rounded", Description: "Numbers are compared as floating point: beyond 2^53 neighbours are the same.",
 			Impact: "A change of an account number or a large amount is answered with the old one.",
+			Cases:  []string{"conflict/large-numbers"},
 			change: comparedAsJSON(func(_ int, value any) any {
 				if number, isNumber := value.(json.Number); isNumber {
 					rounded, _ := number.Float64() // out of range is infinite, which is compared too
@@ -104,6 +112,7 @@ func detailBugs() []Bug {
 		}, {
 			Name: "strings-folded", Description: "Strings are compared without regard to case and spaces at their ends.",
 			Impact: "A correction of a name is answered with the misspelt one.",
+			Cases:  []string{"conflict/string-case"},
 			change: comparedAsJSON(func(_ int, value any) any {
 				if text, isText := value.(string); isText {
 					return strings.ToLower(strings.TrimSpace(text))

@@ -84,6 +84,7 @@ func duplicateBugs() []Bug {
 		}, {
 			Name: "in-flight-mismatch", Description: "A duplicate that arrives while the first is handled is told that its key belongs to another request.",
 			Impact: "A customer who clicked twice is told that the payment is refused, while it succeeds.",
+			Cases:  []string{"inflight/status-or-wait"},
 			change: mutation{Claimed: func(l *layer, _ *exchange, e *entry, said claim) *answer {
 				if said == keylayer.Running {
 					return l.MismatchAnswer(e)
@@ -123,6 +124,7 @@ func hintBugs() []Bug {
 		}, {
 			Name: "retry-after-garbage", Description: "The conflict answer says Retry-After: -1.",
 			Impact: "Clients that read it crash or hammer, the others guess.",
+			Cases:  []string{"inflight/retry-after-present"},
 			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
 				if said == keylayer.Running {
 					a.Header.Set("Retry-After", "-1")
@@ -147,6 +149,7 @@ func waitingBugs() []Bug {
 		{
 			Name: "waits-then-executes", Description: "A duplicate waits for the first, and is then executed: one at a time, and all of them.",
 			Impact: "Two clicks at the same moment charge the customer twice, one after the other.",
+			Cases:  []string{"inflight/once"},
 			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
 				if said != keylayer.Running {
 					return nil
@@ -157,6 +160,7 @@ func waitingBugs() []Bug {
 		}, {
 			Name: "waiter-empty", Description: "A duplicate waits for the first, and is told 200 without a word of it.",
 			Impact: "Whose second click is answered has no payment id, and takes a refusal for a success.",
+			Cases:  []string{"inflight/refusal-not-confirmed"},
 			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
 				if said != keylayer.Running {
 					return nil
@@ -167,6 +171,7 @@ func waitingBugs() []Bug {
 		}, {
 			Name: "follower-frees-key", Description: "A duplicate waits for the first; if its client leaves, the key is free, though the first goes on.",
 			Impact: "Who clicks a third time, after the second gave no answer, is charged again.",
+			Cases:  []string{"inflight/follower-leaves"},
 			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
 				if said != keylayer.Running {
 					return nil
@@ -180,6 +185,7 @@ func waitingBugs() []Bug {
 		}, {
 			Name: "lock-outlived", Description: "The lock of a request lasts 100 ms: what takes longer is executed again by a duplicate.",
 			Impact: "On a slow day, when customers click twice, they are charged twice.",
+			Cases:  []string{"inflight/once"},
 			change: mutation{Claimed: func(_ *layer, x *exchange, e *entry, said claim) *answer {
 				if said == keylayer.Running && time.Since(e.First) > lockDelay {
 					return x.Execute()

@@ -2,13 +2,34 @@ package bugs
 
 import (
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 )
 
 // replicaLag is how long replica-lag does not see what was just written.
-const replicaLag = 150 * time.Millisecond
+const replicaLag = time.Second
+
+// inTurn parts the requests with one key in two, by turns. It is by key, and not by
+// all requests, so that what else is going on does not decide which one meets which.
+func inTurn() func(*exchange, []string) []string {
+	type turns struct{ latest, n uint64 }
+	var mu sync.Mutex
+	known := map[string]turns{}
+	return func(x *exchange, parts []string) []string {
+		mu.Lock()
+		defer mu.Unlock()
+		key := strings.Join(parts, "\x00")
+		at := known[key]
+		if at.latest != x.Number { // a request is asked for its scope more than once
+			at = turns{latest: x.Number, n: at.n + 1}
+			known[key] = at
+		}
+		return append(parts, "instance "+strconv.FormatUint(at.n%2, 10))
+	}
+}
 
 // instanceBugs go wrong when there are two servers, or one after the other.
 func instanceBugs() []Bug {
@@ -16,12 +37,12 @@ func instanceBugs() []Bug {
 		{
 			Name: "two-instances", Description: "Two instances take turns, and each knows the keys of its own requests only.",
 			Impact: "A retry that reaches the other instance charges the customer again.",
-			change: mutation{Scope: func(x *exchange, parts []string) []string {
-				return append(parts, "instance "+strconv.FormatUint(x.Number%2, 10))
-			}},
+			Cases:  []string{"replay/effects-once"},
+			change: mutation{Scope: inTurn()},
 		}, {
-			Name: "replica-lag", Description: "Keys are looked up in a replica that is 150 ms behind.",
+			Name: "replica-lag", Description: "Keys are looked up in a replica that is a second behind.",
 			Impact: "A retry that comes at once charges the customer again.",
+			Cases:  []string{"replay/answered", "replay/effects-once"},
 			change: mutation{Begin: func(l *layer, id, print digest) (*entry, claim) {
 				if existing, known := l.Store.Peek(id); known && time.Since(existing.First) < replicaLag {
 					return &entry{ID: id, Fingerprint: print, First: time.Now()}, keylayer.Fresh
@@ -31,14 +52,17 @@ func instanceBugs() []Bug {
 		}, {
 			Name: "restart-forgets", Description: "Keys are kept in memory: a restart forgets them all.",
 			Impact: "After a deployment every retry charges its customer again.",
+			Cases:  []string{"restart/replay-survives"},
 			change: mutation{Restarted: func(l *layer) { l.Store.Reset() }},
 		}, {
 			Name: "restart-leaves-locks", Description: "What was being handled at a restart keeps its key locked.",
 			Impact: "Whose payment was under way during a deployment never learns how it ended.",
+			Cases:  []string{"restart/inflight-killed-resolves"},
 			change: mutation{KillLeaks: true},
 		}, {
 			Name: "restart-runs-again", Description: "What was being handled at a restart is done by a recovery job, which knows nothing of keys.",
 			Impact: "Whose payment was under way during a deployment is charged by the recovery and by the retry.", Hidden: true,
+			Cases: []string{"restart/no-double-after-kill"},
 			change: mutation{Killed: func(_ *layer, x *exchange) {
 				restore := withoutFaults(x)
 				defer restore()

@@ -14,7 +14,7 @@ const (
 	// storedBytesMax is the longest answer that large-answer-not-stored keeps.
 	storedBytesMax = 4 << 10
 	// storedDelay is how long after its answer a key of stored-late is known.
-	storedDelay = 100 * time.Millisecond
+	storedDelay = time.Second
 )
 
 // memoryBugs forget too early, or too late.
@@ -69,6 +69,7 @@ func forgettingBugs() []Bug {
 		{
 			Name: "replayed-once", Description: "The stored answer is taken out of the store when it is given: the third request is executed.",
 			Impact: "A retry whose answer is lost as well charges the customer again.",
+			Cases:  []string{"replay/effects-once"},
 			change: mutation{Claimed: func(l *layer, x *exchange, _ *entry, said claim) *answer {
 				if said == keylayer.Replayed {
 					l.Store.Forget(l.Scope(x))
@@ -78,6 +79,7 @@ func forgettingBugs() []Bug {
 		}, {
 			Name: "large-answer-not-stored", Description: "An answer over 4 KiB is not stored: its repeat is executed.",
 			Impact: "A long order, of all orders, is placed twice by its retry.",
+			Cases:  []string{"replay/large-answer"},
 			change: mutation{Settle: func(l *layer, _ *exchange, e *entry, a *answer) bool {
 				if len(a.Body) <= storedBytesMax {
 					return false
@@ -88,14 +90,16 @@ func forgettingBugs() []Bug {
 		}, {
 			Name: "truncated-forgets", Description: "A repeat that breaks off while it is sent makes the server forget its key.",
 			Impact: "On a bad line every second retry charges the customer.",
+			Cases:  []string{"net/truncated-repeat"},
 			change: mutation{Broken: func(l *layer, x *exchange) {
 				if x.Key = keylayer.ReadKey(l.Profile, x.Request, nil); x.Key.Present && x.Key.Err == nil {
 					l.Store.Expire(l.Scope(x))
 				}
 			}},
 		}, {
-			Name: "stored-late", Description: "The key is free from the answer until it is stored, 100 ms later.",
+			Name: "stored-late", Description: "The key is free from the answer until it is stored, a second later.",
 			Impact: "A retry that comes at once, after a lost answer, charges the customer again.",
+			Cases:  []string{"replay/answered", "replay/effects-once"},
 			change: mutation{Settle: func(l *layer, _ *exchange, e *entry, a *answer) bool {
 				if !keylayer.Keeps(l.Profile, a) {
 					return false

@@ -65,6 +65,7 @@ func outcomeBugs() []Bug {
 		}, {
 			Name: "error-replayed-as-200", Description: "A stored refusal is given again with status 200.",
 			Impact: "A declined payment is reported as made once its answer was lost: the goods are shipped.",
+			Cases:  []string{"outcome/4xx"},
 			change: mutation{Shape: func(_ *layer, _ *exchange, said claim, a *answer) {
 				if said == keylayer.Replayed && a.Status >= 400 {
 					a.Status = http.StatusOK

@@ -52,6 +52,7 @@ func bodyBugs() []Bug {
 		}, {
 			Name: "replay-respelled", Description: "The stored answer is parsed and written anew: its members are in another order, its numbers rounded.",
 			Impact: "A client that checks a signature or an id beyond 2^53 rejects what it is given after a lost answer.",
+			Cases:  []string{"replay/body-bytes"},
 			change: onReplay(func(a, _ *answer) {
 				var value any
 				if json.Unmarshal(a.Body, &value) == nil {
@@ -63,6 +64,7 @@ func bodyBugs() []Bug {
 		}, {
 			Name: "replay-wrapped", Description: "A repeat gets the stored body inside an object of its own.",
 			Impact: "After a lost answer the client finds no payment id where it looks for it.",
+			Cases:  []string{"replay/body-bytes"},
 			change: onReplay(func(a, _ *answer) {
 				a.Body = slices.Concat([]byte(`{"cached":true,"response":`), a.Body, []byte("}"))
 			}),

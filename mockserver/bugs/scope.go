@@ -80,6 +80,7 @@ func refusalBugs() []Bug {
 		}, {
 			Name: "mismatch-as-in-progress", Description: "Another request under a known key is told that the first is in progress, for ever.",
 			Impact: "A client with a reused key asks again until it gives up, and never learns why.",
+			Cases:  []string{"conflict/rejected-status"},
 			change: mutation{Claimed: func(l *layer, _ *exchange, _ *entry, said claim) *answer {
 				if said == keylayer.Mismatch {
 					return l.InProgressAnswer()
@@ -89,6 +90,7 @@ func refusalBugs() []Bug {
 		}, {
 			Name: "mismatch-swallowed", Description: "Another request under a known key is told 200, and nothing is done.",
 			Impact: "The second order of a customer is confirmed and never made.",
+			Cases:  []string{"conflict/not-silent"},
 			change: mutation{Claimed: func(_ *layer, _ *exchange, _ *entry, said claim) *answer {
 				if said == keylayer.Mismatch {
 					return keylayer.JSONAnswer(http.StatusOK, keylayer.JSONType, map[string]string{"status": "ok"})
@@ -151,6 +153,7 @@ func principalBugs() []Bug {
 		}, {
 			Name: "principal-scheme-only", Description: "Callers are told apart by the scheme of their credential alone: all bearers are one.",
 			Impact: "A customer is shown a stranger's payment, and his own is never made.",
+			Cases:  []string{"scope/other-principal-not-answered"},
 			change: mutation{Scope: func(_ *exchange, parts []string) []string {
 				parts[0], _, _ = strings.Cut(parts[0], " ")
 				return parts
@@ -192,6 +195,7 @@ func framingBugs() []Bug {
 		}, {
 			Name: "get-claims-key", Description: "A GET that carries a key claims it: the POST that follows is refused.",
 			Impact: "A client that sends its key on every request cannot pay.",
+			Cases:  []string{"scope/head-options"},
 			change: mutation{Safe: func(l *layer, x *exchange) *answer {
 				if x.Key = keylayer.ReadKey(l.Profile, x.Request, nil); x.Key.Present && x.Key.Err == nil {
 					if e, said := l.Store.Begin(l.Scope(x), l.Fingerprint(x.Request, nil), time.Now()); said == keylayer.Fresh {
