@@ -12,14 +12,17 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/bugs"
 )
 
-// The flags of TestBroken. By default each broken server is judged by all cases,
-// with seedsDefault seeds while the cases run beside each other, and with one while
-// they run one by one. With -named it is judged by the cases that name it and by
-// what those depend on, which is quick enough for many seeds:
+// The flags of TestBroken. With more than one seed each broken server is judged once
+// more with its cases one by one; the gate does
+//
+//	go test ./conformance -run TestBroken -args -seeds 3
+//
+// With -named it is judged by the cases that name it and by what those depend on,
+// which is quick enough for many seeds:
 //
 //	go test ./conformance -run TestBroken -args -named -seeds 20
 var (
-	seedsFlag = flag.Int("seeds", seedsDefault, "with how many seeds each broken server is judged, its cases beside each other")
+	seedsFlag = flag.Int("seeds", 1, "with how many seeds each broken server is judged, its cases beside each other")
 	namedFlag = flag.Bool("named", false, "judge by the cases that name the broken server, and by what those depend on")
 	bugFlag   = flag.String("bug", "*", "which broken servers are judged, with * for any characters")
 )

@@ -333,6 +333,10 @@ func firstCharacter(x *trial) {
 		x.skip("the profile quotes keys, or the server hands them out")
 		return
 	}
+	if alphabet := x.r.o.Profile.Key.Alphabet; alphabet != "" && !(strings.Contains(alphabet, "3") && strings.Contains(alphabet, "b")) {
+		x.skip("the profile's keys do not begin both with digits and with letters")
+		return
+	}
 	var kinds [2][]kind
 	for class, first := range []string{"3", "b"} {
 		for range 2 {
