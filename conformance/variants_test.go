@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -42,28 +43,68 @@ func (c choices) declare() *profile.Profile {
 	return p
 }
 
-// allVariants pairs every choice with every other one at least once.
+// allVariants is every combination of raw and quoted keys, errors stored and not,
+// duplicates that wait and that are refused, three statuses of a mismatch and three
+// of a success. The other choices change from one to the next.
 func allVariants() []choices {
 	var all []choices
-	for i := range 36 {
+	for i := range 72 {
 		c := choices{
-			status:  []int{201, 200, 204, 202}[i%4],
-			differs: []int{422, 400, 409}[(i+i/4)%3],
-			busy:    []int{409, 423, 429}[(i+i/12)%3],
-			keeps:   (i+i/12)%2 == 0, required: i%3 == 0, updates: i%4 != 3,
+			status: []int{201, 200, 204}[i%3], differs: []int{422, 400, 409}[i/3%3],
+			keeps: i/9%2 == 0, wait: i/18%2 == 0, quoted: i/36 == 0,
+			required: i%5 < 2, updates: i%4 != 3,
 		}
-		switch (i / 4) % 3 {
-		case 0:
-			c.opaque = true
-		case 1:
-			c.quoted = true
+		if !c.quoted {
+			c.opaque = i%2 == 0 // else either spelling is taken
 		}
-		if (i/12)%3 == 2 {
-			c.wait, c.busy = true, 0
+		if !c.wait {
+			c.busy = []int{409, 423, 429}[(i+i/3+i/9)%3]
 		}
 		all = append(all, c)
 	}
+	for i := range 4 {
+		all = append(all, choices{status: http.StatusAccepted, quoted: i%2 == 0, keeps: i/2 == 0, updates: true})
+	}
 	return all
+}
+
+// The combinations are all there, each once, and every other choice is met by each.
+func TestAllVariants(t *testing.T) {
+	t.Parallel()
+	combined, met := map[string]int{}, map[string]int{}
+	for _, c := range allVariants() {
+		combined[fmt.Sprint(c.quoted, c.keeps, c.wait, c.differs, c.status)]++
+		met[fmt.Sprint("refused with ", c.busy, " for ", c.differs)]++
+		met[fmt.Sprint("required ", c.required, " quoted ", c.quoted, " stored ", c.keeps)]++
+		met[fmt.Sprint("opaque ", c.opaque, " stored ", c.keeps, " waits ", c.wait)]++
+	}
+	for _, quoted := range []bool{false, true} {
+		for _, keeps := range []bool{false, true} {
+			for _, wait := range []bool{false, true} {
+				for _, differs := range []int{400, 409, 422} {
+					for _, status := range []int{200, 201, 204} {
+						if row := fmt.Sprint(quoted, keeps, wait, differs, status); combined[row] != 1 {
+							t.Errorf("%s: got %d variants, want 1", row, combined[row])
+						}
+					}
+				}
+			}
+			for _, also := range []bool{false, true} {
+				for _, row := range []string{fmt.Sprint("required ", also, " quoted ", quoted, " stored ", keeps), fmt.Sprint("opaque ", also, " stored ", keeps, " waits ", quoted)} {
+					if met[row] == 0 {
+						t.Errorf("no variant is %s", row)
+					}
+				}
+			}
+		}
+	}
+	for _, busy := range []int{409, 423, 429} {
+		for _, differs := range []int{400, 409, 422} {
+			if row := fmt.Sprint("refused with ", busy, " for ", differs); met[row] == 0 {
+				t.Errorf("no variant is %s", row)
+			}
+		}
+	}
 }
 
 // A correct server gets no failure and no warning, whichever of the right choices
