@@ -17,10 +17,11 @@ const redacted = "[redacted]"
 const secretBytesMin = 8
 
 // SecretName reports whether a header, a query parameter or a JSON member of
-// that name is taken to hold a credential. An idempotency key never is.
+// that name is taken to hold a credential. An idempotency key never is, nor is
+// Signature-Input, which says what was signed.
 func SecretName(name string) bool {
 	plain := strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
-	if strings.Contains(plain, "idempotency") {
+	if strings.Contains(plain, "idempotency") || plain == "signatureinput" { // RFC 9421: what is signed, and no signature
 		return false
 	}
 	if plain == "auth" || strings.HasPrefix(plain, "xauth") {

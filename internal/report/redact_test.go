@@ -96,7 +96,7 @@ func TestSecretName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"Authorization": true, "proxy-authorization": true, "Cookie": true, "Set-Cookie": true, "X-API-Key": true, "api_key": true, "X-Auth-Token": true,
-		"Stripe-Signature": true, "client_secret": true, "Idempotency-Key": false, "X-Idempotency-Token": false, "Content-Type": false, "key": false, "amount": false, "author": false,
+		"Stripe-Signature": true, "Signature-Input": false, "client_secret": true, "Idempotency-Key": false, "X-Idempotency-Token": false, "Content-Type": false, "key": false, "amount": false, "author": false,
 	} {
 		if got := report.SecretName(name); got != want {
 			t.Errorf("SecretName(%q) = %t, want %t", name, got, want)
