@@ -83,6 +83,7 @@ func (x *trial) aborted(check func(op *operation, hold time.Duration, again *ans
 		l := x.dial("first")
 		l.load(op, withLength)
 		l.note = "leaves while it is handled"
+		began := time.Now()
 		l.write(0)
 		x.enteredOr(gate, hold/4)
 		l.leave(false)
@@ -95,6 +96,9 @@ func (x *trial) aborted(check func(op *operation, hold time.Duration, again *ans
 		a := soon.wait()
 		if gate.entered == nil && a.kind == done && a.ended.Sub(a.started) >= hold*9/10 {
 			return false // it was not waiting for the first, but executed itself
+		}
+		if gate.entered == nil && a.written.Sub(began) >= hold {
+			return false // the first may have been over when the retry was sent
 		}
 		check(op, hold, x.until(op, "the retry", hold+x.r.o.Settle, true)) // it may be at work for all of the hold
 		return true

@@ -227,7 +227,12 @@ func inventsWhenLeft() quirk {
 			select {
 			case <-e.over:
 				return reply{}, false
-			case <-leader.Done():
+			case <-leader.Done(): // which it is, too, once it has been answered
+				select {
+				case <-e.over:
+					return reply{}, false
+				default:
+				}
 				return reply{
 					status: http.StatusCreated, header: map[string]string{"Content-Type": "application/json"},
 					body: `{"id":"taken-over-` + strconv.Itoa(c.number()) + `"}`,

@@ -90,7 +90,7 @@ func TestSelect(t *testing.T) {
 		not   string
 	}{
 		{"all", conformance.Options{}, 80, 200, "soak/linearizable", ""},
-		{"quick", conformance.Options{Quick: true}, 20, 45, "inflight/once", "replay/after-a-pause"},
+		{"quick", conformance.Options{Quick: true}, 20, 50, "inflight/once", "replay/after-a-pause"},
 		{"a group", conformance.Options{Run: []string{"scope/**"}}, 7, 9, "scope/other-path-not-answered", "key/missing"},
 		{"but one", conformance.Options{Run: []string{"scope/**"}, Skip: []string{"scope/other-*"}}, 2, 4, "scope/head-options", "scope/other-query"},
 	} {
