@@ -35,9 +35,9 @@ func TestBugsPage(t *testing.T) {
 func bugsTable() string {
 	var b strings.Builder
 	b.WriteString("# Broken servers, and what sees them\n\n" +
-		"Each row is a server with one bug that the suite's own tests judge by all cases, with several seeds: exactly these cases fail (*warn* where they\n" +
-		"warn, *open* where they are not decided), with a witness that counts effects and without one, where effects are inferred from the ids in answers. A\n" +
-		"dash means that nothing is seen, and the reason stands behind it. The servers of the first table are `oncehttp mock --bug NAME`; those of the second\n" +
+		"Each row is a server with one bug that the suite's own tests judge by all cases, with several seeds (by all but those that take\n" +
+		"longer than its keys live, where it forgets keys early): exactly these cases fail (*warn* where they warn, *open* where they are not decided), with a\n" +
+		"witness that counts effects and without one, where effects are inferred from the ids in answers. A dash means that nothing is seen, and the reason stands behind it. The servers of the first table are `oncehttp mock --bug NAME`; those of the second\n" +
 		"are small servers of the tests. The page is generated: `go test ./conformance -run TestBugsPage -args -write`.\n\n" +
 		"| bug | what the server does | with a witness | without |\n|---|---|---|---|\n")
 	kinds := [][]broken{mockBugs(), samples()}
