@@ -187,6 +187,8 @@ func verdictOf(c classify.Verdict) verdict {
 		v.hold, v.why = persist.HoldStoredError, ErrStoredError
 	case classify.ReasonRedirected:
 		v.hold, v.why = persist.HoldRedirected, ErrRedirected
+	case classify.ReasonUnclear:
+		v.hold = persist.HoldUnclear
 	}
 	return v
 }

@@ -57,6 +57,7 @@ const (
 	HoldExpired     HoldReason = "expired"      // the server may have forgotten the key
 	HoldStoredError HoldReason = "stored error" // the server keeps an error under the key
 	HoldRedirected  HoldReason = "redirected"   // the answer was a redirect that is not followed
+	HoldUnclear     HoldReason = "unclear"      // what the answer means is not known well enough
 	HoldMismatch    HoldReason = "mismatch"     // the key belongs to another request, after an unknown outcome
 	HoldCaller      HoldReason = "caller"       // a plain-HTTP caller was shown the answer and decides
 )

@@ -1,25 +1,68 @@
 package profile
 
-// all lists this package's profiles, the default first.
-func all() []*Profile {
-	return []*Profile{Draft07(), StripeV1(), GoCardless()}
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// data holds this package's profiles, a file each, named after the profile.
+//
+//go:embed data/*.json
+var data embed.FS
+
+// defaultName is the profile where nothing is known of an API.
+const defaultName = "draft-07"
+
+// Draft07 is draft-ietf-httpapi-idempotency-key-header-07, which expired on 18
+// April 2026 and is no RFC, with raw keys as the APIs in the field take them
+// (the draft asks for a quoted string: [Draft07Quoted]). It is the default where
+// nothing is known of an API, so it is cautious: the window is a cap of 24 hours
+// that no server has promised.
+func Draft07() *Profile { return embedded(defaultName) }
+
+// StripeV1 is Stripe's v1 API. It keeps a 500 under the key and gives it again,
+// so that a repeat cannot help and a new key may charge twice: such an operation
+// is held, to be settled by looking. Stripe's v2 API differs under the same
+// header name: profile "stripe-v2".
+func StripeV1() *Profile { return embedded("stripe") }
+
+// GoCardless is the GoCardless Pro API. A repeat is answered 409 with the id of
+// what the first request made: already done, which is a success, and the
+// resource itself is one GET away. How long it knows a key is not published.
+func GoCardless() *Profile { return embedded("gocardless") }
+
+// ByName returns this package's profile of that name, a new copy each time.
+func ByName(name string) (*Profile, bool) {
+	text, err := data.ReadFile("data/" + name + ".json")
+	if err != nil || strings.ContainsAny(name, `/\`) {
+		return nil, false
+	}
+	p, err := Load(bytes.NewReader(text))
+	if err != nil { // TestData loads every file
+		panic(fmt.Sprintf("data/%s.json: %v", name, err))
+	}
+	return p, true
 }
 
-// ByName returns this package's profile of that name.
-func ByName(name string) (*Profile, bool) {
-	for _, p := range all() {
-		if p.Name == name {
-			return p, true
+// embedded is ByName for a file that is there.
+func embedded(name string) *Profile {
+	p, _ := ByName(name)
+	return p
+}
+
+// Names lists the names that ByName knows, the default first, the others in order.
+func Names() []string {
+	names := []string{defaultName}
+	entries, _ := data.ReadDir("data") // it is embedded
+	for _, e := range entries {
+		if name := strings.TrimSuffix(path.Base(e.Name()), ".json"); name != defaultName {
+			names = append(names, name)
 		}
 	}
-	return nil, false
-}
-
-// Names lists the names that ByName knows, the default first.
-func Names() []string {
-	var names []string
-	for _, p := range all() {
-		names = append(names, p.Name)
-	}
+	slices.Sort(names[1:])
 	return names
 }

@@ -9,6 +9,25 @@
 //	oncehttp.Config{Profile: profile.StripeV1()}
 //
 // What is not known is said to be not known ([Unknown]); it is never a "no".
+//
+// # Files
+//
+// Each profile is a JSON file (data/NAME.json, embedded); [Load] reads one of your own. Every fact in it names a source,
+// with a date and a confidence. What a source proves decides what its fact may do:
+//
+//   - [Primary] and [Excerpt]: the fact counts.
+//   - [Secondary], which includes pages that the vendor has since replaced: the fact may only make the readers more
+//     careful. Answers that it calls already done, mismatch, business conflict or in progress become Unclear: nothing is
+//     concluded, and the operation is held. A window counts only where it is shorter than the cap, a key rule only where
+//     it is tighter than the default, should-retry only where it says no. Carrier, encoding, methods, account headers,
+//     replay marks, statuses that were not acted upon, stored answers and lookups are unknown. Headers that join the
+//     comparison of requests, poisoned keys, waits and prose count. [Profile.Doubted] lists what did not count as it is
+//     written.
+//   - [Assumed], a choice of the file's author: allowed only for encoding, key rule, methods, window (at most
+//     [WindowCap], not published), account headers, compared headers, replay marks whose name says what they are, waits
+//     and prose. Load rejects any other.
+//
+// What a file does not say is unknown: an encoding is raw then, and the window is WindowCap, not published.
 package profile
 
 import "time"
@@ -21,6 +40,8 @@ type Profile struct {
 	Name string
 	// Version of the API, recorded with every operation.
 	Version string
+	// Title is the API's name for people.
+	Title string
 
 	// Carrier says where in a request the key travels.
 	Carrier Carrier
@@ -52,6 +73,10 @@ type Profile struct {
 	BusinessConflict []Matcher
 	// InProgress: the first request with this key is still being worked on.
 	InProgress []Matcher
+	// Unclear: what the answer means is not known well enough. The client concludes
+	// nothing, sends nothing more, and holds the operation; the conformance suite and
+	// the mock server take it for unknown. Load fills it; no file states it.
+	Unclear []Matcher
 
 	// Replay marks the stored answer to an earlier request. It is read beside
 	// the lists above. Its absence proves nothing.
@@ -72,9 +97,14 @@ type Profile struct {
 	Lookup *Lookup
 	// Reconcile says in prose how a person finds out what happened.
 	Reconcile string
+	// Notes are facts for people, which no program reads.
+	Notes []string
 
 	// Sources says, for each field by name, where the statement comes from.
 	Sources map[string]Source
+	// Doubted lists the statements of a file whose source is too weak for them to
+	// count as they are written; see the package comment.
+	Doubted []Statement
 }
 
 // Fact is a three-valued answer; the zero value is Unknown.
@@ -111,8 +141,8 @@ const (
 
 // Carrier is the place and the name of the key.
 type Carrier struct {
-	Place Place  // where the key travels
-	Name  string // of the header or parameter, or the pointer; see Place
+	Place Place  `json:"place"` // where the key travels
+	Name  string `json:"name"`  // of the header or parameter, or the pointer; see Place
 }
 
 // Encoding is how a key is spelled in a header.
@@ -137,13 +167,16 @@ const (
 // KeyRule bounds a key, before its encoding. A key outside it is refused before
 // anything is sent; it is never cut or repaired.
 type KeyRule struct {
-	MinBytes int // 0: 1
-	MaxBytes int // 0: 255
+	MinBytes int `json:"min_bytes,omitempty"` // 0: 1
+	MaxBytes int `json:"max_bytes,omitempty"` // 0: 255
 	// Alphabet lists the characters allowed; empty: visible ASCII (0x21-0x7E).
-	Alphabet string
+	Alphabet string `json:"alphabet,omitempty"`
 	// Format is the shape of the whole key; the zero value is AnyFormat.
-	Format Format
+	Format Format `json:"format,omitempty"`
 }
+
+// WindowCap is the window where none is known: 24 hours, as most APIs that publish one say. No server has promised it.
+const WindowCap = 24 * time.Hour
 
 // Window is how long the server is known to keep a key.
 type Window struct {
@@ -158,44 +191,44 @@ type Window struct {
 // Matcher recognises an answer. Every condition that is set must hold.
 type Matcher struct {
 	// Status lists statuses; empty means any.
-	Status []int
+	Status []int `json:"status,omitempty"`
 	// Header must be present; empty means no condition.
-	Header string
+	Header string `json:"header,omitempty"`
 	// Has lists words of which a value of Header must have one, as a whole word
 	// and without regard to case; a word is a run of letters, digits and any of
 	// "-_./+". Empty means any value.
-	Has []string
+	Has []string `json:"has,omitempty"`
 	// Pointer is a JSON pointer (RFC 6901) into the body that must lead to a value;
 	// empty means no condition.
-	Pointer string
+	Pointer string `json:"pointer,omitempty"`
 	// Equals lists texts of which the value at Pointer must have one; it must be a
 	// string, number or boolean. Empty means any value.
-	Equals []string
+	Equals []string `json:"equals,omitempty"`
 }
 
 // NotActed lists the statuses by which the server says that it did nothing.
 type NotActed struct {
-	Again []int // wait as told, then send again
-	Stop  []int // sending again would not help
+	Again []int `json:"again,omitempty"` // wait as told, then send again
+	Stop  []int `json:"stop,omitempty"`  // sending again would not help
 }
 
 // Stored says which answers the server keeps under a key and gives again.
 type Stored struct {
 	// Success: a 2xx is kept and given again.
-	Success Fact
+	Success Fact `json:"success,omitzero"`
 	// Client matches the 4xx answers that come from the server's store, or are
 	// final once it has looked there: after a lost answer these settle the
 	// matter even without a replay mark.
-	Client []Matcher
+	Client []Matcher `json:"client,omitempty"`
 	// ServerError: a 5xx is kept and given again.
-	ServerError Fact
+	ServerError Fact `json:"server_error,omitzero"`
 }
 
 // ShouldRetry is a header in which the server advises on another attempt.
 type ShouldRetry struct {
-	Header string // its name; empty: the API has none
-	Yes    string // the value that advises another attempt
-	No     string // the value that advises against one
+	Header string `json:"header"`        // its name; empty: the API has none
+	Yes    string `json:"yes,omitempty"` // the value that advises another attempt
+	No     string `json:"no,omitempty"`  // the value that advises against one
 }
 
 // Unit is how a hint is spelled.
@@ -209,17 +242,17 @@ const (
 
 // Hint is a header that says how long to wait.
 type Hint struct {
-	Header string // its name
-	Unit   Unit   // how its value is spelled
+	Header string `json:"header"` // its name
+	Unit   Unit   `json:"unit"`   // how its value is spelled
 }
 
 // Lookup finds a resource that an answer names.
 type Lookup struct {
 	// Pointer leads to the resource's id in the AlreadyDone answer.
-	Pointer string
+	Pointer string `json:"pointer"`
 	// Path is where a same-origin GET finds it; "{path}" stands for the path of
 	// the operation, "{id}" for the id.
-	Path string
+	Path string `json:"path"`
 }
 
 // Confidence grades a source.
@@ -229,24 +262,13 @@ type Confidence string
 const (
 	Primary   Confidence = "primary"   // the specification, or the vendor's own source, read itself
 	Excerpt   Confidence = "excerpt"   // an official page, seen in part
-	Secondary Confidence = "secondary" // a third party's trace or note
+	Secondary Confidence = "secondary" // a third party's trace or note, or a page that the vendor has replaced
 	Assumed   Confidence = "assumed"   // not said anywhere: this package's cautious choice
 )
 
 // Source is where a statement comes from.
 type Source struct {
-	Ref        string     // URL, or repository and path
-	Date       string     // when it was read, or its own date
-	Confidence Confidence // how sure the statement is
-}
-
-// hintsHTTP is Retry-After alone, as RFC 9110 spells it.
-func hintsHTTP() []Hint { return []Hint{{Header: "Retry-After", Unit: HTTPDelay}} }
-
-// notActed is what the status itself says in HTTP: 421 (RFC 9110 section
-// 15.5.20), 425 (RFC 8470 section 5.2) and 429 (RFC 6585 section 4) were not
-// acted upon and may be tried again; 401, 403 and 407 come from authentication,
-// which refused the request before anything else was done.
-func notActed() NotActed {
-	return NotActed{Again: []int{421, 425, 429}, Stop: []int{401, 403, 407}}
+	Ref        string     `json:"ref"`        // URL, or repository and path
+	Date       string     `json:"date"`       // when it was read, or its own date
+	Confidence Confidence `json:"confidence"` // how sure the statement is
 }

@@ -56,6 +56,7 @@ const (
 	ReasonNone        Reason = iota
 	ReasonStoredError        // the server keeps an error under the key and gives it again
 	ReasonRedirected         // the answer is a redirect that is not followed
+	ReasonUnclear            // what the answer means is not known well enough
 )
 
 // Verdict is what an attempt proves. The zero value is the cautious one: an effect is possible, and another
@@ -109,6 +110,7 @@ func (r *reader) byMatchers(p *profile.Profile, inDoubt bool) Verdict {
 		{p.Poisoned, Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonStoredError}},
 		{p.BusinessConflict, Verdict{Kind: KindFinal}},
 		{p.InProgress, Verdict{Kind: KindInFlight, Again: true}},
+		{p.Unclear, Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear}},
 	} {
 		switch r.matchAny(row.list) {
 		case hit:

@@ -199,3 +199,25 @@ func TestKindNames(t *testing.T) {
 		t.Errorf("kind 200 is called %q", classify.Kind(200))
 	}
 }
+
+// TestUnclear: an answer whose meaning only a weak source gives is held, whatever its status, in doubt or not, and no
+// should-retry header changes that. What a good source says of it goes before.
+func TestUnclear(t *testing.T) {
+	t.Parallel()
+	p := profile.StripeV1()
+	p.Unclear = []profile.Matcher{{Status: []int{200, 400, 409, 423, 429, 500}, Pointer: "/state", Equals: []string{"busy"}}}
+	held := classify.Verdict{Kind: classify.KindUnknown, Hold: true, Reason: classify.ReasonUnclear}
+	for _, status := range p.Unclear[0].Status {
+		for _, inDoubt := range []bool{false, true} {
+			for _, header := range [][]string{nil, {"Stripe-Should-Retry", "true"}} {
+				if got := classify.Classify(p, answer(status, `{"state":"busy"}`, header...), inDoubt); got != held {
+					t.Errorf("%d, in doubt %t, %v: %+v", status, inDoubt, header, got)
+				}
+			}
+		}
+	}
+	known := classify.Classify(p, answer(409, `{"state":"busy","error":{"code":"idempotency_key_in_use"}}`), false)
+	if known.Kind != classify.KindInFlight || known.Hold {
+		t.Errorf("a good source does not go before: %+v", known)
+	}
+}

@@ -1,0 +1,255 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The bounds of what a file may state.
+const (
+	keyBytesMax  = 255                       // of a key where no limit is known
+	windowMax    = 10 * 365 * 24 * time.Hour // nobody promises more
+	minDelayMax  = 24 * time.Hour
+	nameBytesMax = 64
+)
+
+// The alphabets of names.
+const (
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits = "0123456789"
+)
+
+// checkHead checks name, version and sources.
+func checkHead(p *Profile, sources map[string]Source) error {
+	switch {
+	case p.Name == "" || strings.Trim(p.Name, lower+digits+".-") != "" || p.Name[0] == '.' || p.Name[0] == '-' || len(p.Name) > nameBytesMax:
+		return fmt.Errorf("name: %q, want lower-case letters, digits, dots and dashes, at most %d", p.Name, nameBytesMax)
+	case strings.TrimSpace(p.Version) == "" || len(p.Version) > nameBytesMax:
+		return fmt.Errorf("version: %q, want 1 to %d characters", p.Version, nameBytesMax)
+	}
+	for name, s := range sources {
+		switch {
+		case strings.TrimSpace(s.Ref) == "":
+			return fmt.Errorf("sources.%s.ref: want a URL, or a repository and path, or what was tried", name)
+		case !isDate(s.Date):
+			return fmt.Errorf("sources.%s.date: %q, want a day or a month, such as 2026-11-30 or 2026-11", name, s.Date)
+		case !slices.Contains([]Confidence{Primary, Excerpt, Secondary, Assumed}, s.Confidence):
+			return fmt.Errorf("sources.%s.confidence: %q, want primary, excerpt, secondary or assumed", name, s.Confidence)
+		}
+	}
+	return nil
+}
+
+func isDate(text string) bool {
+	for _, layout := range []string{"2006-01-02", "2006-01"} {
+		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 2000 {
+			return true
+		}
+	}
+	return false
+}
+
+func checkCarrier(p *Profile) error {
+	switch c := p.Carrier; c.Place {
+	case Header:
+		return checkHeaders([]string{c.Name})
+	case Body:
+		return checkPointer(c.Name)
+	case Query:
+		if c.Name == "" {
+			return errors.New("name: want the name of a query parameter")
+		}
+		return nil
+	default:
+		return fmt.Errorf("place: %q, want header, body or query", c.Place)
+	}
+}
+
+func checkEncoding(p *Profile) error {
+	if p.Encoding != Raw && p.Encoding != SFString {
+		return fmt.Errorf("%q, want raw or sf-string", p.Encoding)
+	}
+	return nil
+}
+
+// checkKeyRule refuses a rule that no key meets.
+func checkKeyRule(p *Profile) error {
+	k := p.Key
+	switch {
+	case k.MinBytes < 0 || k.MaxBytes < 0 || k.MaxBytes > 0 && k.MaxBytes < k.MinBytes || k.MaxBytes == 0 && k.MinBytes > keyBytesMax:
+		return fmt.Errorf("min_bytes %d and max_bytes %d: no key meets them", k.MinBytes, k.MaxBytes)
+	case !slices.Contains([]Format{AnyFormat, UUID, UUIDv4}, k.Format):
+		return fmt.Errorf("format: %q, want uuid or uuidv4", k.Format)
+	case strings.ContainsFunc(k.Alphabet, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("alphabet: want visible ASCII characters")
+	case k.Format == AnyFormat:
+		return nil
+	case k.MinBytes > 36 || k.MaxBytes > 0 && k.MaxBytes < 36:
+		return fmt.Errorf("format: a UUID has 36 characters, which min_bytes %d and max_bytes %d keep out", k.MinBytes, k.MaxBytes)
+	case k.Alphabet != "" && strings.Trim("0123456789abcdef-", k.Alphabet) != "":
+		return errors.New("alphabet: it lacks characters of a UUID")
+	}
+	return nil
+}
+
+func checkMethods(p *Profile) error {
+	never := []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodConnect, http.MethodTrace}
+	for i, m := range p.Methods {
+		switch {
+		case !isToken(m) || m != strings.ToUpper(m):
+			return fmt.Errorf("%q, want a method in upper case", m)
+		case slices.Contains(never, m):
+			return fmt.Errorf("%s takes no key here", m)
+		case slices.Contains(p.Methods[:i], m):
+			return fmt.Errorf("%s is there twice", m)
+		}
+	}
+	return nil
+}
+
+func checkWindow(p *Profile) error {
+	switch w := p.Window; {
+	case w.Floor <= 0 || w.Floor > windowMax:
+		return fmt.Errorf("floor: want a time of at most %v", spanText(windowMax))
+	case w.Published == Unknown:
+		return errors.New("published: want yes where the API promises the floor, else no")
+	case w.Published == No && w.Floor > WindowCap:
+		return fmt.Errorf("floor: %v that nobody promises, want at most %v", spanText(w.Floor), spanText(WindowCap))
+	}
+	return nil
+}
+
+func checkHeaders(names []string) error {
+	framing := []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Transfer-Encoding", "Upgrade", "Content-Length", "Host"}
+	for _, name := range names {
+		if !isToken(name) || slices.Contains(framing, http.CanonicalHeaderKey(name)) {
+			return fmt.Errorf("%q, want the name of a header", name)
+		}
+	}
+	return nil
+}
+
+// isToken: RFC 9110 section 5.6.2.
+func isToken(s string) bool {
+	return s != "" && strings.Trim(s, lower+upper+digits+"!#$%&'*+-.^_`|~") == ""
+}
+
+// checkPointer: RFC 6901 section 3. The whole document is no place for a value.
+func checkPointer(pointer string) error {
+	escapes := strings.Count(pointer, "~0") + strings.Count(pointer, "~1")
+	if !strings.HasPrefix(pointer, "/") || strings.Count(pointer, "~") != escapes {
+		return fmt.Errorf("%q, want a JSON pointer such as /error/code", pointer)
+	}
+	return nil
+}
+
+func checkMatchers(list []Matcher) error {
+	for i, m := range list {
+		if err := checkMatcher(m); err != nil {
+			return fmt.Errorf("matcher %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// checkMatcher refuses one that meets every answer, one that meets none, and half a condition.
+func checkMatcher(m Matcher) error {
+	switch {
+	case len(m.Status) == 0 && m.Header == "" && m.Pointer == "":
+		return errors.New("no condition; want a status, header or pointer")
+	case len(m.Has) > 0 && m.Header == "":
+		return errors.New("has: want a header beside it")
+	case len(m.Equals) > 0 && m.Pointer == "":
+		return errors.New("equals: want a pointer beside it")
+	}
+	for _, status := range m.Status {
+		if status < 200 || status > 599 {
+			return fmt.Errorf("status: %d, want 200 to 599", status)
+		}
+	}
+	for _, word := range m.Has {
+		if word == "" || strings.Trim(word, lower+upper+digits+"_./+-") != "" {
+			return fmt.Errorf("has: %q, want single words", word)
+		}
+	}
+	if m.Header != "" {
+		if err := checkHeaders([]string{m.Header}); err != nil {
+			return err
+		}
+	}
+	if m.Pointer != "" {
+		return checkPointer(m.Pointer)
+	}
+	return nil
+}
+
+// checkNotActed keeps out statuses that never prove that nothing was done.
+func checkNotActed(p *Profile) error {
+	for _, status := range slices.Concat(p.NotActed.Again, p.NotActed.Stop) {
+		if status < 400 || status > 499 || status == http.StatusRequestTimeout || status == http.StatusConflict {
+			return fmt.Errorf("%d does not prove that nothing was done; want 4xx, and neither 408 nor 409", status)
+		}
+	}
+	return nil
+}
+
+func checkShouldRetry(p *Profile) error {
+	s := p.ShouldRetry
+	switch {
+	case s.Yes == s.No:
+		return errors.New("want another value for yes than for no")
+	case s.Yes != strings.ToLower(s.Yes) || s.No != strings.ToLower(s.No):
+		return errors.New("want values in lower case, as answers are compared")
+	}
+	return checkHeaders([]string{s.Header})
+}
+
+func checkHints(p *Profile) error {
+	for _, hint := range p.RetryAfter {
+		if hint.Unit != HTTPDelay && hint.Unit != Milliseconds {
+			return fmt.Errorf("unit: %q, want http or ms", hint.Unit)
+		}
+		if err := checkHeaders([]string{hint.Header}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkMinDelay(p *Profile) error {
+	if p.MinDelay > minDelayMax {
+		return fmt.Errorf("%v, want at most %v", spanText(p.MinDelay), spanText(minDelayMax))
+	}
+	return nil
+}
+
+func checkLookup(p *Profile) error {
+	if err := checkPointer(p.Lookup.Pointer); err != nil {
+		return fmt.Errorf("pointer: %w", err)
+	}
+	if path := p.Lookup.Path; !strings.Contains(path, "{id}") || path[0] != '/' && !strings.HasPrefix(path, "{path}/") {
+		return fmt.Errorf("path: %q, want one that starts with / or {path}/ and holds {id}", path)
+	}
+	return nil
+}
+
+// checkTogether checks what takes more than one member of the file.
+func checkTogether(p *Profile) error {
+	assumed := func(field string) bool { return p.Sources[field].Confidence == Assumed }
+	switch {
+	case assumed("Window") && p.Window.Published == Yes:
+		return errors.New("window: published is yes, but the source is an assumption")
+	case assumed("Key") && p.Key.MaxBytes > keyBytesMax:
+		return fmt.Errorf("key: max_bytes: %d that nobody has said, want at most %d", p.Key.MaxBytes, keyBytesMax)
+	case p.Encoding == SFString && p.Carrier.Place != Header:
+		return errors.New("encoding: sf-string is a spelling in headers, and the carrier is none")
+	case p.Lookup != nil && len(p.AlreadyDone) == 0:
+		return errors.New("lookup: it reads answers of already_done, which are not known well enough")
+	}
+	return nil
+}

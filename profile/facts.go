@@ -1,0 +1,282 @@
+package profile
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Statement is one fact as a file states it.
+type Statement struct {
+	// Name of the fact in files, such as "in_progress".
+	Name string
+	// Value as JSON; empty: unknown.
+	Value string
+	// Text is the value for people; empty: unknown.
+	Text string
+	// Source of the fact; zero: none, since it is unknown.
+	Source Source
+	// Use says what becomes of a statement that does not count as it is written; empty: it counts.
+	Use string
+}
+
+// fact describes one member of a profile file and the field of Profile that it fills.
+type fact struct {
+	name  string               // in files
+	field string               // of Profile
+	part  func(p *Profile) any // a pointer that the value is decoded into
+	check func(p *Profile) error
+	// assumed: the author of a file may choose the value.
+	assumed bool
+	// doubted changes the profile where the source is Secondary, so that the fact can only make readers more careful.
+	// nil: it can do nothing else.
+	doubted func(p *Profile)
+	use     string // of a doubted fact, for people
+}
+
+const (
+	useHeld    = "held: nothing is concluded from such an answer"
+	useUnknown = "not used: unknown"
+	useTighter = "used where it is stricter than what holds without it"
+)
+
+// facts lists what a file may state, in the order in which people read it. lookup stands after already_done, which it
+// needs.
+func facts() []fact {
+	return append(append(requestFacts(), answerFacts()...), otherFacts()...)
+}
+
+// requestFacts are those of what is sent.
+func requestFacts() []fact {
+	return []fact{
+		{name: "carrier", field: "Carrier", part: func(p *Profile) any { return &p.Carrier }, check: checkCarrier,
+			doubted: func(p *Profile) { p.Carrier = Carrier{} }, use: useUnknown},
+		{name: "encoding", field: "Encoding", part: func(p *Profile) any { return &p.Encoding }, check: checkEncoding, assumed: true,
+			doubted: func(p *Profile) { p.Encoding = "" }, use: useUnknown},
+		{name: "key", field: "Key", part: func(p *Profile) any { return &p.Key }, check: checkKeyRule, assumed: true,
+			doubted: func(p *Profile) { p.Key.MaxBytes = min(p.Key.MaxBytes, keyBytesMax) }, use: useTighter},
+		{name: "methods", field: "Methods", part: func(p *Profile) any { return &p.Methods }, check: checkMethods, assumed: true,
+			doubted: func(p *Profile) { p.Methods = nil }, use: useUnknown},
+		{name: "window", field: "Window", part: func(p *Profile) any { return (*windowText)(&p.Window) }, check: checkWindow, assumed: true,
+			doubted: func(p *Profile) { p.Window = Window{Floor: min(p.Window.Floor, WindowCap), Published: No} }, use: useTighter},
+		{name: "account_headers", field: "AccountHeaders", part: func(p *Profile) any { return &p.AccountHeaders },
+			check: func(p *Profile) error { return checkHeaders(p.AccountHeaders) }, assumed: true,
+			doubted: func(p *Profile) { p.AccountHeaders = nil }, use: useUnknown},
+		{name: "fingerprint", field: "Fingerprint", part: func(p *Profile) any { return &p.Fingerprint },
+			check: func(p *Profile) error { return checkHeaders(p.Fingerprint) }, assumed: true},
+	}
+}
+
+// answerFacts are the lists of matchers that decide what an answer means.
+func answerFacts() []fact {
+	list := func(name, field string, part func(p *Profile) *[]Matcher) fact {
+		return fact{
+			name: name, field: field, part: func(p *Profile) any { return part(p) },
+			check: func(p *Profile) error { return checkMatchers(*part(p)) },
+			doubted: func(p *Profile) {
+				p.Unclear = append(p.Unclear, *part(p)...)
+				*part(p) = nil
+			},
+			use: useHeld,
+		}
+	}
+	poisoned := list("poisoned", "Poisoned", func(p *Profile) *[]Matcher { return &p.Poisoned })
+	poisoned.doubted = nil // it holds in any case
+	replay := list("replay", "Replay", func(p *Profile) *[]Matcher { return &p.Replay })
+	replay.doubted, replay.use, replay.assumed = func(p *Profile) { p.Replay = nil }, useUnknown, true
+	return []fact{
+		list("already_done", "AlreadyDone", func(p *Profile) *[]Matcher { return &p.AlreadyDone }),
+		list("mismatch", "Mismatch", func(p *Profile) *[]Matcher { return &p.Mismatch }),
+		poisoned,
+		list("business_conflict", "BusinessConflict", func(p *Profile) *[]Matcher { return &p.BusinessConflict }),
+		list("in_progress", "InProgress", func(p *Profile) *[]Matcher { return &p.InProgress }),
+		replay,
+	}
+}
+
+// otherFacts are those of what is stored, of waits, and of what people do.
+func otherFacts() []fact {
+	return []fact{
+		{name: "not_acted", field: "NotActed", part: func(p *Profile) any { return &p.NotActed }, check: checkNotActed,
+			doubted: func(p *Profile) { p.NotActed = NotActed{} }, use: useUnknown},
+		{name: "stored", field: "Stored", part: func(p *Profile) any { return &p.Stored },
+			check:   func(p *Profile) error { return checkMatchers(p.Stored.Client) },
+			doubted: func(p *Profile) { p.Stored = Stored{} }, use: useUnknown},
+		{name: "should_retry", field: "ShouldRetry", part: func(p *Profile) any { return &p.ShouldRetry }, check: checkShouldRetry,
+			doubted: func(p *Profile) { p.ShouldRetry.Yes = "" }, use: "used where it says no"},
+		{name: "retry_after", field: "RetryAfter", part: func(p *Profile) any { return &p.RetryAfter }, check: checkHints, assumed: true},
+		{name: "min_delay", field: "MinDelay", part: func(p *Profile) any { return (*spanText)(&p.MinDelay) }, check: checkMinDelay, assumed: true},
+		{name: "lookup", field: "Lookup", part: func(p *Profile) any { return &p.Lookup }, check: checkLookup,
+			doubted: func(p *Profile) { p.Lookup = nil }, use: useUnknown},
+		{name: "reconcile", field: "Reconcile", part: func(p *Profile) any { return &p.Reconcile }, check: noCheck, assumed: true},
+		{name: "notes", field: "Notes", part: func(p *Profile) any { return &p.Notes }, check: noCheck, assumed: true},
+	}
+}
+
+func noCheck(*Profile) error { return nil }
+
+// factNames are the names of all facts, in order.
+func factNames() []string {
+	var names []string
+	for _, f := range facts() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// text is the fact's value as JSON.
+func (f *fact) text(p *Profile) string {
+	text, err := json.Marshal(f.part(p))
+	if err != nil { // there is no such type among the fields
+		return ""
+	}
+	return string(text)
+}
+
+// Statements lists all facts of the profile in the order in which people read them: those that count, those that are
+// Doubted, and with an empty Value those that are unknown.
+func (p *Profile) Statements() []Statement {
+	var list []Statement
+	for _, f := range facts() {
+		doubted := false
+		for _, s := range p.Doubted {
+			if s.Name == f.name {
+				list, doubted = append(list, s), true
+			}
+		}
+		if doubted {
+			continue
+		}
+		s := Statement{Name: f.name}
+		if source, said := p.Sources[f.field]; said {
+			s.Value, s.Text, s.Source = f.text(p), words(f.part(p)), source
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// fillBlanks puts the cautious choice where a file says nothing and a client needs a value.
+func fillBlanks(p *Profile) {
+	const ref, date = "not published", "2026-11"
+	if p.Encoding == "" {
+		p.Encoding, p.Sources["Encoding"] = Raw, Source{Ref: ref, Date: date, Confidence: Assumed}
+	}
+	if p.Window.Floor == 0 {
+		p.Window, p.Sources["Window"] = Window{Floor: WindowCap, Published: No}, Source{Ref: ref, Date: date, Confidence: Assumed}
+	}
+}
+
+// Unknown lists what keeps a profile from being complete, by the names in files: carrier, window, in_progress and
+// mismatch as far as no primary or excerpted source states them. Where a repeat is answered already done whatever it
+// asks for, the mismatch is known, too.
+func (p *Profile) Unknown() []string {
+	sure := func(field string) bool {
+		c := p.Sources[field].Confidence
+		return c == Primary || c == Excerpt
+	}
+	var unknown []string
+	for _, need := range []struct {
+		name string
+		sure bool
+	}{
+		{"carrier", p.Carrier.Name != "" && sure("Carrier")},
+		{"window", p.Window.Published == Yes && sure("Window")},
+		{"in_progress", len(p.InProgress) > 0 && sure("InProgress")},
+		{"mismatch", len(p.Mismatch) > 0 && sure("Mismatch") || len(p.AlreadyDone) > 0 && sure("AlreadyDone")},
+	} {
+		if !need.sure {
+			unknown = append(unknown, need.name)
+		}
+	}
+	return unknown
+}
+
+// Complete reports whether nothing is Unknown.
+func (p *Profile) Complete() bool { return len(p.Unknown()) == 0 }
+
+// MarshalText spells a fact as String does.
+func (f Fact) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText reads "yes", "no" and "unknown".
+func (f *Fact) UnmarshalText(text []byte) error {
+	for _, known := range []Fact{Unknown, No, Yes} {
+		if known.String() == string(text) {
+			*f = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%q, want yes, no or unknown", text)
+}
+
+// spanText is a stretch of time as files spell it: 90s, 5m, 24h, 30d.
+type spanText time.Duration
+
+func (s spanText) String() string {
+	d := time.Duration(s)
+	for _, u := range units() {
+		if d >= u.is && d%u.is == 0 && (u.name != "d" || d >= 2*u.is) { // a day is 24h, as people say
+			return strconv.FormatInt(int64(d/u.is), 10) + u.name
+		}
+	}
+	return d.String()
+}
+
+// MarshalText spells the time in the largest unit that fits.
+func (s spanText) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a whole number and a unit.
+func (s *spanText) UnmarshalText(text []byte) error {
+	number := strings.TrimRight(string(text), "dhms")
+	n, err := strconv.ParseUint(number, 10, 32)
+	for _, u := range units() {
+		if err == nil && u.name == string(text[len(number):]) && n > 0 && n <= spanMax {
+			*s = spanText(time.Duration(n) * u.is)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q, want a whole number and a unit (ms, s, m, h, d), such as 24h", text)
+}
+
+// spanMax bounds the number in a time, so that days fit into a Duration.
+const spanMax = 99_999
+
+type unit struct {
+	name string
+	is   time.Duration
+}
+
+// units lists the units of time, the largest first.
+func units() []unit {
+	return []unit{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
+}
+
+// windowText is a Window as files spell it.
+type windowText Window
+
+type windowParts struct {
+	Floor     spanText `json:"floor"`
+	Published Fact     `json:"published"`
+}
+
+// MarshalJSON spells the window as files do.
+func (w windowText) MarshalJSON() ([]byte, error) {
+	return json.Marshal(windowParts{Floor: spanText(w.Floor), Published: w.Published})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and nothing else.
+func (w *windowText) UnmarshalJSON(text []byte) error {
+	var parts windowParts
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return err
+	}
+	type plain windowParts
+	if err := into(value, (*plain)(&parts)); err != nil {
+		return err
+	}
+	*w = windowText{Floor: time.Duration(parts.Floor), Published: parts.Published}
+	return nil
+}

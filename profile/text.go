@@ -1,0 +1,157 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The texts in which people read the facts.
+
+// String says where the key travels; "" for the zero value.
+func (c Carrier) String() string {
+	switch c.Place {
+	case Header:
+		return "header " + c.Name
+	case Body:
+		return "JSON body at " + c.Name
+	case Query:
+		return "query parameter " + c.Name
+	}
+	return ""
+}
+
+// String is the bounds of a key.
+func (k KeyRule) String() string {
+	text := fmt.Sprintf("%d to %d bytes", max(k.MinBytes, 1), cmp.Or(k.MaxBytes, keyBytesMax))
+	switch k.Format {
+	case UUID:
+		text += ", a UUID"
+	case UUIDv4:
+		text += ", a UUID of version 4"
+	}
+	if k.Alphabet != "" {
+		text += ", of " + shortAlphabet(k.Alphabet)
+	}
+	return text
+}
+
+// shortAlphabet writes the usual runs of characters as A-Z, a-z and 0-9.
+func shortAlphabet(alphabet string) string {
+	return strings.NewReplacer(upper, "A-Z", lower, "a-z", digits, "0-9").Replace(alphabet)
+}
+
+// String is the floor, and whether anybody promised it.
+func (w Window) String() string {
+	if w.Floor == 0 {
+		return ""
+	}
+	if w.Published != Yes {
+		return spanText(w.Floor).String() + ", a cap that nobody promised"
+	}
+	return spanText(w.Floor).String()
+}
+
+// String says which answers the matcher meets.
+func (m Matcher) String() string {
+	var parts []string
+	if len(m.Status) > 0 {
+		parts = append(parts, joined(m.Status))
+	}
+	if m.Header != "" {
+		parts = append(parts, strings.TrimSuffix(m.Header+": "+strings.Join(m.Has, " or "), ": "))
+	}
+	switch {
+	case m.Pointer != "" && len(m.Equals) > 0:
+		parts = append(parts, m.Pointer+" = "+strings.Join(m.Equals, " or "))
+	case m.Pointer != "":
+		parts = append(parts, m.Pointer+" is there")
+	}
+	return strings.Join(parts, " with ")
+}
+
+func matchersText(list []Matcher) string {
+	texts := make([]string, len(list))
+	for i, m := range list {
+		texts[i] = m.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// String lists the statuses.
+func (n NotActed) String() string {
+	var parts []string
+	if len(n.Again) > 0 {
+		parts = append(parts, joined(n.Again)+" (send again)")
+	}
+	if len(n.Stop) > 0 {
+		parts = append(parts, joined(n.Stop)+" (stop)")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// String says which answers are kept.
+func (s Stored) String() string {
+	client := "unknown"
+	if len(s.Client) > 0 {
+		client = matchersText(s.Client)
+	}
+	return fmt.Sprintf("2xx: %v; 4xx: %s; 5xx: %v", s.Success, client, s.ServerError)
+}
+
+// String is the header and its values.
+func (s ShouldRetry) String() string {
+	return fmt.Sprintf("%s: %q sends again, %q stops", s.Header, s.Yes, s.No)
+}
+
+// String is the header and the spelling of its value.
+func (h Hint) String() string {
+	if h.Unit == Milliseconds {
+		return h.Header + " in ms"
+	}
+	return h.Header
+}
+
+// String says where the resource is found.
+func (l Lookup) String() string { return fmt.Sprintf("GET %s, the id from %s", l.Path, l.Pointer) }
+
+func joined(numbers []int) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// words is the value of a fact, which facts' part points to, for people.
+func words(value any) string {
+	switch v := value.(type) {
+	case *Carrier:
+		return v.String()
+	case *Encoding:
+		if *v == SFString {
+			return "a quoted string (sf-string)"
+		}
+		return string(*v)
+	case *[]string:
+		return strings.Join(*v, ", ")
+	case *string:
+		return *v
+	case *windowText:
+		return Window(*v).String()
+	case *[]Matcher:
+		return matchersText(*v)
+	case *[]Hint:
+		texts := make([]string, len(*v))
+		for i, h := range *v {
+			texts[i] = h.String()
+		}
+		return strings.Join(texts, ", ")
+	case **Lookup:
+		return (*v).String()
+	case fmt.Stringer:
+		return v.String()
+	}
+	return fmt.Sprint(value)
+}
