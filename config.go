@@ -249,8 +249,10 @@ func (c *Config) fillProfiles() error {
 
 func (c *Config) checkProfile(p *profile.Profile) error {
 	switch {
-	case p.Name == "" || p.Carrier.Name == "":
-		return fmt.Errorf("profile %q has no name or no carrier", p.Name)
+	case p.Name == "":
+		return errors.New("a profile without a name")
+	case p.Carrier.Name == "":
+		return fmt.Errorf("profile %q: where its keys travel is not known; set its Carrier", p.Name)
 	case p.Carrier.Place != profile.Header && p.Carrier.Place != profile.Body && p.Carrier.Place != profile.Query:
 		return fmt.Errorf("profile %q: an unknown carrier %q", p.Name, p.Carrier.Place)
 	case p.Carrier.Place == profile.Header && !request.UsableHeader(p.Carrier.Name):

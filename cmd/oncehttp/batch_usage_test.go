@@ -44,7 +44,7 @@ func batchUsageTests() []batchUsage {
 		{"broken URL", good, []string{"DIR/in.csv", "--url", "http://u:secret@h:x/", "--key", key}, `--url: want a URL such as https://api.example.com/charges: invalid port ":x" after host`},
 		{"method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "post"}, `--method: method "post": methods are case-sensitive; POST is meant?`},
 		{"safe method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "GET"}, "DIR/in.csv: row 1 (line 2): GET is never journaled, and takes no key; Do sends it without (1 more row alike)"},
-		{"profile", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--profile", "acme"}, `--profile "acme" is not known; one of draft-07, stripe, gocardless`},
+		{"profile", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--profile", "acme"}, `--profile "acme" is not known; see oncehttp profile list, or give a file: ./NAME.json`},
 		{"header", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "-H", "secret"}, `--header number 1: want "Name: value"`},
 		{"key in a header", "user,order_id\nu1,o1\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "-H", "Idempotency-Key: x"}, `DIR/in.csv: row 1 (line 2): two keys in one request: "x" and "idemp:order:u1:o1"`},
 		{"workers", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--workers", "0"}, "--workers must be from 1 to 1024"},

@@ -94,7 +94,7 @@ func (f *checkFlags) bind(cmd *cobra.Command) {
 // bindTarget binds what says how the target is spoken to.
 func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how the API does idempotency: "+strings.Join(profile.Names(), ", "))
+	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, profileUsage)
 	fs.StringVar(&f.KeyHeader, "key-header", "", "the header that carries the key, if it is not the profile's: X-Request-ID, X-Idempotency-Key")
 	fs.StringVar(&f.TokenPath, "token-path", "", "where a key is fetched before each operation, such as /tokens (default: keys are made here)")
 	fs.StringVar(&f.Name, "name", "", "a short name of the target for headings")

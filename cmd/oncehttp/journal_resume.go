@@ -43,6 +43,9 @@ Credentials are never in a journal. Give them again with -H; a header that is on
 record cannot be changed. Where the pending operations lead to more than one
 server, --origin has to say whose the headers are; the others then stay pending.
 
+What was begun with a profile file needs that file again: --profile FILE. Without
+it such an operation is not sent, stays pending, and its line says so.
+
 Exit status: 0 nothing is left; 1 nothing is left, and some were finally
 refused; 2 the call is wrong and nothing was sent; 3 something is still pending
 or held.`,
@@ -53,6 +56,7 @@ or held.`,
 	}
 	fs := cmd.Flags()
 	r.client.bindSending(fs)
+	fs.StringVar(&r.client.profile, "profile", profile.Draft07().Name, "the profile file that operations were begun with; built-in ones are known")
 	fs.BoolVar(&r.dry, "dry-run", false, "show what would be sent, and send nothing")
 	fs.IntVar(&r.workers, "workers", 8, "operations at once")
 	fs.StringVar(&r.origin, "origin", "", "the server that the headers are for, as journal list shows it")
@@ -60,7 +64,6 @@ or held.`,
 }
 
 func (f *resumeFlags) run(ctx context.Context, keys []string, s streams) error {
-	f.client.profile = profile.Draft07().Name // of no record: each has its own
 	cfg, header, err := f.client.config(s.err)
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ type mockFlags struct {
 	pointer string
 	require bool
 	access  string
+	assume  bool
 
 	referee  bool
 	script   string
@@ -84,7 +85,8 @@ call is wrong, it cannot listen, or nothing was judged.`,
 	fs.StringVar(&f.faults, "faults", "", "what breaks, and how often")
 	fs.Uint64Var(&f.seed, "seed", 0, "decides which send meets which fault")
 	fs.DurationVar(&f.window, "window", 0, "how long a key is known (default: as the profile says)")
-	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how keys are honoured: "+strings.Join(profile.Names(), ", "))
+	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how keys are honoured: a name of oncehttp profile list, or a file")
+	fs.BoolVar(&f.assume, "assume", false, "play what is common where the profile does not say")
 	fs.StringVar(&f.header, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
 	fs.StringVar(&f.bug, "bug", "", "play a broken server; list names them all, with what a customer sees and the check cases that catch it")
 	fs.StringVar(&f.pointer, "operation-pointer", "", "JSON pointer to what names an operation in a body, such as /reference")
@@ -108,6 +110,9 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 		return cfg, nil, err
 	}
 	if p, err = carriedBy(p, f.header); err != nil {
+		return cfg, nil, err
+	}
+	if err := f.playable(p); err != nil {
 		return cfg, nil, err
 	}
 	mix, err := mockserver.ParseFaults(f.faults)
@@ -150,6 +155,18 @@ func knownBug(name string) bool {
 // flag that it is about.
 func mockError(flag string, err error) error {
 	return &saidError{text: flag + strings.TrimPrefix(err.Error(), "mockserver: "), err: err}
+}
+
+// playable refuses a profile of which the mock would have to invent how the API answers. The window is not such a fact:
+// it is --window's, and a cap otherwise.
+func (f *mockFlags) playable(p *profile.Profile) error {
+	unknown := slices.DeleteFunc(p.Unknown(), func(name string) bool {
+		return name == "window" || name == "carrier" && f.header != ""
+	})
+	if len(unknown) == 0 || f.assume {
+		return nil
+	}
+	return fmt.Errorf("--profile %s: not known of this API: %s; --assume plays what is common instead", p.Name, strings.Join(unknown, ", "))
 }
 
 // newReferee reads the script, where there is to be a referee; nil: there is not.

@@ -125,7 +125,7 @@ func TestSendUsage(t *testing.T) {
 		{[]string{"POST", s.url, "--key", ""}, "--key is empty"},
 		{[]string{"POST", s.url, "-d", "@" + dir + "/none"}, "--data: " + dir + "/none: no such file or directory"},
 		{[]string{"POST", s.url, "-d", "@" + dir}, "--data: " + dir + ": is a directory"},
-		{[]string{"POST", s.url, "--profile", "x"}, `--profile "x" is not known; one of draft-07, stripe, gocardless`},
+		{[]string{"POST", s.url, "--profile", "x"}, `--profile "x" is not known; see oncehttp profile list, or give a file: ./NAME.json`},
 		{[]string{"POST", s.url, "--max-attempts", "0"}, "--max-attempts must be at least 1"},
 		{[]string{"POST", s.url, "--journal", dir}, "journal " + dir + ": is a directory"},
 	}

@@ -43,7 +43,7 @@ type clientFlags struct {
 
 func (f *clientFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.account, "account", "", "whose account this is; part of what a key names (default: the unnamed one)")
-	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how the API does idempotency: "+strings.Join(profile.Names(), ", "))
+	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, profileUsage)
 	fs.StringVar(&f.keyHeader, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
 	f.bindSending(fs)
 }
@@ -62,6 +62,9 @@ func (f *clientFlags) bindSending(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.retry.MaxDelay, "max-delay", 0, "bound of all such waits (default 30s)")
 	fs.DurationVar(&f.retry.MaxRetryAfter, "max-retry-after", 0, "longest Retry-After that is waited for (default 1m)")
 }
+
+// profileUsage is the help of --profile.
+const profileUsage = "how the API does idempotency: a name of oncehttp profile list, or a file"
 
 // config checks the flags, without touching any file but those of headers.
 func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, error) {
@@ -132,14 +135,6 @@ func narrate(w io.Writer) func(context.Context, oncehttp.Event) {
 
 // journalPath is the flag's value, or ONCEHTTP_JOURNAL.
 func journalPath(flag string) string { return cmp.Or(flag, os.Getenv("ONCEHTTP_JOURNAL")) }
-
-func findProfile(name string) (*profile.Profile, error) {
-	p, ok := profile.ByName(name)
-	if !ok {
-		return nil, fmt.Errorf("--profile %q is not known; one of %s", name, strings.Join(profile.Names(), ", "))
-	}
-	return p, nil
-}
 
 // session is a client and the journal under it.
 type session struct {

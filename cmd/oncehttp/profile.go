@@ -1,0 +1,238 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+func profileCommand(s streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "profile",
+		Short: "Show how APIs do idempotency keys, and write a profile of your own",
+		Long: `A profile says how one API does idempotency keys: where the key travels, how long
+it is known, and what the answers mean. Each fact has a source, a date and a
+confidence. A profile is complete where carrier, window, in-progress answer and
+mismatch are known from a primary source or an official page; of any other the
+blanks are unknown, which makes oncehttp more careful.
+
+Wherever a command takes --profile NAME, a file of your own will do: a path with a
+slash in it, or that ends in .json.`,
+		Example: "  oncehttp profile list\n  oncehttp profile show stripe\n  oncehttp profile new my-api >my-api.json",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    needsCommand,
+	}
+	cmd.AddCommand(profileListCommand(s), profileShowCommand(s), profileNewCommand(s))
+	return cmd
+}
+
+func profileListCommand(s streams) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the profiles",
+		Long: `List the profiles: where the key travels, how long the API says that it knows one
+(a question mark: it does not say, and 24h is the cap), and what is not known.`,
+		Example: "  oncehttp profile list\n  oncehttp profile list --json",
+		Args:    wantArgs(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			if asJSON {
+				return listProfilesJSON(s.out)
+			}
+			return listProfiles(s.out)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "an array of objects instead of a table")
+	return cmd
+}
+
+func profileShowCommand(s streams) *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "show NAME|FILE",
+		Short: "Show what is known of one API, and from where",
+		Long: `Show every fact of a profile with its source, date and confidence, and the facts
+that are unknown. What a weak source says is marked with what becomes of it.`,
+		Example: "  oncehttp profile show stripe\n  oncehttp profile show ./my-api.json --json",
+		Args:    wantArgs(1, 1, "the name or the file of a profile"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := profileOf(args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(s.out, viewProfile(p))
+			}
+			return showProfile(s.out, p)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one object instead of text")
+	return cmd
+}
+
+//go:embed profile_new.json
+var profileSkeleton string
+
+func profileNewCommand(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "new [NAME]",
+		Short: "Print a profile to fill in",
+		Long: `Print the skeleton of a profile file: every fact with a comment that says what it
+means, and an example. Everything in it is unknown; fill in what you know, with its
+source. The file can be used as it is at any time.`,
+		Example: "  oncehttp profile new my-api >my-api.json\n  oncehttp batch orders.csv --profile ./my-api.json --url … --key 'order:{id}'",
+		Args:    wantArgs(0, 1, "one name"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := "my-api"
+			if len(args) > 0 {
+				name = args[0]
+			}
+			if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`).MatchString(name) {
+				return fmt.Errorf("the name %q: want lower-case letters, digits, dots and dashes", clip(name))
+			}
+			if _, taken := profile.ByName(name); taken {
+				return fmt.Errorf("the name %q is that of a built-in profile; oncehttp profile show %s", name, name)
+			}
+			_, err := io.WriteString(s.out, strings.Replace(profileSkeleton, `"name": "NAME"`, `"name": "`+name+`"`, 1))
+			return pathless(err)
+		},
+	}
+}
+
+// findProfile is the profile that --profile names: a built-in one, or a file.
+func findProfile(name string) (*profile.Profile, error) {
+	p, err := profileOf(name)
+	if err != nil {
+		return nil, fmt.Errorf("--profile %w", err)
+	}
+	return p, nil
+}
+
+// profileOf is the built-in profile of that name, or the one in that file. A file must not take a built-in name for
+// something else: records hold the name only, so that another run would read the answers by the other profile.
+func profileOf(name string) (*profile.Profile, error) {
+	if !strings.ContainsAny(name, "/"+string(os.PathSeparator)) && !strings.HasSuffix(name, ".json") {
+		p, ok := profile.ByName(name)
+		if !ok {
+			return nil, fmt.Errorf("%q is not known; see oncehttp profile list, or give a file: ./NAME.json", clip(name))
+		}
+		return p, nil
+	}
+	p, err := profile.LoadFile(name)
+	if err != nil {
+		return nil, &saidError{text: strings.TrimPrefix(err.Error(), "profile: "), err: err}
+	}
+	if built, taken := profile.ByName(p.Name); taken && !reflect.DeepEqual(built, p) {
+		return nil, fmt.Errorf("%s: name: %q is that of a built-in profile that says otherwise; choose another", name, p.Name)
+	}
+	return p, nil
+}
+
+// profileView is the JSON form of a profile.
+type profileView struct {
+	Name     string     `json:"name"`
+	Version  string     `json:"version"`
+	Title    string     `json:"title,omitempty"`
+	Complete bool       `json:"complete"`
+	Unknown  []string   `json:"unknown"` // of what a complete one needs
+	Facts    []factView `json:"facts,omitempty"`
+}
+
+// factView is the JSON form of a fact; without a value it is unknown.
+type factView struct {
+	Name   string          `json:"name"`
+	Value  json.RawMessage `json:"value"`
+	Text   string          `json:"text,omitempty"`
+	Source *profile.Source `json:"source,omitempty"`
+	Use    string          `json:"use,omitempty"`
+}
+
+func viewProfile(p *profile.Profile) profileView {
+	v := profileView{Name: p.Name, Version: p.Version, Title: p.Title, Complete: p.Complete(), Unknown: append([]string{}, p.Unknown()...)}
+	for _, s := range p.Statements() {
+		fact := factView{Name: s.Name, Value: json.RawMessage("null"), Text: s.Text, Use: s.Use}
+		if s.Value != "" {
+			fact.Value, fact.Source = json.RawMessage(s.Value), &s.Source
+		}
+		v.Facts = append(v.Facts, fact)
+	}
+	return v
+}
+
+// listProfiles writes the table.
+func listProfiles(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "NAME\tAPI\tKEY\tWINDOW\tNOT KNOWN") // Flush gives the error
+	for _, p := range builtInProfiles() {
+		window := strings.TrimSuffix(p.Window.String(), ", a cap that nobody promised")
+		if p.Window.Published != profile.Yes {
+			window += "?"
+		}
+		_, _ = fmt.Fprintln(w, strings.Join([]string{p.Name, p.Title, orDash(p.Carrier.String()), window, orDash(strings.Join(p.Unknown(), ", "))}, "\t"))
+	}
+	return pathless(w.Flush())
+}
+
+func listProfilesJSON(out io.Writer) error {
+	views := []profileView{}
+	for _, p := range builtInProfiles() {
+		v := viewProfile(p)
+		v.Facts = nil
+		views = append(views, v)
+	}
+	return printJSON(out, views)
+}
+
+func builtInProfiles() []*profile.Profile {
+	var list []*profile.Profile
+	for _, name := range profile.Names() {
+		p, _ := profile.ByName(name)
+		list = append(list, p)
+	}
+	return list
+}
+
+// showProfile writes the facts, each with its source on the next line.
+func showProfile(out io.Writer, p *profile.Profile) error {
+	state := "complete"
+	if unknown := p.Unknown(); len(unknown) > 0 {
+		state = "not known: " + strings.Join(unknown, ", ")
+	}
+	text := fmt.Sprintf("%s, version %s: %s\n", p.Name, p.Version, state)
+	if p.Title != "" {
+		text = p.Title + "\n" + text
+	}
+	for _, s := range p.Statements() {
+		value := s.Text
+		if value == "" {
+			value = "unknown"
+		}
+		text += fmt.Sprintf("\n%-17s  %s\n", strings.ReplaceAll(s.Name, "_", " "), value)
+		if s.Value != "" {
+			text += fmt.Sprintf("%-17s  %s, %s: %s\n", "", s.Source.Confidence, s.Source.Date, s.Source.Ref)
+		}
+		if s.Use != "" {
+			text += fmt.Sprintf("%-17s  %s\n", "", s.Use)
+		}
+	}
+	_, err := io.WriteString(out, text)
+	return pathless(err)
+}
+
+// printJSON writes a value as indented JSON.
+func printJSON(out io.Writer, value any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return pathless(enc.Encode(value))
+}
