@@ -20,6 +20,8 @@ type Statement struct {
 	Source Source
 	// Use says what becomes of a statement that does not count as it is written; empty: it counts.
 	Use string
+
+	held int // matchers that became Unclear
 }
 
 // fact describes one member of a profile file and the field of Profile that it fills.
@@ -82,11 +84,14 @@ func answerFacts() []fact {
 			use: useHeld,
 		}
 	}
+	unclear := list("unclear", "Unclear", func(p *Profile) *[]Matcher { return &p.Unclear })
+	unclear.doubted, unclear.assumed = nil, true // it only holds
 	poisoned := list("poisoned", "Poisoned", func(p *Profile) *[]Matcher { return &p.Poisoned })
 	poisoned.doubted = nil // it holds in any case
 	replay := list("replay", "Replay", func(p *Profile) *[]Matcher { return &p.Replay })
 	replay.doubted, replay.use, replay.assumed = func(p *Profile) { p.Replay = nil }, useUnknown, true
 	return []fact{
+		unclear, // first: doubted lists are added to it
 		list("already_done", "AlreadyDone", func(p *Profile) *[]Matcher { return &p.AlreadyDone }),
 		list("mismatch", "Mismatch", func(p *Profile) *[]Matcher { return &p.Mismatch }),
 		poisoned,
@@ -151,11 +156,24 @@ func (p *Profile) Statements() []Statement {
 		}
 		s := Statement{Name: f.name}
 		if source, said := p.Sources[f.field]; said {
-			s.Value, s.Text, s.Source = f.text(p), words(f.part(p)), source
+			said := p.stated(f.field)
+			s.Value, s.Text, s.Source = f.text(said), words(f.part(said)), source
 		}
 		list = append(list, s)
 	}
 	return list
+}
+
+// stated is the profile as the file states it: with no more Unclear than is stated there.
+func (p *Profile) stated(field string) *Profile {
+	if field != "Unclear" {
+		return p
+	}
+	stated := len(p.Unclear)
+	for _, s := range p.Doubted {
+		stated -= s.held
+	}
+	return &Profile{Unclear: p.Unclear[:max(stated, 0)]}
 }
 
 // fillBlanks puts the cautious choice where a file says nothing and a client needs a value.

@@ -154,8 +154,10 @@ func (f *file) weigh(fact *fact, source Source, to any) error {
 	case source.Confidence == Assumed && !fact.assumed:
 		return fmt.Errorf("%s: an assumption must not decide what an answer means or where a key travels; name a source, or leave it out", fact.name)
 	case source.Confidence == Secondary && fact.doubted != nil:
-		f.p.Doubted = append(f.p.Doubted, Statement{Name: fact.name, Value: fact.text(f.p), Text: words(to), Source: source, Use: fact.use})
+		s := Statement{Name: fact.name, Value: fact.text(f.p), Text: words(to), Source: source, Use: fact.use, held: -len(f.p.Unclear)}
 		fact.doubted(f.p)
+		s.held += len(f.p.Unclear)
+		f.p.Doubted = append(f.p.Doubted, s)
 		if reflect.ValueOf(fact.part(f.p)).Elem().IsZero() {
 			return nil
 		}

@@ -250,3 +250,19 @@ func TestComplete(t *testing.T) {
 		t.Error("where any repeat is already done, the mismatch is known")
 	}
 }
+
+// TestUnclearStated: what a file calls unclear comes with its source, and apart from lists that became unclear.
+func TestUnclearStated(t *testing.T) {
+	t.Parallel()
+	p := load(t, `, "unclear": {"value": [{"status": [409]}], "source": "excerpt"}, "in_progress": {"value": [{"status": [423]}, {"status": [425]}], "source": "secondary"}`)
+	if len(p.Unclear) != 3 || p.Unclear[0].Status[0] != 409 {
+		t.Errorf("unclear: %v", p.Unclear)
+	}
+	texts := map[string]string{}
+	for _, s := range p.Statements() {
+		texts[s.Name] = s.Text + ", " + string(s.Source.Confidence) + ", " + s.Use
+	}
+	if texts["unclear"] != "409, excerpt, " || texts["in_progress"] != "423; 425, secondary, held: nothing is concluded from such an answer" {
+		t.Errorf("%q", texts)
+	}
+}

@@ -23,7 +23,7 @@
 //     replay marks, statuses that were not acted upon, stored answers and lookups are unknown. Headers that join the
 //     comparison of requests, poisoned keys, waits and prose count. [Profile.Doubted] lists what did not count as it is
 //     written.
-//   - [Assumed], a choice of the file's author: allowed only for encoding, key rule, methods, window (at most
+//   - [Assumed], a choice of the file's author: allowed only for unclear answers, encoding, key rule, methods, window (at most
 //     [WindowCap], not published), account headers, compared headers, replay marks whose name says what they are, waits
 //     and prose. Load rejects any other.
 //
@@ -75,7 +75,8 @@ type Profile struct {
 	InProgress []Matcher
 	// Unclear: what the answer means is not known well enough. The client concludes
 	// nothing, sends nothing more, and holds the operation; the conformance suite and
-	// the mock server take it for unknown. Load fills it; no file states it.
+	// the mock server take it for unknown. Load adds the lists above whose source is
+	// secondary.
 	Unclear []Matcher
 
 	// Replay marks the stored answer to an earlier request. It is read beside
