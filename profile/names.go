@@ -66,3 +66,8 @@ func Names() []string {
 	slices.Sort(names[1:])
 	return names
 }
+
+// Draft07Quoted is Draft07 with the key as the draft itself asks for it: a
+// structured-field String, in quotes. A server that reads the field strictly
+// ignores a raw key, and then protects nothing.
+func Draft07Quoted() *Profile { return embedded("draft-07-quoted") }

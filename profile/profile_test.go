@@ -94,7 +94,7 @@ func TestUnknownIsNeverNo(t *testing.T) {
 		}
 	}
 	each(t, func(t *testing.T, p *profile.Profile) {
-		if p.Window.Published == profile.Unknown || (p.Window.Published == profile.Yes) == (p.Sources["Window"].Confidence == profile.Assumed) {
+		if weak := p.Sources["Window"].Confidence == profile.Assumed || p.Sources["Window"].Confidence == profile.Secondary; p.Window.Published == profile.Unknown || (p.Window.Published == profile.Yes) == weak {
 			t.Errorf("window %+v with a source that is %q", p.Window, p.Sources["Window"].Confidence)
 		}
 		for name, fact := range map[string]profile.Fact{"Success": p.Stored.Success, "ServerError": p.Stored.ServerError} {
@@ -109,16 +109,22 @@ func TestUnknownIsNeverNo(t *testing.T) {
 func TestUsable(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p *profile.Profile) {
+		blank := p.Carrier == profile.Carrier{}
 		switch {
-		case p.Version == "" || p.Carrier.Name == "" || p.Window.Floor <= 0 || len(p.Methods) == 0 || len(p.RetryAfter) == 0 || p.Reconcile == "":
-			t.Errorf("something is missing: %+v", p)
+		case p.Version == "" || p.Title == "" || p.Window.Floor <= 0:
+			t.Errorf("something is missing: %s, %s, %v", p.Version, p.Title, p.Window)
+		case blank && !strings.Contains(strings.Join(p.Notes, " "), "carrier is blank"):
+			t.Error("the carrier is blank, and no note says why")
+		case blank:
+		case len(p.Methods) == 0 || len(p.RetryAfter) == 0 || len(p.NotActed.Again) == 0:
+			t.Errorf("no methods, waits or statuses: %v, %v, %v", p.Methods, p.RetryAfter, p.NotActed)
 		case p.Carrier.Place == profile.Header && textproto.TrimString(p.Carrier.Name) != p.Carrier.Name,
 			p.Carrier.Place == profile.Body && !strings.HasPrefix(p.Carrier.Name, "/"):
 			t.Errorf("carrier %+v", p.Carrier)
 		case !slices.Contains([]profile.Place{profile.Header, profile.Body, profile.Query}, p.Carrier.Place),
 			!slices.Contains([]profile.Encoding{profile.Raw, profile.SFString}, p.Encoding):
 			t.Errorf("carrier %+v, encoding %q", p.Carrier, p.Encoding)
-		case p.Key.MinBytes < 0 || p.Key.MaxBytes < p.Key.MinBytes || p.MinDelay < 0:
+		case p.Key.MinBytes < 0 || p.Key.MaxBytes > 0 && p.Key.MaxBytes < p.Key.MinBytes || p.MinDelay < 0:
 			t.Errorf("key rule %+v, least delay %v", p.Key, p.MinDelay)
 		}
 		for _, m := range p.Methods {
@@ -128,7 +134,7 @@ func TestUsable(t *testing.T) {
 		}
 		lists := map[string][]profile.Matcher{
 			"AlreadyDone": p.AlreadyDone, "Mismatch": p.Mismatch, "Poisoned": p.Poisoned, "BusinessConflict": p.BusinessConflict,
-			"InProgress": p.InProgress, "Replay": p.Replay, "Stored.Client": p.Stored.Client,
+			"InProgress": p.InProgress, "Unclear": p.Unclear, "Replay": p.Replay, "Stored.Client": p.Stored.Client,
 		}
 		for name, list := range lists {
 			for _, m := range list {
