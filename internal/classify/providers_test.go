@@ -1,0 +1,182 @@
+package classify_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// said is one answer that a provider's sources document (the sources stand in profile/data), and what it proves: of an
+// operation of which nothing is in doubt, and of one in doubt ("" is the same).
+type said struct {
+	what           string
+	a              classify.Answer
+	fresh, inDoubt string
+}
+
+// What a verdict is called in the tables.
+const (
+	problem, replayed                 = "application/problem+json", "Idempotent-Replayed"
+	again, inFlight, mismatched, held = "unknown, again", "in flight, again", "mismatch", "unknown, held"
+	final, stored, refusal            = "final", "final, stored", "refused, again"
+)
+
+// saidAtoL holds the answers of the first half of the profiles.
+func saidAtoL() map[string][]said {
+	rejected := []string{"Repeatability-Result", "rejected"}
+	return map[string][]said{
+		"draft-07": {
+			{"missing key", answer(400, `{"title":"Idempotency-Key is missing"}`, "Content-Type", problem), stored, ""},
+			{"reused key", answer(422, `{"title":"Idempotency-Key is already used"}`, "Content-Type", problem), mismatched, "mismatch, held"},
+			{"outstanding", answer(409, `{}`, "Content-Type", problem), inFlight, ""},
+		},
+		"draft-07-quoted": {{"reused key, by a link", answer(422, ``, "Link", `<https://a/>; rel="describedby"`), mismatched, "mismatch, held"}},
+		"acp": {
+			{"in flight", answer(409, `{"type":"invalid_request","code":"idempotency_in_flight"}`, "Retry-After", "1"), inFlight, ""},
+			{"other body", answer(422, `{"type":"invalid_request","code":"idempotency_conflict"}`), mismatched, "mismatch, held"},
+			{"other 422", answer(422, `{"type":"invalid_request","code":"invalid_card"}`), final, again},
+			{"no key", answer(400, `{"type":"invalid_request","code":"idempotency_key_required"}`), final, again},
+			{"replayed error", answer(400, `{"code":"invalid_card"}`, replayed, "true"), stored, ""},
+			{"5xx is not kept", answer(500, `{}`), again, ""},
+		},
+		"adyen": {
+			{"in progress, 422", answer(422, `{"status":422,"errorCode":"704"}`, "Transient-Error", "true"), inFlight, ""},
+			{"in progress, 409", answer(409, `{"status":409,"errorCode":704}`, "Transient-Error", "true"), inFlight, ""},
+			{"validation", answer(422, `{"errorCode":"130"}`), final, again},
+			{"no connection", answer(500, `{}`, "transient-error", "true"), again, ""},
+			{"store down", answer(503, `{"errorCode":"703"}`), again, ""},
+		},
+		"airwallex": {
+			{"repeat", answer(400, `{"code":"duplicate_request"}`), held, ""},
+			{"repeat, other code", answer(400, `{"code":"request_id_duplicate"}`), held, ""},
+			{"bad request", answer(400, `{"code":"validation_failed"}`), final, again},
+		},
+		"antom": {
+			{"other values", answer(200, `{"result":{"resultCode":"REPEAT_REQ_INCONSISTENT","resultStatus":"F"}}`), mismatched, "mismatch, held"},
+			{"success", answer(200, `{"result":{"resultCode":"SUCCESS","resultStatus":"S"}}`), stored, ""},
+		},
+		"azure-repeatability": {
+			{"other request", answer(400, ``, rejected...), mismatched, "mismatch, held"},
+			{"too old", answer(412, ``, rejected...), held, ""},
+			{"in progress", answer(409, ``), inFlight, ""},
+			{"another 412", answer(412, ``), final, again},
+			{"accepted", answer(201, ``, "Repeatability-Result", "accepted"), stored, ""},
+		},
+		"braintree":    {{"key in progress, or other values", answer(200, `{"errors":[{"extensions":{"errorClass":"VALIDATION"}}]}`), held, ""}},
+		"checkout-com": {{"concurrent", answer(409, ``), inFlight, ""}, {"validation is not kept", answer(422, `{}`), final, again}},
+		"circle":       {{"other request", answer(409, `{}`), held, ""}},
+		"coinbase": {
+			{"other payload", answer(422, `{"errorType":"idempotency_error"}`), mismatched, "mismatch, held"},
+			{"other payload, payments", answer(409, `{"errorType":"idempotency_error"}`), mismatched, "mismatch, held"},
+			{"processing", answer(409, `{"errorType":"already_exists"}`), inFlight, ""},
+			{"bad key", answer(400, `{"errorType":"invalid_request"}`), final, again},
+		},
+		"datatrans":  {{"running", answer(409, ``), inFlight, ""}, {"other body", answer(422, ``), mismatched, "mismatch, held"}},
+		"dwolla":     {{"running", answer(409, `{}`), inFlight, ""}},
+		"gocardless": {{"repeat", answer(409, `{"error":{"type":"invalid_state","errors":[{"reason":"idempotent_creation_conflict","links":{"conflicting_resource_id":"PM1"}}]}}`), "already done, stored", ""}},
+		"increase": {
+			{"other arguments", answer(409, `{"type":"idempotency_key_already_used_error","resource_id":"t_1"}`), mismatched, "mismatch, held"},
+			{"the same, the SDK's header notwithstanding", answer(409, `{"type":"idempotency_key_already_used_error"}`, "X-Should-Retry", "true"), mismatched, "mismatch, held"},
+			{"state", answer(409, `{"type":"invalid_operation_error"}`), final, again},
+			{"replay", answer(200, `{}`, replayed, "true"), stored, ""},
+		},
+		"klarna": {{"state", answer(409, `{"error_code":"CAPTURE_NOT_ALLOWED"}`), inFlight, ""}},
+	}
+}
+
+// saidMtoZ holds those of the other half.
+func saidMtoZ() map[string][]said {
+	return map[string][]said{
+		"mercado-pago": {
+			{"locked", answer(423, `{"errors":[{"code":"resource_locked"}]}`), inFlight, ""},
+			{"key used, from a copy of the list", answer(409, `{"errors":[{"code":"idempotency_key_already_used"}]}`), held, ""},
+			{"state, from a copy of the list", answer(409, `{"errors":[{"code":"cannot_refund_order"}]}`), held, ""},
+			{"key spoilt, from a copy of the list", answer(500, `{"errors":[{"code":"idempotency_validation_failed"}]}`), held, ""},
+			{"failed dependency", answer(424, `{}`), held, ""},
+		},
+		"modern-treasury": {{"running", answer(409, `{}`), inFlight, ""}, {"advised against", answer(500, `{}`, "X-Should-Retry", "false"), held, ""}},
+		"mollie": {
+			{"running", answer(409, `{"status":409,"title":"Conflict"}`), inFlight, ""},
+			{"other parameters, or a bad request", answer(400, `{"status":400,"title":"Bad Request"}`), final, again},
+			{"replay", answer(201, `{}`, replayed, "true"), stored, ""},
+		},
+		"paypal-orders":   {{"repeat", answer(200, `{"status":"CREATED"}`), stored, ""}},
+		"paypal-payments": {{"running", answer(409, `{"name":"RESOURCE_CONFLICT","details":[{"issue":"PREVIOUS_REQUEST_IN_PROGRESS"}]}`), inFlight, ""}},
+		"paypal-vault": {
+			{"used", answer(422, `{"name":"UNPROCESSABLE_ENTITY","details":[{"issue":"PAYPAL_REQUEST_ID_PREVIOUSLY_USED"}]}`), mismatched, "mismatch, held"},
+			{"other 422", answer(422, `{"details":[{"issue":"INVALID_SECURITY_CODE"}]}`), final, again},
+		},
+		"plaid":            {{"may exist all the same", answer(500, `{}`), again, ""}},
+		"razorpay-payouts": {{"bad request, maybe other values", answer(400, `{"error":{"code":"BAD_REQUEST_ERROR"}}`), final, again}, {"send again", answer(502, `{}`), again, ""}},
+		"razorpay-refunds": {{"running", answer(409, `{}`), inFlight, ""}}, "razorpay-transfers": {{"running", answer(409, `{}`), inFlight, ""}},
+		"revolut-business": {{"repeat", answer(400, `{"code":3020}`), held, ""}, {"bad request", answer(400, `{"code":3001}`), final, again}},
+		"revolut-business-cards": {
+			{"running", answer(429, `{"code":3162}`), inFlight, ""},
+			{"rate limit", answer(429, `{"code":9000}`), refusal, again},
+			{"spoilt", answer(422, `{"code":33009}`), held, ""},
+		},
+		"square":    {{"other values", answer(400, `{"errors":[{"category":"INVALID_REQUEST_ERROR","code":"IDEMPOTENCY_KEY_REUSED"}]}`), held, ""}},
+		"stripe":    {{"in use", answer(409, `{"error":{"code":"idempotency_key_in_use"}}`), inFlight, ""}, {"other values", answer(400, `{"error":{"type":"idempotency_error"}}`), mismatched, "mismatch, held"}},
+		"stripe-v2": {{"failed, runs again", answer(500, `{}`), again, ""}},
+		"ucp":       {{"conflict, maybe other body", answer(409, `{"code":"idempotency_conflict"}`), inFlight, ""}},
+		"wechat-pay": {
+			{"number used", answer(400, `{"code":"OUT_TRADE_NO_USED"}`), held, ""},
+			{"system error", answer(500, `{"code":"SYSTEM_ERROR"}`), again, ""},
+		},
+		"xendit":   {{"one of its errors", answer(400, `{"error_code":"DUPLICATE_ERROR"}`), held, ""}, {"the other", answer(409, `{"error_code":"IDEMPOTENCY_ERROR"}`), held, ""}},
+		"yookassa": {{"not known", answer(500, `{}`), again, ""}, {"older: still running", answer(202, `{"type":"processing","retry_after":1800}`), inFlight, ""}},
+	}
+}
+
+// inWords is the part of a verdict that decides what happens next.
+func inWords(v classify.Verdict) string {
+	text := v.Kind.String()
+	switch {
+	case v.AlreadyDone:
+		text = "already done"
+	case v.Hold:
+		text += ", held"
+	case v.Again:
+		text += ", again"
+	}
+	if v.Kind == classify.KindFinal && v.Stored {
+		text += ", stored"
+	}
+	return text
+}
+
+// TestProviders: the answers that each provider's sources document, and what they prove. A success is tried for every
+// profile, and so is a bare 409, which no profile may take for anything better than a request in progress.
+func TestProviders(t *testing.T) {
+	t.Parallel()
+	table := saidAtoL()
+	maps.Copy(table, saidMtoZ())
+	for _, name := range profile.Names() {
+		p, _ := profile.ByName(name)
+		rows := append(table[name], said{"success", answer(201, `{"id":"r_1"}`), stored, ""})
+		delete(table, name)
+		for _, row := range rows {
+			want := map[bool]string{false: row.fresh, true: row.inDoubt}
+			if row.inDoubt == "" {
+				want[true] = row.fresh
+			}
+			for inDoubt, want := range want {
+				if got := inWords(classify.Classify(p, row.a, inDoubt)); got != want {
+					t.Errorf("%s: %s (%d, in doubt %t) is %q, want %q", name, row.what, row.a.Status, inDoubt, got, want)
+				}
+			}
+		}
+		for _, inDoubt := range []bool{false, true} {
+			switch got := classify.Classify(p, answer(409, `{}`), inDoubt); {
+			case got.Kind == classify.KindUnknown || got.Kind == classify.KindInFlight:
+			default:
+				t.Errorf("%s: a bare 409 (in doubt %t) is %q", name, inDoubt, inWords(got))
+			}
+		}
+	}
+	for name := range table {
+		t.Errorf("rows for %q, which is no profile", name)
+	}
+}
