@@ -251,6 +251,7 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 	switch {
 	case p.Name == "":
 		return errors.New("a profile without a name")
+	case p.Carrier == profile.Carrier{Place: profile.Nowhere}:
 	case p.Carrier.Name == "":
 		return fmt.Errorf("profile %q: where its keys travel is not known; set its Carrier", p.Name)
 	case p.Carrier.Place != profile.Header && p.Carrier.Place != profile.Body && p.Carrier.Place != profile.Query:

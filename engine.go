@@ -207,6 +207,8 @@ func (r *run) mayAttempt() bool {
 	case !r.history.InDoubt() && expiredBeforeSend(&r.rec, now):
 		r.stop = errMaxAge
 		r.skipAttempt(expired())
+	case r.history.InDoubt() && keyless(r.prof): // of an earlier process, or asked again for its answer
+		r.skipAttempt(verdict{outcome: OutcomeUnknown, hold: persist.HoldNoKey})
 	case window == windowOver:
 		r.skipAttempt(expired())
 	case window == windowBefore:
@@ -281,6 +283,9 @@ func (r *run) judge(sent wire.Result) {
 	case sent.Unsent:
 		v.Kind = classify.KindNotSent
 	}
+	if keyless(r.prof) {
+		v = classify.Once(v)
+	}
 	r.doubtBefore = r.history.InDoubt()
 	known, earlierCounts := r.history.Add(v)
 	r.verdict = verdictOf(known)
@@ -299,6 +304,9 @@ func (r *run) judge(sent wire.Result) {
 	r.last.Drain()
 	r.last = sent
 }
+
+// keyless reports whether an API takes no key, so that nothing but the client keeps an operation from being done twice.
+func keyless(p *profile.Profile) bool { return p.Carrier.Place == profile.Nowhere }
 
 // noteOrigin notes whether the attempt showed that the origin takes connections. If it does not, and stopIfOriginDown is
 // set, this run stops.

@@ -189,6 +189,8 @@ func verdictOf(c classify.Verdict) verdict {
 		v.hold, v.why = persist.HoldRedirected, ErrRedirected
 	case classify.ReasonUnclear:
 		v.hold = persist.HoldUnclear
+	case classify.ReasonNoKey:
+		v.hold = persist.HoldNoKey
 	}
 	return v
 }

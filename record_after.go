@@ -93,12 +93,12 @@ func (d ending) finish(state persist.State) error {
 	return err
 }
 
-// mustFlush reports whether the final record must be flushed now: it is not Confirmed, or the server may answer
-// otherwise later, or the window is nearly over, or the clock went back. Other ends may be lost in a crash, since the
+// mustFlush reports whether the final record must be flushed now: it is not Confirmed, or the API takes no key, or the
+// server may answer otherwise later, or the window is nearly over, or the clock went back. Other ends may be lost in a crash, since the
 // same key then finds the answer again.
 func (d ending) mustFlush(rec *persist.Record) bool {
 	age := rec.Finished.Sub(rec.FirstSent)
-	return rec.State != persist.StateConfirmed || age < 0 || age > rec.Window-rec.Window/10 || d.mayChange()
+	return rec.State != persist.StateConfirmed || keyless(d.prof) || age < 0 || age > rec.Window-rec.Window/10 || d.mayChange()
 }
 
 // mayChange reports whether the answer is a final 4xx that the server does not store, so that it might answer

@@ -58,6 +58,7 @@ const (
 	HoldStoredError HoldReason = "stored error" // the server keeps an error under the key
 	HoldRedirected  HoldReason = "redirected"   // the answer was a redirect that is not followed
 	HoldUnclear     HoldReason = "unclear"      // what the answer means is not known well enough
+	HoldNoKey       HoldReason = "no key"       // the API takes no key: another send may take effect twice
 	HoldMismatch    HoldReason = "mismatch"     // the key belongs to another request, after an unknown outcome
 	HoldCaller      HoldReason = "caller"       // a plain-HTTP caller was shown the answer and decides
 )
@@ -147,7 +148,7 @@ type Record struct {
 	// Frozen by Begin; they are no part of the fingerprint.
 	KeptFields []KeptField
 
-	// Carrier says how the key travels: "header", "body" or "query". It is frozen
+	// Carrier says how the key travels: "header", "body", "query", or "none" where it is not sent. It is frozen
 	// with the fields below, so that another version of a profile changes new
 	// records only.
 	Carrier string

@@ -65,8 +65,13 @@ func checkCarrier(p *Profile) error {
 			return errors.New("name: want the name of a query parameter")
 		}
 		return nil
+	case Nowhere:
+		if c.Name != "" {
+			return errors.New("name: a key that is not sent has none")
+		}
+		return nil
 	default:
-		return fmt.Errorf("place: %q, want header, body or query", c.Place)
+		return fmt.Errorf("place: %q, want header, body, query or none", c.Place)
 	}
 }
 

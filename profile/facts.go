@@ -189,8 +189,11 @@ func fillBlanks(p *Profile) {
 
 // Unknown lists what keeps a profile from being complete, by the names in files: carrier, window, in_progress and
 // mismatch as far as no primary or excerpted source states them. Where a repeat is answered already done whatever it
-// asks for, the mismatch is known, too.
+// asks for, the mismatch is known, too. Of an API that takes no key there is nothing to know.
 func (p *Profile) Unknown() []string {
+	if p.Carrier.Place == Nowhere {
+		return nil
+	}
 	sure := func(field string) bool {
 		c := p.Sources[field].Confidence
 		return c == Primary || c == Excerpt
@@ -212,8 +215,8 @@ func (p *Profile) Unknown() []string {
 	return unknown
 }
 
-// Complete reports whether nothing is Unknown.
-func (p *Profile) Complete() bool { return len(p.Unknown()) == 0 }
+// Complete reports whether the API takes keys and nothing is Unknown.
+func (p *Profile) Complete() bool { return p.Carrier.Place != Nowhere && len(p.Unknown()) == 0 }
 
 // MarshalText spells a fact as String does.
 func (f Fact) MarshalText() ([]byte, error) { return []byte(f.String()), nil }

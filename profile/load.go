@@ -151,7 +151,7 @@ func (f *file) fact(fact *fact) error {
 // weigh lets the fact that was just read count as far as its source allows; see the package comment.
 func (f *file) weigh(fact *fact, source Source, to any) error {
 	switch {
-	case source.Confidence == Assumed && !fact.assumed:
+	case source.Confidence == Assumed && !fact.assumed && !(fact.name == "carrier" && f.p.Carrier.Place == Nowhere):
 		return fmt.Errorf("%s: an assumption must not decide what an answer means or where a key travels; name a source, or leave it out", fact.name)
 	case source.Confidence == Secondary && fact.doubted != nil:
 		s := Statement{Name: fact.name, Value: fact.text(f.p), Text: words(to), Source: source, Use: fact.use, held: -len(f.p.Unclear)}

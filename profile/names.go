@@ -35,6 +35,10 @@ func StripeV1() *Profile { return embedded("stripe") }
 // resource itself is one GET away. How long it knows a key is not published.
 func GoCardless() *Profile { return embedded("gocardless") }
 
+// None is for an API that has neither a key nor a reference that it checks. No key is sent; an operation is sent again
+// only if nothing of it was sent, and held where its outcome is not known: only somebody who looks can settle it.
+func None() *Profile { return embedded("none") }
+
 // ByName returns this package's profile of that name, a new copy each time.
 func ByName(name string) (*Profile, bool) {
 	text, err := data.ReadFile("data/" + name + ".json")

@@ -25,7 +25,7 @@
 //     written.
 //   - [Assumed], a choice of the file's author: allowed only for unclear answers, encoding, key rule, methods, window (at most
 //     [WindowCap], not published), account headers, compared headers, replay marks whose name says what they are, waits
-//     and prose. Load rejects any other.
+//     and prose, and for a carrier that says that no key is sent. Load rejects any other.
 //
 // What a file does not say is unknown: an encoding is raw then, and the window is WindowCap, not published.
 package profile
@@ -138,6 +138,11 @@ const (
 	Header Place = "header" // Carrier.Name is a header
 	Body   Place = "body"   // Carrier.Name is a JSON pointer into the body
 	Query  Place = "query"  // Carrier.Name is a query parameter
+
+	// Nowhere: the API takes no key, and none is sent; Carrier.Name is empty. The
+	// client sends such an operation again only if nothing of it was sent, and holds
+	// it where its outcome is not known.
+	Nowhere Place = "none"
 )
 
 // Carrier is the place and the name of the key.

@@ -109,13 +109,13 @@ func TestUnknownIsNeverNo(t *testing.T) {
 func TestUsable(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p *profile.Profile) {
-		blank := p.Carrier == profile.Carrier{}
+		blank := p.Carrier == (profile.Carrier{})
 		switch {
 		case p.Version == "" || p.Title == "" || p.Window.Floor <= 0:
 			t.Errorf("something is missing: %s, %s, %v", p.Version, p.Title, p.Window)
 		case blank && !strings.Contains(strings.Join(p.Notes, " "), "carrier is blank"):
 			t.Error("the carrier is blank, and no note says why")
-		case blank:
+		case blank, p.Carrier.Place == profile.Nowhere:
 		case len(p.Methods) == 0 || len(p.RetryAfter) == 0 || len(p.NotActed.Again) == 0:
 			t.Errorf("no methods, waits or statuses: %v, %v, %v", p.Methods, p.RetryAfter, p.NotActed)
 		case p.Carrier.Place == profile.Header && textproto.TrimString(p.Carrier.Name) != p.Carrier.Name,

@@ -18,6 +18,8 @@ func (c Carrier) String() string {
 		return "JSON body at " + c.Name
 	case Query:
 		return "query parameter " + c.Name
+	case Nowhere:
+		return "no key is sent"
 	}
 	return ""
 }

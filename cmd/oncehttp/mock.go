@@ -160,6 +160,9 @@ func mockError(flag string, err error) error {
 // playable refuses a profile of which the mock would have to invent how the API answers. The window is not such a fact:
 // it is --window's, and a cap otherwise.
 func (f *mockFlags) playable(p *profile.Profile) error {
+	if p.Carrier.Place == profile.Nowhere {
+		return fmt.Errorf("--profile %s: it sends no key that the mock could honour; --key-header names one", p.Name)
+	}
 	unknown := slices.DeleteFunc(p.Unknown(), func(name string) bool {
 		return name == "window" || name == "carrier" && f.header != ""
 	})

@@ -205,6 +205,9 @@ func builtInProfiles() []*profile.Profile {
 // showProfile writes the facts, each with its source on the next line.
 func showProfile(out io.Writer, p *profile.Profile) error {
 	state := "complete"
+	if p.Carrier.Place == profile.Nowhere {
+		state = "it takes no key"
+	}
 	if unknown := p.Unknown(); len(unknown) > 0 {
 		state = "not known: " + strings.Join(unknown, ", ")
 	}

@@ -100,6 +100,9 @@ func TestProfileShow(t *testing.T) {
 			t.Errorf("%s: %s from %+v", f.Name, f.Value, f.Source)
 		}
 	}
+	if out := run(t, "profile", "show", "none").want(t, exitOK).out; !strings.Contains(out, "none, version 1: it takes no key\n") {
+		t.Error(out)
+	}
 	path := writeProfile(t, "mine")
 	if out := run(t, "profile", "show", path).want(t, exitOK).out; !strings.Contains(out, "header X-Our-Key") {
 		t.Error(out)
@@ -124,7 +127,7 @@ func TestProfileList(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` `).MatchString(table) {
 			t.Errorf("%s is not in the table", name)
 		}
-		if i >= len(views) || views[i].Name != name || views[i].Complete != (len(views[i].Unknown) == 0) {
+		if i >= len(views) || views[i].Name != name || views[i].Complete != (len(views[i].Unknown) == 0 && name != "none") {
 			t.Errorf("%s is not in the JSON at %d", name, i)
 		}
 	}
@@ -165,6 +168,7 @@ func TestMockUnknown(t *testing.T) {
 	path := writeProfile(t, "mine")
 	run(t, "mock", "--profile", path).want(t, exitUsage).wantErr(t, "--profile mine: not known of this API: in_progress, mismatch; --assume plays what is common instead")
 	run(t, "mock", "--profile", "gocardless").want(t, exitUsage).wantErr(t, "--profile gocardless: not known of this API: in_progress; --assume")
+	run(t, "mock", "--profile", "none", "--assume").want(t, exitUsage).wantErr(t, "--profile none: it sends no key that the mock could honour")
 	for _, args := range [][]string{{}, {"--profile", "stripe"}, {"--profile", path, "--assume"}} {
 		f := &mockFlags{addr: "127.0.0.1:0", profile: "draft-07"}
 		if len(args) > 1 {

@@ -57,6 +57,7 @@ const (
 	ReasonStoredError        // the server keeps an error under the key and gives it again
 	ReasonRedirected         // the answer is a redirect that is not followed
 	ReasonUnclear            // what the answer means is not known well enough
+	ReasonNoKey              // the API takes no key, so that another attempt may take effect twice
 )
 
 // Verdict is what an attempt proves. The zero value is the cautious one: an effect is possible, and another
@@ -207,4 +208,20 @@ func (r *reader) stored(p *profile.Profile, v *Verdict) bool {
 		return p.Stored.Success != profile.No
 	}
 	return r.matchAny(p.Stored.Client) == hit
+}
+
+// Once changes the verdict on an attempt at an API that takes no key: only an attempt that was not sent may be made
+// again, and what is unknown is held.
+func Once(v Verdict) Verdict {
+	switch v.Kind {
+	case KindNotSent:
+		return v
+	case KindUnknown, KindInFlight:
+		if v.Reason == ReasonNone {
+			v.Reason = ReasonNoKey
+		}
+		v.Kind, v.Hold = KindUnknown, true
+	}
+	v.Again = false
+	return v
 }

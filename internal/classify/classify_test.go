@@ -200,6 +200,25 @@ func TestKindNames(t *testing.T) {
 	}
 }
 
+// TestOnce: where the API takes no key, nothing is made again but what was not sent, and what is unknown is held.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	type v = classify.Verdict
+	for _, c := range []struct{ in, want v }{
+		{v{}, v{Hold: true, Reason: classify.ReasonNoKey}},
+		{v{Again: true}, v{Hold: true, Reason: classify.ReasonNoKey}},
+		{v{Kind: classify.KindInFlight, Again: true}, v{Hold: true, Reason: classify.ReasonNoKey}},
+		{v{Hold: true, Reason: classify.ReasonRedirected}, v{Hold: true, Reason: classify.ReasonRedirected}},
+		{v{Kind: classify.KindNotSent, Again: true}, v{Kind: classify.KindNotSent, Again: true}},
+		{v{Kind: classify.KindRefused, Again: true}, v{Kind: classify.KindRefused}},
+		{v{Kind: classify.KindFinal, Again: true}, v{Kind: classify.KindFinal}},
+	} {
+		if got := classify.Once(c.in); got != c.want {
+			t.Errorf("%+v becomes %+v, want %+v", c.in, got, c.want)
+		}
+	}
+}
+
 // TestUnclear: an answer whose meaning only a weak source gives is held, whatever its status, in doubt or not, and no
 // should-retry header changes that. What a good source says of it goes before.
 func TestUnclear(t *testing.T) {

@@ -15,7 +15,12 @@ import (
 
 // mayGenerate reports whether a request without a key gets one. In a body or a query a key is never inserted.
 func (r *Reader) mayGenerate(p *profile.Profile, given Given) bool {
-	return given.Generate && !r.RequireKey && p.Carrier.Place == profile.Header
+	return given.Generate && !r.RequireKey && !inRequest(p)
+}
+
+// inRequest reports whether a key travels in what the caller makes, where it is never inserted.
+func inRequest(p *profile.Profile) bool {
+	return p.Carrier.Place == profile.Body || p.Carrier.Place == profile.Query
 }
 
 // generate asks NewKey, which gets a copy of the request without its Body, since that can be read only once.
@@ -45,7 +50,7 @@ func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body
 		err = errors.New("the request has no key, and RequireKey is set")
 	case key == "" && !given.Generate:
 		err = errors.New("the request has no key")
-	case wire == "" && p.Carrier.Place != profile.Header:
+	case wire == "" && inRequest(p):
 		err = fmt.Errorf("profile %q wants the key in %s; it is never inserted", p.Name, place(p))
 	default:
 		err = checkKey(p, key)
