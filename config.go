@@ -253,7 +253,7 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 		return errors.New("a profile without a name")
 	case p.Carrier == profile.Carrier{Place: profile.Nowhere}:
 	case p.Carrier.Name == "":
-		return fmt.Errorf("profile %q: where its keys travel is not known; set its Carrier", p.Name)
+		return fmt.Errorf("profile %q has no carrier: where its keys travel is not known", p.Name)
 	case p.Carrier.Place != profile.Header && p.Carrier.Place != profile.Body && p.Carrier.Place != profile.Query:
 		return fmt.Errorf("profile %q: an unknown carrier %q", p.Name, p.Carrier.Place)
 	case p.Carrier.Place == profile.Header && !request.UsableHeader(p.Carrier.Name):
