@@ -99,7 +99,7 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 		}
 		cfg.Authorize = authorize(header, origin)
 	}
-	if cfg.ProfileByHost, err = recordedProfiles(ctx, ses, cfg.Account); err != nil {
+	if cfg.ProfileByHost, err = recordedProfiles(ctx, ses, cfg.Account, cfg.Profile); err != nil {
 		return err
 	}
 	cfg.Journal, cfg.ResumeWorkers = ses.journal, f.workers

@@ -38,6 +38,8 @@ func carriedBy(p *profile.Profile, header string) (*profile.Profile, error) {
 		return nil, fmt.Errorf("--key-header %s: not the name of a header", clip(header))
 	case hasOtherUse(name) || slices.ContainsFunc(slices.Concat(p.AccountHeaders, p.Fingerprint), func(h string) bool { return strings.EqualFold(h, name) }):
 		return nil, fmt.Errorf("--key-header %s: this header has another use; no key can travel in it", clip(header))
+	case p.Carrier.Name == "":
+		return nil, fmt.Errorf("--key-header %s: profile %s has no header that another could stand for; make a profile file (oncehttp profile new)", clip(header), p.Name)
 	case p.Carrier.Place != profile.Header:
 		return nil, fmt.Errorf("--key-header %s: the keys of profile %s travel in the %s (%s), not in a header", clip(header), p.Name, p.Carrier.Place, p.Carrier.Name)
 	case strings.EqualFold(p.Carrier.Name, name):
@@ -72,13 +74,17 @@ func keyHeaderOf(rec *persist.Record) string {
 // recordedProfiles are the profiles of pending records whose keys travel in a header
 // of their own, by a host that no record has: a client that has them goes on with
 // each record under the header that it was begun with.
-func recordedProfiles(ctx context.Context, ses *session, account string) (map[string]*profile.Profile, error) {
+// given is the profile of --profile, which may be of a file.
+func recordedProfiles(ctx context.Context, ses *session, account string, given *profile.Profile) (map[string]*profile.Profile, error) {
 	found := map[string]*profile.Profile{}
 	q := persist.Query{Account: persist.Account(account), States: []persist.State{persist.StatePending}}
 	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		header := keyHeaderOf(rec)
 		name, _, _ := strings.Cut(rec.Profile, keyHeaderMark)
-		base, known := profile.ByName(name)
+		base, known := given, given.Name == name
+		if !known {
+			base, known = profile.ByName(name)
+		}
 		if header == "" || !known {
 			return nil // the client says that it does not know the profile
 		}
@@ -119,10 +125,13 @@ func (f *batchFlags) sameHeader(ctx context.Context, ses *session, origin string
 func keyHeaderWords(text string) string {
 	before, rest, _ := strings.Cut(text, `profile "`)
 	name, rest, _ := strings.Cut(rest, `" version "`)
-	_, header, marked := strings.Cut(name, keyHeaderMark)
+	base, header, marked := strings.Cut(name, keyHeaderMark)
 	_, after, unknown := strings.Cut(rest, ", under which it was begun, is not known to this client")
 	if !marked || !unknown {
 		return text
+	}
+	if _, builtIn := profile.ByName(base); !builtIn {
+		return before + fmt.Sprintf("it was begun with --key-header %s and the profile file of %q; give both again, or the file to oncehttp journal resume", header, base) + after
 	}
 	return before + "it was begun with --key-header " + header + "; say that again, or finish it with oncehttp journal resume" + after
 }

@@ -161,10 +161,10 @@ func mockError(flag string, err error) error {
 // it is --window's, and a cap otherwise.
 func (f *mockFlags) playable(p *profile.Profile) error {
 	if p.Carrier.Place == profile.Nowhere {
-		return fmt.Errorf("--profile %s: it sends no key that the mock could honour; --key-header names one", p.Name)
+		return fmt.Errorf("--profile %s: it sends no key that the mock could honour", p.Name)
 	}
 	unknown := slices.DeleteFunc(p.Unknown(), func(name string) bool {
-		return name == "window" || name == "carrier" && f.header != ""
+		return name == "window" || name == "carrier" && f.header != "" // it was given
 	})
 	if len(unknown) == 0 || f.assume {
 		return nil
