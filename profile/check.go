@@ -94,6 +94,13 @@ func checkKeyRule(p *Profile) error {
 		return errors.New("alphabet: want visible ASCII characters")
 	case k.Format == AnyFormat:
 		return nil
+	}
+	return checkUUIDRule(k)
+}
+
+// checkUUIDRule refuses bounds that keep out every UUID.
+func checkUUIDRule(k KeyRule) error {
+	switch {
 	case k.MinBytes > 36 || k.MaxBytes > 0 && k.MaxBytes < 36:
 		return fmt.Errorf("format: a UUID has 36 characters, which min_bytes %d and max_bytes %d keep out", k.MinBytes, k.MaxBytes)
 	case k.Alphabet != "" && strings.Trim("0123456789abcdef-", k.Alphabet) != "":
@@ -171,12 +178,14 @@ func checkMatcher(m Matcher) error {
 		return errors.New("has: want a header beside it")
 	case len(m.Equals) > 0 && m.Pointer == "":
 		return errors.New("equals: want a pointer beside it")
+	case slices.ContainsFunc(m.Status, func(status int) bool { return status < 200 || status > 599 }):
+		return fmt.Errorf("status: %s, want 200 to 599", joined(m.Status))
 	}
-	for _, status := range m.Status {
-		if status < 200 || status > 599 {
-			return fmt.Errorf("status: %d, want 200 to 599", status)
-		}
-	}
+	return checkConditions(m)
+}
+
+// checkConditions checks header, words and pointer of a matcher.
+func checkConditions(m Matcher) error {
 	for _, word := range m.Has {
 		if word == "" || strings.Trim(word, lower+upper+digits+"_./+-") != "" {
 			return fmt.Errorf("has: %q, want single words", word)
