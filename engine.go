@@ -280,6 +280,7 @@ func (r *run) judge(sent wire.Result) {
 	case sent.Answer != nil:
 		v = classify.Classify(r.prof, seen(sent.Answer), r.history.InDoubt())
 		r.hint = classify.Wait(r.prof.RetryAfter, sent.Answer.Head.Header, r.now())
+		v, sent = followUp(r, v, sent)
 	case sent.Unsent:
 		v.Kind = classify.KindNotSent
 	}
@@ -294,9 +295,6 @@ func (r *run) judge(sent wire.Result) {
 		sent.Drain()
 		r.last.Err = sent.Err
 		return
-	}
-	if r.verdict.alreadyDone {
-		sent = lookup(r, sent)
 	}
 	if r.verdict.outcome == OutcomeInFlight {
 		r.inProgress++

@@ -39,6 +39,10 @@ var (
 	// ErrStoredError: the server keeps an error under the key and gives it
 	// again; reconcile. With ErrOutcomeUnknown.
 	ErrStoredError = errors.New("server keeps an error under this key; reconcile")
+	// ErrDuplicate: the server says that a business reference of the request was used
+	// before, and not by whom: an earlier attempt, or another operation. With
+	// ErrOutcomeUnknown.
+	ErrDuplicate = errors.New("its business reference was used before")
 	// ErrRedirected: the answer is a redirect that is not followed. With
 	// ErrOutcomeUnknown.
 	ErrRedirected = errors.New("redirect not followed")
@@ -180,7 +184,7 @@ func asAnother(err error) error {
 	said := errors.As(err, &other)
 	for _, verdict := range []error{
 		ErrNoEffect, ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrInFlight, ErrKeyReused, ErrKeyExpired, ErrStoredError,
-		ErrRedirected, ErrHeld, ErrSettled, ErrFinal, ErrAbandoned, ErrAnswerGone,
+		ErrDuplicate, ErrRedirected, ErrHeld, ErrSettled, ErrFinal, ErrAbandoned, ErrAnswerGone,
 	} {
 		said = said || errors.Is(err, verdict)
 	}

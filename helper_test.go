@@ -229,3 +229,11 @@ func sha256Of(s string) []byte {
 	sum := sha256.Sum256([]byte(s))
 	return sum[:]
 }
+
+// handedOver reports to the client's trace that a connection was had, as net/http's transport does.
+func handedOver(req *http.Request) {
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
+		trace.GetConn(req.URL.Host)
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
+}

@@ -191,6 +191,8 @@ func verdictOf(c classify.Verdict) verdict {
 		v.hold = persist.HoldUnclear
 	case classify.ReasonNoKey:
 		v.hold = persist.HoldNoKey
+	case classify.ReasonDuplicate:
+		v.hold, v.why = persist.HoldDuplicate, ErrDuplicate
 	}
 	return v
 }

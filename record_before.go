@@ -32,7 +32,7 @@ func (e *engine) intent(op *preparedRequest) persist.Record {
 func (e *engine) leaseTime(p *profile.Profile) time.Duration {
 	policy := &e.cfg.Retry
 	lease := policy.MaxElapsed + policy.AttemptTimeout + policy.AnswerTimeout
-	if p != nil && p.Lookup != nil {
+	if p != nil && (p.Lookup != nil || p.Reference != nil) {
 		lease += lookupTries * policy.AnswerTimeout
 	}
 	return lease

@@ -59,6 +59,7 @@ const (
 	HoldRedirected  HoldReason = "redirected"   // the answer was a redirect that is not followed
 	HoldUnclear     HoldReason = "unclear"      // what the answer means is not known well enough
 	HoldNoKey       HoldReason = "no key"       // the API takes no key: another send may take effect twice
+	HoldDuplicate   HoldReason = "duplicate"    // a business reference of the request was used before, by whom is not known
 	HoldMismatch    HoldReason = "mismatch"     // the key belongs to another request, after an unknown outcome
 	HoldCaller      HoldReason = "caller"       // a plain-HTTP caller was shown the answer and decides
 )

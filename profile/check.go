@@ -252,6 +252,42 @@ func checkLookup(p *Profile) error {
 	return nil
 }
 
+// checkReference refuses a lookup that names no value of the request, or that would take any resource for the request's.
+func checkReference(p *Profile) error {
+	path := strings.TrimPrefix(p.Reference.Path, "{path}")
+	pointers := referencePointers(path)
+	switch {
+	case path == p.Reference.Path && !strings.HasPrefix(path, "/"):
+		return fmt.Errorf("path: %q, want one that starts with / or {path}", p.Reference.Path)
+	case len(pointers) == 0:
+		return fmt.Errorf("path: %q, want one that holds a value of the request, such as {/order_id}", p.Reference.Path)
+	case len(p.Reference.Same) == 0:
+		return errors.New("same: want at least one value that is equal in request and resource")
+	}
+	if p.Reference.List != "" {
+		pointers = append(pointers, p.Reference.List)
+	}
+	for _, same := range p.Reference.Same {
+		pointers = append(pointers, same.Request, same.Resource)
+	}
+	for _, pointer := range pointers {
+		if err := checkPointer(pointer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// referencePointers lists what stands in braces.
+func referencePointers(path string) []string {
+	var pointers []string
+	for _, part := range strings.Split(path, "{")[1:] {
+		pointer, _, _ := strings.Cut(part, "}")
+		pointers = append(pointers, pointer)
+	}
+	return pointers
+}
+
 // checkTogether checks what takes more than one member of the file.
 func checkTogether(p *Profile) error {
 	assumed := func(field string) bool { return p.Sources[field].Confidence == Assumed }
@@ -264,6 +300,8 @@ func checkTogether(p *Profile) error {
 		return errors.New("encoding: sf-string is a spelling in headers, and the carrier is none")
 	case p.Lookup != nil && len(p.AlreadyDone) == 0:
 		return errors.New("lookup: it reads answers of already_done, which are not known well enough")
+	case p.Reference != nil && len(p.Duplicate) == 0:
+		return errors.New("reference: it is asked after answers of duplicate, which are not known well enough")
 	}
 	return nil
 }

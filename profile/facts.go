@@ -93,6 +93,7 @@ func answerFacts() []fact {
 	return []fact{
 		unclear, // first: doubted lists are added to it
 		list("already_done", "AlreadyDone", func(p *Profile) *[]Matcher { return &p.AlreadyDone }),
+		list("duplicate", "Duplicate", func(p *Profile) *[]Matcher { return &p.Duplicate }),
 		list("mismatch", "Mismatch", func(p *Profile) *[]Matcher { return &p.Mismatch }),
 		poisoned,
 		list("business_conflict", "BusinessConflict", func(p *Profile) *[]Matcher { return &p.BusinessConflict }),
@@ -115,6 +116,8 @@ func otherFacts() []fact {
 		{name: "min_delay", field: "MinDelay", part: func(p *Profile) any { return (*spanText)(&p.MinDelay) }, check: checkMinDelay, assumed: true},
 		{name: "lookup", field: "Lookup", part: func(p *Profile) any { return &p.Lookup }, check: checkLookup,
 			doubted: func(p *Profile) { p.Lookup = nil }, use: useUnknown},
+		{name: "reference", field: "Reference", part: func(p *Profile) any { return &p.Reference }, check: checkReference,
+			doubted: func(p *Profile) { p.Reference = nil }, use: useUnknown},
 		{name: "reconcile", field: "Reconcile", part: func(p *Profile) any { return &p.Reconcile }, check: noCheck, assumed: true},
 		{name: "notes", field: "Notes", part: func(p *Profile) any { return &p.Notes }, check: noCheck, assumed: true},
 	}

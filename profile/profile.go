@@ -65,6 +65,9 @@ type Profile struct {
 
 	// AlreadyDone: the operation took effect before; Lookup may find its result.
 	AlreadyDone []Matcher
+	// Duplicate: a business reference in the request, such as an order number that must be unique, was used before: by an
+	// earlier attempt at this operation or by somebody else, which the answer does not say. Reference may tell.
+	Duplicate []Matcher
 	// Mismatch: the key belongs to another request.
 	Mismatch []Matcher
 	// Poisoned: the key can never succeed again, and what happened is not said.
@@ -96,6 +99,8 @@ type Profile struct {
 
 	// Lookup finds the result that an AlreadyDone answer names; nil: none.
 	Lookup *Lookup
+	// Reference finds what was made under the request's own business reference; nil: the API cannot, or it is not known.
+	Reference *Reference
 	// Reconcile says in prose how a person finds out what happened.
 	Reconcile string
 	// Notes are facts for people, which no program reads.
@@ -259,6 +264,25 @@ type Lookup struct {
 	// Path is where a same-origin GET finds it; "{path}" stands for the path of
 	// the operation, "{id}" for the id.
 	Path string `json:"path"`
+}
+
+// Reference finds resources by values of the request's own JSON body.
+type Reference struct {
+	// Path is where a same-origin GET finds them. "{path}" stands for the path of the operation, and "{/pointer}" for the
+	// value at this JSON pointer in its body, percent-encoded.
+	Path string `json:"path"`
+	// List leads to the list of resources in the answer; empty: the answer is the one resource, and 404 says that there
+	// is none.
+	List string `json:"list,omitempty"`
+	// Same lists what must be equal for a resource to be the operation's own: the reference itself, amount, currency. It
+	// holds at least one.
+	Same []Same `json:"same"`
+}
+
+// Same names one value in two places, by JSON pointers. Numbers are compared by value, other text as it is.
+type Same struct {
+	Request  string `json:"request"`  // in the request's body
+	Resource string `json:"resource"` // in the resource
 }
 
 // Confidence grades a source.

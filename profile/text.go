@@ -118,6 +118,19 @@ func (h Hint) String() string {
 // String says where the resource is found.
 func (l Lookup) String() string { return fmt.Sprintf("GET %s, the id from %s", l.Path, l.Pointer) }
 
+// String says where the resources are found, and what must be equal.
+func (r Reference) String() string {
+	same := make([]string, len(r.Same))
+	for i, s := range r.Same {
+		same[i] = s.Request + " is " + s.Resource
+	}
+	where := ""
+	if r.List != "" {
+		where = ", the list at " + r.List
+	}
+	return fmt.Sprintf("GET %s%s, where %s", r.Path, where, strings.Join(same, ", "))
+}
+
 func joined(numbers []int) string {
 	texts := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -151,6 +164,8 @@ func words(value any) string {
 		}
 		return strings.Join(texts, ", ")
 	case **Lookup:
+		return (*v).String()
+	case **Reference:
 		return (*v).String()
 	case fmt.Stringer:
 		return v.String()

@@ -58,6 +58,7 @@ const (
 	ReasonRedirected         // the answer is a redirect that is not followed
 	ReasonUnclear            // what the answer means is not known well enough
 	ReasonNoKey              // the API takes no key, so that another attempt may take effect twice
+	ReasonDuplicate          // a business reference of the request was used before, by whom is not said
 )
 
 // Verdict is what an attempt proves. The zero value is the cautious one: an effect is possible, and another
@@ -107,6 +108,7 @@ func (r *reader) byMatchers(p *profile.Profile, inDoubt bool) Verdict {
 		says Verdict
 	}{
 		{p.AlreadyDone, Verdict{Kind: KindFinal, AlreadyDone: true}},
+		{p.Duplicate, Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonDuplicate}},
 		{p.Mismatch, Verdict{Kind: KindMismatch, Hold: inDoubt}},
 		{p.Poisoned, Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonStoredError}},
 		{p.BusinessConflict, Verdict{Kind: KindFinal}},

@@ -22,28 +22,11 @@ func Decode(b []byte) (document any) {
 // that of a string, number or boolean, and empty for anything else. The empty pointer, which means the whole
 // document, finds nothing.
 func Text(document any, pointer string) (text string, found bool) {
-	if document == nil || !strings.HasPrefix(pointer, "/") {
+	value, found := follow(document, pointer)
+	if !found {
 		return "", false
 	}
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	for _, token := range strings.Split(pointer[1:], "/") {
-		switch node := document.(type) {
-		case map[string]any:
-			document, found = node[unescape.Replace(token)]
-			if !found {
-				return "", false
-			}
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(node) || strconv.Itoa(i) != token {
-				return "", false
-			}
-			document = node[i]
-		default:
-			return "", false
-		}
-	}
-	switch value := document.(type) {
+	switch value := value.(type) {
 	case string:
 		return value, true
 	case json.Number:
@@ -52,4 +35,36 @@ func Text(document any, pointer string) (text string, found bool) {
 		return strconv.FormatBool(value), true
 	}
 	return "", true
+}
+
+// Value is what pointer leads to in document, a value of Decode; nil if there is nothing, or null.
+func Value(document any, pointer string) any {
+	value, _ := follow(document, pointer)
+	return value
+}
+
+// follow follows pointer, which must not be empty.
+func follow(document any, pointer string) (value any, found bool) {
+	if document == nil || !strings.HasPrefix(pointer, "/") {
+		return nil, false
+	}
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for _, token := range strings.Split(pointer[1:], "/") {
+		switch node := document.(type) {
+		case map[string]any:
+			document, found = node[unescape.Replace(token)]
+			if !found {
+				return nil, false
+			}
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(node) || strconv.Itoa(i) != token {
+				return nil, false
+			}
+			document = node[i]
+		default:
+			return nil, false
+		}
+	}
+	return document, true
 }

@@ -30,6 +30,40 @@ func Hop(rec *persist.Record, from *url.URL, location string) *url.URL {
 	return to
 }
 
+// ByReference is the GET, without a key, for what was made under the business reference of the record's request, and its
+// target. The target is nil if the profile has no such lookup, or if the request lacks a value that it needs.
+func ByReference(rec *persist.Record, p *profile.Profile) (get persist.Record, target *url.URL) {
+	if p.Reference == nil {
+		return get, nil
+	}
+	document := jsonpointer.Decode(rec.Body)
+	path := strings.ReplaceAll(p.Reference.Path, "{path}", Path(rec.Target))
+	parts := strings.Split(path, "{")
+	for i, part := range parts[1:] {
+		pointer, rest, _ := strings.Cut(part, "}")
+		text, found := jsonpointer.Text(document, pointer)
+		if !found || text == "" {
+			return get, nil
+		}
+		parts[i+1] = url.QueryEscape(text) + rest
+		if !strings.Contains(strings.Join(parts[:i+1], ""), "?") {
+			parts[i+1] = url.PathEscape(text) + rest
+		}
+	}
+	return getRequest(rec, strings.Join(parts, ""))
+}
+
+// getRequest is a GET at the record's origin, without key and body.
+func getRequest(rec *persist.Record, target string) (get persist.Record, at *url.URL) {
+	get = *rec
+	get.Method, get.Body, get.Carrier, get.Target = http.MethodGet, nil, "", target
+	at, err := URL(&get)
+	if err != nil {
+		return get, nil
+	}
+	return get, at
+}
+
 // Lookup is the GET, without a key, for the resource that an already-done answer names, and its target. The target
 // is nil if the profile has no lookup, or if the answer, of which body is whole or not, names none.
 func Lookup(rec *persist.Record, p *profile.Profile, body []byte, whole bool) (get persist.Record, target *url.URL) {
@@ -40,12 +74,5 @@ func Lookup(rec *persist.Record, p *profile.Profile, body []byte, whole bool) (g
 	if !found || id == "" {
 		return get, nil
 	}
-	get = *rec
-	get.Method, get.Body, get.Carrier = http.MethodGet, nil, ""
-	get.Target = strings.NewReplacer("{path}", Path(rec.Target), "{id}", url.PathEscape(id)).Replace(p.Lookup.Path)
-	target, err := URL(&get)
-	if err != nil {
-		return get, nil
-	}
-	return get, target
+	return getRequest(rec, strings.NewReplacer("{path}", Path(rec.Target), "{id}", url.PathEscape(id)).Replace(p.Lookup.Path))
 }

@@ -1,0 +1,102 @@
+package classify
+
+import (
+	"encoding/json"
+	"math/big"
+	"net/http"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Finding is what a lookup by business reference found. The zero value claims nothing.
+type Finding uint8
+
+// The findings.
+const (
+	FindingUnclear Finding = iota // the lookup does not tell
+	FindingNone                   // no resource has the reference
+	FindingSame                   // exactly one has, and it is what the request asked for
+	FindingOther                  // one has that the request did not ask for, or several have
+)
+
+// ByReference says what the answer to a lookup proves of the request with this body. Where a value that must be equal is
+// missing on either side, nothing is proved.
+func ByReference(ref *profile.Reference, body []byte, a Answer) Finding {
+	switch {
+	case a.Status == http.StatusNotFound && ref.List == "":
+		return FindingNone
+	case a.Status < 200 || a.Status >= 300 || !a.Whole:
+		return FindingUnclear
+	}
+	resource := jsonpointer.Decode(a.Body)
+	if ref.List != "" {
+		list, isList := jsonpointer.Value(resource, ref.List).([]any)
+		switch {
+		case !isList:
+			return FindingUnclear
+		case len(list) == 0:
+			return FindingNone
+		case len(list) > 1:
+			return FindingOther
+		}
+		resource = list[0]
+	}
+	return compare(ref.Same, jsonpointer.Decode(body), resource)
+}
+
+// compare compares all values that must be equal.
+func compare(same []profile.Same, request, resource any) Finding {
+	finding := FindingSame
+	for _, s := range same {
+		asked, stated := jsonpointer.Value(request, s.Request), jsonpointer.Value(resource, s.Resource)
+		if !isScalar(asked) || !isScalar(stated) {
+			return FindingUnclear
+		}
+		if !equal(asked, stated) {
+			finding = FindingOther
+		}
+	}
+	return finding
+}
+
+func isScalar(value any) bool {
+	switch value.(type) {
+	case string, bool, json.Number:
+		return true
+	}
+	return false
+}
+
+// equal compares two scalars. A number equals another spelling of itself, also as a string: 100, 100.0 and "100.00".
+func equal(a, b any) bool {
+	x, y := scalarText(a), scalarText(b)
+	if x == y {
+		return true
+	}
+	_, aText := a.(string)
+	_, bText := b.(string)
+	if aText && bText {
+		return false // two references, such as 7 and 07
+	}
+	p, pOK := decimal(x)
+	q, qOK := decimal(y)
+	return pOK && qOK && p.Cmp(q) == 0
+}
+
+func scalarText(value any) string {
+	text, _ := jsonpointer.Text([]any{value}, "/0")
+	return text
+}
+
+// decimalBytesMax bounds numbers that are compared by value.
+const decimalBytesMax = 64
+
+// decimal reads a plain decimal number, without an exponent.
+func decimal(text string) (*big.Rat, bool) {
+	if text == "" || len(text) > decimalBytesMax || strings.Trim(text, "0123456789.-") != "" {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
+}

@@ -1,0 +1,226 @@
+package oncehttp_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// shop is an API without idempotency keys: an order number is unique, and the second order with it is answered 409.
+type shop struct {
+	mu      sync.Mutex
+	orders  []map[string]any
+	effects int
+	gets    int
+	// lose: answers of so many POSTs are lost after their effect. hide: lookups find nothing. broken: lookups fail.
+	lose         int
+	hide, broken bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *shop) RoundTrip(req *http.Request) (*http.Response, error) {
+	handedOver(req)
+	w := httptest.NewRecorder()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if req.Method == http.MethodGet {
+		s.list(w, req)
+	} else if lost := s.order(w, req); lost {
+		return nil, errLost
+	}
+	resp := w.Result()
+	resp.Request = req
+	return resp, nil
+}
+
+func (s *shop) order(w http.ResponseWriter, req *http.Request) (lost bool) {
+	var order map[string]any
+	body, _ := io.ReadAll(req.Body)
+	_ = json.Unmarshal(body, &order)
+	for _, other := range s.orders {
+		if other["number"] == order["number"] {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, `{"error":{"code":"duplicate_order"}}`)
+			return false
+		}
+	}
+	s.orders, s.effects = append(s.orders, order), s.effects+1
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write(body)
+	s.lose--
+	return s.lose >= 0
+}
+
+func (s *shop) list(w http.ResponseWriter, req *http.Request) {
+	s.gets++
+	if s.broken {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	found := []map[string]any{}
+	for _, order := range s.orders {
+		if order["number"] == req.URL.Query().Get("number") && !s.hide {
+			found = append(found, order)
+		}
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"data": found})
+}
+
+// byNumber is the shop's profile.
+func byNumber() *profile.Profile {
+	p := profile.Draft07()
+	p.Name = "shop"
+	p.Duplicate = []profile.Matcher{{Status: []int{409}, Pointer: "/error/code", Equals: []string{"duplicate_order"}}}
+	p.Reference = &profile.Reference{
+		Path: "{path}?number={/number}", List: "/data",
+		Same: []profile.Same{{Request: "/number", Resource: "/number"}, {Request: "/amount", Resource: "/amount"}},
+	}
+	return p
+}
+
+func shopping(cfg *oncehttp.Config) { cfg.Profile = byNumber() }
+
+const orderOne = `{"number":"A/1&x","amount":100}`
+
+// TestDuplicateAfterALostAnswer: the order that the lookup finds is this operation's own, so that it is confirmed with it.
+func TestDuplicateAfterALostAnswer(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		s := &shop{lose: 1}
+		c, _ := newClient(t, s, on(j, shopping))
+		resp, err := c.DoKey(post(t, orderOne), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res := oncehttp.ResultOf(resp); resp.StatusCode != http.StatusOK || !res.AlreadyDone || !strings.Contains(read(t, resp), `"A/1\u0026x"`) {
+			t.Errorf("%v, %+v; want the order that was found, already done", resp.Status, res)
+		}
+		if rec := lookup(t, c, "k"); s.effects != 1 || s.gets != 1 || rec.State != persist.StateConfirmed {
+			t.Errorf("%d effects, %d lookups, %v; want 1, 1, confirmed", s.effects, s.gets, rec.State)
+		}
+		if resp, err := c.DoKey(post(t, orderOne), "k"); err != nil || resp.StatusCode != http.StatusOK || s.gets != 1 {
+			t.Errorf("asked again: %v after %d lookups", err, s.gets)
+		}
+	})
+}
+
+// TestDuplicateOnTheFirstSend: somebody has the number, and the answer does not say who. It is never confirmed, nothing
+// more is sent, and nobody is told that there was no effect.
+func TestDuplicateOnTheFirstSend(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		s := &shop{}
+		c, _ := newClient(t, s, on(j, shopping))
+		if _, err := c.DoKey(post(t, orderOne), "theirs"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.DoKey(post(t, orderOne), "mine")
+		if !errors.Is(err, oncehttp.ErrDuplicate) || !errors.Is(err, oncehttp.ErrHeld) {
+			t.Errorf("%v, want ErrDuplicate and ErrHeld", err)
+		}
+		exactlyOne(t, err)
+		if errors.Is(err, oncehttp.ErrNoEffect) {
+			t.Errorf("%v claims that there was no effect", err)
+		}
+		time.Sleep(time.Hour)
+		resume(t, c)
+		if rec := lookup(t, c, "mine"); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldDuplicate || rec.Sends != 1 || s.gets != 0 {
+			t.Errorf("%v %s after %d sends and %d lookups; want held, 1, 0", rec.State, rec.HoldReason, rec.Sends, s.gets)
+		}
+	})
+}
+
+// TestDuplicateThatDoesNotSettle: what the lookup must not find for the operation to be confirmed.
+func TestDuplicateThatDoesNotSettle(t *testing.T) {
+	t.Parallel()
+	other := map[string]any{"number": "A/1&x", "amount": 999.0}
+	for name, row := range map[string]struct {
+		shop    *shop
+		change  func(*profile.Profile)
+		body    string
+		state   persist.State
+		why     persist.HoldReason
+		is      error
+		lookups bool
+	}{
+		"another amount":       {shop: &shop{orders: []map[string]any{other}}, state: persist.StateHeld, why: persist.HoldMismatch, is: oncehttp.ErrKeyReused, lookups: true},
+		"two orders":           {shop: &shop{orders: []map[string]any{other, other}}, state: persist.StateHeld, why: persist.HoldMismatch, is: oncehttp.ErrKeyReused, lookups: true},
+		"none is found":        {shop: &shop{orders: []map[string]any{other}, hide: true}, state: persist.StatePending, lookups: true},
+		"the lookup fails":     {shop: &shop{orders: []map[string]any{other}, broken: true}, state: persist.StatePending, lookups: true},
+		"there is no lookup":   {shop: &shop{orders: []map[string]any{other}}, change: func(p *profile.Profile) { p.Reference = nil }, state: persist.StateHeld, why: persist.HoldDuplicate, is: oncehttp.ErrDuplicate},
+		"a value is missing":   {shop: &shop{orders: []map[string]any{other}}, body: `{"number":"A/1&x"}`, state: persist.StatePending, lookups: true},
+		"the number is absent": {shop: &shop{orders: []map[string]any{{}}}, body: `{}`, state: persist.StateHeld, why: persist.HoldDuplicate, is: oncehttp.ErrDuplicate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				p, body := byNumber(), orderOne
+				if row.change != nil {
+					row.change(p)
+				}
+				if row.body != "" {
+					body = row.body
+				}
+				first := true
+				s := row.shop
+				c, _ := newClient(t, loseFirst{s, &first}, func(cfg *oncehttp.Config) { cfg.Profile = p })
+				_, err := c.DoKey(post(t, body), "k")
+				if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || row.is != nil && !errors.Is(err, row.is) {
+					t.Errorf("%v, want ErrOutcomeUnknown and %v", err, row.is)
+				}
+				rec := lookup(t, c, "k")
+				if rec.State != row.state || rec.HoldReason != row.why || s.gets > 0 != row.lookups || s.effects != 0 {
+					t.Errorf("%v %q after %d lookups and %d effects; want %v %q", rec.State, rec.HoldReason, s.gets, s.effects, row.state, row.why)
+				}
+			})
+		})
+	}
+}
+
+// loseFirst loses the first request on its way, so that the operation is in doubt.
+type loseFirst struct {
+	next  http.RoundTripper
+	first *bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l loseFirst) RoundTrip(req *http.Request) (*http.Response, error) {
+	if *l.first {
+		*l.first = false
+		handedOver(req)
+		return nil, errLost
+	}
+	return l.next.RoundTrip(req)
+}
+
+// TestDuplicateIsResolvedByALaterLife: the process dies after the effect; the next one finds the order.
+func TestDuplicateIsResolvedByALaterLife(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		s := &shop{lose: 1, hide: true}
+		first, _ := newClient(t, s, on(j, shopping))
+		if _, err := first.DoKey(post(t, orderOne), "k"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrHeld) {
+			t.Fatalf("%v, want it unknown and not held", err)
+		}
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s.hide = false
+		time.Sleep(time.Hour)
+		second, _ := newClient(t, s, on(j, shopping))
+		got := resume(t, second)
+		if len(got) != 1 || got["k"].err != nil || !got["k"].result.AlreadyDone || got["k"].result.Outcome != oncehttp.OutcomeConfirmed || s.effects != 1 {
+			t.Errorf("%+v, %d effects; want it confirmed as already done, 1", got, s.effects)
+		}
+	})
+}
