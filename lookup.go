@@ -50,26 +50,67 @@ func resolveDuplicate(r *run, v classify.Verdict, duplicate wire.Result) (classi
 	if target == nil {
 		return v, duplicate
 	}
+	finding, found := r.askByReference(get, target)
+	switch finding {
+	case classify.FindingSame:
+		duplicate.Drain()
+		return foundSame(), found
+	case classify.FindingOther:
+		return classify.Verdict{Kind: classify.KindMismatch, Hold: true}, duplicate
+	}
+	return classify.Verdict{Kind: classify.KindUnknown, Again: true}, duplicate
+}
+
+// foundSame is the verdict on an operation whose very own resource was found.
+func foundSame() classify.Verdict {
+	return classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true, Stored: true}
+}
+
+// askByReference asks what was made under the request's business reference. If that is the request's own, found holds the
+// answer; otherwise it is zero.
+func (r *run) askByReference(get persist.Record, target *url.URL) (finding classify.Finding, found wire.Result) {
 	sender := newSender(r.cfg, &lookups{r, get})
-	finding := classify.FindingUnclear
 	for range lookupTries {
 		sent := r.sendBy(&sender, target)
 		if sent.Answer != nil {
 			finding = classify.ByReference(r.prof.Reference, r.rec.Body, seen(sent.Answer))
 		}
 		if finding == classify.FindingSame {
-			duplicate.Drain()
-			return classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true, Stored: true}, sent
+			return finding, sent
 		}
 		sent.Drain()
 		if finding != classify.FindingUnclear {
 			break
 		}
 	}
-	if finding == classify.FindingOther {
-		return classify.Verdict{Kind: classify.KindMismatch, Hold: true}, duplicate
+	return finding, wire.Result{}
+}
+
+// askFirst is Policy.AskFirst: it asks for an operation in doubt before that is sent again. It reports whether the
+// operation may be sent now, since nothing was found, or the API has no such lookup. If not, it has set the verdict.
+func (r *run) askFirst() (send bool) {
+	if !r.cfg.Retry.AskFirst || !r.history.InDoubt() || r.askedAgain {
+		return true
 	}
-	return classify.Verdict{Kind: classify.KindUnknown, Again: true}, duplicate
+	get, target := request.ByReference(&r.rec, r.prof)
+	if target == nil {
+		return true
+	}
+	v := classify.Verdict{Kind: classify.KindUnknown, Again: true}
+	finding, found := r.askByReference(get, target)
+	switch finding {
+	case classify.FindingNone:
+		return true
+	case classify.FindingSame:
+		v = foundSame()
+	case classify.FindingOther:
+		v = classify.Verdict{Kind: classify.KindMismatch, Hold: true}
+	}
+	r.attempts++
+	known, _ := r.history.Add(v)
+	r.last.Drain()
+	r.last, r.verdict = found, verdictOf(known)
+	return false
 }
 
 // lookupTries is how many times a lookup is tried.

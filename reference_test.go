@@ -25,6 +25,9 @@ type shop struct {
 	// lose: answers of so many POSTs are lost after their effect. hide: lookups find nothing. broken: lookups fail.
 	lose         int
 	hide, broken bool
+	// forget and change are for forgetOrChange.
+	forget, change bool
+	posts          int
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -44,6 +47,7 @@ func (s *shop) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (s *shop) order(w http.ResponseWriter, req *http.Request) (lost bool) {
+	s.posts++
 	var order map[string]any
 	body, _ := io.ReadAll(req.Body)
 	_ = json.Unmarshal(body, &order)
@@ -223,4 +227,85 @@ func TestDuplicateIsResolvedByALaterLife(t *testing.T) {
 			t.Errorf("%+v, %d effects; want it confirmed as already done, 1", got, s.effects)
 		}
 	})
+}
+
+// TestAskFirst: what a lookup finds before an operation in doubt is sent again, inside the retention window and after it.
+func TestAskFirst(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		shop     *shop // before the second run
+		after    time.Duration
+		state    persist.State
+		why      persist.HoldReason
+		effects  int
+		outcome  oncehttp.Outcome
+		requests int // POSTs, the first one included
+	}{
+		"it took effect":              {after: time.Hour, state: persist.StateConfirmed, effects: 1, outcome: oncehttp.OutcomeConfirmed, requests: 1},
+		"it did, and the window over": {after: 25 * time.Hour, state: persist.StateConfirmed, effects: 1, outcome: oncehttp.OutcomeConfirmed, requests: 1},
+		"not found":                   {shop: &shop{forget: true}, after: time.Hour, state: persist.StateConfirmed, effects: 2, outcome: oncehttp.OutcomeConfirmed, requests: 2},
+		"not found, and too late":     {shop: &shop{forget: true}, after: 25 * time.Hour, state: persist.StateHeld, why: persist.HoldExpired, effects: 1, outcome: oncehttp.OutcomeExpired, requests: 1},
+		"the lookup fails":            {shop: &shop{broken: true}, after: time.Hour, state: persist.StatePending, effects: 1, outcome: oncehttp.OutcomeUnknown, requests: 1},
+		"another amount":              {shop: &shop{change: true}, after: time.Hour, state: persist.StateHeld, why: persist.HoldMismatch, effects: 1, outcome: oncehttp.OutcomeMismatch, requests: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				s := &shop{lose: 1}
+				c, _ := newClient(t, s, on(j, shopping, oneAttempt, func(cfg *oncehttp.Config) { cfg.Retry.AskFirst = true }))
+				if _, err := c.DoKey(post(t, orderOne), "k"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || s.gets != 0 {
+					t.Fatalf("%v after %d lookups, want it unknown after none", err, s.gets)
+				}
+				s.forgetOrChange(row.shop)
+				time.Sleep(row.after)
+				_, err := c.DoKey(post(t, orderOne), "k")
+				var e *oncehttp.Error
+				if row.outcome != oncehttp.OutcomeConfirmed && (!errors.As(err, &e) || e.Outcome != row.outcome) || row.outcome == oncehttp.OutcomeConfirmed && err != nil {
+					t.Errorf("%v, want %v", err, row.outcome)
+				}
+				rec := lookup(t, c, "k")
+				if rec.State != row.state || rec.HoldReason != row.why || s.effects != row.effects || s.posts != row.requests || s.gets == 0 {
+					t.Errorf("%v %q, %d effects of %d POSTs, %d lookups; want %v %q, %d of %d", rec.State, rec.HoldReason, s.effects, s.posts, s.gets, row.state, row.why, row.effects, row.requests)
+				}
+			})
+		})
+	}
+}
+
+// forgetOrChange makes the shop behave from now on as how says.
+func (s *shop) forgetOrChange(how *shop) {
+	if how == nil {
+		return
+	}
+	s.broken = how.broken
+	if how.forget {
+		s.orders = nil
+	}
+	if how.change {
+		s.orders[0]["amount"] = 999
+	}
+}
+
+// TestNaturalKeyAlone: an API without keys that accepts an order number only once. An operation in doubt is sent again, as
+// one with a key is; a request without a number is not.
+func TestNaturalKeyAlone(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]struct {
+		state persist.State
+		posts int
+	}{orderOne: {persist.StateConfirmed, 2}, `{"amount":100}`: {persist.StateHeld, 1}} {
+		eachJournal(t, func(t *testing.T, j persist.Journal) {
+			s := &shop{lose: 1}
+			c, _ := newClient(t, s, on(j, func(cfg *oncehttp.Config) {
+				p := byNumber()
+				p.Carrier = profile.Carrier{Place: profile.Nowhere}
+				cfg.Profile = p
+			}))
+			_, err := c.DoKey(post(t, body), "k")
+			rec := lookup(t, c, "k")
+			if rec.State != want.state || s.posts != want.posts || s.effects != 1 || (err == nil) != (want.state == persist.StateConfirmed) {
+				t.Errorf("%s: %v, %v after %d POSTs with %d effects; want %v after %d with 1", body, err, rec.State, s.posts, s.effects, want.state, want.posts)
+			}
+		})
+	}
 }

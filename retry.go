@@ -44,6 +44,14 @@ type Policy struct {
 	// time at most. It also bounds the pause of Run before it tries an origin again
 	// that takes no connections. Zero: 15 min, or MaxDelay where that is longer.
 	MaxPause time.Duration
+	// AskFirst: before an operation in doubt is sent again, the API is asked by the
+	// profile's Reference, also when the retention window is over. What is found, and
+	// is the request's own, confirms the operation; something else holds it as a
+	// mismatch. Nothing found leads to another send with the same key inside the
+	// window. While the lookup does not tell, nothing is sent. Such a lookup counts as
+	// an attempt, unless it finds nothing. For APIs whose window is short or unknown.
+	// Without effect where a profile has no Reference.
+	AskFirst bool
 }
 
 // fill sets the default of each field that is zero. Errors name the field.

@@ -300,8 +300,6 @@ func checkTogether(p *Profile) error {
 		return errors.New("encoding: sf-string is a spelling in headers, and the carrier is none")
 	case p.Lookup != nil && len(p.AlreadyDone) == 0:
 		return errors.New("lookup: it reads answers of already_done, which are not known well enough")
-	case p.Reference != nil && len(p.Duplicate) == 0:
-		return errors.New("reference: it is asked after answers of duplicate, which are not known well enough")
 	}
 	return nil
 }

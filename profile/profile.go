@@ -146,7 +146,8 @@ const (
 
 	// Nowhere: the API takes no key, and none is sent; Carrier.Name is empty. The
 	// client sends such an operation again only if nothing of it was sent, and holds
-	// it where its outcome is not known.
+	// it where its outcome is not known; unless Duplicate and Reference say that the
+	// API accepts a business reference of the request only once.
 	Nowhere Place = "none"
 )
 
