@@ -55,12 +55,14 @@ type Config struct {
 	// copy of the request without its Body, before that is read, and may use GetBody. Its keys are generated keys: they
 	// are forgotten with their answers. Those of KeyFromJSON are the business's own, and kept like a caller's.
 	NewKey func(*http.Request) (Key, error)
-	// Authorize adds credentials to a request before every send, also on Resume, which has no caller. It gets a clone,
-	// and must return when the clone's context ends: otherwise no time limit of this package holds. It may set headers,
-	// and of the query the parameters that the record names as omitted (for Resume sends without them), the rest byte
-	// for byte as it was. If the method, URL, key, body, a header that takes part in the comparison of requests or
-	// selects the account differs afterwards, or another key header or one that cannot be sent has come, nothing is
-	// sent. Zero: Do sends the caller's credentials, and Resume yields an error for every operation that had any.
+	// Authorize adds credentials to a request before every send, also on Resume, which has no caller; package sign makes
+	// functions that sign. It gets a clone, whose GetBody gives the recorded body (of a request that is not journaled,
+	// the caller's GetBody), and must return when the clone's context ends: otherwise no time limit of this package
+	// holds. It may set headers, and of the query the parameters that the record names as omitted (for Resume sends
+	// without them), the rest byte for byte as it was. If the method, URL, key, body, a header that takes part in the
+	// comparison of requests or selects the account differs afterwards, or another key header or one that cannot be sent
+	// has come, nothing is sent. Zero: Do sends the caller's credentials, and Resume yields an error for every operation
+	// that had any.
 	Authorize func(*http.Request) error
 	// Reconcile is asked of held operations during Resume. Zero leaves them held.
 	Reconcile func(context.Context, persist.Record) (Resolution, error)

@@ -38,7 +38,7 @@
 // It does not promise exactly-once against a server that ignores keys (package
 // conformance tells whether yours honours them), anything after the journal
 // itself is lost, defence against a captured request that is played again (sign
-// each attempt in Config.Authorize), or mutual exclusion across machines.
+// each attempt in Config.Authorize, see package sign), or mutual exclusion across machines.
 //
 // An answer without Content-Length over HTTP/1, neither chunked nor compressed,
 // ends where the connection ends, and a connection that broke can look like one

@@ -44,6 +44,7 @@ func importRules() []rule {
 		{"persist/memory", true, []string{module + "/persist", module + "/persist/internal"}},
 		{"persist/bolt", true, []string{module + "/persist", module + "/persist/internal", "go.etcd.io/bbolt", "golang.org/x/sys"}},
 		{"persist/persisttest", true, []string{module + "/persist"}},
+		{"sign", true, []string{"github.com/dunglas/httpsfv"}},
 		{"mockserver", false, []string{module + "/profile", module + "/mockserver/bugs", module + "/mockserver/internal/keylayer"}},
 		{"mockserver/bugs", true, []string{module + "/mockserver/internal/keylayer"}},
 		{"mockserver/referee", true, []string{module + "/mockserver"}},

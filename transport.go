@@ -187,12 +187,18 @@ func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt
 			return out, sanitized(err)
 		}
 	}
+	request.BasicAuth(out, req.URL.User)
+	err := p.authorize(out, req)
 	if !request.Safe(request.Method(req)) {
 		out.GetBody = nil // so that net/http does not send it again by itself
 	}
-	request.BasicAuth(out, req.URL.User)
+	return out, err
+}
+
+// authorize lets Config.Authorize add credentials to out, a clone of req, which it may read by GetBody.
+func (p passThrough) authorize(out, req *http.Request) error {
 	if p.cfg.Authorize == nil {
-		return out, nil
+		return nil
 	}
 	given := *out
 	given.URL = req.URL
@@ -203,8 +209,8 @@ func (p passThrough) prepareSend(req *http.Request, ctx context.Context, attempt
 	case out.Method != given.Method || out.URL == nil || out.URL.String() != given.URL.String() || out.Host != given.Host || out.Body != given.Body:
 		err = request.ErrChanged
 	}
-	out.Body = given.Body // the one to close, even if Authorize replaced it
-	return out, err
+	out.Body, out.GetBody = given.Body, given.GetBody // the one to close, even if Authorize replaced it
+	return err
 }
 
 // comesAgain reports whether a safe request is sent again after an answer of this status.

@@ -39,6 +39,16 @@ type Config struct {
 	// same fault. Zero is a seed like any other.
 	Seed uint64
 
+	// Verify checks the signature of each request, whose body was read already; package sign makes such functions. An
+	// error is answered 401 with its text, without an effect and without a claim on the key. It is asked when a request
+	// is handled: not of one that a fault answers before that, and a second time of one that a fault delivers again. The
+	// paths that begin with an underscore are not asked about. It must be safe for concurrent use, and its errors must
+	// hold no secret. Nil: signatures are not looked at.
+	Verify func(req *http.Request, body []byte) error
+	// Caller names whose keys a request uses. Set it where a signature is in the Authorization header and so differs on
+	// each attempt, as WeChat Pay's. It must be safe for concurrent use. Nil: the Authorization header as a whole.
+	Caller func(req *http.Request) string
+
 	// Window is how long a key is known after its first request. Zero: the
 	// profile's floor.
 	Window time.Duration

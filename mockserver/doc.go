@@ -52,6 +52,6 @@
 //
 // It is a test double: everything is kept in memory until it expires or
 // POST /_reset, ids are counters, no caller is authenticated (the Authorization
-// header only tells principals apart), and what a fault does to HTTP/2 is not
+// header only tells principals apart; [Config.Verify] checks signatures), and what a fault does to HTTP/2 is not
 // promised.
 package mockserver

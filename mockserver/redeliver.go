@@ -11,7 +11,7 @@ import (
 // redelivery is the request of x once more, as the network delivers it
 // again or late: no client waits for its answer.
 func (s *Server) redelivery(x *exchange) *exchange {
-	again := &exchange{seen: x.seen, Exchange: keylayer.Exchange{Request: x.Request.WithContext(s.life), Body: x.Body, Key: x.Key, Number: s.requests.Add(1)}}
+	again := &exchange{seen: x.seen, arrived: x.arrived, Exchange: keylayer.Exchange{Request: x.Request.WithContext(s.life), Body: x.Body, Key: x.Key, Number: s.requests.Add(1)}}
 	again.Execute = func() *keylayer.Answer { return s.run(again) }
 	return again
 }

@@ -53,8 +53,11 @@ func (s *Server) restart(spared net.Conn) {
 	s.keys.Restart()
 }
 
-// handle lets the key layer handle a request; a restart from now on ends it.
+// handle lets the key layer handle a request whose signature is good; a restart from now on ends it.
 func (s *Server) handle(x *exchange) (*keylayer.Answer, keylayer.Claim) {
+	if a := s.unverified(x.arrived, x.Body); a != nil {
+		return a, keylayer.Unkeyed
+	}
 	s.mu.Lock()
 	x.process = s.process
 	x.process.running.Add(1)

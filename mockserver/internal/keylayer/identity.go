@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"net/http"
-
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Digest tells two things apart without keeping them.
@@ -23,12 +21,15 @@ func DigestOf(parts ...string) Digest {
 	return Digest(h.Sum(nil))
 }
 
-// principal is whose keys these are: the credential, and what the profile says
-// selects an account. Only its digest is kept.
-func principal(p *profile.Profile, h http.Header) []string {
-	parts := []string{h.Get("Authorization")}
-	for _, name := range p.AccountHeaders {
-		parts = append(parts, h.Get(name))
+// principal is whose keys these are: the caller, or else the credential, and what
+// the profile says selects an account. Only its digest is kept.
+func (l *Layer) principal(r *http.Request) []string {
+	parts := []string{r.Header.Get("Authorization")}
+	if l.Caller != nil {
+		parts[0] = l.Caller(r)
+	}
+	for _, name := range l.Profile.AccountHeaders {
+		parts = append(parts, r.Header.Get(name))
 	}
 	return parts
 }
@@ -49,7 +50,7 @@ func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 
 // Scope is the key together with whose it is.
 func (l *Layer) Scope(x *Exchange) Digest {
-	parts := append(principal(l.Profile, x.Request.Header), x.Key.Key)
+	parts := append(l.principal(x.Request), x.Key.Key)
 	if l.Bug.Scope != nil {
 		parts = l.Bug.Scope(x, parts)
 	}

@@ -21,6 +21,8 @@ type Layer struct {
 	RequireKey bool
 	// RetryAfter is what the "in progress" answer says; not above zero: nothing.
 	RetryAfter time.Duration
+	// Caller says whose keys a request uses; nil: its Authorization header.
+	Caller func(*http.Request) string
 	// Window is how long the API promises to know a key. The store has its own.
 	Window time.Duration
 	// Store keeps keys and answers.

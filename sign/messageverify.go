@@ -1,0 +1,117 @@
+package sign
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// parameters are those of a signature that a verifier looks at.
+type parameters struct {
+	created, expires *int64 // seconds since 1970; expires may be nil: there is none
+	nonce            string
+	alg, keyid, tag  *string // nil: there is none
+}
+
+// check holds the signature of a request that has arrived to its base, and returns its parameters.
+func (m *Message) check(req *http.Request, body []byte) (*parameters, error) {
+	input, signature, err := m.signatureOf(req)
+	if err != nil {
+		return nil, err
+	}
+	p, err := readParameters(input.Params)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.agrees(p); err != nil {
+		return nil, err
+	}
+	want, err := m.covered(req, len(body) > 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range want {
+		if !slices.ContainsFunc(input.Items, func(i httpsfv.Item) bool { return i.Value == any(name) }) {
+			return nil, fmt.Errorf("it does not cover %s", name)
+		}
+	}
+	if slices.Contains(want, "content-digest") {
+		if err := checkDigest(req.Header.Values("Content-Digest"), body); err != nil {
+			return nil, err
+		}
+	}
+	base, err := signatureBase(req, input)
+	if err != nil {
+		return nil, err
+	}
+	return p, m.Key.verify([]byte(base), signature)
+}
+
+// signatureOf finds the label in Signature-Input and in Signature.
+func (m *Message) signatureOf(req *http.Request) (input httpsfv.InnerList, signature []byte, err error) {
+	inputs, err := httpsfv.UnmarshalDictionary(req.Header.Values("Signature-Input"))
+	if err != nil {
+		return input, nil, errors.New("the header Signature-Input cannot be read")
+	}
+	signatures, err := httpsfv.UnmarshalDictionary(req.Header.Values("Signature"))
+	if err != nil {
+		return input, nil, errors.New("the header Signature cannot be read")
+	}
+	member, _ := inputs.Get(m.Label)
+	input, isList := member.(httpsfv.InnerList)
+	member, _ = signatures.Get(m.Label)
+	item, _ := member.(httpsfv.Item)
+	signature, isBytes := item.Value.([]byte)
+	if !isList || !isBytes {
+		return input, nil, fmt.Errorf("there is none with the label %s", m.Label)
+	}
+	return input, signature, nil
+}
+
+// readParameters reads the parameters of a signature. A nonce and a time are required.
+func readParameters(params *httpsfv.Params) (*parameters, error) {
+	var p parameters
+	var nonce *string
+	err := errors.Join(
+		readParameter(params, "created", &p.created), readParameter(params, "expires", &p.expires), readParameter(params, "nonce", &nonce),
+		readParameter(params, "alg", &p.alg), readParameter(params, "keyid", &p.keyid), readParameter(params, "tag", &p.tag),
+	)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.created == nil || nonce == nil || *nonce == "":
+		return nil, errors.New("its parameter created or nonce is missing")
+	}
+	p.nonce = *nonce
+	return &p, nil
+}
+
+// readParameter points value at a parameter; it stays nil where there is none.
+func readParameter[T int64 | string](params *httpsfv.Params, name string, value **T) error {
+	given, there := params.Get(name)
+	if !there {
+		return nil
+	}
+	typed, ok := given.(T)
+	if !ok {
+		return fmt.Errorf("its parameter %s is of another type", name)
+	}
+	*value = &typed
+	return nil
+}
+
+// agrees holds algorithm, key and tag to what was agreed upon.
+func (m *Message) agrees(p *parameters) error {
+	switch {
+	case p.alg != nil && *p.alg != string(m.Key.algorithm):
+		return fmt.Errorf("its parameter alg is not %s", m.Key.algorithm)
+	case m.KeyID != "" && (p.keyid == nil || *p.keyid != m.KeyID):
+		return errors.New("its parameter keyid names another key, or none")
+	case m.Tag != "" && (p.tag == nil || *p.tag != m.Tag):
+		return errors.New("its parameter tag names another application, or none")
+	}
+	return nil
+}
