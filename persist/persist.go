@@ -5,7 +5,8 @@
 // A record is one operation: its idempotency key, the request that the key
 // names, and what is known of its outcome. A journal keeps records across
 // crashes. Package persist/bolt is the default journal (one file),
-// persist/memory the reference implementation for tests, and
+// persist/postgres and persist/mysql are journals that several machines share,
+// persist/memory is the reference implementation for tests, and
 // persist/persisttest the suite that every journal has to pass.
 package persist
 
@@ -24,9 +25,10 @@ var (
 	// final. Read it again before deciding anything.
 	ErrStale = errors.New("persist: record has changed since it was read")
 	// ErrUncertain: a commit failed, and whether it reached the disk is not
-	// known. The journal refuses all further work with this error until it is
-	// closed and opened again.
-	ErrUncertain = errors.New("persist: a commit failed and may or may not be durable; reopen the journal")
+	// known. A journal in a file refuses all further work with this error until
+	// it is closed and opened again. A journal on a database server goes on: the
+	// error is about this one call.
+	ErrUncertain = errors.New("persist: a commit failed and may or may not be durable")
 	// ErrLocked: another process holds the journal.
 	ErrLocked = errors.New("persist: journal is held by another process")
 	// ErrCorrupt: the journal, or one record in it, is damaged. Nothing damaged

@@ -231,7 +231,7 @@ func (j *Journal) settle(b *batch) {
 
 // uncertain wraps the cause of a commit of which it is not known whether it is durable.
 func (j *Journal) uncertain(cause error) error {
-	return fmt.Errorf("persist/bolt: %s: %w: %w", j.path, persist.ErrUncertain, cause)
+	return fmt.Errorf("persist/bolt: %s: %w: %w; reopen the journal", j.path, persist.ErrUncertain, cause)
 }
 
 // unwritten wraps the cause of a commit that is definitely not in the file.

@@ -1,0 +1,138 @@
+package sqljournal
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// changeable is what an Update or a Finish sets, in the order of changed.
+const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
+	"finished = ?, lease_owner = ?, lease_until = ?, progress = ?, answer = ?"
+
+// changed are the values for changeable.
+func (r *Row) changed() []any {
+	return []any{r.Token, r.State, r.Unreported, r.Swept, r.NextAttempt, r.Finished, r.LeaseOwner, r.LeaseUntil, r.Progress, r.Answer}
+}
+
+// current selects the unfinished record that a caller read, in the order of currently. A
+// record that had no number when it was read may have one by now.
+func (r *Row) current() (where string, args []any) {
+	where, args = "id = ? AND revision = ? AND state < 2", []any{r.ID, r.Revision}
+	if r.Seq.Valid {
+		where, args = where+" AND seq = ?", append(args, r.Seq.Int64)
+	}
+	return where, args
+}
+
+// Update implements [persist.Journal].
+func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := j.change(ctx, &rec, false); err != nil {
+		return persist.Record{}, err
+	}
+	rec.Revision++
+	return rec, nil
+}
+
+// Finish implements [persist.Journal]. It is durable on return.
+func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
+	return j.change(ctx, &rec, true)
+}
+
+// change replaces the progress of the unfinished record with rec's ID and revision.
+func (j *Journal) change(ctx context.Context, rec *persist.Record, final bool) error {
+	if err := ready(ctx, rec, final); err != nil {
+		return err
+	}
+	row := NewRow(rec)
+	where, args := row.current()
+	statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ?"))
+	args = append(append(row.changed(), args...), row.Created, row.Fingerprint)
+	return j.settle(ctx, func(ctx context.Context, conn *sql.Conn, _ bool) error {
+		n, err := exec(ctx, conn, statement, args)
+		if err != nil || n > 0 {
+			return err
+		}
+		now, err := j.stands(ctx, conn, row)
+		if err != nil {
+			return err
+		}
+		if now.Revision == row.Revision+1 && bytes.Equal(now.Token, row.Token) {
+			return nil // an earlier try of this call has landed
+		}
+		return now.refuse(row)
+	})
+}
+
+// stands reads what an update or delete that changed nothing has met. Such a write has
+// waited for every transaction in doubt, so that a SELECT is enough here.
+func (j *Journal) stands(ctx context.Context, conn *sql.Conn, row *Row) (now Row, err error) {
+	query := j.d.Rebind("SELECT seq, revision, token, state, created, fingerprint FROM " + j.d.Records() + " WHERE id = ?")
+	err = conn.QueryRowContext(ctx, query, row.ID).Scan(&now.Seq, &now.Revision, &now.Token, &now.State, &now.Created, &now.Fingerprint)
+	if errors.Is(err, sql.ErrNoRows) {
+		return now, fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, row.Account, row.Key)
+	}
+	return now, err
+}
+
+// refuse says why what stands was not changed. errAgain: it is what the caller read, so that
+// it has changed twice in the meantime.
+func (now *Row) refuse(row *Row) error {
+	state := persist.State(now.State)
+	sameSeq := !row.Seq.Valid || now.Seq == row.Seq
+	switch {
+	case !sameSeq || now.Revision != row.Revision || state.Final():
+		return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, row.Key, state, now.Revision)
+	case now.Created != row.Created || !bytes.Equal(now.Fingerprint, row.Fingerprint):
+		return fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, row.Key)
+	}
+	return errAgain
+}
+
+// Forget implements [persist.Journal].
+func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
+	row := &Row{
+		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
+		Account: []byte(rec.Account), Key: []byte(rec.Key),
+	}
+	where, args := row.current()
+	statement := j.d.Rebind(j.d.Delete(where))
+	return j.settle(ctx, func(ctx context.Context, conn *sql.Conn, repeated bool) error {
+		n, err := exec(ctx, conn, statement, args)
+		if err != nil || n > 0 {
+			return err
+		}
+		now, err := j.stands(ctx, conn, row)
+		gone := errors.Is(err, persist.ErrNotFound) || err == nil && row.Seq.Valid && now.Seq != row.Seq
+		switch {
+		case repeated && gone:
+			return nil // an earlier try of this call has landed
+		case err != nil:
+			return err
+		}
+		row.Created, row.Fingerprint = now.Created, now.Fingerprint
+		return now.refuse(row)
+	})
+}
+
+// MarkReported implements [persist.Journal]. It is durable on return.
+func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
+	statement := j.d.Rebind(j.d.Update("unreported = 0, revision = revision + 1", "id = ? AND unreported = 1"))
+	return j.settle(ctx, func(ctx context.Context, conn *sql.Conn, _ bool) error {
+		_, err := exec(ctx, conn, statement, []any{RowID(id)})
+		return err
+	})
+}
+
+// exec runs a statement and returns how many rows it changed.
+func exec(ctx context.Context, conn *sql.Conn, statement string, args []any) (int64, error) {
+	res, err := conn.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}

@@ -1,0 +1,82 @@
+package sqljournal
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// QueryRow runs a query that returns one row, and scans it. It is a method of a
+// connection, of a transaction, or made of one of another interface. Error: also
+// sql.ErrNoRows.
+type QueryRow func(ctx context.Context, query string, args []any, dest ...any) error
+
+// OnConn is the QueryRow of a connection.
+func OnConn(conn *sql.Conn) QueryRow {
+	return func(ctx context.Context, query string, args []any, dest ...any) error {
+		return conn.QueryRowContext(ctx, query, args...).Scan(dest...)
+	}
+}
+
+// OnTx is the QueryRow of a transaction.
+func OnTx(tx *sql.Tx) QueryRow {
+	return func(ctx context.Context, query string, args []any, dest ...any) error {
+		return tx.QueryRowContext(ctx, query, args...).Scan(dest...)
+	}
+}
+
+// Doubt says what an error of the database means for the statement that it ended.
+type Doubt int
+
+// The kinds of errors. The zero value is the cautious one.
+const (
+	InDoubt Doubt = iota // the statement may have taken effect, or may take effect yet
+	NotSent              // nothing of it reached the database
+	Again                // the database undid it, and it may succeed if it is made again at once
+	Undone               // the database answered with an error and undid it
+)
+
+// Dialect is what differs between the engines.
+type Dialect interface {
+	// Rebind turns the question marks of a statement into the engine's placeholders.
+	Rebind(query string) string
+	// Records is the name of the table of records, ready for a statement.
+	Records() string
+	// Update and Delete return a statement that changes records and waits for another's
+	// lock no longer than its bound. set is "column = ?, …", where a condition.
+	Update(set, where string) string
+	Delete(where string) string
+	// Orphan is the condition that selects unresolved records under generated keys, in
+	// the form that the engine answers from an index. one: those of one fingerprint, a
+	// parameter.
+	Orphan(one bool) string
+	// Begin inserts the row in one statement, with a number of its own, unless its ID
+	// exists. It returns the row that stands: row itself, with Seq set, or another's. A
+	// nil row is a race with another Begin that has just ended: make it again.
+	Begin(ctx context.Context, run QueryRow, row *Row) (standing *Row, err error)
+	// Number numbers the records that are committed and have no number yet.
+	Number(ctx context.Context, conn *sql.Conn) error
+	// Barrier returns when no statement that was in flight at the call holds a number any
+	// more. Such a statement ends by itself.
+	Barrier(ctx context.Context, conn *sql.Conn) error
+	// Claim leases up to n records that the condition selects, oldest first, and returns
+	// them in any order, as Columns.
+	Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease Lease, n int) ([]Row, error)
+	// Doubt sorts an error of the driver.
+	Doubt(err error) Doubt
+}
+
+// Lease is what Claim writes into the records that it takes.
+type Lease struct {
+	Owner []byte // who takes them
+	Until int64  // when the lease ends by itself, in nanoseconds since 1970
+	Token []byte // the token of this write
+}
+
+// Config is what New needs.
+type Config struct {
+	DB      *sql.DB       // closed by Journal.Close
+	Dialect Dialect       // of the engine
+	Name    string        // how errors call the journal; it holds no credentials
+	Limit   time.Duration // the time limit of one call, all its repetitions included; positive
+}

@@ -1,0 +1,159 @@
+package sqljournal
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Journal is a journal on an SQL database. Make one with New.
+type Journal struct {
+	persist.Attachment
+
+	db    *sql.DB
+	d     Dialect
+	name  string
+	limit time.Duration
+
+	mu      sync.Mutex
+	shut    bool
+	running sync.WaitGroup // calls under way; entered under mu, and not once it is shut
+}
+
+// New returns a journal on a database that has its tables.
+func New(c Config) *Journal {
+	return &Journal{db: c.DB, d: c.Dialect, name: c.Name, limit: c.Limit}
+}
+
+// enter notes a call under way. It returns false once the journal is closed.
+func (j *Journal) enter() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.shut {
+		j.running.Add(1)
+	}
+	return !j.shut
+}
+
+func (j *Journal) closed() error { return j.failed(persist.ErrClosed) }
+
+// Close implements [persist.Journal].
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	was := j.shut
+	j.shut = true
+	j.mu.Unlock()
+	j.running.Wait()
+	if was {
+		return nil
+	}
+	return j.failed(j.db.Close())
+}
+
+// Flush implements [persist.Journal]. Every method returns after its commit, so that there
+// is nothing to wait for.
+func (j *Journal) Flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !j.enter() {
+		return j.closed()
+	}
+	j.running.Done()
+	return nil
+}
+
+// ready is what every writing method asks before it looks at the database.
+func ready(ctx context.Context, rec *persist.Record, final bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := rec.Validate(); err != nil {
+		return err
+	}
+	if rec.State.Final() != final {
+		return fmt.Errorf("%w: state %v", persist.ErrInvalid, rec.State)
+	}
+	return nil
+}
+
+// NewBegun makes the row of a record that is to be begun.
+// Errors: persist.ErrInvalid, the context's.
+func NewBegun(ctx context.Context, rec *persist.Record) (*Row, error) {
+	if err := ready(ctx, rec, false); err != nil {
+		return nil, err
+	}
+	begun := *rec
+	begun.Seq, begun.Revision = 0, 1
+	return NewRow(&begun), nil
+}
+
+// Begin implements [persist.Journal].
+func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
+	row, err := NewBegun(ctx, &rec)
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	err = j.settle(ctx, func(ctx context.Context, conn *sql.Conn, _ bool) error {
+		standing, err := j.d.Begin(ctx, OnConn(conn), row)
+		if err == nil && standing == nil {
+			err = errAgain
+		}
+		if err != nil {
+			return err
+		}
+		existing, created, err = Begun(&rec, row, standing)
+		return err
+	})
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	return existing, created, nil
+}
+
+// Begun says what the row that stands after a Begin of rec means. A row with the token of
+// this Begin that another has changed since is an existing one.
+// Error: persist.ErrCorrupt.
+func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, created bool, err error) {
+	if standing == row || bytes.Equal(standing.Token, row.Token) && standing.Revision == 1 {
+		existing = *rec
+		existing.Seq, existing.Revision = uint64(standing.Seq.Int64), 1
+		return existing, true, nil
+	}
+	existing, err = standing.Record()
+	if err == nil && existing.ID != rec.ID {
+		err = fmt.Errorf("%w: the row of account %q, key %q is that of account %q, key %q", persist.ErrCorrupt, rec.Account, rec.Key, existing.Account, existing.Key)
+	}
+	return existing, false, err
+}
+
+// Get implements [persist.Journal].
+func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
+	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id = ?")
+	err = j.read(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		var row Row
+		switch err := conn.QueryRowContext(ctx, query, RowID(id)).Scan(row.Dest()...); {
+		case errors.Is(err, sql.ErrNoRows):
+			return notFound(id)
+		case err != nil:
+			return err
+		}
+		rec, err = row.Record()
+		return err
+	})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return rec, nil
+}
+
+// notFound is the error for an ID that no record has.
+func notFound(id persist.ID) error {
+	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
+}

@@ -1,0 +1,239 @@
+package sqljournal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The bounds of one page of a listing.
+const (
+	pageRows  = 256     // records
+	pageBytes = 4 << 20 // after which a page ends, however few records it has
+)
+
+// condition is a WHERE clause and its parameters.
+type condition struct {
+	where string
+	args  []any
+}
+
+// and adds one more condition.
+func (c *condition) and(where string, args ...any) {
+	if c.where != "" {
+		c.where += " AND "
+	}
+	c.where += where
+	c.args = append(c.args, args...)
+}
+
+// selecting is what q selects, without its After.
+func (j *Journal) selecting(q *persist.Query) condition {
+	c := condition{}
+	c.and("1 = 1")
+	if !q.AllAccounts {
+		// '}' follows '|', so that these are all accounts that go on with a '|'.
+		c.and("(account = ? OR account >= ? AND account < ?)", []byte(q.Account), []byte(q.Account+"|"), []byte(q.Account+"}"))
+	}
+	if q.Key != "" {
+		first := keyPrefix(q.Key)
+		last := append(slices.Clone(first), strings.Repeat("\xff", accountHash)...)
+		c.and("id >= ? AND id <= ? AND op_key = ?", first, last, []byte(q.Key))
+	}
+	if len(q.States) > 0 {
+		list := make([]string, len(q.States))
+		for i, s := range q.States {
+			list[i] = fmt.Sprint(uint8(s))
+		}
+		c.and("state IN (" + strings.Join(list, ", ") + ")")
+	}
+	if !q.DueBy.IsZero() {
+		c.and("next_attempt <= ?", nanoseconds(q.DueBy))
+	}
+	if q.Unresolved != nil {
+		c.and(j.d.Orphan(true), q.Unresolved)
+	} else if q.AnyUnresolved {
+		c.and(j.d.Orphan(false))
+	}
+	return c
+}
+
+// List implements [persist.Journal]. It reads a page at a time, and holds no connection
+// while the loop body runs. Records begun after the call are left out.
+func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		l := listing{j: j, q: &q, after: number(q.After), rows: pageRows}
+		for !l.over {
+			page, err := l.next(ctx)
+			for i := range page {
+				rec, err := page[i].Record()
+				page[i] = Row{} // the caller may keep the record for long
+				if !yield(rec, err) {
+					return
+				}
+				if ctx.Err() != nil && (i+1 < len(page) || !l.over) {
+					yield(persist.Record{}, ctx.Err())
+					return
+				}
+			}
+			if err != nil {
+				yield(persist.Record{}, err)
+				return
+			}
+		}
+	}
+}
+
+// number is a Seq as a column has it.
+func number(seq uint64) int64 { return int64(min(seq, math.MaxInt64)) }
+
+// listing is one List under way.
+type listing struct {
+	j     *Journal
+	q     *persist.Query
+	after int64 // the last number that was yielded
+	last  int64 // the last number to yield, once bounded
+	rows  int   // of the next page
+
+	bounded bool
+	over    bool
+}
+
+// next reads the next page. A query for one key or for unresolved records is nearly always
+// one short page, which the index gives; nobody goes on after it by number, so that it needs
+// no bound before it turns out to be longer.
+func (l *listing) next(ctx context.Context) ([]Row, error) {
+	short := l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved
+	if short && !l.bounded {
+		page, err := l.page(ctx)
+		if err != nil || l.over && !unnumbered(page) {
+			return page, err
+		}
+		l.over = false // read it again, bounded
+	}
+	if !l.bounded {
+		if err := l.bound(ctx); err != nil {
+			l.over = true
+			return nil, err
+		}
+	}
+	page, err := l.page(ctx)
+	if n := len(page); n > 0 {
+		l.after = page[n-1].Seq.Int64
+	}
+	return page, err
+}
+
+// unnumbered reports whether a record of the page has no number yet.
+func unnumbered(page []Row) bool {
+	return slices.ContainsFunc(page, func(r Row) bool { return !r.Seq.Valid })
+}
+
+// bound numbers what has no number, and finds the last number that the listing yields: that
+// of the last record that is committed. All lower numbers are settled when it returns.
+func (l *listing) bound(ctx context.Context) error {
+	j := l.j
+	if err := j.number(ctx); err != nil {
+		return err
+	}
+	query := "SELECT COALESCE(MAX(seq), 0) FROM " + j.d.Records()
+	err := j.read(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		if err := conn.QueryRowContext(ctx, query).Scan(&l.last); err != nil {
+			return err
+		}
+		return j.d.Barrier(ctx, conn)
+	})
+	l.bounded = err == nil
+	return err
+}
+
+// number numbers what is committed and has no number yet. It is a write that may be made
+// any number of times.
+func (j *Journal) number(ctx context.Context) error {
+	return j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error { return j.d.Number(ctx, conn) })
+}
+
+// page reads the next page, and notes whether it was the last.
+func (l *listing) page(ctx context.Context) (page []Row, err error) {
+	c := l.j.selecting(l.q)
+	if l.bounded {
+		c.and("seq > ? AND seq <= ?", l.after, l.last)
+	} else {
+		c.and("(seq > ? OR seq IS NULL)", l.after)
+	}
+	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY seq LIMIT %d", columnList(""), l.j.d.Records(), c.where, l.rows)
+	query = l.j.d.Rebind(query)
+	full := false
+	err = l.j.read(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		rows, err := conn.QueryContext(ctx, query, c.args...)
+		if err != nil {
+			return err
+		}
+		page, full, err = collect(rows, l.rows)
+		return err
+	})
+	l.over = err != nil || !full
+	if full && len(page) < l.rows {
+		l.rows = max(len(page), 1) // the bodies are large
+	}
+	return page, err
+}
+
+// collect reads rows until they are too large for one page. full: there may be more.
+func collect(rows *sql.Rows, limit int) (page []Row, full bool, err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	size := 0
+	for size < pageBytes && rows.Next() {
+		page = append(page, Row{})
+		row := &page[len(page)-1]
+		if err := rows.Scan(row.Dest()...); err != nil {
+			return nil, false, err
+		}
+		size += row.size()
+	}
+	if err := rows.Err(); err != nil {
+		return nil, false, err
+	}
+	return page, size >= pageBytes || len(page) == limit, nil
+}
+
+// Claim implements [persist.Claimer]. A claim whose answer was lost is made again: what the
+// first one took is the owner's own.
+func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) (claimed []persist.Record, err error) {
+	if n <= 0 {
+		return nil, j.Flush(ctx)
+	}
+	if err := j.number(ctx); err != nil {
+		return nil, err
+	}
+	c := j.selecting(&q)
+	c.and("state = 0")
+	c.and("seq > ?", number(q.After))
+	c.and("(lease_owner = ? OR lease_owner = ? OR lease_until <= ?)", []byte{}, []byte(owner), nanoseconds(now))
+	lease := Lease{Owner: []byte(owner), Until: nanoseconds(until), Token: NewToken()}
+	var rows []Row
+	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+		rows, err = j.d.Claim(ctx, conn, c.where, c.args, lease, n)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(rows, func(a, b Row) int { return int(a.Seq.Int64 - b.Seq.Int64) })
+	for i := range rows {
+		rec, err := rows[i].Record()
+		if err != nil {
+			return claimed, j.failed(err)
+		}
+		claimed = append(claimed, rec)
+	}
+	return claimed, nil
+}

@@ -1,0 +1,257 @@
+package sqljournal
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// IDSize is the length of a row's id in bytes.
+const IDSize = sha256.Size + accountHash
+
+// accountHash is how many bytes of the account's hash an id has.
+const accountHash = 16
+
+// TokenSize is the length of a token in bytes.
+const TokenSize = 16
+
+// NewToken returns a random token.
+func NewToken() []byte {
+	token := make([]byte, TokenSize)
+	_, _ = rand.Read(token) // never fails
+	return token
+}
+
+// RowID returns the unique key of a record's row: the hash of the key, then a part of the
+// account's. Keys may be longer than an index entry of either engine, and the records of
+// one key lie beside each other, whatever their accounts.
+func RowID(id persist.ID) []byte {
+	b := keyPrefix(id.Key)
+	account := sha256.Sum256([]byte(id.Account))
+	return append(b, account[:accountHash]...)
+}
+
+// keyPrefix is the part of the ids of a key that they share, with room for the rest.
+func keyPrefix(key string) []byte {
+	sum := sha256.Sum256([]byte(key))
+	return append(make([]byte, 0, IDSize), sum[:]...)
+}
+
+// Row is one record as the database keeps it.
+type Row struct {
+	ID          []byte        // RowID
+	Seq         sql.NullInt64 // null until it is numbered
+	Revision    int64
+	Token       []byte // of the last write
+	Account     []byte
+	Key         []byte
+	Fingerprint []byte
+	Generated   int64 // 0 or 1, as the other flags
+	Created     int64
+	Window      int64 // nanoseconds
+	Origin      []byte
+	State       int64
+	Unreported  int64
+	Swept       int64
+	NextAttempt int64
+	Finished    int64
+	LeaseOwner  []byte
+	LeaseUntil  int64
+	Intent      []byte // codec's, without what has a column
+	Progress    []byte // likewise
+	Body        []byte // of the request; null if it is empty
+	Answer      []byte // the body of the answer; null if it is empty
+}
+
+// Column is one column of the table of records, in the order of Row.
+type Column struct {
+	Name string
+	Type byte // 'b' for bytes, 'i' for a number
+}
+
+// Columns are those of a row, in order.
+func Columns() []Column {
+	return []Column{
+		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"token", 'b'}, {"account", 'b'}, {"op_key", 'b'},
+		{"fingerprint", 'b'}, {"generated", 'i'}, {"created", 'i'}, {"keep_window", 'i'}, {"origin", 'b'},
+		{"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'}, {"finished", 'i'},
+		{"lease_owner", 'b'}, {"lease_until", 'i'}, {"intent", 'b'}, {"progress", 'b'}, {"body", 'b'}, {"answer", 'b'},
+	}
+}
+
+// columnList joins the columns with a prefix such as "r.".
+func columnList(prefix string) string {
+	list := ""
+	for i, c := range Columns() {
+		if i > 0 {
+			list += ", "
+		}
+		list += prefix + c.Name
+	}
+	return list
+}
+
+// ColumnList is the columns of a row, for a SELECT, each after the prefix.
+func ColumnList(prefix string) string { return columnList(prefix) }
+
+// Values are the row's values for an INSERT, in the order of Columns.
+func (r *Row) Values() []any {
+	return []any{
+		r.ID, r.Seq, r.Revision, r.Token, r.Account, r.Key, r.Fingerprint, r.Generated, r.Created, r.Window, r.Origin,
+		r.State, r.Unreported, r.Swept, r.NextAttempt, r.Finished, r.LeaseOwner, r.LeaseUntil, r.Intent, r.Progress, r.Body, r.Answer,
+	}
+}
+
+// Dest are pointers to the row's fields for a Scan, in the order of Columns.
+func (r *Row) Dest() []any {
+	return []any{
+		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.Window, &r.Origin,
+		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.Intent, &r.Progress, &r.Body, &r.Answer,
+	}
+}
+
+// size is about how much memory the row takes.
+func (r *Row) size() int {
+	return 512 + len(r.Key) + len(r.Account) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
+}
+
+// NewRow encodes a record under a new token. It keeps none of the record's memory but that
+// of the bodies, which must stay as they are until the row was written.
+func NewRow(rec *persist.Record) *Row {
+	row := &Row{
+		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
+		Token: NewToken(), Account: []byte(rec.Account), Key: []byte(rec.Key), Fingerprint: rec.Fingerprint,
+		Generated: flag(rec.Generated), Window: int64(rec.Window), Origin: []byte(rec.Origin), State: int64(rec.State),
+		Unreported: flag(rec.Unreported), Swept: flag(rec.Swept), LeaseOwner: []byte(rec.LeaseOwner), Body: orNull(rec.Body),
+	}
+	if rec.Answer != nil {
+		row.Answer = orNull(rec.Answer.Body)
+	}
+	row.Created, row.NextAttempt = nanoseconds(rec.Created), nanoseconds(rec.NextAttempt)
+	row.Finished, row.LeaseUntil = nanoseconds(rec.Finished), nanoseconds(rec.LeaseUntil)
+	row.encode(rec)
+	return row
+}
+
+// encode fills the encoded parts, with what has no column.
+func (r *Row) encode(rec *persist.Record) {
+	rest := *rec
+	if rest.WireKey == rest.Key {
+		rest.WireKey = ""
+	}
+	rest.ID, rest.Fingerprint, rest.Generated, rest.Window, rest.Origin = persist.ID{}, nil, false, 0, ""
+	for _, t := range []*time.Time{&rest.Created, &rest.NextAttempt, &rest.Finished, &rest.LeaseUntil} {
+		if inRange(nanoseconds(*t)) {
+			*t = time.Time{}
+		}
+	}
+	rest.State, rest.Unreported, rest.Swept, rest.LeaseOwner, rest.Revision = 0, false, false, "", 0
+	r.Intent = codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
+	r.Progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
+}
+
+// Record decodes the row. The record owns its memory.
+// Error: persist.ErrCorrupt.
+func (r *Row) Record() (persist.Record, error) {
+	rec, intent, progress, err := r.head()
+	if err != nil {
+		return persist.Record{}, err
+	}
+	if intent.Len > 0 {
+		rec.Body = r.Body
+	}
+	if progress.Len > 0 {
+		rec.Answer.Body = r.Answer
+	}
+	if !intact(r.Body, intent) || !intact(r.Answer, progress) {
+		return persist.Record{}, fmt.Errorf("%w: the body kept for account %q, key %q is not what was written", persist.ErrCorrupt, r.Account, r.Key)
+	}
+	if err := rec.Validate(); err != nil {
+		return persist.Record{}, fmt.Errorf("%w: account %q, key %q: %v", persist.ErrCorrupt, r.Account, r.Key, err)
+	}
+	return rec, nil
+}
+
+// head decodes all but the bodies.
+func (r *Row) head() (rec persist.Record, intent, progress codec.Outside, err error) {
+	intent, err = codec.DecodeIntent(r.Intent, &rec)
+	if err == nil {
+		progress, err = codec.DecodeProgress(r.Progress, &rec)
+	}
+	if err != nil {
+		return persist.Record{}, intent, progress, fmt.Errorf("account %q, key %q: %w", r.Account, r.Key, err)
+	}
+	rec.ID = persist.ID{Account: string(r.Account), Key: string(r.Key)}
+	if rec.WireKey == "" {
+		rec.WireKey = rec.Key
+	}
+	rec.Seq, rec.Revision = uint64(r.Seq.Int64), uint64(r.Revision)
+	rec.Fingerprint, rec.Generated, rec.Window, rec.Origin = r.Fingerprint, r.Generated != 0, time.Duration(r.Window), string(r.Origin)
+	for _, t := range []struct {
+		column int64
+		to     *time.Time
+	}{{r.Created, &rec.Created}, {r.NextAttempt, &rec.NextAttempt}, {r.Finished, &rec.Finished}, {r.LeaseUntil, &rec.LeaseUntil}} {
+		if inRange(t.column) {
+			*t.to = instant(t.column)
+		}
+	}
+	rec.State, rec.Unreported, rec.Swept, rec.LeaseOwner = persist.State(r.State), r.Unreported != 0, r.Swept != 0, string(r.LeaseOwner)
+	return rec, intent, progress, nil
+}
+
+// intact reports whether the body is the one that was described.
+func intact(body []byte, want codec.Outside) bool {
+	return len(body) == want.Len && (want.Len == 0 || codec.Checksum(body) == want.Sum)
+}
+
+// orNull is nil for an empty body. That it was empty, or absent, is in the encoded part.
+func orNull(body []byte) []byte {
+	if len(body) == 0 {
+		return nil
+	}
+	return body
+}
+
+func flag(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// The times that a column holds lie between these two, which stand for all that are earlier
+// and later. Such a time is exact in the encoded parts.
+const (
+	tooEarly = 1
+	tooLate  = math.MaxInt64
+)
+
+// atMost is a time as a column has it: the nearest that it can hold.
+func nanoseconds(t time.Time) int64 {
+	switch sec := t.Unix(); {
+	case t.IsZero():
+		return 0
+	case sec < 0:
+		return tooEarly
+	case sec >= tooLate/int64(time.Second):
+		return tooLate
+	}
+	return max(t.UnixNano(), tooEarly)
+}
+
+// inRange reports whether a column has the time itself.
+func inRange(column int64) bool { return column != tooEarly && column != tooLate }
+
+// instant is the time that nanoseconds made n of.
+func instant(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}

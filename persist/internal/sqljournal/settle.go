@@ -1,0 +1,170 @@
+package sqljournal
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// triesInLimit is how many tries of the full length fit into the limit of a call: the
+// first may hang in a network that drops packets, and the next has to settle it.
+const triesInLimit = 3
+
+// The pauses between two tries.
+const (
+	pauseFirst = 2 * time.Millisecond
+	pauseLast  = 250 * time.Millisecond
+)
+
+// errNoConnection: the database could not be reached at all. Calls fail fast then.
+var errNoConnection = errors.New("no connection")
+
+// errAgain asks settle to make the statement again at once: a race with another process
+// was lost, and nothing was written.
+var errAgain = errors.New("another process was faster; make it again")
+
+// settle makes a write until the database has said what became of it, or the limit of the
+// call is over. A write whose answer was lost is made again: it must be of a kind that
+// takes effect once, however often it is made, and that finds its own earlier effect.
+// ctx counts until the write is handed over.
+//
+// Errors: those of write itself, which the database undid; persist.ErrUncertain where the
+// limit ended while a write was in doubt; the context's.
+func (j *Journal) settle(ctx context.Context, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) error {
+	doubt, err := j.repeat(ctx, write)
+	if doubt {
+		return j.failed(fmt.Errorf("%w: %w", persist.ErrUncertain, err))
+	}
+	return j.failed(err)
+}
+
+// attempt is settle for a write that does no harm, whether it has happened or not: its error
+// never says that anything is uncertain, which ends a client's Run.
+func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context, conn *sql.Conn) error) error {
+	_, err := j.repeat(ctx, func(ctx context.Context, conn *sql.Conn, _ bool) error { return write(ctx, conn) })
+	return j.failed(err)
+}
+
+// repeat is the loop of settle. inDoubt: the limit ended while a try was in doubt.
+func (j *Journal) repeat(ctx context.Context, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if !j.enter() {
+		return false, persist.ErrClosed
+	}
+	defer j.running.Done()
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.limit)
+	defer cancel()
+	var doubt error // of an earlier try
+	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
+		kind, err := j.try(ctx, limited, doubt != nil, write)
+		switch {
+		case err == nil:
+			return false, nil
+		case isOwn(err):
+			return false, err // decided after this try has waited for the earlier ones
+		case kind == InDoubt:
+			doubt = err
+		case doubt == nil && (kind == Undone || errors.Is(err, errNoConnection)):
+			return false, err
+		}
+		select {
+		case <-limited.Done():
+			return doubt != nil, fmt.Errorf("no answer within %v: %w", j.limit, cmp.Or(doubt, err))
+		case <-time.After(pause):
+		}
+	}
+}
+
+// try makes the write once, on a connection of its own, and sorts its error. A caller that
+// leaves before a connection is there leaves nothing, unless an earlier try is in doubt.
+func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, *sql.Conn, bool) error) (Doubt, error) {
+	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
+	defer cancel()
+	waiting := short
+	if !repeated {
+		var stop context.CancelFunc
+		waiting, stop = context.WithCancel(short)
+		defer stop()
+		defer context.AfterFunc(ctx, stop)()
+	}
+	conn, err := j.db.Conn(waiting)
+	if err != nil {
+		if ctx.Err() != nil && !repeated {
+			return Undone, ctx.Err()
+		}
+		return NotSent, fmt.Errorf("%w: %w", errNoConnection, err)
+	}
+	defer func() { _ = conn.Close() }()
+	err = write(short, conn, repeated)
+	return j.sort(err), err
+}
+
+// sort says what an error of a statement means.
+func (j *Journal) sort(err error) Doubt {
+	switch {
+	case err == nil, isOwn(err):
+		return Undone
+	case errors.Is(err, errAgain):
+		return Again
+	case errors.Is(err, driver.ErrBadConn):
+		return NotSent
+	}
+	return j.d.Doubt(err)
+}
+
+// isOwn reports whether the error is a decision of this package about what the database
+// answered, and no failure of a statement.
+func isOwn(err error) bool {
+	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, persist.ErrCorrupt} {
+		if errors.Is(err, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// failed names the journal in an error. The drivers' errors hold no password.
+func (j *Journal) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("journal %s: %w", j.name, err)
+}
+
+// read makes a read within the limit of a call. It is made again where the connection
+// failed: the pool may hold some that a restart of the database has ended.
+func (j *Journal) read(ctx context.Context, query func(ctx context.Context, conn *sql.Conn) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !j.enter() {
+		return j.closed()
+	}
+	defer j.running.Done()
+	limited, cancel := context.WithTimeout(ctx, j.limit)
+	defer cancel()
+	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
+		kind, err := j.try(limited, limited, false, func(ctx context.Context, conn *sql.Conn, _ bool) error { return query(ctx, conn) })
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case kind == Undone || errors.Is(err, errNoConnection):
+			return j.failed(err)
+		}
+		select {
+		case <-limited.Done():
+			return j.failed(fmt.Errorf("no answer within %v: %w", j.limit, err))
+		case <-time.After(pause):
+		}
+	}
+}

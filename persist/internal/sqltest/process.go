@@ -1,0 +1,53 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// childVariable says which role a process plays that a test has started.
+const childVariable = "ONCEHTTP_TEST_CHILD"
+
+// Main runs the tests, or, in a process that Child started, one of the roles.
+func Main(m *testing.M, roles map[string]func(ctx context.Context, args []string) error) {
+	role, rest, _ := strings.Cut(os.Getenv(childVariable), "\n")
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	if err := roles[role](context.Background(), strings.Split(rest, "\n")); err != nil {
+		fmt.Fprintln(os.Stderr, role+":", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Child is a process of this test binary that plays a role. It is killed when ctx ends.
+func Child(ctx context.Context, role string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+role+"\n"+strings.Join(args, "\n"))
+	return cmd
+}
+
+// Together runs n processes of a role at once, and returns what went wrong in any of them.
+func Together(ctx context.Context, n int, role string, args ...string) error {
+	results := make(chan error, n)
+	for range n {
+		go func() {
+			out, err := Child(ctx, role, args...).CombinedOutput()
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
+			results <- err
+		}()
+	}
+	var all error
+	for range n {
+		all = errors.Join(all, <-results)
+	}
+	return all
+}

@@ -1,0 +1,277 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
+)
+
+// The server's error numbers that mean something here.
+const (
+	shutdown        = 1053 // the server shuts down
+	noSuchTable     = 1146
+	commitFailed    = 1180
+	lockWaitOver    = 1205 // also of NOWAIT
+	deadlock        = 1213
+	interrupted     = 1317
+	connectionGone  = 1927 // KILL
+	statementTooLon = 1969 // max_statement_time
+)
+
+// gates is how many rows the table of gates has.
+const gates = 8
+
+// dialect implements sqljournal.Dialect.
+type dialect struct {
+	prefix string // of the names of tables
+	bound  string // goes before a statement, and bounds its waits for locks
+	begin  string // the statement of Begin
+}
+
+// dialect returns how this journal's statements are spelled.
+func (o Options) dialect() *dialect {
+	d := &dialect{prefix: o.prefix(), bound: fmt.Sprintf("SET STATEMENT innodb_lock_wait_timeout=%d FOR ", int(o.LockWait/time.Second))}
+	d.begin = d.bound + d.insert("NEXTVAL("+d.prefix+"oncehttp_seq)", "FROM "+d.gate()+" WHERE gate = ? LOCK IN SHARE MODE")
+	return d
+}
+
+// gate is the name of the table of gates.
+func (d *dialect) gate() string { return d.prefix + "oncehttp_gate" }
+
+// insert is an INSERT of one row that returns the row that stands. Its parameters are the
+// row's values but Seq, then those of from, then the token four times: of a new row, what may
+// be large is not sent back. The update of the row that stands changes nothing, and locks it.
+func (d *dialect) insert(seq, from string) string {
+	var names, values, returned []string
+	for _, c := range sqljournal.Columns() {
+		names = append(names, c.Name)
+		value := "?"
+		if c.Name == "seq" {
+			value = seq
+		}
+		values = append(values, value)
+		result := c.Name
+		switch c.Name {
+		case "intent", "progress", "body", "answer":
+			result = "IF(token = ?, NULL, " + c.Name + ")"
+		}
+		returned = append(returned, result)
+	}
+	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s %s ON DUPLICATE KEY UPDATE revision = %s.revision RETURNING %s",
+		d.Records(), strings.Join(names, ", "), strings.Join(values, ", "), from, d.Records(), strings.Join(returned, ", "))
+}
+
+// insertValues are the parameters of insert, with those of from.
+func insertValues(row *sqljournal.Row, from ...any) []any {
+	values := append(slices.Delete(row.Values(), 1, 2), from...)
+	return append(values, row.Token, row.Token, row.Token, row.Token)
+}
+
+// Rebind implements sqljournal.Dialect.
+func (d *dialect) Rebind(query string) string { return query }
+
+// Records implements sqljournal.Dialect.
+func (d *dialect) Records() string { return d.prefix + "oncehttp_record" }
+
+// Update implements sqljournal.Dialect.
+func (d *dialect) Update(set, where string) string {
+	return d.bound + "UPDATE " + d.Records() + " SET " + set + " WHERE " + where
+}
+
+// Delete implements sqljournal.Dialect.
+func (d *dialect) Delete(where string) string {
+	return d.bound + "DELETE FROM " + d.Records() + " WHERE " + where
+}
+
+// Orphan implements sqljournal.Dialect.
+func (d *dialect) Orphan(one bool) string {
+	if one {
+		return "orphan = ?"
+	}
+	return "orphan IS NOT NULL"
+}
+
+// Begin implements sqljournal.Dialect. There is always a row that stands.
+func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
+	var standing sqljournal.Row
+	err := run(ctx, d.begin, insertValues(row, rand.IntN(gates)), standing.Dest()...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("%w: a row of the table of gates is missing; run the journal's Migrate again: %w", ErrSchema, err)
+	}
+	return &standing, err
+}
+
+// readCommitted are the options of this package's own transactions.
+func readCommitted() *sql.TxOptions { return &sql.TxOptions{Isolation: sql.LevelReadCommitted} }
+
+// numberRows is how many records Number numbers in one transaction.
+const numberRows = 1000
+
+// The waits of Number for others that number the same records.
+const (
+	numberTries = 20
+	numberPause = 10 * time.Millisecond
+)
+
+// Number implements sqljournal.Dialect. A record that another transaction has locked is
+// passed over after a while: its number will be a later one.
+func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
+	for range numberTries {
+		var id []byte
+		err := conn.QueryRowContext(ctx, "SELECT id FROM "+d.Records()+" WHERE seq IS NULL LIMIT 1").Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for n := numberRows; n == numberRows; {
+			if n, err = d.numberSome(ctx, conn); err != nil {
+				return err
+			}
+			if n > 0 {
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(numberPause):
+			}
+		}
+	}
+	return nil
+}
+
+// numberSome numbers some records, behind a gate, and returns how many.
+func (d *dialect) numberSome(ctx context.Context, conn *sql.Conn) (n int, err error) {
+	tx, err := conn.BeginTx(ctx, readCommitted())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	var gate int
+	if err := tx.QueryRowContext(ctx, d.bound+"SELECT gate FROM "+d.gate()+" WHERE gate = ? LOCK IN SHARE MODE", rand.IntN(gates)).Scan(&gate); err != nil {
+		return 0, err
+	}
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT n FROM %s WHERE seq IS NULL ORDER BY n LIMIT %d FOR UPDATE SKIP LOCKED", d.Records(), numberRows))
+	if err != nil {
+		return 0, err
+	}
+	places, err := numbers(rows)
+	if err != nil || len(places) == 0 {
+		return 0, err
+	}
+	_, err = tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET seq = NEXTVAL(%soncehttp_seq) WHERE n IN (%s) ORDER BY n", d.Records(), d.prefix, strings.Join(places, ", ")))
+	if err != nil {
+		return 0, err
+	}
+	return len(places), tx.Commit()
+}
+
+// numbers reads a column of numbers, as text for a statement.
+func numbers(rows *sql.Rows) (list []string, err error) {
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var n uint64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		list = append(list, fmt.Sprint(n))
+	}
+	return list, rows.Err()
+}
+
+// barrierTries is how often Barrier looks whether nobody is behind a gate, before it waits
+// for those who are. A statement that comes later then waits as well.
+const barrierTries = 5
+
+// Barrier implements sqljournal.Dialect. Whoever takes a number holds a shared lock on a
+// gate, so that an exclusive one shows that he has ended.
+func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
+	for gate := range gates {
+		if err := d.passed(ctx, conn, gate); err != nil {
+			return fmt.Errorf("a statement that begins an operation has not ended: %w", err)
+		}
+	}
+	return nil
+}
+
+// passed returns when nobody is behind the gate who was there at the call.
+func (d *dialect) passed(ctx context.Context, conn *sql.Conn, gate int) (err error) {
+	query := "SELECT gate FROM " + d.gate() + " WHERE gate = ? FOR UPDATE"
+	for try := range barrierTries {
+		err = conn.QueryRowContext(ctx, query+" NOWAIT", gate).Scan(new(int))
+		var my *mysql.MySQLError
+		if err == nil || !errors.As(err, &my) || my.Number != lockWaitOver {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond << try):
+		}
+	}
+	return conn.QueryRowContext(ctx, d.bound+query, gate).Scan(new(int))
+}
+
+// Claim implements sqljournal.Dialect. The server has no UPDATE that returns rows.
+func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int) (claimed []sqljournal.Row, err error) {
+	tx, err := conn.BeginTx(ctx, readCommitted())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY seq LIMIT %d FOR UPDATE SKIP LOCKED",
+		sqljournal.ColumnList(""), d.Records(), where, n), args...)
+	if err != nil {
+		return nil, err
+	}
+	ids := []any{lease.Owner, lease.Until, lease.Token}
+	for rows.Next() {
+		var row sqljournal.Row
+		if err := rows.Scan(row.Dest()...); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		ids = append(ids, row.ID)
+		row.LeaseOwner, row.LeaseUntil, row.Token = lease.Owner, lease.Until, lease.Token
+		row.Revision++
+		claimed = append(claimed, row)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(claimed) == 0 {
+		return nil, err
+	}
+	list := strings.TrimSuffix(strings.Repeat("?, ", len(claimed)), ", ")
+	_, err = tx.ExecContext(ctx, "UPDATE "+d.Records()+" SET lease_owner = ?, lease_until = ?, token = ?, revision = revision + 1 WHERE id IN ("+list+")", ids...)
+	if err != nil {
+		return nil, err
+	}
+	return claimed, tx.Commit()
+}
+
+// Doubt implements sqljournal.Dialect. The errors of a server that stops or of a KILL may
+// come while it commits.
+func (d *dialect) Doubt(err error) sqljournal.Doubt {
+	var my *mysql.MySQLError
+	switch {
+	case errors.Is(err, mysql.ErrPktTooLarge):
+		return sqljournal.Undone // found before it was sent
+	case !errors.As(err, &my):
+		return sqljournal.InDoubt
+	}
+	switch my.Number {
+	case shutdown, commitFailed, interrupted, connectionGone, statementTooLon:
+		return sqljournal.InDoubt
+	case deadlock:
+		return sqljournal.Again
+	}
+	return sqljournal.Undone
+}

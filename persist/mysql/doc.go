@@ -1,0 +1,23 @@
+// Package mysql is a journal on MariaDB 10.6 or later: for several processes or machines that
+// share their operations, and for programs that begin an operation in the transaction of the
+// business row that it belongs to ([Begin]). MySQL is not tested, and lacks statements that
+// this package uses.
+//
+// [Migrate] makes and updates the tables, [Open] uses them and never changes them, and
+// [Print] shows the SQL to an administrator who wants to run it himself.
+//
+// # What it promises
+//
+// What a call acknowledged was committed with innodb_flush_log_at_trx_commit = 1; Open
+// refuses a server that says otherwise (see Options.AllowVolatile). After a failover to a
+// replica, the last records may be missing. A cluster of several writers (Galera) is not
+// supported: its numbers do not grow, and a commit may fail there after the statement.
+//
+// A commit whose answer was lost is settled by making the same write again. Where the
+// database does not answer within Options.CallTimeout, the error matches
+// [persist.ErrUncertain]. It is about that one call: the journal goes on, and recovers by
+// itself.
+//
+// A request or an answer must be smaller than the server's max_allowed_packet; Begin and
+// Finish of a larger one fail, and have written nothing.
+package mysql

@@ -1,0 +1,220 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
+)
+
+// The defaults of Options.
+const (
+	defaultMaxConns    = 16
+	defaultCallTimeout = 9 * time.Second
+	defaultLockWait    = 2 * time.Second
+)
+
+var (
+	// ErrVolatile: the server may lose what it acknowledged, because
+	// innodb_flush_log_at_trx_commit is not 1.
+	ErrVolatile = errors.New("persist/mysql: the server may lose what it has acknowledged")
+	// ErrSchema: the database has no tables of a journal, or those of a version that this
+	// program must not use. The error says what to do.
+	ErrSchema = sqljournal.ErrSchema
+	// ErrOptions: an option or the URL cannot be used. The error says which.
+	ErrOptions = errors.New("persist/mysql: wrong options")
+)
+
+// Options say where the journal is and bound what it does. The zero value is ready.
+type Options struct {
+	_ struct{}
+
+	// Database is the database of the journal's tables: letters, digits, '_' and '-', at
+	// most 64. Empty is that of the URL, or of the transaction that is given to Begin.
+	Database string
+	// MaxConns bounds the connections of this journal. Zero is 16.
+	MaxConns int
+	// CallTimeout bounds each call of a method, with its wait for a connection and all
+	// repetitions of a write in doubt. A third of it bounds one try, and the making of a
+	// connection. Zero is 9 seconds.
+	CallTimeout time.Duration
+	// LockWait bounds how long a statement waits for another transaction, such as one that
+	// has begun the same key and is still open. The server counts whole seconds, at least
+	// one. It must be shorter than a third of CallTimeout. Zero is 2 seconds.
+	LockWait time.Duration
+	// AllowVolatile accepts a server that may lose what it acknowledged.
+	AllowVolatile bool
+}
+
+// databaseName is what a database may be called.
+var databaseName = regexp.MustCompile(`^[A-Za-z0-9_-]{0,64}$`)
+
+// checked fills in the defaults. Error: ErrOptions.
+func (o Options) checked() (Options, error) {
+	if o.MaxConns == 0 {
+		o.MaxConns = defaultMaxConns
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = defaultCallTimeout
+	}
+	if o.LockWait == 0 {
+		o.LockWait = defaultLockWait
+	}
+	switch {
+	case !databaseName.MatchString(o.Database):
+		return o, fmt.Errorf("%w: Database %q: want letters, digits, '_' and '-', at most 64", ErrOptions, o.Database)
+	case o.MaxConns < 1:
+		return o, fmt.Errorf("%w: MaxConns %d: want at least 1", ErrOptions, o.MaxConns)
+	case o.LockWait < time.Second || o.LockWait%time.Second != 0 || o.LockWait >= o.CallTimeout/3:
+		return o, fmt.Errorf("%w: LockWait %v must be whole seconds, at least one, and shorter than a third of CallTimeout %v", ErrOptions, o.LockWait, o.CallTimeout)
+	}
+	return o, nil
+}
+
+// Journal is a journal on MariaDB. It implements [persist.Journal] and [persist.Claimer].
+// Make one with Open.
+type Journal struct {
+	*sqljournal.Journal
+}
+
+// Open opens the journal at a URL such as mysql://user:password@host:3306/database, to which
+// ?tls=true may be added. It never changes the schema. ctx bounds the opening alone, which
+// also ends after Options.CallTimeout.
+// Errors: ErrOptions, ErrSchema, ErrVolatile, those of the server, the context's.
+func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
+	opts, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	db, name, err := opts.database(url)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, opts.CallTimeout)
+	defer cancel()
+	if err := opts.check(ctx, db); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("journal %s: %w", name, err)
+	}
+	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: opts.dialect(), Name: name, Limit: opts.CallTimeout})
+	return &Journal{j}, nil
+}
+
+// config reads a URL. Its error does not quote the URL, which may hold a password.
+func (o Options) config(text string) (*mysql.Config, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "mysql" && u.Scheme != "mariadb" || u.Hostname() == "" {
+		return nil, fmt.Errorf("%w: the URL cannot be read (it is not shown, as it may hold a password); want mysql://user:password@host:port/database", ErrOptions)
+	}
+	c := mysql.NewConfig()
+	c.Net, c.Addr, c.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
+	if u.Port() == "" {
+		c.Addr = net.JoinHostPort(u.Hostname(), "3306")
+	}
+	if o.Database != "" {
+		c.DBName = o.Database
+	}
+	if c.DBName == "" {
+		return nil, fmt.Errorf("%w: the URL names no database, and Options.Database is empty", ErrOptions)
+	}
+	c.User = u.User.Username()
+	c.Passwd, _ = u.User.Password()
+	for name, values := range u.Query() {
+		if name != "tls" {
+			return nil, fmt.Errorf("%w: parameter %q of the URL is not known; want tls, or none", ErrOptions, name)
+		}
+		c.TLSConfig = values[len(values)-1]
+	}
+	return c, nil
+}
+
+// database makes the pool, which connects when it is used, and the name of the journal.
+func (o Options) database(text string) (db *sql.DB, name string, err error) {
+	c, err := o.config(text)
+	if err != nil {
+		return nil, "", err
+	}
+	c.InterpolateParams = true // one round trip
+	c.ClientFoundRows = true   // a row that is set to what it was counts as changed
+	c.MaxAllowedPacket = 0     // what the server says
+	c.Timeout = o.CallTimeout / 3
+	c.Logger = silent{}
+	// Of a session that MariaDB's default, REPEATABLE READ, would make wait for others'
+	// ranges, and deadlock with them.
+	c.Params = map[string]string{"tx_isolation": "'READ-COMMITTED'"}
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: the URL's parameters cannot be used: tls may be true, false, skip-verify or preferred", ErrOptions)
+	}
+	db = sql.OpenDB(connector)
+	db.SetMaxOpenConns(o.MaxConns)
+	db.SetMaxIdleConns(o.MaxConns)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	return db, "mysql " + c.Addr + "/" + c.DBName, nil
+}
+
+// silent drops what the driver would print: each of its errors is returned as well.
+type silent struct{}
+
+func (silent) Print(...any) {}
+
+// check asks the server what Open must know.
+func (o Options) check(ctx context.Context, db *sql.DB) error {
+	var flush int
+	if err := db.QueryRowContext(ctx, "SELECT @@innodb_flush_log_at_trx_commit").Scan(&flush); err != nil {
+		return err
+	}
+	if err := o.durable(flush); err != nil {
+		return err
+	}
+	steps, err := o.steps()
+	if err != nil {
+		return err
+	}
+	version, oldest, err := o.version(ctx, db)
+	if err != nil {
+		return err
+	}
+	return sqljournal.CheckSchema(sqljournal.Known(steps), version, oldest)
+}
+
+// durable refuses a setting with which a crash of the server loses commits. Error: ErrVolatile.
+func (o Options) durable(flush int) error {
+	if o.AllowVolatile || flush == 1 {
+		return nil
+	}
+	return fmt.Errorf("%w: innodb_flush_log_at_trx_commit is %d; set it to 1, or set AllowVolatile", ErrVolatile, flush)
+}
+
+// version reads which schema there is; zero is none.
+func (o Options) version(ctx context.Context, db interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (version, oldest int, err error) {
+	row := db.QueryRowContext(ctx, "SELECT version, oldest FROM "+o.prefix()+"oncehttp_schema ORDER BY version DESC LIMIT 1")
+	var my *mysql.MySQLError
+	switch err := row.Scan(&version, &oldest); {
+	case err == nil, errors.Is(err, sql.ErrNoRows):
+		return version, oldest, nil
+	case errors.As(err, &my) && my.Number == noSuchTable:
+		return 0, 0, nil
+	default:
+		return 0, 0, err
+	}
+}
+
+// prefix goes before the name of a table.
+func (o Options) prefix() string {
+	if o.Database == "" {
+		return ""
+	}
+	return "`" + o.Database + "`."
+}

@@ -1,0 +1,50 @@
+-- Version 1 of the journal's schema. Each statement can be made again, since no transaction
+-- holds them together.
+
+-- Numbers order the records.
+CREATE SEQUENCE IF NOT EXISTS {db}oncehttp_seq;
+
+-- A statement that takes a number holds a shared lock on one of these rows until its
+-- transaction has ended. A listing waits for those, see the barrier in the program.
+CREATE TABLE IF NOT EXISTS {db}oncehttp_gate (
+  gate TINYINT NOT NULL PRIMARY KEY
+) ENGINE=InnoDB;
+
+INSERT IGNORE INTO {db}oncehttp_gate (gate) VALUES (0), (1), (2), (3), (4), (5), (6), (7);
+
+-- One row is one operation. Keys and accounts are bytes, so that no collation makes two of
+-- them one. Times are nanoseconds since 1970; 0 is no time. state: 0 pending, 1 held,
+-- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned. The rows lie in the order of n, so that
+-- new ones are written beside each other.
+CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
+  n            BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  id           BINARY(48) NOT NULL,
+  seq          BIGINT,
+  revision     BIGINT NOT NULL,
+  token        BINARY(16) NOT NULL,
+  account      MEDIUMBLOB NOT NULL,
+  op_key       MEDIUMBLOB NOT NULL,
+  fingerprint  BINARY(32) NOT NULL,
+  generated    TINYINT NOT NULL,
+  created      BIGINT NOT NULL,
+  keep_window  BIGINT NOT NULL,
+  origin       MEDIUMBLOB NOT NULL,
+  state        TINYINT NOT NULL,
+  unreported   TINYINT NOT NULL,
+  swept        TINYINT NOT NULL,
+  next_attempt BIGINT NOT NULL,
+  finished     BIGINT NOT NULL,
+  lease_owner  MEDIUMBLOB NOT NULL,
+  lease_until  BIGINT NOT NULL,
+  intent       LONGBLOB NOT NULL,
+  progress     LONGBLOB NOT NULL,
+  body         LONGBLOB,
+  answer       LONGBLOB,
+  orphan       BINARY(32) AS (IF(generated = 1 AND (unreported = 1 OR state < 2), fingerprint, NULL)) PERSISTENT,
+  UNIQUE KEY record_id (id),
+  KEY record_seq (seq),
+  KEY record_open (state, seq),
+  KEY record_due (state, next_attempt),
+  KEY record_orphan (orphan, seq),
+  KEY record_sweep (swept, generated, finished, id)
+) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary;

@@ -1,0 +1,60 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
+)
+
+// Begin begins a record that Client.Prepare made, inside a transaction of the caller's own,
+// in a journal with the default options. See [Options.Begin].
+func Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	return Options{}.Begin(ctx, tx, rec)
+}
+
+// Begin begins a record that Client.Prepare made, inside a transaction of the caller's own:
+// roll back, and the operation never existed; commit, and a client on the journal sends it.
+// The tables must be in Options.Database, or in the database that the transaction uses.
+//
+// A record that has the same ID already is returned, with created false, and the transaction
+// goes on; until it ends, nobody can change that record. One that another open transaction has
+// begun is waited for, for Options.LockWait at most. A new record has Seq 0, until the journal
+// sees it committed.
+//
+// After a commit whose answer was lost, repeat the whole transaction with the same key.
+//
+// Errors: persist.ErrInvalid, and then nothing was written; those of the server, which can be
+// found by errors.As as *mysql.MySQLError: after number 1213 (deadlock) the server has rolled
+// the transaction back, after 1205 (LockWait is over) it has undone the statement alone;
+// ErrVolatile, see Options.AllowVolatile.
+func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if o, err = o.checked(); err != nil {
+		return persist.Record{}, false, err
+	}
+	row, err := sqljournal.NewBegun(ctx, &rec)
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	standing, err := o.insertIn(ctx, sqljournal.OnTx(tx), row)
+	if err != nil {
+		return persist.Record{}, false, fmt.Errorf("begin in a transaction, journal tables %soncehttp_record: %w", o.prefix(), err)
+	}
+	return sqljournal.Begun(&rec, row, standing)
+}
+
+// insertIn inserts the row, or returns the one that stands, which the insert has locked. Where
+// the server's setting loses commits, it inserts nothing.
+func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
+	d := o.dialect()
+	statement := d.bound + d.insert("NULL", "FROM DUAL WHERE ? OR @@innodb_flush_log_at_trx_commit = 1")
+	var standing sqljournal.Row
+	err := run(ctx, statement, insertValues(row, o.AllowVolatile), standing.Dest()...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("%w: innodb_flush_log_at_trx_commit is not 1; set it to 1, or set AllowVolatile", ErrVolatile)
+	}
+	return &standing, err
+}

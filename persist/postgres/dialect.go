@@ -1,0 +1,239 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
+)
+
+// The SQLSTATE codes that mean something here.
+const (
+	undefinedTable      = "42P01"
+	invalidSchema       = "3F000"
+	serializationFailed = "40001"
+	completionUnknown   = "40003"
+	deadlockDetected    = "40P01"
+)
+
+// dialect implements sqljournal.Dialect.
+type dialect struct {
+	table    string
+	sequence string
+	lockWait time.Duration
+	bound    string // a common table expression that bounds waits for locks, in this transaction
+	begin    string // the statement of Begin
+}
+
+// dialect returns how this journal's statements are spelled.
+func (o Options) dialect() *dialect {
+	d := &dialect{table: o.Schema + ".record", sequence: o.Schema + ".record_seq", lockWait: o.LockWait}
+	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
+	d.begin = fmt.Sprintf("WITH %s, mine AS (%s) SELECT mine.seq, %s FROM bound LEFT JOIN mine ON true LEFT JOIN %s s ON s.id = $1",
+		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), sqljournal.ColumnList("s."), d.table)
+	return d
+}
+
+// insert is an INSERT of one row, whose parameters are the row's values but Seq, in order.
+// The row comes out of a query, so that what that query sets is set before.
+func insert(table, seq, from string) string {
+	var names, values []string
+	for _, c := range sqljournal.Columns() {
+		names = append(names, c.Name)
+		if c.Name == "seq" {
+			values = append(values, seq)
+			continue
+		}
+		kind := "bytea"
+		if c.Type == 'i' {
+			kind = "bigint"
+		}
+		parameter := len(values) + 1
+		if parameter > 1 {
+			parameter-- // seq, the second column, has none
+		}
+		values = append(values, fmt.Sprintf("$%d::%s", parameter, kind))
+	}
+	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s ON CONFLICT (id) DO NOTHING RETURNING seq",
+		table, strings.Join(names, ", "), strings.Join(values, ", "), from)
+}
+
+// insertValues are the parameters of insert.
+func insertValues(row *sqljournal.Row) []any { return slices.Delete(row.Values(), 1, 2) }
+
+// Rebind implements sqljournal.Dialect. No statement has a question mark in a string.
+func (d *dialect) Rebind(query string) string {
+	var b strings.Builder
+	n := 0
+	for part := range strings.SplitSeq(query, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
+		n++
+	}
+	return b.String()
+}
+
+// Records implements sqljournal.Dialect.
+func (d *dialect) Records() string { return d.table }
+
+// Update implements sqljournal.Dialect.
+func (d *dialect) Update(set, where string) string {
+	return "WITH " + d.bound + " UPDATE " + d.table + " SET " + set + " FROM bound WHERE " + where
+}
+
+// Delete implements sqljournal.Dialect.
+func (d *dialect) Delete(where string) string {
+	return "WITH " + d.bound + " DELETE FROM " + d.table + " USING bound WHERE " + where
+}
+
+// Orphan implements sqljournal.Dialect.
+func (d *dialect) Orphan(one bool) string {
+	condition := "generated = 1 AND (unreported = 1 OR state < 2)"
+	if one {
+		condition += " AND fingerprint = ?"
+	}
+	return condition
+}
+
+// nullRow is where a row is scanned that may not be there.
+type nullRow struct {
+	sqljournal.Row
+	numbers []sql.NullInt64
+}
+
+// dest are pointers for a Scan of the row's columns.
+func (r *nullRow) dest() []any {
+	dest := r.Dest()
+	r.numbers = make([]sql.NullInt64, len(dest))
+	for i, c := range sqljournal.Columns() {
+		if c.Type == 'i' && c.Name != "seq" {
+			dest[i] = &r.numbers[i]
+		}
+	}
+	return dest
+}
+
+// row returns what was scanned, or nil if the row is not there.
+func (r *nullRow) row() *sqljournal.Row {
+	if r.ID == nil {
+		return nil
+	}
+	for i, dest := range r.Dest() {
+		if n, ok := dest.(*int64); ok {
+			*n = r.numbers[i].Int64
+		}
+	}
+	return &r.Row
+}
+
+// Begin implements sqljournal.Dialect.
+func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
+	var seq sql.NullInt64
+	var existing nullRow
+	if err := run(ctx, d.begin, insertValues(row), append([]any{&seq}, existing.dest()...)...); err != nil {
+		return nil, err
+	}
+	if seq.Valid {
+		row.Seq = seq
+		return row, nil
+	}
+	return existing.row(), nil
+}
+
+// Number implements sqljournal.Dialect. It waits for others that number the same records, so
+// that they have numbers when it returns.
+func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, fmt.Sprintf(`WITH %s, late AS MATERIALIZED (SELECT id FROM %s, bound WHERE seq IS NULL ORDER BY id FOR NO KEY UPDATE OF record)
+		UPDATE %s r SET seq = nextval('%s') FROM late WHERE r.id = late.id AND r.seq IS NULL`, d.bound, d.table, d.table, d.sequence))
+	return err
+}
+
+// Barrier implements sqljournal.Dialect. Whoever takes a number holds a lock on the sequence
+// until his transaction has ended and is visible.
+func (d *dialect) Barrier(ctx context.Context, conn *sql.Conn) error {
+	var first []string
+	for pause := time.Millisecond; ; pause *= 2 {
+		now, err := d.holders(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if first == nil {
+			first = now
+		}
+		first = slices.DeleteFunc(first, func(holder string) bool { return !slices.Contains(now, holder) })
+		if len(first) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("a statement that begins an operation has not ended: %w", ctx.Err())
+		case <-time.After(min(pause, 50*time.Millisecond)):
+		}
+	}
+}
+
+// holders names the transactions that hold a number.
+func (d *dialect) holders(ctx context.Context, conn *sql.Conn) ([]string, error) {
+	rows, err := conn.QueryContext(ctx, `SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
+		AND relation = '`+d.sequence+`'::regclass AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	holders := []string{}
+	for rows.Next() {
+		var holder string
+		if err := rows.Scan(&holder); err != nil {
+			return nil, err
+		}
+		holders = append(holders, holder)
+	}
+	return holders, rows.Err()
+}
+
+// Claim implements sqljournal.Dialect, in one statement.
+func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int) (claimed []sqljournal.Row, err error) {
+	query := fmt.Sprintf(`WITH due AS MATERIALIZED (SELECT id FROM %s WHERE %s ORDER BY seq LIMIT %d FOR NO KEY UPDATE SKIP LOCKED)
+		UPDATE %s r SET lease_owner = ?, lease_until = ?, token = ?, revision = revision + 1 FROM due WHERE r.id = due.id RETURNING %s`,
+		d.table, where, n, d.table, sqljournal.ColumnList("r."))
+	rows, err := conn.QueryContext(ctx, d.Rebind(query), append(slices.Clone(args), lease.Owner, lease.Until, lease.Token)...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var row sqljournal.Row
+		if err := rows.Scan(row.Dest()...); err != nil {
+			return nil, err
+		}
+		claimed = append(claimed, row)
+	}
+	return claimed, rows.Err()
+}
+
+// Doubt implements sqljournal.Dialect. An answer of severity FATAL ends the connection, and
+// may come after the commit, while a standby is waited for.
+func (d *dialect) Doubt(err error) sqljournal.Doubt {
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &pg) && pg.SeverityUnlocalized != "ERROR", pg != nil && pg.Code == completionUnknown:
+		return sqljournal.InDoubt
+	case pg != nil && (pg.Code == serializationFailed || pg.Code == deadlockDetected):
+		return sqljournal.Again
+	case pg != nil:
+		return sqljournal.Undone
+	case pgconn.SafeToRetry(err):
+		return sqljournal.NotSent
+	}
+	return sqljournal.InDoubt
+}

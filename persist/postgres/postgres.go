@@ -1,0 +1,178 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
+)
+
+// The defaults of Options.
+const (
+	defaultSchema      = "oncehttp"
+	defaultMaxConns    = 16
+	defaultCallTimeout = 9 * time.Second
+	defaultLockWait    = 2 * time.Second
+)
+
+var (
+	// ErrVolatile: the server may lose what it acknowledged, because fsync or
+	// synchronous_commit is off.
+	ErrVolatile = errors.New("persist/postgres: the server may lose what it has acknowledged")
+	// ErrSchema: the database has no tables of a journal, or those of a version that this
+	// program must not use. The error says what to do.
+	ErrSchema = sqljournal.ErrSchema
+	// ErrOptions: an option or the URL cannot be used. The error says which.
+	ErrOptions = errors.New("persist/postgres: wrong options")
+)
+
+// Options say where the journal is and bound what it does. The zero value is ready.
+type Options struct {
+	_ struct{}
+
+	// Schema is the schema of the journal's tables: lower-case letters, digits and '_', at
+	// most 40. Empty is "oncehttp".
+	Schema string
+	// MaxConns bounds the connections of this journal. Zero is 16.
+	MaxConns int
+	// CallTimeout bounds each call of a method, with its wait for a connection and all
+	// repetitions of a write in doubt. A third of it bounds one try, and the making of a
+	// connection. Zero is 9 seconds.
+	CallTimeout time.Duration
+	// LockWait bounds how long a statement waits for another transaction, such as one that
+	// has begun the same key and is still open. It must be shorter than a third of
+	// CallTimeout. Zero is 2 seconds.
+	LockWait time.Duration
+	// AllowVolatile accepts a server that may lose what it acknowledged.
+	AllowVolatile bool
+}
+
+// schemaName is what a schema may be called, so that it needs no quotes.
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
+
+// checked fills in the defaults. Error: ErrOptions.
+func (o Options) checked() (Options, error) {
+	if o.Schema == "" {
+		o.Schema = defaultSchema
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = defaultMaxConns
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = defaultCallTimeout
+	}
+	if o.LockWait == 0 {
+		o.LockWait = min(defaultLockWait, o.CallTimeout/4)
+	}
+	switch {
+	case !schemaName.MatchString(o.Schema):
+		return o, fmt.Errorf("%w: Schema %q: want lower-case letters, digits and '_', at most 40", ErrOptions, o.Schema)
+	case o.MaxConns < 1:
+		return o, fmt.Errorf("%w: MaxConns %d: want at least 1", ErrOptions, o.MaxConns)
+	case o.CallTimeout < 0 || o.LockWait < time.Millisecond || o.LockWait >= o.CallTimeout/3:
+		return o, fmt.Errorf("%w: LockWait %v must be at least 1ms and shorter than a third of CallTimeout %v", ErrOptions, o.LockWait, o.CallTimeout)
+	}
+	return o, nil
+}
+
+// Journal is a journal on PostgreSQL. It implements [persist.Journal] and
+// [persist.Claimer]. Make one with Open.
+type Journal struct {
+	*sqljournal.Journal
+}
+
+// Open opens the journal at a URL such as postgres://user@host:5432/database, or a
+// connection string of key=value pairs. It never changes the schema. ctx bounds the opening
+// alone, which also ends after Options.CallTimeout.
+// Errors: ErrOptions, ErrSchema, ErrVolatile, those of the server, the context's.
+func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
+	opts, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	db, name, err := opts.database(url)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, opts.CallTimeout)
+	defer cancel()
+	if err := opts.check(ctx, db); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("journal %s: %w", name, err)
+	}
+	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: opts.dialect(), Name: name, Limit: opts.CallTimeout})
+	return &Journal{j}, nil
+}
+
+// database makes the pool, which connects when it is used, and the name of the journal.
+func (o Options) database(url string) (db *sql.DB, name string, err error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		// The error quotes the URL, and may quote its password.
+		return nil, "", fmt.Errorf("%w: the URL cannot be read (it is not shown, as it may hold a password); want postgres://user@host:port/database", ErrOptions)
+	}
+	// Parameters are described once per connection and statement, without a name on the
+	// server, so that each statement is one round trip, through PgBouncer as well.
+	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	config.ConnectTimeout = o.CallTimeout / 3
+	// A connection that has died is found when it is used, and the call is made again.
+	never := stdlib.OptionShouldPing(func(context.Context, stdlib.ShouldPingParams) bool { return false })
+	db = stdlib.OpenDB(*config, never)
+	db.SetMaxOpenConns(o.MaxConns)
+	db.SetMaxIdleConns(o.MaxConns)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	return db, fmt.Sprintf("postgres %s:%d/%s schema %s", config.Host, config.Port, config.Database, o.Schema), nil
+}
+
+// check asks the server what Open must know.
+func (o Options) check(ctx context.Context, db *sql.DB) error {
+	var fsync, sync string
+	err := db.QueryRowContext(ctx, "SELECT current_setting('fsync'), current_setting('synchronous_commit')").Scan(&fsync, &sync)
+	if err != nil {
+		return err
+	}
+	if err := o.durable(fsync, sync); err != nil {
+		return err
+	}
+	steps, err := o.steps()
+	if err != nil {
+		return err
+	}
+	version, oldest, err := o.version(ctx, db)
+	if err != nil {
+		return err
+	}
+	return sqljournal.CheckSchema(sqljournal.Known(steps), version, oldest)
+}
+
+// durable refuses settings with which a crash of the server loses commits. Error: ErrVolatile.
+func (o Options) durable(fsync, sync string) error {
+	if o.AllowVolatile || fsync != "off" && sync != "off" {
+		return nil
+	}
+	return fmt.Errorf("%w: fsync is %s and synchronous_commit is %s; switch both on, or set AllowVolatile", ErrVolatile, fsync, sync)
+}
+
+// version reads which schema there is; zero is none.
+func (o Options) version(ctx context.Context, db interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}) (version, oldest int, err error) {
+	row := db.QueryRowContext(ctx, "SELECT version, oldest FROM "+o.Schema+".schema_version ORDER BY version DESC LIMIT 1")
+	var pg *pgconn.PgError
+	switch err := row.Scan(&version, &oldest); {
+	case err == nil, errors.Is(err, sql.ErrNoRows):
+		return version, oldest, nil
+	case errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == invalidSchema):
+		return 0, 0, nil
+	default:
+		return 0, 0, err
+	}
+}

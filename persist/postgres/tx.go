@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
+)
+
+// Begin begins a record that Client.Prepare made, inside a transaction of the caller's own,
+// in a journal with the default options. See [Options.Begin].
+func Begin(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	return Options{}.Begin(ctx, tx, rec)
+}
+
+// BeginSQL is Begin for a transaction of database/sql over pgx.
+func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	return Options{}.BeginSQL(ctx, tx, rec)
+}
+
+// Begin begins a record that Client.Prepare made, inside a transaction of the caller's own:
+// roll back, and the operation never existed; commit, and a client on the journal sends it.
+// The tables must be in the database of the transaction.
+//
+// A record that has the same ID already is returned, with created false, and the transaction
+// goes on; until it ends, that record is not removed. One that another open transaction has
+// begun is waited for, for Options.LockWait at most. A new record has Seq 0, until the
+// journal sees it committed.
+//
+// After a commit whose answer was lost, repeat the whole transaction with the same key.
+//
+// Errors: persist.ErrInvalid, and then nothing was written and the transaction goes on; those
+// of the server, which can be found by errors.As as *pgconn.PgError, SQLSTATE 40001
+// (serialization failure) and 55P03 (LockWait is over) among them, and then the transaction
+// can only be rolled back; ErrVolatile, see Options.AllowVolatile.
+func (o Options) Begin(ctx context.Context, tx pgx.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	return o.beginIn(ctx, rec, func(ctx context.Context, query string, args []any, dest ...any) error {
+		return tx.QueryRow(ctx, query, args...).Scan(dest...)
+	})
+}
+
+// BeginSQL is Begin for a transaction of database/sql over pgx.
+func (o Options) BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	return o.beginIn(ctx, rec, sqljournal.OnTx(tx))
+}
+
+// beginTries bounds how often a record is looked for that was removed in the meantime.
+const beginTries = 3
+
+func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal.QueryRow) (existing persist.Record, created bool, err error) {
+	if o, err = o.checked(); err != nil {
+		return persist.Record{}, false, err
+	}
+	row, err := sqljournal.NewBegun(ctx, &rec)
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	standing, err := o.insertIn(ctx, run, row)
+	if err != nil {
+		return persist.Record{}, false, fmt.Errorf("begin in a transaction, journal schema %s: %w", o.Schema, err)
+	}
+	return sqljournal.Begun(&rec, row, standing)
+}
+
+// insertIn inserts the row, or returns the one that stands. That one is read with a lock,
+// which sees what the transaction's snapshot does not, and which keeps it from being removed.
+func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
+	d := o.dialect()
+	read := fmt.Sprintf("SELECT %s FROM %s s WHERE s.id = $1 FOR KEY SHARE", sqljournal.ColumnList("s."), d.table)
+	for range beginTries {
+		var fsync, sync, was string
+		var revision sql.NullInt64
+		if err := run(ctx, o.beginStatement(d), append(insertValues(row), o.AllowVolatile), &revision, &fsync, &sync, &was); err != nil {
+			return nil, err
+		}
+		if err := o.durable(fsync, sync); err != nil {
+			return nil, err
+		}
+		if revision.Valid {
+			return row, nil
+		}
+		var existing sqljournal.Row
+		err := run(ctx, read, []any{row.ID}, existing.Dest()...)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return &existing, err
+		}
+	}
+	return nil, errors.New("the record is begun and removed by others all the time")
+}
+
+// beginStatement inserts the row unless the settings of the transaction lose commits. It
+// bounds the wait for another transaction, and puts the bound of the caller back: the last
+// set_config is evaluated when the insert has ended, since its row is joined to that.
+func (o Options) beginStatement(d *dialect) string {
+	const before = "before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS was, current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS sync)"
+	bound := fmt.Sprintf("bound AS MATERIALIZED (SELECT was, fsync, sync, set_config('lock_timeout', '%d', true) FROM before)", o.LockWait.Milliseconds())
+	allowed := fmt.Sprintf("bound WHERE $%d::boolean OR fsync <> 'off' AND sync <> 'off'", len(sqljournal.Columns()))
+	return fmt.Sprintf("WITH %s, %s, mine AS (%s, revision) SELECT mine.revision, bound.fsync, bound.sync, set_config('lock_timeout', bound.was, true) FROM bound LEFT JOIN mine ON true",
+		before, bound, insert(d.table, "NULL", allowed))
+}
