@@ -42,7 +42,7 @@ func importRules() []rule {
 		{"persist", false, nil},
 		{"persist/internal/codec", true, []string{module + "/persist"}},
 		{"persist/internal/sqljournal", true, []string{module + "/persist", module + "/persist/internal/codec"}},
-		{"persist/internal/sqltest", true, []string{module + "/persist"}},
+		{"persist/internal/sqltest", true, []string{module, module + "/persist", module + "/persist/memory"}},
 		{"persist/memory", true, []string{module + "/persist", module + "/persist/internal"}},
 		{"persist/bolt", true, []string{module + "/persist", module + "/persist/internal", "go.etcd.io/bbolt", "golang.org/x/sys"}},
 		{"persist/postgres", true, []string{module + "/persist", module + "/persist/internal/sqljournal", "github.com/jackc/pgx/v5"}},

@@ -162,32 +162,35 @@ func (d *dialect) numberSome(ctx context.Context, conn *sql.Conn) (n int, err er
 	if err := tx.QueryRowContext(ctx, d.bound+"SELECT gate FROM "+d.gate()+" WHERE gate = ? LOCK IN SHARE MODE", rand.IntN(gates)).Scan(&gate); err != nil {
 		return 0, err
 	}
-	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT n FROM %s WHERE seq IS NULL ORDER BY n LIMIT %d FOR UPDATE SKIP LOCKED", d.Records(), numberRows))
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT id FROM %s WHERE seq IS NULL ORDER BY created LIMIT %d FOR UPDATE SKIP LOCKED", d.Records(), numberRows))
 	if err != nil {
 		return 0, err
 	}
-	places, err := numbers(rows)
-	if err != nil || len(places) == 0 {
+	ids, err := idsOf(rows)
+	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	_, err = tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET seq = NEXTVAL(%soncehttp_seq) WHERE n IN (%s) ORDER BY n", d.Records(), d.prefix, strings.Join(places, ", ")))
+	_, err = tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET seq = NEXTVAL(%soncehttp_seq) WHERE id IN (%s) ORDER BY created", d.Records(), d.prefix, parameters(len(ids))), ids...)
 	if err != nil {
 		return 0, err
 	}
-	return len(places), tx.Commit()
+	return len(ids), tx.Commit()
 }
 
-// numbers reads a column of numbers, as text for a statement.
-func numbers(rows *sql.Rows) (list []string, err error) {
+// parameters is a list of n parameters.
+func parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+
+// idsOf reads a column of ids, as parameters for a statement.
+func idsOf(rows *sql.Rows) (ids []any, err error) {
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		var n uint64
-		if err := rows.Scan(&n); err != nil {
+		var id []byte
+		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		list = append(list, fmt.Sprint(n))
+		ids = append(ids, id)
 	}
-	return list, rows.Err()
+	return ids, rows.Err()
 }
 
 // barrierTries is how often Barrier looks whether nobody is behind a gate, before it waits
@@ -249,13 +252,15 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(claimed) == 0 {
 		return nil, err
 	}
-	list := strings.TrimSuffix(strings.Repeat("?, ", len(claimed)), ", ")
-	_, err = tx.ExecContext(ctx, "UPDATE "+d.Records()+" SET lease_owner = ?, lease_until = ?, token = ?, revision = revision + 1 WHERE id IN ("+list+")", ids...)
+	_, err = tx.ExecContext(ctx, "UPDATE "+d.Records()+" SET lease_owner = ?, lease_until = ?, token = ?, revision = revision + 1 WHERE id IN ("+parameters(len(claimed))+")", ids...)
 	if err != nil {
 		return nil, err
 	}
 	return claimed, tx.Commit()
 }
+
+// Abandoned implements sqljournal.Dialect. The sessions of the pool have the setting.
+func (d *dialect) Abandoned() string { return "" }
 
 // Doubt implements sqljournal.Dialect. The errors of a server that stops or of a KILL may
 // come while it commits.
@@ -274,4 +279,10 @@ func (d *dialect) Doubt(err error) sqljournal.Doubt {
 		return sqljournal.Again
 	}
 	return sqljournal.Undone
+}
+
+// Waited implements sqljournal.Dialect.
+func (d *dialect) Waited(err error) bool {
+	var my *mysql.MySQLError
+	return errors.As(err, &my) && my.Number == lockWaitOver
 }

@@ -19,8 +19,8 @@ func server(t testing.TB) string {
 	return sqltest.Server(t, "ONCEHTTP_TEST_MYSQL", "mysql://root@127.0.0.1:3306/test", "127.0.0.1:3306")
 }
 
-// pool connects to a database of the server, beside the journals.
-func pool(t testing.TB, database string) *sql.DB {
+// config is how the driver connects to a database of the server.
+func config(t testing.TB, database string) *mysql.Config {
 	t.Helper()
 	u, err := url.Parse(server(t))
 	if err != nil {
@@ -29,7 +29,13 @@ func pool(t testing.TB, database string) *sql.DB {
 	c := mysql.NewConfig()
 	c.Net, c.Addr, c.User, c.DBName = "tcp", u.Host, u.User.Username(), database
 	c.Passwd, _ = u.User.Password()
-	connector, err := mysql.NewConnector(c)
+	return c
+}
+
+// pool connects to a database of the server, beside the journals.
+func pool(t testing.TB, database string) *sql.DB {
+	t.Helper()
+	connector, err := mysql.NewConnector(config(t, database))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -149,8 +150,10 @@ func (o Options) database(text string) (db *sql.DB, name string, err error) {
 	c.Timeout = o.CallTimeout / 3
 	c.Logger = silent{}
 	// Of a session that MariaDB's default, REPEATABLE READ, would make wait for others'
-	// ranges, and deadlock with them.
-	c.Params = map[string]string{"tx_isolation": "'READ-COMMITTED'"}
+	// ranges, and deadlock with them. The server ends a transaction that is left open, as
+	// behind a network that drops packets.
+	idle := max(1, int(o.CallTimeout/3/time.Second))
+	c.Params = map[string]string{"tx_isolation": "'READ-COMMITTED'", "idle_transaction_timeout": strconv.Itoa(idle)}
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: the URL's parameters cannot be used: tls may be true, false, skip-verify or preferred", ErrOptions)

@@ -2,6 +2,8 @@ package mysql_test
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -12,8 +14,21 @@ import (
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	url, db := server(t), pool(t, "")
+	var stores sync.Map // of journals, their options
 	persisttest.Run(t, persisttest.Harness{
 		Durable: true,
+		Late: func(j persist.Journal, rec persist.Record) (func() error, error) {
+			opts, _ := stores.Load(j)
+			tx, err := db.Begin()
+			if err != nil {
+				return nil, err
+			}
+			_, created, err := opts.(journal.Options).Begin(context.Background(), tx, rec)
+			if err == nil && !created {
+				err = errors.New("it was there already")
+			}
+			return tx.Commit, err
+		},
 		New: func(string) (func() (persist.Journal, error), error) {
 			opts := database(t, db)
 			if err := journal.Migrate(context.Background(), url, opts); err != nil {
@@ -24,6 +39,7 @@ func TestSuite(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
+				stores.Store(persist.Journal(j), opts)
 				return j, nil
 			}, nil
 		},

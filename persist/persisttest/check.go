@@ -18,6 +18,7 @@ import (
 // check is one run of one case.
 type check struct {
 	open func() (persist.Journal, error)
+	late func(j persist.Journal, rec persist.Record) (commit func() error, err error) // see Harness.Late
 
 	mu      sync.Mutex
 	errs    []error

@@ -209,6 +209,12 @@ func (w wrapping) Unwrap() persist.Journal { return w.s.m.unwrap(w.s) }
 func harness(m mutant) persisttest.Harness {
 	return persisttest.Harness{
 		Durable: true,
+		Late: func(j persist.Journal, r persist.Record) (func() error, error) {
+			return func() error {
+				_, _, err := j.Begin(context.Background(), r)
+				return err
+			}, nil
+		},
 		New: func(string) (func() (persist.Journal, error), error) {
 			s := &store{Journal: memory.New(), m: m, begun: map[persist.ID]persist.Record{}, numbers: map[string]int{}}
 			return func() (persist.Journal, error) {
@@ -292,6 +298,8 @@ func mutants() map[string]mutant {
 		"list/break":             mutantListBreak(),
 		"list/cancelled":         mutantListCancelled(),
 		"list/changing":          mutantListChanging(),
+		"list/follows":           mutantListFollows(),
+		"list/late":              mutantListLate(),
 		"query/accounts":         mutantQueryAccounts(),
 		"query/states":           mutantQueryStates(),
 		"query/key":              mutantQueryKey(),

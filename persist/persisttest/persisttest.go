@@ -30,6 +30,11 @@ type Harness struct {
 	// it the cases about reopening are left out.
 	Durable bool
 
+	// Late begins a record in a transaction of the caller's own, which stays open until
+	// commit is called, in the store of a journal that New opened. Nil: the journal has no
+	// such transactions.
+	Late func(j persist.Journal, rec persist.Record) (commit func() error, err error)
+
 	// Patience is how long a case may take. Zero is one minute.
 	Patience time.Duration
 }
@@ -91,7 +96,7 @@ func Check(h Harness) (failures map[string]error, err error) {
 
 func cases() []testCase {
 	var all []testCase
-	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), querying(), sweepCases(), claimCases(), reportCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
+	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), reportCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
 		all = append(all, some...)
 	}
 	return all
@@ -110,7 +115,7 @@ func (h Harness) run(c testCase, dir string) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		k := &check{open: open}
+		k := &check{open: open, late: h.Late}
 		defer func() { done <- k.verdict(recover()) }()
 		c.run(k)
 	}()

@@ -22,20 +22,21 @@ const (
 	serializationFailed = "40001"
 	completionUnknown   = "40003"
 	deadlockDetected    = "40P01"
+	lockNotAvailable    = "55P03"
 )
 
 // dialect implements sqljournal.Dialect.
 type dialect struct {
 	table    string
 	sequence string
-	lockWait time.Duration
-	bound    string // a common table expression that bounds waits for locks, in this transaction
-	begin    string // the statement of Begin
+	idle     time.Duration // after which the server ends a transaction of several statements
+	bound    string        // a common table expression that bounds waits for locks, in this transaction
+	begin    string        // the statement of Begin
 }
 
 // dialect returns how this journal's statements are spelled.
 func (o Options) dialect() *dialect {
-	d := &dialect{table: o.Schema + ".record", sequence: o.Schema + ".record_seq", lockWait: o.LockWait}
+	d := &dialect{table: o.Schema + ".record", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
 	d.begin = fmt.Sprintf("WITH %s, mine AS (%s) SELECT mine.seq, %s FROM bound LEFT JOIN mine ON true LEFT JOIN %s s ON s.id = $1",
 		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), sqljournal.ColumnList("s."), d.table)
@@ -150,12 +151,24 @@ func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljo
 	return existing.row(), nil
 }
 
+// numberRows is how many records Number numbers in one statement.
+const numberRows = 5000
+
 // Number implements sqljournal.Dialect. It waits for others that number the same records, so
 // that they have numbers when it returns.
 func (d *dialect) Number(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, fmt.Sprintf(`WITH %s, late AS MATERIALIZED (SELECT id FROM %s, bound WHERE seq IS NULL ORDER BY id FOR NO KEY UPDATE OF record)
-		UPDATE %s r SET seq = nextval('%s') FROM late WHERE r.id = late.id AND r.seq IS NULL`, d.bound, d.table, d.table, d.sequence))
-	return err
+	statement := fmt.Sprintf(`WITH %s, late AS MATERIALIZED (SELECT id FROM %s, bound WHERE seq IS NULL ORDER BY id LIMIT %d FOR NO KEY UPDATE OF record)
+		UPDATE %s r SET seq = nextval('%s') FROM late WHERE r.id = late.id AND r.seq IS NULL`, d.bound, d.table, numberRows, d.table, d.sequence)
+	for {
+		res, err := conn.ExecContext(ctx, statement)
+		if err != nil {
+			return err
+		}
+		// Of fewer, the others may just have been numbered by somebody else.
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+	}
 }
 
 // Barrier implements sqljournal.Dialect. Whoever takes a number holds a lock on the sequence
@@ -221,6 +234,11 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	return claimed, rows.Err()
 }
 
+// Abandoned implements sqljournal.Dialect.
+func (d *dialect) Abandoned() string {
+	return fmt.Sprintf("SELECT set_config('idle_in_transaction_session_timeout', '%d', true)", d.idle.Milliseconds())
+}
+
 // Doubt implements sqljournal.Dialect. An answer of severity FATAL ends the connection, and
 // may come after the commit, while a standby is waited for.
 func (d *dialect) Doubt(err error) sqljournal.Doubt {
@@ -236,4 +254,10 @@ func (d *dialect) Doubt(err error) sqljournal.Doubt {
 		return sqljournal.NotSent
 	}
 	return sqljournal.InDoubt
+}
+
+// Waited implements sqljournal.Dialect.
+func (d *dialect) Waited(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == lockNotAvailable
 }

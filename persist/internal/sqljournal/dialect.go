@@ -62,8 +62,15 @@ type Dialect interface {
 	// Claim leases up to n records that the condition selects, oldest first, and returns
 	// them in any order, as Columns.
 	Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease Lease, n int) ([]Row, error)
+	// Abandoned is a statement for the start of a transaction of several statements: the
+	// server then ends it by itself, and frees its locks, where the next statement does not
+	// come for a while, as behind a network that drops packets. Empty: it does so anyway.
+	Abandoned() string
 	// Doubt sorts an error of the driver.
 	Doubt(err error) Doubt
+	// Waited reports whether the database undid a statement because it had waited for
+	// another transaction for as long as it may.
+	Waited(err error) bool
 }
 
 // Lease is what Claim writes into the records that it takes.

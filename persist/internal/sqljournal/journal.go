@@ -111,6 +111,10 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		existing, created, err = Begun(&rec, row, standing)
 		return err
 	})
+	if err != nil && j.d.Waited(err) {
+		// The operation of that transaction may be sent, so that this is no "no effect".
+		err = fmt.Errorf("%w: another transaction has begun the key %q and is still open: %w", persist.ErrUncertain, rec.Key, err)
+	}
 	if err != nil {
 		return persist.Record{}, false, err
 	}

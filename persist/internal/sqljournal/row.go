@@ -12,11 +12,12 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// IDSize is the length of a row's id in bytes.
-const IDSize = sha256.Size + accountHash
-
-// accountHash is how many bytes of the account's hash an id has.
-const accountHash = 16
+// An id has so many bytes of the hash of the key, and of that of the account. Two records
+// with one id are noticed, see Begun.
+const (
+	keyHash     = 20
+	accountHash = 12
+)
 
 // TokenSize is the length of a token in bytes.
 const TokenSize = 16
@@ -40,7 +41,7 @@ func RowID(id persist.ID) []byte {
 // keyPrefix is the part of the ids of a key that they share, with room for the rest.
 func keyPrefix(key string) []byte {
 	sum := sha256.Sum256([]byte(key))
-	return append(make([]byte, 0, IDSize), sum[:]...)
+	return append(make([]byte, 0, keyHash+accountHash), sum[:keyHash]...)
 }
 
 // Row is one record as the database keeps it.

@@ -98,6 +98,11 @@ func (s *sweeping) step(ctx context.Context, shelf condition, from place) (at pl
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
+		if bound := s.j.d.Abandoned(); bound != "" {
+			if _, err := tx.ExecContext(ctx, bound); err != nil {
+				return err
+			}
+		}
 		rows, err := readSwept(ctx, tx, query, c.args)
 		if err != nil {
 			return err

@@ -14,11 +14,13 @@ INSERT IGNORE INTO {db}oncehttp_gate (gate) VALUES (0), (1), (2), (3), (4), (5),
 
 -- One row is one operation. Keys and accounts are bytes, so that no collation makes two of
 -- them one. Times are nanoseconds since 1970; 0 is no time. state: 0 pending, 1 held,
--- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned. The rows lie in the order of n, so that
--- new ones are written beside each other.
+-- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned.
+--
+-- The id is the primary key because a statement that waits for a row of another unique key
+-- also keeps others from inserting beside that row, at READ COMMITTED as well. There is no
+-- AUTO_INCREMENT because an INSERT with a SELECT locks its counter while it waits.
 CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
-  n            BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
-  id           BINARY(48) NOT NULL,
+  id           BINARY(32) NOT NULL PRIMARY KEY,
   seq          BIGINT,
   revision     BIGINT NOT NULL,
   token        BINARY(16) NOT NULL,
@@ -41,7 +43,6 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   body         LONGBLOB,
   answer       LONGBLOB,
   orphan       BINARY(32) AS (IF(generated = 1 AND (unreported = 1 OR state < 2), fingerprint, NULL)) PERSISTENT,
-  UNIQUE KEY record_id (id),
   KEY record_seq (seq),
   KEY record_open (state, seq),
   KEY record_due (state, next_attempt),

@@ -1,0 +1,307 @@
+package sqltest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Engine is one database server with the tables of one journal.
+type Engine struct {
+	Address string  // host:port of the server
+	DB      *sql.DB // whose statements find the tables
+	Records string  // the name of the table of records, as DB finds it
+
+	// Open opens a journal whose calls take no longer than limit, through an address. The
+	// URL holds the password "hunter2". The journal is closed with the test.
+	Open func(t testing.TB, address string, limit time.Duration) persist.Journal
+	// Begin begins a record in a transaction of DB.
+	Begin func(ctx context.Context, tx *sql.Tx, rec persist.Record) (persist.Record, bool, error)
+}
+
+// Record is a plain pending record.
+func Record(account, key string) persist.Record {
+	sum := sha256.Sum256([]byte(account + "\x00" + key))
+	return persist.Record{
+		ID: persist.ID{Account: account, Key: key}, Origin: "https://api.example:443", Method: "POST", Target: "/v1/things",
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"for":"` + key + `"}`),
+		Carrier: "header", CarrierName: "Idempotency-Key", WireKey: key, Profile: "draft-07", ProfileVersion: "7",
+		Window: 24 * time.Hour, Fingerprint: sum[:], Recipe: "1 content-type", Created: time.Now().Round(0),
+	}
+}
+
+// Finished is the record with an answer.
+func Finished(rec persist.Record) persist.Record {
+	rec.State, rec.MaybeSent, rec.FirstSent, rec.Finished = persist.StateConfirmed, true, rec.Created, rec.Created.Add(time.Second)
+	rec.Answer = &persist.Answer{Status: 201, Body: []byte("answer"), At: rec.Finished}
+	return rec
+}
+
+// call is a method of a journal, as the outages strike it. before prepares the record, on a
+// way without faults; run makes the call; after says whether what stands is right.
+type call struct {
+	before func(j persist.Journal, rec persist.Record) persist.Record
+	run    func(j persist.Journal, rec persist.Record) error
+	after  func(now persist.Record, err error) bool
+}
+
+func begun(j persist.Journal, rec persist.Record) persist.Record {
+	rec, _, err := j.Begin(context.Background(), rec)
+	if err != nil {
+		panic(err)
+	}
+	return rec
+}
+
+func finishedIn(j persist.Journal, rec persist.Record) persist.Record {
+	rec.Generated = true
+	rec = Finished(begun(j, rec))
+	rec.Unreported = true
+	if err := j.Finish(context.Background(), rec); err != nil {
+		panic(err)
+	}
+	return rec
+}
+
+// asIs is for a call that begins its own record.
+func asIs(_ persist.Journal, rec persist.Record) persist.Record { return rec }
+
+// calls are the methods that ask the database.
+func calls() map[string]call {
+	ctx := context.Background()
+	at := func(revision uint64, state persist.State) func(persist.Record, error) bool {
+		return func(now persist.Record, err error) bool {
+			return err == nil && now.Revision == revision && now.State == state
+		}
+	}
+	return map[string]call{
+		"Begin": {asIs, func(j persist.Journal, rec persist.Record) error {
+			got, created, err := j.Begin(ctx, rec)
+			if err == nil && (!created || got.Revision != 1) {
+				err = fmt.Errorf("created %t at revision %d", created, got.Revision)
+			}
+			return err
+		}, at(1, persist.StatePending)},
+		"Update": {begun, func(j persist.Journal, rec persist.Record) error {
+			rec.Attempts = 5
+			got, err := j.Update(ctx, rec)
+			if err == nil && got.Revision != 2 {
+				err = fmt.Errorf("revision %d", got.Revision)
+			}
+			return err
+		}, at(2, persist.StatePending)},
+		"Finish": {begun, func(j persist.Journal, rec persist.Record) error { return j.Finish(ctx, Finished(rec)) }, at(2, persist.StateConfirmed)},
+		"Forget": {begun, func(j persist.Journal, rec persist.Record) error { return j.Forget(ctx, rec) },
+			func(_ persist.Record, err error) bool { return errors.Is(err, persist.ErrNotFound) }},
+		"MarkReported": {finishedIn, func(j persist.Journal, rec persist.Record) error { return j.MarkReported(ctx, rec.ID) },
+			func(now persist.Record, err error) bool { return err == nil && !now.Unreported && now.Revision == 3 }},
+		"Claim": {begun, func(j persist.Journal, rec persist.Record) error {
+			return patiently(func() (done bool, err error) {
+				q := persist.Query{Account: rec.Account}
+				got, err := j.(persist.Claimer).Claim(ctx, q, "w", time.Now(), time.Now().Add(time.Hour), 5)
+				return len(got) == 1, err
+			})
+		}, func(now persist.Record, err error) bool { return err == nil && now.LeaseOwner == "w" }},
+		"Sweep": {finishedIn, func(j persist.Journal, rec persist.Record) error {
+			return patiently(func() (done bool, err error) {
+				if _, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: rec.Finished}); err != nil {
+					return false, err
+				}
+				now, err := j.Get(ctx, rec.ID)
+				return now.Swept, err
+			})
+		}, func(now persist.Record, err error) bool { return err == nil && now.Swept && now.Revision == 3 }},
+		"Get": {begun, func(j persist.Journal, rec persist.Record) error {
+			got, err := j.Get(ctx, rec.ID)
+			if err == nil && !bytes.Equal(got.Body, rec.Body) {
+				err = fmt.Errorf("its body is %q", got.Body)
+			}
+			return err
+		}, at(1, persist.StatePending)},
+		"List": {begun, func(j persist.Journal, rec persist.Record) error {
+			n := 0
+			for _, err := range j.List(ctx, persist.Query{Account: rec.Account}) {
+				if err != nil {
+					return err
+				}
+				n++
+			}
+			if n != 1 {
+				return fmt.Errorf("it gave %d records", n)
+			}
+			return nil
+		}, at(1, persist.StatePending)},
+	}
+}
+
+// patiently makes a call until it has done its work: it passes over a record while the
+// server has not yet noticed that the connection of an earlier try, which has locked it, is
+// dead.
+func patiently(try func() (done bool, err error)) error {
+	for start := time.Now(); time.Since(start) < 20*time.Second; {
+		if done, err := try(); done || err != nil {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return errors.New("it does not do its work")
+}
+
+// exchangesMax is more exchanges than any call has.
+const exchangesMax = 30
+
+// Outages breaks every exchange of every call in every way, and expects that the call has
+// taken effect once, and says so. Most of the time it waits, so that many run at once,
+// whatever the number of processors.
+func Outages(t *testing.T, engine func(t *testing.T) Engine) {
+	const limit, atOnce = 6 * time.Second, 12
+	var running sync.WaitGroup
+	defer running.Wait()
+	free := make(chan struct{}, atOnce)
+	for name, c := range calls() {
+		for fault, f := range Faults() {
+			free <- struct{}{}
+			running.Go(func() {
+				defer func() { <-free }()
+				t.Run(name+"/"+fault, func(t *testing.T) { outage(t, engine(t), c, f, limit) })
+			})
+		}
+	}
+}
+
+// outage breaks every exchange of one call in one way.
+func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
+	proxy := NewProxy(t, e.Address)
+	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), limit)
+	account := Name()
+	warm := c.before(direct, Record(account+" warm", "k"))
+	if err := c.run(j, warm); err != nil {
+		t.Fatalf("without a fault: %v", err)
+	}
+	for at := range exchangesMax {
+		rec := c.before(direct, Record(fmt.Sprintf("%s %d", account, at), "k"))
+		proxy.Arm(f, at)
+		err := c.run(j, rec)
+		struck := proxy.Struck()
+		if !struck && at == 0 {
+			t.Fatal("the fault has not struck")
+		}
+		if err != nil {
+			t.Errorf("at exchange %d: %v", at, err)
+		}
+		if struck && f == LateAfterCut {
+			proxy.Idle()
+		}
+		if now, err := direct.Get(t.Context(), rec.ID); !c.after(now, err) {
+			t.Errorf("at exchange %d there is state %v at revision %d, swept %t, error %v", at, now.State, now.Revision, now.Swept, err)
+		}
+		if !struck {
+			return
+		}
+	}
+	t.Errorf("a call of more than %d exchanges", exchangesMax)
+}
+
+// Down breaks the way to the database altogether: calls fail fast and say which journal it
+// is, and the journal recovers by itself.
+func Down(t *testing.T, e Engine) {
+	const limit = 6 * time.Second
+	proxy := NewProxy(t, e.Address)
+	j := e.Open(t, proxy.Address(), limit)
+	ctx := t.Context()
+	rec := begun(j, Record("a", "before"))
+
+	proxy.Refuse()
+	// The first call may have used a connection that was cut while it was in use, and is then
+	// in doubt, up to its limit. The next one is not.
+	_, _, err := j.Begin(ctx, Record("a", "maybe"))
+	named(t, "Begin on what was cut", err, proxy)
+	start := time.Now()
+	_, _, err = j.Begin(ctx, Record("a", "refused"))
+	if took := time.Since(start); took > limit/2 || errors.Is(err, persist.ErrUncertain) {
+		t.Errorf("with nobody listening, Begin took %v, and its error is %v", took, err)
+	}
+	named(t, "Begin with nobody listening", err, proxy)
+	if _, getErr := j.Get(ctx, rec.ID); getErr == nil {
+		t.Error("Get with nobody listening gave a record")
+	} else {
+		named(t, "Get with nobody listening", getErr, proxy)
+	}
+	recovers(t, j, proxy, func() error { return proxy.Listen() })
+
+	proxy.Hole(true)
+	start = time.Now()
+	_, _, err = j.Begin(ctx, Record("a", "swallowed"))
+	if took := time.Since(start); took > limit+2*time.Second {
+		t.Errorf("with everything swallowed, Begin took %v, with a limit of %v", took, limit)
+	}
+	named(t, "Begin with everything swallowed", err, proxy)
+	if !errors.Is(err, persist.ErrUncertain) {
+		t.Errorf("Begin whose statement was swallowed: %v, want ErrUncertain", err)
+	}
+	proxy.Refuse() // what was swallowed does not come back
+	recovers(t, j, proxy, func() error { proxy.Hole(false); return proxy.Listen() })
+
+	// A statement that went out, and then nobody listens: it is not known what became of it.
+	begun(j, Record("a", "warm again"))
+	proxy.Arm(CutAfter, 0)
+	go func() { // closes the door behind it
+		for !proxy.hasStruck() {
+			time.Sleep(time.Millisecond)
+		}
+		proxy.Refuse()
+	}()
+	_, _, err = j.Begin(ctx, Record("a", "cut"))
+	if err != nil && !errors.Is(err, persist.ErrUncertain) {
+		t.Errorf("Begin whose answer was lost, and then nobody listened: %v, want ErrUncertain", err)
+	}
+	recovers(t, j, proxy, proxy.Listen)
+	if _, created, err := j.Begin(ctx, Record("a", "refused")); err != nil || !created {
+		t.Errorf("Begin that had said it was not written: created %t, error %v", created, err)
+	}
+}
+
+func (p *Proxy) hasStruck() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.struck
+}
+
+// named checks an error of a journal that cannot be reached.
+func named(t *testing.T, what string, err error, proxy *Proxy) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("%s: no error", what)
+	}
+	if text := err.Error(); !strings.Contains(text, "journal ") || !strings.Contains(text, proxy.Address()) || strings.Contains(text, "hunter2") {
+		t.Errorf("%s: the error must name the journal and hold no password: %v", what, err)
+	}
+}
+
+// recovers opens the way again, and expects that the next calls succeed within seconds.
+func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
+	t.Helper()
+	if err := way(); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	for {
+		_, _, err := j.Begin(t.Context(), Record("a", Name()))
+		if err == nil {
+			return
+		}
+		if time.Since(start) > 15*time.Second {
+			t.Fatalf("15s after the way is open again: %v", err)
+		}
+	}
+}

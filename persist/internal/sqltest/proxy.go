@@ -1,0 +1,251 @@
+package sqltest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Fault is what a Proxy does to one exchange.
+type Fault int
+
+// The faults. Each but None takes effect once, then the proxy is as before.
+const (
+	None         Fault = iota
+	CutBefore          // the connection ends, and the statement is not passed on
+	CutAfter           // the statement is passed on, and the connection ends before its answer
+	HoleBefore         // the statement is swallowed, and nothing comes back on this connection
+	HoleAfter          // the statement is passed on, and nothing comes back on this connection
+	LateAfterCut       // the connection ends, and the statement is passed on a while later
+)
+
+// Faults are all faults of one exchange, by name.
+func Faults() map[string]Fault {
+	return map[string]Fault{"cut before": CutBefore, "cut after": CutAfter, "hole before": HoleBefore, "hole after": HoleAfter, "late": LateAfterCut}
+}
+
+// lateBy is how long a statement is held that is passed on late.
+const lateBy = 300 * time.Millisecond
+
+// Proxy passes connections on to a server, and breaks them as it is told.
+type Proxy struct {
+	server string
+	bound  string // its address
+
+	mu       sync.Mutex
+	listener net.Listener
+	fault    Fault
+	skip     int  // exchanges that pass before the fault
+	hole     bool // nothing passes at all
+	conns    map[net.Conn]bool
+	struck   bool
+	running  sync.WaitGroup
+}
+
+// NewProxy starts a proxy on loopback, which ends with the test.
+func NewProxy(t testing.TB, server string) *Proxy {
+	t.Helper()
+	p := &Proxy{server: server, bound: "127.0.0.1:0", conns: map[net.Conn]bool{}}
+	if err := p.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Refuse()
+		p.running.Wait()
+	})
+	return p
+}
+
+// Address is where the proxy listens.
+func (p *Proxy) Address() string { return p.bound }
+
+// Listen lets the proxy take connections, at the same address as before.
+func (p *Proxy) Listen() error {
+	l, err := net.Listen("tcp", p.bound)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.listener, p.bound = l, l.Addr().String()
+	p.mu.Unlock()
+	p.running.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.running.Go(func() { p.serve(client) })
+		}
+	})
+	return nil
+}
+
+// Refuse ends all connections and lets the proxy take none.
+func (p *Proxy) Refuse() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.listener.Close()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+}
+
+// Arm lets the fault strike after skip more exchanges.
+func (p *Proxy) Arm(fault Fault, skip int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault, p.skip, p.struck = fault, skip, false
+}
+
+// Hole swallows everything, on all connections, or nothing any more.
+func (p *Proxy) Hole(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hole = on
+}
+
+// Struck reports whether the fault has struck since it was armed, and disarms it.
+func (p *Proxy) Struck() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = None
+	return p.struck
+}
+
+// next is what to do to the exchange that begins now.
+func (p *Proxy) next() Fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fault == None {
+		return None
+	}
+	if p.skip > 0 {
+		p.skip--
+		return None
+	}
+	fault := p.fault
+	p.fault, p.struck = None, true
+	return fault
+}
+
+func (p *Proxy) swallows() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hole
+}
+
+// keep notes a connection that Refuse ends. drop forgets and ends it.
+func (p *Proxy) keep(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns[c] = true
+}
+
+func (p *Proxy) drop(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+	_ = c.Close()
+}
+
+// link is one connection through the proxy.
+type link struct {
+	p              *Proxy
+	client, server net.Conn
+	mute           bool // guarded by p.mu: nothing goes back to the client
+	cut            bool // guarded by p.mu: the next answer ends it
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	p.keep(client)
+	defer p.drop(client)
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	p.keep(server)
+	defer p.drop(server)
+	l := &link{p: p, client: client, server: server}
+	p.running.Go(l.answers)
+	l.statements()
+}
+
+// statements passes on what the client says. A driver writes each exchange in one piece, or
+// in several that follow each other before any answer; a fault that has struck goes for the
+// rest of the connection.
+func (l *link) statements() {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := l.client.Read(buf)
+		if err != nil {
+			return
+		}
+		if l.p.swallows() {
+			continue
+		}
+		switch l.p.next() {
+		case CutBefore:
+			return
+		case CutAfter:
+			l.set(&l.cut)
+		case HoleBefore:
+			_, _ = io.Copy(io.Discard, l.client)
+			return
+		case HoleAfter:
+			l.set(&l.mute)
+		case LateAfterCut:
+			l.late(buf[:n])
+			return
+		}
+		if _, err := l.server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) set(flag *bool) {
+	l.p.mu.Lock()
+	defer l.p.mu.Unlock()
+	*flag = true
+}
+
+// late ends the client's connection, passes the statement on a while later, and waits until
+// the server has answered.
+func (l *link) late(statement []byte) {
+	l.set(&l.mute)
+	_ = l.client.Close()
+	time.Sleep(lateBy)
+	_, _ = l.server.Write(statement)
+	time.Sleep(lateBy) // the server works on it
+}
+
+// answers passes on what the server says.
+func (l *link) answers() {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := l.server.Read(buf)
+		if err != nil {
+			_ = l.client.Close()
+			return
+		}
+		l.p.mu.Lock()
+		mute, cut := l.mute || l.p.hole, l.cut
+		l.p.mu.Unlock()
+		switch {
+		case cut:
+			_ = l.client.Close()
+			_ = l.server.Close()
+			return
+		case mute:
+			continue
+		}
+		if _, err := l.client.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// Idle waits until every connection that was cut has ended on the server's side too.
+func (p *Proxy) Idle() { time.Sleep(3 * lateBy) }

@@ -1,0 +1,56 @@
+package mysql_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+)
+
+// engine is a database of the test's own for what both engines are tested with, and a user
+// with a password.
+func engine(t *testing.T) sqltest.Engine {
+	t.Helper()
+	root := pool(t, "")
+	opts := migrated(t, root)
+	user := sqltest.Name()
+	for _, s := range []string{
+		"CREATE USER " + user + "@'127.0.0.1' IDENTIFIED BY 'hunter2'",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON " + opts.Database + ".* TO " + user + "@'127.0.0.1'",
+	} {
+		if _, err := root.Exec(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if _, err := root.Exec("DROP USER " + user + "@'127.0.0.1'"); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sqltest.Engine{
+		Address: u.Host, DB: pool(t, opts.Database), Records: "oncehttp_record",
+		Open: func(t testing.TB, address string, limit time.Duration) persist.Journal {
+			through, o := *u, opts
+			through.Host, through.User = address, url.UserPassword(user, "hunter2")
+			o.CallTimeout, o.LockWait = limit, time.Second
+			return open(t, through.String(), o)
+		},
+		Begin: opts.Begin,
+	}
+}
+
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	sqltest.Outages(t, engine)
+}
+
+func TestDown(t *testing.T) {
+	t.Parallel()
+	sqltest.Down(t, engine(t))
+}

@@ -1,0 +1,125 @@
+package persisttest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func followCases() []testCase {
+	return []testCase{
+		{name: "list/follows", run: listFollows,
+			why: "numbers are handed out in one order and committed in another: who goes on after a number must not miss a lower one that came later"},
+		{name: "list/late", run: listLate,
+			why: "what is begun in a transaction that commits late must be sent all the same"},
+	}
+}
+
+// follow lists what is after a number, notes it in seen, and returns the last number.
+func (k *check) follow(j persist.Journal, account string, after uint64, seen map[string]int) uint64 {
+	for r, err := range j.List(context.Background(), persist.Query{Account: account, After: after}) {
+		if err != nil {
+			k.errorf("List after %d: %v", after, err)
+			return after
+		}
+		if r.Seq <= after {
+			k.errorf("List after %d gave %q with Seq %d", after, r.Key, r.Seq)
+		}
+		seen[r.Key]++
+		after = r.Seq
+	}
+	return after
+}
+
+// listFollows follows the journal by number while others begin records.
+func listFollows(k *check) {
+	const workers, each, account = 6, 30, "follows"
+	ctx, j := context.Background(), k.journal()
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := range each {
+				if _, created, err := j.Begin(ctx, record(account, fmt.Sprintf("%d of %d", i, w))); err != nil || !created {
+					k.errorf("Begin: created %t, error %v", created, err)
+					return
+				}
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() {
+		wg.Wait()
+		close(over)
+	}()
+	seen, last := map[string]int{}, uint64(0)
+	for running := true; running; {
+		select {
+		case <-over:
+			running = false
+		default:
+		}
+		last = k.follow(j, account, last, seen)
+	}
+	for w := range workers {
+		for i := range each {
+			if n := seen[fmt.Sprintf("%d of %d", i, w)]; n != 1 {
+				k.errorf("who follows by number met record %d of worker %d %d times, want once", i, w, n)
+			}
+		}
+	}
+}
+
+// listLate begins a record in a transaction that commits after others were begun and listed.
+func listLate(k *check) {
+	if k.late == nil {
+		return
+	}
+	const account = "late"
+	ctx, j := context.Background(), k.journal()
+	want := record(account, "late")
+	commit, err := k.late(j, want)
+	if err != nil {
+		k.fatalf("begin in a transaction: %v", err)
+	}
+	seen := map[string]int{}
+	k.begin(j, record(account, "one"))
+	last := k.follow(j, account, 0, seen)
+	k.begin(j, record(account, "two"))
+	last = k.follow(j, account, last, seen)
+	if seen["one"] != 1 || seen["two"] != 1 || seen["late"] != 0 {
+		k.errorf("while the transaction is open, List met %v, want one and two", seen)
+	}
+	if err := commit(); err != nil {
+		k.fatalf("commit: %v", err)
+	}
+	existing, created, err := j.Begin(ctx, record(account, "late"))
+	if err != nil || created {
+		k.errorf("Begin of what was committed: created %t, error %v", created, err)
+	}
+	want.Seq, want.Revision = existing.Seq, 1
+	if d := diff(existing, want); d != "" {
+		k.errorf("Begin of what was committed: %s", d)
+	}
+	if got, ok := claim(k, j, persist.Query{Account: account, After: last}, "w", epoch(), epoch().Add(time.Minute), 5); ok && (len(got) != 1 || got[0].Key != "late") {
+		k.errorf("Claim after the last number took %q, want the late record", keys(got))
+	}
+	k.begin(j, record(account, "three"))
+	last = k.follow(j, account, last, seen)
+	if seen["late"] != 1 || seen["three"] != 1 {
+		k.errorf("after the commit, who follows by number has met %v, want late and three as well", seen)
+	}
+	if again := k.follow(j, account, last, seen); again != last {
+		k.errorf("List after the last number goes on to %d", again)
+	}
+	late, err := j.Get(ctx, want.ID)
+	if err != nil || late.Seq == 0 {
+		k.errorf("Get of a record that was listed: Seq %d, error %v", late.Seq, err)
+	}
+	late = k.update(j, late)
+	// Who read it before it had a number can still record how it ended.
+	late.Seq = existing.Seq
+	k.finish(j, late)
+}

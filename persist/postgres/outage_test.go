@@ -1,0 +1,41 @@
+package postgres_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+)
+
+// engine is a schema of the test's own for what both engines are tested with.
+func engine(t *testing.T) sqltest.Engine {
+	t.Helper()
+	db := admin(t)
+	opts := migrated(t, db)
+	u, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sqltest.Engine{
+		Address: u.Host, DB: db, Records: opts.Schema + ".record",
+		Open: func(t testing.TB, address string, limit time.Duration) persist.Journal {
+			through, o := *u, opts
+			through.Host, through.User = address, url.UserPassword(u.User.Username(), "hunter2")
+			o.CallTimeout, o.LockWait = limit, time.Second
+			return open(t, through.String(), o)
+		},
+		Begin: opts.BeginSQL,
+	}
+}
+
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	sqltest.Outages(t, engine)
+}
+
+func TestDown(t *testing.T) {
+	t.Parallel()
+	sqltest.Down(t, engine(t))
+}
