@@ -96,7 +96,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, name, err := opts.database(url)
+	db, name, err := opts.database(url, opts.CallTimeout/3)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +138,10 @@ func (o Options) config(text string) (*mysql.Config, error) {
 	return c, nil
 }
 
-// database makes the pool, which connects when it is used, and the name of the journal.
-func (o Options) database(text string) (db *sql.DB, name string, err error) {
+// database makes the pool, which connects when it is used, and the name of the journal. The
+// server must answer each statement within limit; zero is no limit. The driver needs it, since
+// its commit looks at no context.
+func (o Options) database(text string, limit time.Duration) (db *sql.DB, name string, err error) {
 	c, err := o.config(text)
 	if err != nil {
 		return nil, "", err
@@ -147,7 +149,7 @@ func (o Options) database(text string) (db *sql.DB, name string, err error) {
 	c.InterpolateParams = true // one round trip
 	c.ClientFoundRows = true   // a row that is set to what it was counts as changed
 	c.MaxAllowedPacket = 0     // what the server says
-	c.Timeout = o.CallTimeout / 3
+	c.Timeout, c.ReadTimeout, c.WriteTimeout = o.CallTimeout/3, limit, limit
 	c.Logger = silent{}
 	// Of a session that MariaDB's default, REPEATABLE READ, would make wait for others'
 	// ranges, and deadlock with them. The server ends a transaction that is left open, as
