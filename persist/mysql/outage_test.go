@@ -54,3 +54,8 @@ func TestDown(t *testing.T) {
 	t.Parallel()
 	sqltest.Down(t, engine(t))
 }
+
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	sqltest.Numbers(t, engine(t))
+}
