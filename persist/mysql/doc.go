@@ -18,6 +18,10 @@
 // [persist.ErrUncertain]. It is about that one call: the journal goes on, and recovers by
 // itself.
 //
+// In a transaction of the caller's own READ COMMITTED is the better isolation: at MariaDB's
+// default, REPEATABLE READ, a conflict also keeps others from beginning keys beside it until
+// the transaction ends.
+//
 // A request or an answer must be smaller than the server's max_allowed_packet; Begin and
 // Finish of a larger one fail, and have written nothing.
 package mysql

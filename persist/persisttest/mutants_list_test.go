@@ -64,6 +64,7 @@ func mutantListResumes() mutant {
 			}
 			return s.List(ctx, q)
 		},
+		fails: []string{"list/follows", "list/late"},
 	}
 }
 
