@@ -63,6 +63,7 @@ func listFollows(k *check) {
 		}
 		last = k.follow(j, account, last, seen)
 	}
+	k.follow(j, account, last, seen) // where all had begun before the first listing
 	for w := range workers {
 		for i := range each {
 			if n := seen[fmt.Sprintf("%d of %d", i, w)]; n != 1 {
