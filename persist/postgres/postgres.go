@@ -123,7 +123,9 @@ func (o Options) database(url string) (db *sql.DB, name string, err error) {
 	// server, so that each statement is one round trip, through PgBouncer as well.
 	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	config.ConnectTimeout = o.CallTimeout / 3
-	db = stdlib.OpenDB(*config, stdlib.OptionShouldPing(dead))
+	// By its default the driver asks a connection that was idle for more than a second whether
+	// it is alive: a statement that goes out on a dead one would be in doubt.
+	db = stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(o.MaxConns)
 	db.SetMaxIdleConns(o.MaxConns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
@@ -173,14 +175,4 @@ func (o Options) version(ctx context.Context, db interface {
 	default:
 		return 0, 0, err
 	}
-}
-
-// idleLong is after how long a connection is looked at before it is used again.
-const idleLong = time.Second
-
-// dead reports whether the server has closed a connection that was idle, which can be seen
-// without a round trip. Only such a one is asked whether it is alive, and then given up: a
-// statement that goes out on it would be in doubt.
-func dead(_ context.Context, p stdlib.ShouldPingParams) bool {
-	return p.IdleDuration > idleLong && p.Conn.PgConn().CheckConn() != nil
 }
