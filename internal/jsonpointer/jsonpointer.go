@@ -48,11 +48,10 @@ func follow(document any, pointer string) (value any, found bool) {
 	if document == nil || !strings.HasPrefix(pointer, "/") {
 		return nil, false
 	}
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
-	for _, token := range strings.Split(pointer[1:], "/") {
+	for token := range strings.SplitSeq(pointer[1:], "/") {
 		switch node := document.(type) {
 		case map[string]any:
-			document, found = node[unescape.Replace(token)]
+			document, found = node[unescape(token)]
 			if !found {
 				return nil, false
 			}
@@ -67,4 +66,12 @@ func follow(document any, pointer string) (value any, found bool) {
 		}
 	}
 	return document, true
+}
+
+// unescape reads ~1 and ~0, which few tokens have (RFC 6901 section 4).
+func unescape(token string) string {
+	if !strings.Contains(token, "~") {
+		return token
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }
