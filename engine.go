@@ -184,7 +184,7 @@ func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
 // attempt checks that the retention window is open, sends, and judges what comes back. With Policy.AskFirst it first
 // asks whether the operation took effect already.
 func (r *run) attempt() {
-	if !r.askFirst() || !r.mayAttempt() {
+	if !askFirst(r) || !r.mayAttempt() {
 		return
 	}
 	r.attempts++

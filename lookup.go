@@ -50,7 +50,7 @@ func resolveDuplicate(r *run, v classify.Verdict, duplicate wire.Result) (classi
 	if target == nil {
 		return v, duplicate
 	}
-	finding, found := r.askByReference(get, target)
+	finding, found := askByReference(r, get, target)
 	switch finding {
 	case classify.FindingSame:
 		duplicate.Drain()
@@ -68,7 +68,7 @@ func foundSame() classify.Verdict {
 
 // askByReference asks what was made under the request's business reference. If that is the request's own, found holds the
 // answer; otherwise it is zero.
-func (r *run) askByReference(get persist.Record, target *url.URL) (finding classify.Finding, found wire.Result) {
+func askByReference(r *run, get persist.Record, target *url.URL) (finding classify.Finding, found wire.Result) {
 	sender := newSender(r.cfg, &lookups{r, get})
 	for range lookupTries {
 		sent := r.sendBy(&sender, target)
@@ -88,7 +88,7 @@ func (r *run) askByReference(get persist.Record, target *url.URL) (finding class
 
 // askFirst is Policy.AskFirst: it asks for an operation in doubt before that is sent again. It reports whether the
 // operation may be sent now, since nothing was found, or the API has no such lookup. If not, it has set the verdict.
-func (r *run) askFirst() (send bool) {
+func askFirst(r *run) (send bool) {
 	if !r.cfg.Retry.AskFirst || !r.history.InDoubt() || r.askedAgain {
 		return true
 	}
@@ -97,7 +97,7 @@ func (r *run) askFirst() (send bool) {
 		return true
 	}
 	v := classify.Verdict{Kind: classify.KindUnknown, Again: true}
-	finding, found := r.askByReference(get, target)
+	finding, found := askByReference(r, get, target)
 	switch finding {
 	case classify.FindingNone:
 		return true

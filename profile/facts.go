@@ -238,6 +238,7 @@ func (f *Fact) UnmarshalText(text []byte) error {
 // spanText is a stretch of time as files spell it: 90s, 5m, 24h, 30d.
 type spanText time.Duration
 
+// String is the time in the largest unit of which it is a whole number.
 func (s spanText) String() string {
 	d := time.Duration(s)
 	for _, u := range units() {

@@ -10,7 +10,7 @@ import (
 
 // keyBugs read the key wrongly.
 func keyBugs() []Bug {
-	return slices.Concat(unreadBugs(), collidingBugs(), respellingBugs(), quotingBugs(), boundBugs())
+	return slices.Concat(unreadBugs(), collidingBugs(), respellingBugs(), passedOverBugs(), quotingBugs(), boundBugs())
 }
 
 // unreadBugs do not see the key, or see one where there is none.

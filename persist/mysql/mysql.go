@@ -170,6 +170,7 @@ func (o Options) database(text string, limit time.Duration) (db *sql.DB, name st
 // silent drops what the driver would print: each of its errors is returned as well.
 type silent struct{}
 
+// Print does nothing.
 func (silent) Print(...any) {}
 
 // check asks the server what Open must know.

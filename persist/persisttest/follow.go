@@ -79,9 +79,8 @@ func listLate(k *check) {
 		return
 	}
 	const account = "late"
-	ctx, j := context.Background(), k.journal()
-	want := record(account, "late")
-	commit, err := k.late(j, want)
+	j := k.journal()
+	commit, err := k.late(j, record(account, "late"))
 	if err != nil {
 		k.fatalf("begin in a transaction: %v", err)
 	}
@@ -96,7 +95,12 @@ func listLate(k *check) {
 	if err := commit(); err != nil {
 		k.fatalf("commit: %v", err)
 	}
-	existing, created, err := j.Begin(ctx, record(account, "late"))
+	lateMet(k, j, account, last, seen)
+}
+
+// lateMet goes on with listLate after the commit: last is the number that was listed last, and seen counts what was met.
+func lateMet(k *check, j persist.Journal, account string, last uint64, seen map[string]int) {
+	existing, created, err := j.Begin(context.Background(), record(account, "late"))
 	if err != nil || created {
 		k.errorf("Begin of what was committed: created %t, error %v", created, err)
 	}
@@ -111,7 +115,7 @@ func listLate(k *check) {
 	if again := k.follow(j, account, last, seen); again != last {
 		k.errorf("List after the last number goes on to %d", again)
 	}
-	late, err := j.Get(ctx, want.ID)
+	late, err := j.Get(context.Background(), existing.ID)
 	if err != nil || late.Seq == 0 {
 		k.errorf("Get of a record that was listed: Seq %d, error %v", late.Seq, err)
 	}

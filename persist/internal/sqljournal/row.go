@@ -48,32 +48,32 @@ func keyPrefix(key string) []byte {
 type Row struct {
 	ID          []byte        // RowID
 	Seq         sql.NullInt64 // null until it is numbered
-	Revision    int64
-	Token       []byte // of the last write
-	Account     []byte
-	Key         []byte
-	Fingerprint []byte
-	Generated   int64 // 0 or 1, as the other flags
-	Created     int64
-	Window      int64 // nanoseconds
-	Origin      []byte
-	State       int64
-	Unreported  int64
-	Swept       int64
-	NextAttempt int64
-	Finished    int64
-	LeaseOwner  []byte
-	LeaseUntil  int64
-	Intent      []byte // codec's, without what has a column
-	Progress    []byte // likewise
-	Body        []byte // of the request; null if it is empty
-	Answer      []byte // the body of the answer; null if it is empty
+	Revision    int64         // 1 when it is begun
+	Token       []byte        // of the last write
+	Account     []byte        // of the record's ID
+	Key         []byte        // of the record's ID
+	Fingerprint []byte        // of the request
+	Generated   int64         // 0 or 1, as the other flags
+	Created     int64         // nanoseconds since 1970, as the other times; 0: none
+	Window      int64         // nanoseconds
+	Origin      []byte        // where it is sent to
+	State       int64         // a persist.State
+	Unreported  int64         // a flag
+	Swept       int64         // a flag: it is a tombstone
+	NextAttempt int64         // a time
+	Finished    int64         // a time
+	LeaseOwner  []byte        // empty: nobody
+	LeaseUntil  int64         // a time
+	Intent      []byte        // codec's, without what has a column
+	Progress    []byte        // likewise
+	Body        []byte        // of the request; null if it is empty
+	Answer      []byte        // the body of the answer; null if it is empty
 }
 
 // Column is one column of the table of records, in the order of Row.
 type Column struct {
-	Name string
-	Type byte // 'b' for bytes, 'i' for a number
+	Name string // in the table
+	Type byte   // 'b' for bytes, 'i' for a number
 }
 
 // Columns are those of a row, in order.
@@ -233,7 +233,7 @@ const (
 	tooLate  = math.MaxInt64
 )
 
-// atMost is a time as a column has it: the nearest that it can hold.
+// nanoseconds is a time as a column has it: the nearest that it can hold.
 func nanoseconds(t time.Time) int64 {
 	switch sec := t.Unix(); {
 	case t.IsZero():

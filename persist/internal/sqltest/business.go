@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -211,6 +212,7 @@ type effects struct {
 	n  map[string]int
 }
 
+// ServeHTTP answers 201 and counts the effects of each key.
 func (e *effects) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -233,39 +235,60 @@ func Killed(t *testing.T, e Engine, args ...string) {
 	server := httptest.NewServer(api)
 	defer server.Close()
 	for _, o := range []struct{ key, mode, says string }{{"lost", "hold", "begun"}, {"kept", "commit", "committed"}} {
-		cmd := Child(t.Context(), "order", append(append([]string{}, args...), orders, server.URL, o.key, o.mode)...)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd.Stderr = os.Stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		said, err := bufio.NewReader(out).ReadString('\n')
-		if err := errors.Join(err, cmd.Process.Kill()); err != nil || said != o.says+"\n" {
-			t.Fatalf("the program said %q, error %v; want %q", said, err, o.says)
-		}
-		_ = cmd.Wait() // it was killed
-		_ = in.Close()
+		writeAndKill(t, o.says, append(slices.Clone(args), orders, server.URL, o.key, o.mode)...)
 	}
+	awaitOneRow(t, e, orders)
+	sendWhatIsLeft(t, e, api)
+	if lost, kept := api.of("lost"), api.of("kept"); lost != 0 || kept != 1 {
+		t.Errorf("the operation without an order was sent %d times, that with one %d times; want 0 and 1", lost, kept)
+	}
+}
+
+// writeAndKill starts the role "order" and kills it as soon as it has said this word.
+func writeAndKill(t *testing.T, says string, args ...string) {
+	t.Helper()
+	cmd := Child(t.Context(), "order", args...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := bufio.NewReader(out).ReadString('\n')
+	if err := errors.Join(err, cmd.Process.Kill()); err != nil || said != says+"\n" {
+		t.Fatalf("the program said %q, error %v; want %q", said, err, says)
+	}
+	_ = cmd.Wait() // it was killed
+	_ = in.Close()
+}
+
+// awaitOneRow waits until the server has noticed which program is dead: until then the
+// business row of that one is in doubt.
+func awaitOneRow(t *testing.T, e Engine, orders string) {
+	t.Helper()
+	for rows := 0; rows != 1; {
+		if err := e.DB.QueryRow("SELECT COUNT(*) FROM " + orders).Scan(&rows); err != nil || rows > 1 {
+			t.Fatalf("%d orders are left, error %v; want 1", rows, err)
+		}
+	}
+}
+
+// sendWhatIsLeft runs the journal until the kept operation was sent, and looks that nothing
+// is left after it.
+func sendWhatIsLeft(t *testing.T, e Engine, api *effects) {
+	t.Helper()
 	j := e.Open(t, e.Address, time.Minute)
 	client, err := oncehttp.New(oncehttp.Config{Journal: j})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = client.Close() }()
-	// A business row is in doubt until the server has noticed that its program is dead.
-	var rows int
-	for rows != 1 {
-		if err := e.DB.QueryRow("SELECT COUNT(*) FROM " + orders).Scan(&rows); err != nil || rows > 1 {
-			t.Fatalf("%d orders are left, error %v; want 1", rows, err)
-		}
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	go func() {
@@ -279,8 +302,5 @@ func Killed(t *testing.T, e Engine, args ...string) {
 	}
 	for rec, err := range client.Resume(t.Context()) { // whatever is left
 		t.Errorf("after Run, Resume met %q, error %v", rec.Key, err)
-	}
-	if lost, kept := api.of("lost"), api.of("kept"); lost != 0 || kept != 1 {
-		t.Errorf("the operation without an order was sent %d times, that with one %d times; want 0 and 1", lost, kept)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -78,12 +79,22 @@ func asIs(_ persist.Journal, rec persist.Record) persist.Record { return rec }
 
 // calls are the methods that ask the database.
 func calls() map[string]call {
-	ctx := context.Background()
-	at := func(revision uint64, state persist.State) func(persist.Record, error) bool {
-		return func(now persist.Record, err error) bool {
-			return err == nil && now.Revision == revision && now.State == state
-		}
+	all := changes()
+	maps.Copy(all, passes())
+	maps.Copy(all, reads())
+	return all
+}
+
+// at reports whether the record has this revision and state.
+func at(revision uint64, state persist.State) func(persist.Record, error) bool {
+	return func(now persist.Record, err error) bool {
+		return err == nil && now.Revision == revision && now.State == state
 	}
+}
+
+// changes are the calls that change one record.
+func changes() map[string]call {
+	ctx := context.Background()
 	return map[string]call{
 		"Begin": {asIs, func(j persist.Journal, rec persist.Record) error {
 			got, created, err := j.Begin(ctx, rec)
@@ -105,6 +116,13 @@ func calls() map[string]call {
 			func(_ persist.Record, err error) bool { return errors.Is(err, persist.ErrNotFound) }},
 		"MarkReported": {finishedIn, func(j persist.Journal, rec persist.Record) error { return j.MarkReported(ctx, rec.ID) },
 			func(now persist.Record, err error) bool { return err == nil && !now.Unreported && now.Revision == 3 }},
+	}
+}
+
+// passes are the calls that change whatever records they find.
+func passes() map[string]call {
+	ctx := context.Background()
+	return map[string]call{
 		"Claim": {begun, func(j persist.Journal, rec persist.Record) error {
 			return patiently(func() (done bool, err error) {
 				q := persist.Query{Account: rec.Account}
@@ -121,6 +139,13 @@ func calls() map[string]call {
 				return now.Swept, err
 			})
 		}, func(now persist.Record, err error) bool { return err == nil && now.Swept && now.Revision == 3 }},
+	}
+}
+
+// reads are the calls that change nothing.
+func reads() map[string]call {
+	ctx := context.Background()
+	return map[string]call{
 		"Get": {begun, func(j persist.Journal, rec persist.Record) error {
 			got, err := j.Get(ctx, rec.ID)
 			if err == nil && !bytes.Equal(got.Body, rec.Body) {
