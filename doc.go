@@ -72,6 +72,8 @@
 //	outcome    what proves it                                state               error matches                         what to do next
 //	Unknown    all else: timeout, cut body, 408, 5xx         pending             ErrOutcomeUnknown                     the same key again, or leave it to Resume or Run
 //	           a stored 5xx; a redirect                      held                ErrStoredError or ErrRedirected, too  find out, then Settle
+//	           a business reference that was used before     held                ErrDuplicate, too                     find out by whom, then Settle
+//	           an answer that no source explains; no key     held                nothing else                          find out, then Settle
 //	NotSent    no connection was had, in any process life    forgotten           ErrNoEffect, ErrNotSent               go on as if it had never been tried
 //	                                                         pending (enqueued)  ErrOutcomeUnknown, ErrNotSent         nothing: Resume or Run sends it
 //	Refused    421, 425, 429 (waits, again); 401, 403, 407   as NotSent          ErrNoEffect, ErrRefused               as NotSent
