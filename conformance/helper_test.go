@@ -58,7 +58,12 @@ func options(url string, p *profile.Profile) conformance.Options {
 // taken holds one for each run that is under way, of all tests together: most of
 // a run is waiting, so that more of them fit than there are processors, to which
 // parallel tests are bound.
-var taken = make(chan struct{}, seats)
+var taken = sync.OnceValue(func() chan struct{} {
+	if *seedsFlag > 1 { // nothing else runs then
+		return make(chan struct{}, 2*seats)
+	}
+	return make(chan struct{}, seats)
+})
 
 // beside runs the function for all of them, some at a time. The function must not
 // call Fatal.
@@ -66,8 +71,8 @@ func beside[T any](all []T, do func(i int, one T)) {
 	var wait sync.WaitGroup
 	for i, one := range all {
 		wait.Go(func() {
-			taken <- struct{}{}
-			defer func() { <-taken }()
+			taken() <- struct{}{}
+			defer func() { <-taken() }()
 			do(i, one)
 		})
 	}
