@@ -153,7 +153,7 @@ func (k Key) UUID() Key {
 // that its record is kept like that of a key which the caller chose.
 //
 // Each pointer must lead to a string that is not empty, to a number or to a boolean. A number counts as it is spelled: 1
-// and 1.0 give two keys. The body is read through the request's GetBody, which http.NewRequest sets for a bytes.Buffer, a
+// and 1.0 give two keys; 1 and "1" give one. The body is read through the request's GetBody, which http.NewRequest sets for a bytes.Buffer, a
 // bytes.Reader and a strings.Reader. Without GetBody, with a body that is not JSON, or with a value missing, the error of
 // the call is ErrKeyInvalid and nothing is sent. The function is safe for concurrent use.
 func KeyFromJSON(scope Scope, pointers ...string) func(*http.Request) (Key, error) {

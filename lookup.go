@@ -87,7 +87,8 @@ func askByReference(r *run, get persist.Record, target *url.URL) (finding classi
 }
 
 // askFirst is Policy.AskFirst: it asks for an operation in doubt before that is sent again. It reports whether the
-// operation may be sent now, since nothing was found, or the API has no such lookup. If not, it has set the verdict.
+// operation may be sent now: nothing was found, or nothing had to be asked, or the API has no such lookup. If not, it has set
+// the verdict, and the lookup counts as an attempt.
 func askFirst(r *run) (send bool) {
 	if !r.cfg.Retry.AskFirst || !r.history.InDoubt() || r.askedAgain {
 		return true

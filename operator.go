@@ -209,8 +209,8 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, end f
 }
 
 // finals returns the sentinels for a Settle or Abandon of an operation that is final
-// already. One that is known to have taken effect is neither ErrNoEffect nor
-// ErrOutcomeUnknown.
+// already. A confirmed one, and one that was settled as happened, is neither
+// ErrNoEffect nor ErrOutcomeUnknown: its answer, or whoever settled it, says more.
 func finals(rec *persist.Record) []error {
 	switch {
 	case rec.State == persist.StateMismatched:

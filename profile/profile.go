@@ -226,7 +226,7 @@ type NotActed struct {
 
 // Stored says which answers the server keeps under a key and gives again.
 type Stored struct {
-	// Success: a 2xx is kept and given again.
+	// Success: a repeat of a 2xx is answered 2xx again, with the answer that was kept or the present state.
 	Success Fact `json:"success,omitzero"`
 	// Client matches the 4xx answers that come from the server's store, or are
 	// final once it has looked there: after a lost answer these settle the

@@ -60,7 +60,7 @@ func HMAC(secret []byte) Key {
 }
 
 // HMACFunc is a shared secret that secret gives for each signature, so that it can be replaced while a program runs.
-// secret must be safe for concurrent use. Its error ends the attempt and is handed on as it is; an empty secret is an
+// secret must be safe for concurrent use. Its error ends the attempt, or the check, and errors.Is finds it; an empty secret is an
 // error too. A nil secret gives the zero Key.
 func HMACFunc(secret func() ([]byte, error)) Key {
 	if secret == nil {

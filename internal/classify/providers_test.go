@@ -58,7 +58,7 @@ func saidAtoL() map[string][]said {
 			{"success", answer(200, `{"result":{"resultCode":"SUCCESS","resultStatus":"S"}}`), stored, ""},
 		},
 		"azure-repeatability": {
-			{"other request", answer(400, ``, rejected...), mismatched, "mismatch, held"},
+			{"other request, or badly formed", answer(400, ``, rejected...), held, ""},
 			{"too old", answer(412, ``, rejected...), held, ""},
 			{"in progress", answer(409, ``), inFlight, ""},
 			{"another 412", answer(412, ``), final, again},
@@ -82,7 +82,7 @@ func saidAtoL() map[string][]said {
 			{"state", answer(409, `{"type":"invalid_operation_error"}`), final, again},
 			{"replay", answer(200, `{}`, replayed, "true"), stored, ""},
 		},
-		"klarna": {{"state", answer(409, `{"error_code":"CAPTURE_NOT_ALLOWED"}`), inFlight, ""}},
+		"klarna": {{"state, or in progress", answer(409, `{"error_code":"CAPTURE_NOT_ALLOWED"}`), held, ""}},
 	}
 }
 
@@ -120,13 +120,13 @@ func saidMtoZ() map[string][]said {
 		"square":    {{"other values", answer(400, `{"errors":[{"category":"INVALID_REQUEST_ERROR","code":"IDEMPOTENCY_KEY_REUSED"}]}`), held, ""}},
 		"stripe":    {{"in use", answer(409, `{"error":{"code":"idempotency_key_in_use"}}`), inFlight, ""}, {"other values", answer(400, `{"error":{"type":"idempotency_error"}}`), mismatched, "mismatch, held"}},
 		"stripe-v2": {{"failed, runs again", answer(500, `{}`), again, ""}},
-		"ucp":       {{"conflict, maybe other body", answer(409, `{"code":"idempotency_conflict"}`), inFlight, ""}},
+		"ucp":       {{"conflict, maybe other body", answer(409, `{"code":"idempotency_conflict"}`), held, ""}},
 		"wechat-pay": {
 			{"number used", answer(400, `{"code":"OUT_TRADE_NO_USED"}`), held, ""},
 			{"system error", answer(500, `{"code":"SYSTEM_ERROR"}`), again, ""},
 		},
 		"xendit":   {{"one of its errors", answer(400, `{"error_code":"DUPLICATE_ERROR"}`), held, ""}, {"the other", answer(409, `{"error_code":"IDEMPOTENCY_ERROR"}`), held, ""}},
-		"yookassa": {{"not known", answer(500, `{}`), again, ""}, {"older: still running", answer(202, `{"type":"processing","retry_after":1800}`), inFlight, ""}},
+		"yookassa": {{"not known", answer(500, `{}`), again, ""}, {"older: still running", answer(202, `{"type":"processing","retry_after":1800}`), held, ""}},
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	FindingUnclear Finding = iota // the lookup does not tell
 	FindingNone                   // no resource has the reference
 	FindingSame                   // exactly one has, and it is what the request asked for
-	FindingOther                  // one has that the request did not ask for, or several have
+	FindingOther                  // one has that differs from the request, or several have
 )
 
 // ByReference says what the answer to a lookup proves of the request with this body. Where a value that must be equal is
@@ -54,7 +54,10 @@ func compare(same []profile.Same, request, resource any) Finding {
 		if !isScalar(asked) || !isScalar(stated) {
 			return FindingUnclear
 		}
-		if !equal(asked, stated) {
+		switch same, known := equal(asked, stated); {
+		case !known:
+			return FindingUnclear
+		case !same:
 			finding = FindingOther
 		}
 	}
@@ -69,20 +72,29 @@ func isScalar(value any) bool {
 	return false
 }
 
-// equal compares two scalars. A number equals another spelling of itself, also as a string: 100, 100.0 and "100.00".
-func equal(a, b any) bool {
+// equal compares two scalars. A number equals another spelling of itself, also as a string: 100, 100.0 and "100.00". known is
+// false where a number has an exponent, or more than decimalBytesMax bytes, so that it is not compared by value.
+func equal(a, b any) (same, known bool) {
 	x, y := scalarText(a), scalarText(b)
-	if x == y {
-		return true
-	}
 	_, aText := a.(string)
 	_, bText := b.(string)
-	if aText && bText {
-		return false // two references, such as 7 and 07
+	if x == y || aText && bText { // two texts are references, such as 7 and 07
+		return x == y, true
 	}
 	p, pOK := decimal(x)
 	q, qOK := decimal(y)
-	return pOK && qOK && p.Cmp(q) == 0
+	switch {
+	case pOK && qOK:
+		return p.Cmp(q) == 0, true
+	case isNumber(a) && !pOK, isNumber(b) && !qOK:
+		return false, false
+	}
+	return false, true
+}
+
+func isNumber(value any) bool {
+	_, is := value.(json.Number)
+	return is
 }
 
 func scalarText(value any) string {

@@ -39,7 +39,9 @@ func TestByReference(t *testing.T) {
 		"the answer is the one":         {one, asked, 200, `{"meta":{"ref":"r7"},"amount":100}`, FindingSame},
 		"404 of the one":                {one, asked, 404, ``, FindingNone},
 		"204":                           {one, asked, 204, ``, FindingUnclear},
-		"a huge exponent":               {list, `{"ref":"r7","amount":1e999999999}`, 200, `{"data":[{"meta":{"ref":"r7"},"amount":1}]}`, FindingOther},
+		"a huge exponent":               {list, `{"ref":"r7","amount":1e999999999}`, 200, `{"data":[{"meta":{"ref":"r7"},"amount":1}]}`, FindingUnclear},
+		"an exponent":                   {list, `{"ref":"r7","amount":1e2}`, 200, `{"data":[{"meta":{"ref":"r7"},"amount":100}]}`, FindingUnclear},
+		"a word for a number":           {list, asked, 200, `{"data":[{"meta":{"ref":"r7"},"amount":"hundred"}]}`, FindingOther},
 	} {
 		if got := ByReference(row.ref, []byte(row.body), Answer{Status: row.status, Body: []byte(row.answer), Whole: true}); got != row.want {
 			t.Errorf("%s: %d, want %d", name, got, row.want)

@@ -217,10 +217,10 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// closeFile gives the file back.
+// closeFile closes the file and releases its lock. It is called last, when no commit is under way.
 func (j *Journal) closeFile() error {
 	if j.stuck {
-		// bbolt panicked with its locks held.
+		// bbolt panicked and may hold locks, for which its Close would wait for ever.
 		return j.file.Close()
 	}
 	return j.db.Close()

@@ -62,7 +62,7 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 // clean although the disk does not have them, and a later sync writes nothing
 // (see the manual page fsync(2), and the mailing list pgsql-hackers in spring
 // 2018). So every page that the commit before did not have is written once more,
-// as it was verified. If the commit before cannot be read, every page is.
+// as it was verified. If the commit before is damaged, every page is written.
 func (j *Journal) complete(f io.ReaderAt, size int64, ms metas, pages *pageSums) error {
 	j.step(stepOpenVerified)
 	if ms.follows() {

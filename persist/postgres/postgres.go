@@ -49,7 +49,7 @@ type Options struct {
 	CallTimeout time.Duration
 	// LockWait bounds how long a statement waits for another transaction, such as one that
 	// has begun the same key and is still open. It must be shorter than a third of
-	// CallTimeout. Zero is 2 seconds.
+	// CallTimeout. Zero is 2 seconds, or a quarter of CallTimeout if that is less.
 	LockWait time.Duration
 	// AllowVolatile accepts a server that may lose what it acknowledged.
 	AllowVolatile bool
