@@ -266,6 +266,9 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 		return fmt.Errorf("profile %q: a window of %v leaves no time to send after the attempt timeout and the clock skew (%v)",
 			p.Name, p.Window.Floor, c.margin(p.Window.Floor))
 	}
+	if err := p.Check(); err != nil {
+		return fmt.Errorf("profile %q: %w", p.Name, err)
+	}
 	return nil
 }
 

@@ -75,6 +75,8 @@ func TestKeyFromJSONRefuses(t *testing.T) {
 	noGetBody.GetBody = nil
 	failing := pay(t, orderSeven)
 	failing.GetBody = func() (io.ReadCloser, error) { return nil, errLost }
+	nothing := pay(t, orderSeven)
+	nothing.GetBody = func() (io.ReadCloser, error) { return nil, nil }
 	for name, row := range map[string]struct {
 		req  *http.Request
 		says string
@@ -87,6 +89,7 @@ func TestKeyFromJSONRefuses(t *testing.T) {
 		"two values":    {pay(t, orderSeven+"{}"), "not JSON"},
 		"no GetBody":    {noGetBody, "GetBody"},
 		"GetBody fails": {failing, "GetBody"},
+		"no body":       {nothing, "GetBody"},
 	} {
 		bubble(t, func(t *testing.T) {
 			w := &wire{replies: []reply{{status: 201}}}
@@ -117,4 +120,22 @@ func TestKeyFromJSONSpelling(t *testing.T) {
 		}
 		seen[key] = body
 	}
+}
+
+// TestKeyFromJSONLooksBeforeNoEffect: while the order's operation is in doubt, a request whose key cannot be made is no proof
+// that nothing happened.
+func TestKeyFromJSONLooksBeforeNoEffect(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt, fromOrder))
+		if _, err := c.Do(post(t, orderSeven)); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		again := post(t, orderSeven)
+		again.GetBody = nil
+		_, err := c.Do(again)
+		if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Errorf("%v, want ErrKeyInvalid and ErrOutcomeUnknown", err)
+		}
+	})
 }

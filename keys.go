@@ -189,7 +189,7 @@ func bodyAgain(req *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("from GetBody: %w", err)
 	}
 	defer r.Close()
-	body, err := io.ReadAll(io.LimitReader(r, keptBytesMax))
+	body, err := io.ReadAll(r) // of a client: bounded by MaxRequestBytes, and by the context
 	if err == nil && !json.Valid(body) {
 		err = errors.New("the body is not JSON")
 	}

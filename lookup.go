@@ -50,12 +50,15 @@ func resolveDuplicate(r *run, v classify.Verdict, duplicate wire.Result) (classi
 	if target == nil {
 		return v, duplicate
 	}
+	hint := r.hint
 	finding, found := askByReference(r, get, target)
-	switch finding {
-	case classify.FindingSame:
+	if finding == classify.FindingSame {
 		duplicate.Drain()
 		return foundSame(), found
-	case classify.FindingOther:
+	}
+	found.Drain()
+	r.hint = max(hint, r.hint)
+	if finding == classify.FindingOther {
 		return classify.Verdict{Kind: classify.KindMismatch, Hold: true}, duplicate
 	}
 	return classify.Verdict{Kind: classify.KindUnknown, Again: true}, duplicate
@@ -66,31 +69,30 @@ func foundSame() classify.Verdict {
 	return classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true, Stored: true}
 }
 
-// askByReference asks what was made under the request's business reference. If that is the request's own, found holds the
-// answer; otherwise it is zero.
-func askByReference(r *run, get persist.Record, target *url.URL) (finding classify.Finding, found wire.Result) {
+// askByReference asks what was made under the request's business reference. sent holds the answer, or the error, of the
+// last try. A second try follows only where the first was sent and got no answer.
+func askByReference(r *run, get persist.Record, target *url.URL) (finding classify.Finding, sent wire.Result) {
 	sender := newSender(r.cfg, &lookups{r, get})
 	for range lookupTries {
-		sent := r.sendBy(&sender, target)
-		if sent.Answer != nil {
-			finding = classify.ByReference(r.prof.Reference, r.rec.Body, seen(sent.Answer))
-		}
-		if finding == classify.FindingSame {
-			return finding, sent
-		}
 		sent.Drain()
-		if finding != classify.FindingUnclear {
-			break
+		sent = r.sendBy(&sender, target)
+		r.noteOrigin(sent)
+		switch {
+		case sent.Answer != nil:
+			r.hint = classify.Wait(r.prof.RetryAfter, sent.Answer.Head.Header, r.now())
+			return classify.ByReference(r.prof.Reference, r.rec.Body, seen(sent.Answer)), sent
+		case sent.Unsent:
+			return classify.FindingUnclear, sent
 		}
 	}
-	return finding, wire.Result{}
+	return classify.FindingUnclear, sent
 }
 
 // askFirst is Policy.AskFirst: it asks for an operation in doubt before that is sent again. It reports whether the
-// operation may be sent now: nothing was found, or nothing had to be asked, or the API has no such lookup. If not, it has set
-// the verdict, and the lookup counts as an attempt.
+// operation may be sent now: nothing was found, or nothing had to be asked, or the API has no such lookup or does not
+// promise that the reference is unique. If not, it has set the verdict, and the lookup counts as an attempt.
 func askFirst(r *run) (send bool) {
-	if !r.cfg.Retry.AskFirst || !r.history.InDoubt() || r.askedAgain {
+	if !r.cfg.Retry.AskFirst || len(r.prof.Duplicate) == 0 || !r.history.InDoubt() || r.askedAgain {
 		return true
 	}
 	get, target := request.ByReference(&r.rec, r.prof)
@@ -98,19 +100,31 @@ func askFirst(r *run) (send bool) {
 		return true
 	}
 	v := classify.Verdict{Kind: classify.KindUnknown, Again: true}
-	finding, found := askByReference(r, get, target)
+	finding, sent := askByReference(r, get, target)
 	switch finding {
 	case classify.FindingNone:
+		sent.Drain()
 		return true
 	case classify.FindingSame:
 		v = foundSame()
 	case classify.FindingOther:
 		v = classify.Verdict{Kind: classify.KindMismatch, Hold: true}
+	case classify.FindingUnclear:
+		if !r.mayAttempt() { // past the window the operation is held
+			sent.Drain()
+			return false
+		}
 	}
 	r.attempts++
+	stop := !r.verdict.again && r.stop != nil // set by noteOrigin
 	known, _ := r.history.Add(v)
 	r.last.Drain()
-	r.last, r.verdict = found, verdictOf(known)
+	r.last, r.verdict = sent, verdictOf(known)
+	r.verdict.again = r.verdict.again && !stop
+	if finding != classify.FindingSame { // a lookup's answer is not the operation's
+		r.last.Drain()
+		r.last = wire.Result{Err: sent.Err}
+	}
 	return false
 }
 

@@ -35,6 +35,9 @@ func (e *engine) leaseTime(p *profile.Profile) time.Duration {
 	if p != nil && (p.Lookup != nil || p.Reference != nil) {
 		lease += lookupTries * policy.AnswerTimeout
 	}
+	if p != nil && p.Reference != nil && policy.AskFirst {
+		lease += lookupTries * policy.AnswerTimeout
+	}
 	return lease
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -241,12 +242,13 @@ func TestAskFirst(t *testing.T) {
 		outcome  oncehttp.Outcome
 		requests int // POSTs, the first one included
 	}{
-		"it took effect":              {after: time.Hour, state: persist.StateConfirmed, effects: 1, outcome: oncehttp.OutcomeConfirmed, requests: 1},
-		"it did, and the window over": {after: 25 * time.Hour, state: persist.StateConfirmed, effects: 1, outcome: oncehttp.OutcomeConfirmed, requests: 1},
-		"not found":                   {shop: &shop{forget: true}, after: time.Hour, state: persist.StateConfirmed, effects: 2, outcome: oncehttp.OutcomeConfirmed, requests: 2},
-		"not found, and too late":     {shop: &shop{forget: true}, after: 25 * time.Hour, state: persist.StateHeld, why: persist.HoldExpired, effects: 1, outcome: oncehttp.OutcomeExpired, requests: 1},
-		"the lookup fails":            {shop: &shop{broken: true}, after: time.Hour, state: persist.StatePending, effects: 1, outcome: oncehttp.OutcomeUnknown, requests: 1},
-		"another amount":              {shop: &shop{change: true}, after: time.Hour, state: persist.StateHeld, why: persist.HoldMismatch, effects: 1, outcome: oncehttp.OutcomeMismatch, requests: 1},
+		"it took effect":                 {after: time.Hour, state: persist.StateConfirmed, effects: 1, outcome: oncehttp.OutcomeConfirmed, requests: 1},
+		"it did, and the window over":    {after: 25 * time.Hour, state: persist.StateConfirmed, effects: 1, outcome: oncehttp.OutcomeConfirmed, requests: 1},
+		"not found":                      {shop: &shop{forget: true}, after: time.Hour, state: persist.StateConfirmed, effects: 2, outcome: oncehttp.OutcomeConfirmed, requests: 2},
+		"not found, and too late":        {shop: &shop{forget: true}, after: 25 * time.Hour, state: persist.StateHeld, why: persist.HoldExpired, effects: 1, outcome: oncehttp.OutcomeExpired, requests: 1},
+		"the lookup fails":               {shop: &shop{broken: true}, after: time.Hour, state: persist.StatePending, effects: 1, outcome: oncehttp.OutcomeUnknown, requests: 1},
+		"the lookup fails, and too late": {shop: &shop{broken: true}, after: 25 * time.Hour, state: persist.StateHeld, why: persist.HoldExpired, effects: 1, outcome: oncehttp.OutcomeExpired, requests: 1},
+		"another amount":                 {shop: &shop{change: true}, after: time.Hour, state: persist.StateHeld, why: persist.HoldMismatch, effects: 1, outcome: oncehttp.OutcomeMismatch, requests: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -308,4 +310,57 @@ func TestNaturalKeyAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAskFirstNeedsUniqueReferences: without an answer that says that a reference was used before, a resource that looks the
+// same may be another payment. The operation is sent again instead.
+func TestAskFirstNeedsUniqueReferences(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		first := true
+		s := &shop{orders: []map[string]any{{"number": "A/1&x", "amount": 100.0}}} // of last month
+		c, _ := newClient(t, loseFirst{s, &first}, func(cfg *oncehttp.Config) {
+			cfg.Profile, cfg.Retry.AskFirst = byNumber(), true
+			cfg.Profile.Duplicate = nil
+		})
+		_, _ = c.DoKey(post(t, orderOne), "k")
+		if s.gets != 0 || s.posts == 0 {
+			t.Errorf("%d lookups and %d POSTs; want none, and that it is sent", s.gets, s.posts)
+		}
+	})
+}
+
+// TestReferenceIsChecked: a lookup that would take any resource for the request's own, or leads elsewhere, is refused.
+func TestReferenceIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*profile.Reference){
+		"nothing is the same":       func(r *profile.Reference) { r.Same = nil },
+		"the reference is not":      func(r *profile.Reference) { r.Same = r.Same[1:] },
+		"a path that is no path":    func(r *profile.Reference) { r.Path = "{/number}" },
+		"a path without a value":    func(r *profile.Reference) { r.Path = "/orders" },
+		"a pointer that is no path": func(r *profile.Reference) { r.Same[0].Resource = "number" },
+	} {
+		p := byNumber()
+		change(p.Reference)
+		if _, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Profile: p}); !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), "reference") {
+			t.Errorf("%s: %v, want ErrConfig that names the reference", name, err)
+		}
+	}
+}
+
+// TestNaturalKeyDeclineDoesNotSettle: without a key no answer is stored for the attempt that was lost, so that a decline of
+// the next one says nothing of it.
+func TestNaturalKeyDeclineDoesNotSettle(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 402, header: "Content-Type: application/problem+json", body: "{}"}}}
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+			cfg.Profile = byNumber()
+			cfg.Profile.Carrier = profile.Carrier{Place: profile.Nowhere}
+		})
+		_, err := c.DoKey(post(t, orderOne), "k")
+		if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || lookup(t, c, "k").State.Final() {
+			t.Errorf("%v, %v; want it unknown", err, lookup(t, c, "k").State)
+		}
+	})
 }

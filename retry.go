@@ -50,7 +50,8 @@ type Policy struct {
 	// mismatch. Nothing found leads to another send with the same key inside the
 	// window. While the lookup does not tell, nothing is sent. Such a lookup counts as
 	// an attempt, unless it finds nothing. For APIs whose window is short or unknown.
-	// Without effect where a profile has no Reference.
+	// Without effect where a profile has no Reference, or no Duplicate: only an API that
+	// accepts a reference once proves by it whose a resource is.
 	AskFirst bool
 }
 

@@ -173,10 +173,18 @@ func (e *engine) errorAfterRead(ctx context.Context, name string, named request.
 	return failed
 }
 
-// lookForSimilar makes failed say "outcome unknown" if an unresolved or unreported operation under a generated key may
-// be of the same request, whose body or key is not known.
+// lookForSimilar makes failed say "outcome unknown" if an unresolved or unreported operation under a key that NewKey made
+// may be of the same request, whose body or key is not known.
 func (e *engine) lookForSimilar(ctx context.Context, named request.Named, failed *Error) {
-	query := persist.Query{Account: named.Account, AnyUnresolved: true}
+	e.lookFor(ctx, persist.Query{Account: named.Account, AnyUnresolved: true}, named, failed)
+	if !e.cfg.randomKeys { // NewKey may make keys of the business, which are not in that index
+		states := []persist.State{persist.StatePending, persist.StateHeld}
+		e.lookFor(ctx, persist.Query{Account: named.Account, States: states}, named, failed)
+	}
+}
+
+// lookFor is lookForSimilar among the operations that query selects.
+func (e *engine) lookFor(ctx context.Context, query persist.Query, named request.Named, failed *Error) {
 	for rec, err := range e.journal.List(context.WithoutCancel(ctx), query) {
 		if err != nil {
 			failed.doubt(persist.Record{ID: persist.ID{Key: string(e.keyForError(string(failed.Key)))}})

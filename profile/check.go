@@ -252,6 +252,22 @@ func checkLookup(p *Profile) error {
 	return nil
 }
 
+// Check says what is wrong with the lookups of a profile that was put together in Go: Lookup and Reference. [Load] checks
+// files as a whole.
+func (p *Profile) Check() error {
+	if p.Lookup != nil {
+		if err := checkLookup(p); err != nil {
+			return fmt.Errorf("lookup: %w", err)
+		}
+	}
+	if p.Reference != nil {
+		if err := checkReference(p); err != nil {
+			return fmt.Errorf("reference: %w", err)
+		}
+	}
+	return nil
+}
+
 // checkReference refuses a lookup that names no value of the request, or that would take any resource for the request's.
 func checkReference(p *Profile) error {
 	path := strings.TrimPrefix(p.Reference.Path, "{path}")
@@ -263,6 +279,8 @@ func checkReference(p *Profile) error {
 		return fmt.Errorf("path: %q, want one that holds a value of the request, such as {/order_id}", p.Reference.Path)
 	case len(p.Reference.Same) == 0:
 		return errors.New("same: want at least one value that is equal in request and resource")
+	case !slices.ContainsFunc(p.Reference.Same, func(s Same) bool { return slices.Contains(pointers, s.Request) }):
+		return errors.New("same: want the value that the path asks for among those that are equal")
 	}
 	if p.Reference.List != "" {
 		pointers = append(pointers, p.Reference.List)
@@ -298,6 +316,8 @@ func checkTogether(p *Profile) error {
 		return fmt.Errorf("key: max_bytes: %d that nobody has said, want at most %d", p.Key.MaxBytes, keyBytesMax)
 	case p.Encoding == SFString && p.Carrier.Place != Header:
 		return errors.New("encoding: sf-string is a spelling in headers, and the carrier is none")
+	case p.Carrier.Place == Nowhere && (len(p.Stored.Client) > 0 || len(p.Replay) > 0):
+		return errors.New("carrier: without a key there is no answer that is stored under it; leave stored.client and replay out")
 	case p.Lookup != nil && len(p.AlreadyDone) == 0:
 		return errors.New("lookup: it reads answers of already_done, which are not known well enough")
 	}

@@ -177,6 +177,8 @@ func (r *reader) settles(p *profile.Profile, v *Verdict) bool {
 		return true
 	case v.Kind == KindRefused, fromAnyLayer(r.Status):
 		return false
+	case p.Carrier.Place == profile.Nowhere:
+		return false // without a key no answer is stored for the earlier attempt
 	}
 	return v.Replayed || r.matchAny(p.Stored.Client) == hit
 }

@@ -48,6 +48,9 @@ func ByReference(ref *profile.Reference, body []byte, a Answer) Finding {
 
 // compare compares all values that must be equal.
 func compare(same []profile.Same, request, resource any) Finding {
+	if len(same) == 0 {
+		return FindingUnclear
+	}
 	finding := FindingSame
 	for _, s := range same {
 		asked, stated := jsonpointer.Value(request, s.Request), jsonpointer.Value(resource, s.Resource)

@@ -58,8 +58,8 @@ func getRequest(rec *persist.Record, target string) (get persist.Record, at *url
 	get = *rec
 	get.Method, get.Body, get.Carrier, get.Target = http.MethodGet, nil, "", target
 	at, err := URL(&get)
-	if err != nil {
-		return get, nil
+	if err != nil || !strings.HasPrefix(target, "/") || Origin(at) != rec.Origin {
+		return get, nil // a profile's path may not lead to another host
 	}
 	return get, at
 }

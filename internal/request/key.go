@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func inRequest(p *profile.Profile) bool {
 // generate asks NewKey, which gets a copy of the request without its Body, since that can be read only once.
 func (r *Reader) generate(req *http.Request) (key string, business bool, err error) {
 	shown := req.Clone(req.Context())
-	shown.Body, shown.ContentLength = nil, 0
+	shown.Body, shown.ContentLength, shown.GetBody = nil, 0, r.bodyForKey(req)
 	key, business, err = r.NewKey(shown)
 	switch {
 	case err != nil:
@@ -35,6 +36,28 @@ func (r *Reader) generate(req *http.Request) (key string, business bool, err err
 		return "", false, &Error{InvalidKey, errors.New("an empty key from NewKey")}
 	}
 	return key, business, nil
+}
+
+// bodyForKey returns a GetBody for NewKey, which reads at most MaxBodyBytes and ends with the request's context; nil if the
+// request has none.
+func (r *Reader) bodyForKey(req *http.Request) func() (io.ReadCloser, error) {
+	if req.GetBody == nil {
+		return nil
+	}
+	return func() (io.ReadCloser, error) {
+		body, err := readWithin(req, func() ([]byte, error) {
+			again, err := req.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			if again == nil {
+				return nil, errors.New("neither a body nor an error")
+			}
+			defer again.Close()
+			return readUnsized(again, r.MaxBodyBytes)
+		})
+		return bytesBody(body), err
+	}
 }
 
 // oneKey returns the one key of a request and how it travels: the call's, the request's own, else the generated one. Two

@@ -1,8 +1,10 @@
 package mysql_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"log"
 	"net/http"
 	"strings"
@@ -47,7 +49,12 @@ func ExampleBegin() {
 	if _, err := tx.ExecContext(ctx, "INSERT INTO orders (id) VALUES ('order456')"); err != nil {
 		log.Fatal(err)
 	}
-	if _, _, err := journal.Begin(ctx, tx, payment); err != nil {
+	existing, created, err := journal.Begin(ctx, tx, payment)
+	if err == nil && !created && !(existing.Enqueued && bytes.Equal(existing.Fingerprint, payment.Fingerprint)) {
+		err = errors.New("the payment's key stands already, for another one")
+	}
+	if err != nil {
+		_ = tx.Rollback()
 		log.Fatal(err)
 	}
 	if err := tx.Commit(); err != nil {

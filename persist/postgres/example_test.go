@@ -1,7 +1,9 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"log"
 	"net/http"
 	"strings"
@@ -47,7 +49,10 @@ func ExampleBegin() {
 			if _, err := tx.Exec(ctx, "INSERT INTO orders (id) VALUES ($1)", id); err != nil {
 				return err
 			}
-			_, _, err := postgres.Begin(ctx, tx, payment)
+			existing, created, err := postgres.Begin(ctx, tx, payment)
+			if err == nil && !created && !(existing.Enqueued && bytes.Equal(existing.Fingerprint, payment.Fingerprint)) {
+				err = fmt.Errorf("the payment %s stands already, as another one", payment.Key) // roll back
+			}
 			return err
 		})
 	}

@@ -95,6 +95,9 @@ func (now *Row) refuse(row *Row) error {
 
 // Forget implements [persist.Journal].
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
+	if j.mayLand(&rec) {
+		return j.failed(fmt.Errorf("%w: a statement that began the record may still be on its way", persist.ErrUncertain))
+	}
 	row := &Row{
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
 		Account: []byte(rec.Account), Key: []byte(rec.Key),

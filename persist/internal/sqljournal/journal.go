@@ -20,6 +20,7 @@ type Journal struct {
 	d     Dialect
 	name  string
 	limit time.Duration
+	late  sync.Map // by row ID: the Seq of records whose Begin took more than one try, see mayLand
 
 	mu      sync.Mutex
 	shut    bool
@@ -100,7 +101,9 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	if err != nil {
 		return persist.Record{}, false, err
 	}
+	tries := 0
 	err = j.settle(ctx, func(ctx context.Context, conn *sql.Conn, _ bool) error {
+		tries++
 		standing, err := j.d.Begin(ctx, OnConn(conn), row)
 		if err == nil && standing == nil {
 			err = errAgain
@@ -118,7 +121,17 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	if err != nil {
 		return persist.Record{}, false, err
 	}
+	if created && tries > 1 {
+		j.late.Store(string(row.ID), existing.Seq)
+	}
 	return existing, created, nil
+}
+
+// mayLand reports whether a statement of an earlier try to begin the record may still be on its way to the database. If the
+// record were forgotten, it would begin the operation once more.
+func (j *Journal) mayLand(rec *persist.Record) bool {
+	seq, known := j.late.Load(string(RowID(rec.ID)))
+	return known && seq == rec.Seq
 }
 
 // Begun says what the row that stands after a Begin of rec means. A row with the token of
