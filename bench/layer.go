@@ -41,8 +41,8 @@ func (stubTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 const layerURL = "http://payments.example/payments"
 
-// layerContenders are the clients over that transport. Each is made anew for every
-// round, so that oncehttp's journal in memory begins empty.
+// layerContenders makes every client anew over stubTransport, for each round, so that oncehttp's journal in memory begins
+// empty. The caller closes them. Their order matters: the targets compare them by their places.
 func layerContenders() ([]*contender, error) {
 	plain := &http.Client{Transport: stubTransport{}}
 	retryable := retryablehttp.NewClient()

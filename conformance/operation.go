@@ -185,7 +185,7 @@ func (r *runner) key(seed string) string {
 	return text
 }
 
-// keyBytesMax is the longest key of the profile.
+// keyBytesMax is the greatest length of a key that the profile allows, in bytes; 255 if it states none.
 func (r *runner) keyBytesMax() int {
 	if r.o.Profile.Key.MaxBytes > 0 {
 		return r.o.Profile.Key.MaxBytes

@@ -202,7 +202,8 @@ func builtInProfiles() []*profile.Profile {
 	return list
 }
 
-// showProfile writes the facts, each with its source on the next line.
+// showProfile writes what is known of an API: a line a fact. Below a known fact stands its source, and below that what the
+// client makes of it, unless it counts as it is written. The error is that of out.
 func showProfile(out io.Writer, p *profile.Profile) error {
 	state := "complete"
 	if p.Carrier.Place == profile.Nowhere {

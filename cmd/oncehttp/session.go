@@ -269,6 +269,7 @@ func (s *session) flush(ctx context.Context) error {
 	return nil
 }
 
+// close stops answering other commands that read the journal, then closes the client and the journal. It is called once.
 func (s *session) close() error {
 	if s.holder != nil {
 		s.holder.close()

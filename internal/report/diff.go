@@ -112,8 +112,8 @@ func (d Delta) ExitCode() int {
 	return ExitOK
 }
 
-// WriteDiff writes the comparison as text, what broke last. Of o it heeds
-// Color and ShowSecrets.
+// WriteDiff writes the comparison as text: new failures after all other changes, then the totals. Of o it uses Color and
+// ShowSecrets. The error is that of w.
 func WriteDiff(w io.Writer, old, now *Report, o Options) error {
 	d := Diff(prepare(old, o), prepare(now, o))
 	t := &texter{o: o}

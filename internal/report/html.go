@@ -277,7 +277,8 @@ func pluralBe(n int, noun string) string {
 	return plural(n, noun) + " were"
 }
 
-// segments lay the verdicts out as a bar of width 1000, the bad ones first.
+// segments returns one rectangle for each verdict that occurs, the worst first, in units of the SVG. Together they fill 1000,
+// with a gap of 2 after each. No rectangle is narrower than 1. Without cases it returns nil.
 func segments(s Summary) []segment {
 	var list []segment
 	if s.Total() == 0 {

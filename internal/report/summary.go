@@ -34,8 +34,8 @@ func (s Summary) Total() int {
 	return s.Pass + s.Fail + s.Warn + s.Seen + s.Skip + s.Inconclusive + s.Error
 }
 
-// Judged is the number of cases that the target was held to: those that passed,
-// failed or were warned about. The rest never counts as a pass.
+// Judged counts the cases with verdict Pass, Fail or Warn. It does not count Seen,
+// Skip, Inconclusive and Error, which never pass.
 func (s Summary) Judged() int { return s.Pass + s.Fail + s.Warn }
 
 func (s *Summary) counter(v Verdict) *int {

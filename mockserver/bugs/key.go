@@ -160,7 +160,7 @@ func rawKey(l *layer, x *exchange) string {
 	return strings.TrimSpace(x.Request.Header.Get(l.Profile.Carrier.Name))
 }
 
-// bare reads a raw or quoted key.
+// bare reads a key that is raw or quoted: the empty encoding accepts both.
 func bare(text string) (string, error) { return keylayer.ParseKey(text, "") }
 
 // remade turns every valid key into another.

@@ -55,8 +55,8 @@ func (j *Journal) recoverFile(f io.ReaderAt, size int64) (metas, error) {
 	return metas{newest: ms.older}, j.forgetNewest(ms)
 }
 
-// complete brings the newest commit, which is whole in the file, to the disk, and
-// marks it.
+// complete makes the newest commit durable, which is whole in the file and has no mark
+// yet, and then marks it as whole.
 //
 // A sync is not enough where one has failed before. Linux then takes the pages for
 // clean although the disk does not have them, and a later sync writes nothing

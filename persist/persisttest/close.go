@@ -34,7 +34,7 @@ func closeClosed(k *check) {
 	_, created, err := j.Begin(ctx, record("a", "l"))
 	k.want(err, persist.ErrClosed, "Begin after Close (created %t)", created)
 	_, _, err = j.Begin(ctx, record("a", "k"))
-	k.want(err, persist.ErrClosed, "Begin of a existing record after Close")
+	k.want(err, persist.ErrClosed, "Begin of an existing record after Close")
 	_, err = j.Update(ctx, r)
 	k.want(err, persist.ErrClosed, "Update after Close")
 	k.want(j.Finish(ctx, finished(r)), persist.ErrClosed, "Finish after Close")
@@ -59,6 +59,8 @@ func closeClosed(k *check) {
 	}
 }
 
+// closeUnderWay closes the journal while callers begin and finish records: afterwards every record that was acknowledged is
+// there, and none is damaged.
 func closeUnderWay(k *check) {
 	ctx, j := context.Background(), k.journal()
 	var mu sync.Mutex

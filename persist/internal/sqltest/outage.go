@@ -64,6 +64,8 @@ func begun(j persist.Journal, rec persist.Record) persist.Record {
 	return rec
 }
 
+// finishedIn stores a finished record under a generated key, marked as unreported. The returned Revision is the one before
+// Finish. It is called while the database is up, and panics on an error.
 func finishedIn(j persist.Journal, rec persist.Record) persist.Record {
 	rec.Generated = true
 	rec = Finished(begun(j, rec))
