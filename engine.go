@@ -208,7 +208,7 @@ func (r *run) mayAttempt() bool {
 	case !r.history.InDoubt() && expiredBeforeSend(&r.rec, now):
 		r.stop = errMaxAge
 		r.skipAttempt(expired())
-	case r.history.InDoubt() && r.unprotected(): // of an earlier process, or asked again for its answer
+	case r.history.InDoubt() && unprotected(r): // of an earlier process, or asked again for its answer
 		r.skipAttempt(verdict{outcome: OutcomeUnknown, hold: persist.HoldNoKey})
 	case window == windowOver:
 		r.skipAttempt(expired())
@@ -285,7 +285,7 @@ func (r *run) judge(sent wire.Result) {
 	case sent.Unsent:
 		v.Kind = classify.KindNotSent
 	}
-	if r.unprotected() {
+	if unprotected(r) {
 		v = classify.Once(v)
 	}
 	r.doubtBefore = r.history.InDoubt()
@@ -302,19 +302,6 @@ func (r *run) judge(sent wire.Result) {
 	}
 	r.last.Drain()
 	r.last = sent
-}
-
-// keyless reports whether an API takes no key.
-func keyless(p *profile.Profile) bool { return p.Carrier.Place == profile.Nowhere }
-
-// unprotected reports whether another send could take effect a second time: the API takes no key, and the request names no
-// business reference that the API is known to accept only once.
-func (r *run) unprotected() bool {
-	if !keyless(r.prof) || len(r.prof.Duplicate) == 0 {
-		return keyless(r.prof)
-	}
-	_, target := request.ByReference(&r.rec, r.prof)
-	return target == nil
 }
 
 // noteOrigin notes whether the attempt showed that the origin takes connections. If it does not, and stopIfOriginDown is

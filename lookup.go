@@ -9,6 +9,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // followUp asks the API more where an answer says that the operation, or its business reference, was seen before. It
@@ -144,3 +145,16 @@ func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Req
 
 // Follow allows no redirect.
 func (l *lookups) Follow(*url.URL, string) *url.URL { return nil }
+
+// keyless reports whether an API takes no key.
+func keyless(p *profile.Profile) bool { return p.Carrier.Place == profile.Nowhere }
+
+// unprotected reports whether another send could take effect a second time: the API takes no key, and the request names no
+// business reference that the API is known to accept only once.
+func unprotected(r *run) bool {
+	if !keyless(r.prof) || len(r.prof.Duplicate) == 0 {
+		return keyless(r.prof)
+	}
+	_, target := request.ByReference(&r.rec, r.prof)
+	return target == nil
+}
