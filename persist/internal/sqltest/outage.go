@@ -335,3 +335,34 @@ func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 		}
 	}
 }
+
+// Late lets a statement of Begin arrive after its repetition, and forgets the record in between: either Forget refuses,
+// or nothing comes back.
+func Late(t *testing.T, e Engine) {
+	proxy := NewProxy(t, e.Address)
+	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), 6*time.Second)
+	begun(j, Record("warm", "k"))
+	refused := 0
+	for at := range exchangesMax {
+		proxy.Arm(LateAfterCut, at)
+		rec := begun(j, Record(fmt.Sprintf("late %d", at), "k"))
+		if !proxy.Struck() {
+			break
+		}
+		err := j.Forget(t.Context(), rec)
+		if err != nil && !errors.Is(err, persist.ErrUncertain) {
+			t.Fatalf("at exchange %d, Forget: %v", at, err)
+		}
+		proxy.Idle()
+		switch now, getErr := direct.Get(t.Context(), rec.ID); {
+		case err != nil && getErr == nil:
+			refused++
+		case err == nil && errors.Is(getErr, persist.ErrNotFound):
+		default:
+			t.Errorf("at exchange %d: Forget said %v, and then there is revision %d, error %v", at, err, now.Revision, getErr)
+		}
+	}
+	if refused == 0 {
+		t.Error("Forget has refused nothing; want it to where a statement was late")
+	}
+}
