@@ -280,7 +280,7 @@ func (r *run) judge(sent wire.Result) {
 	switch {
 	case sent.Answer != nil:
 		v = classify.Classify(r.prof, seen(sent.Answer), r.history.InDoubt())
-		r.hint = classify.Wait(r.prof.RetryAfter, sent.Answer.Head.Header, r.now())
+		r.hint = classify.Wait(r.prof.RetryAfter, seen(sent.Answer), r.now())
 		v, sent = followUp(r, v, sent)
 	case sent.Unsent:
 		v.Kind = classify.KindNotSent

@@ -80,7 +80,7 @@ func askByReference(r *run, get persist.Record, target *url.URL) (finding classi
 		r.noteOrigin(sent)
 		switch {
 		case sent.Answer != nil:
-			r.hint = classify.Wait(r.prof.RetryAfter, sent.Answer.Head.Header, r.now())
+			r.hint = classify.Wait(r.prof.RetryAfter, seen(sent.Answer), r.now())
 			return classify.ByReference(r.prof.Reference, r.rec.Body, seen(sent.Answer)), sent
 		case sent.Unsent:
 			return classify.FindingUnclear, sent

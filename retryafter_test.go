@@ -216,6 +216,36 @@ func TestRetryAfterMilliseconds(t *testing.T) {
 	}
 }
 
+// TestRetryAfterInTheBody: where the profile says so, a wait in the answer's JSON is obeyed like the header: waited
+// for up to MaxRetryAfter; one second more stops the call and is kept in the journal.
+func TestRetryAfterInTheBody(t *testing.T) {
+	t.Parallel()
+	p := profile.Draft07()
+	p.Name = "waits-in-json"
+	p.RetryAfter = append(p.RetryAfter, profile.Hint{Pointer: "/retry_after", Unit: profile.HTTPDelay})
+	for seconds, waits := range map[int]bool{5: true, 7200: true, 7201: false} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 503, body: `{"retry_after": ` + strconv.Itoa(seconds) + `}`}, {status: 201}}}
+			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { unhurried(cfg); cfg.Profile = p })
+			_, err := c.DoKey(post(t, "{}"), "k")
+			want := time.Duration(seconds) * time.Second
+			if !waits {
+				rec := lookup(t, c, "k")
+				if got := rec.NextAttempt.Sub(w.sends[0].at); err == nil || w.count() != 1 || got != want {
+					t.Errorf("%d s: %v, %d sends, next attempt after %v", seconds, err, w.count(), got)
+				}
+				return
+			}
+			if err != nil || w.count() != 2 {
+				t.Fatalf("%d s: %v, %d sends", seconds, err, w.count())
+			}
+			if got := w.sends[1].at.Sub(w.sends[0].at); got < want || got > want+time.Millisecond {
+				t.Errorf("%d s: waited %v", seconds, got)
+			}
+		})
+	}
+}
+
 // TestRetryAfterOnStreams: a GET obeys it too, within the same bound.
 func TestRetryAfterOnStreams(t *testing.T) {
 	t.Parallel()

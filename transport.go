@@ -157,7 +157,7 @@ func (p passThrough) next(req *http.Request, f *flowed, attempts int, started ti
 		scheduled: clampDelay(scheduled, 0, policy.MaxDelay),
 	}
 	if f.resp != nil {
-		next.hint = classify.Wait(p.cfg.profileFor(req.URL).RetryAfter, f.resp.Header, next.now)
+		next.hint = classify.Wait(p.cfg.profileFor(req.URL).RetryAfter, classify.Answer{Header: f.resp.Header}, next.now)
 	}
 	wait, _, stop := next.next()
 	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil

@@ -155,6 +155,9 @@ func hint(p *profile.Profile, a *answer) (time.Duration, bool) {
 	}
 	for _, h := range hints {
 		text := a.header.Get(h.Header)
+		if h.Pointer != "" {
+			text, _ = lookupText(a.body, h.Pointer)
+		}
 		if text == "" {
 			continue
 		}

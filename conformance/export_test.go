@@ -97,6 +97,11 @@ func Hint(p *profile.Profile, header http.Header) (time.Duration, bool) {
 	return hint(p, &answer{header: header})
 }
 
+// HintIn is how long an answer with this body says to wait.
+func HintIn(p *profile.Profile, body string) (time.Duration, bool) {
+	return hint(p, &answer{body: []byte(body)})
+}
+
 // BumpNumbers makes every number of a body one higher.
 func BumpNumbers(body string) string { return string(bumpNumbers([]byte(body))) }
 

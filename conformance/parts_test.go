@@ -113,6 +113,20 @@ func TestHint(t *testing.T) {
 	}
 }
 
+// TestHintInTheBody: a wait in the answer's JSON is read where the profile says so.
+func TestHintInTheBody(t *testing.T) {
+	t.Parallel()
+	p := profile.Draft07()
+	body := `{"error": {"wait": 250}}`
+	if got, found := conformance.HintIn(p, body); found {
+		t.Errorf("the profile says nothing of bodies: got %v", got)
+	}
+	p.RetryAfter = append(p.RetryAfter, profile.Hint{Pointer: "/error/wait", Unit: profile.Milliseconds})
+	if got, found := conformance.HintIn(p, body); got != 250*time.Millisecond || !found {
+		t.Errorf("got %v %v, want 250ms", got, found)
+	}
+}
+
 // What was seen to be wrong outranks what was not decided, and that what passed.
 func TestWorstVerdict(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package mockserver_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,6 +52,35 @@ func TestRetryAfterLeftOut(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
+	})
+}
+
+// TestWaitInTheBody: where the profile says that bodies ask for waits, the "in progress" answer has one there, and a
+// client that comes back sooner breaks a rule, also where the header allows it.
+func TestWaitInTheBody(t *testing.T) {
+	t.Parallel()
+	p := profile.Draft07()
+	p.RetryAfter = []profile.Hint{{Pointer: "/error/wait", Unit: profile.Milliseconds}}
+	mocktest.Bubble(t, mockserver.Config{Profile: p, RetryAfter: 1500 * time.Millisecond}, func(s *mockserver.Server, cl *client) {
+		slow := request{Key: "k", Path: "/payments?sleep=5000"}
+		go cl.Do(slow)
+		synctest.Wait()
+		if got := mocktest.Member(t, cl.Do(slow).Want(t, 409).Body, "error", "wait"); got != 1500. {
+			t.Errorf("the answer asks for %v, want 1500", got)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if rules := mocktest.Rules(s); slices.Contains(rules, mockserver.RuleRetryAfter) {
+			t.Errorf("nobody came too soon: %v", rules)
+		}
+		hasty := mockserver.Fault{Kind: mockserver.Answer, Status: 503, Body: `{"error": {"wait": 3000}}`}
+		s.Inject(hasty)
+		cl.Do(request{Key: "hasty"}).Want(t, 503)
+		time.Sleep(2 * time.Second)
+		cl.Do(request{Key: "hasty"}).Want(t, 201)
+		if rules := mocktest.Rules(s); !slices.Contains(rules, mockserver.RuleRetryAfter) {
+			t.Errorf("a send 1 s too soon breaks %v", rules)
+		}
 	})
 }
 

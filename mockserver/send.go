@@ -63,6 +63,8 @@ type Reply struct {
 	Cut bool
 	// RetryAfter is the Retry-After header as it was sent; empty: none.
 	RetryAfter string
+	// BodyWait is the longest wait that the body asks for, where the profile says that bodies do; zero: none.
+	BodyWait time.Duration
 	// Advised: the answer said, as the profile spells it, that trying again is
 	// of no use.
 	Advised bool
@@ -103,10 +105,19 @@ func (r Reply) Final(inDoubt bool) bool {
 	return !slices.Contains(again, r.Status)
 }
 
-// NotBefore is the earliest time for the next send that Retry-After allows, in
-// seconds or as any of the three dates of RFC 9110. False: there is no hint, or
-// one that cannot be read.
+// NotBefore is the earliest time for the next send that Retry-After, in seconds or
+// as any of the three dates of RFC 9110, and BodyWait allow. False: there is no
+// hint, or one that cannot be read.
 func (r Reply) NotBefore() (time.Time, bool) {
+	at, found := r.afterHeader()
+	if told := r.Ended.Add(r.BodyWait); r.BodyWait > 0 && (!found || told.After(at)) {
+		return told, true
+	}
+	return at, found
+}
+
+// afterHeader is NotBefore by Retry-After alone.
+func (r Reply) afterHeader() (time.Time, bool) {
 	text := strings.TrimSpace(r.RetryAfter)
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return r.Ended.Add(time.Duration(seconds) * time.Second), true

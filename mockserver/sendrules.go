@@ -180,6 +180,7 @@ func (w *sendRules) noteEnd(o *observation) {
 func (w *sendRules) answered(o *observation, a *keylayer.Answer, whole bool) {
 	p := w.cfg.Profile
 	o.Status, o.RetryAfter = a.Status, a.Header.Get("Retry-After")
+	o.BodyWait = keylayer.WaitInBody(p, a)
 	o.Whole = whole && o.Waiting()
 	o.Advised = p.ShouldRetry.Header != "" && a.Header.Get(p.ShouldRetry.Header) == p.ShouldRetry.No
 	o.Replay = a.Replay || keylayer.MatchesAny(p.Replay, a)

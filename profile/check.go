@@ -228,6 +228,15 @@ func checkHints(p *Profile) error {
 		if hint.Unit != HTTPDelay && hint.Unit != Milliseconds {
 			return fmt.Errorf("unit: %q, want http or ms", hint.Unit)
 		}
+		if (hint.Header == "") == (hint.Pointer == "") {
+			return errors.New("want a header or a pointer, not both")
+		}
+		if hint.Pointer != "" {
+			if err := checkPointer(hint.Pointer); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := checkHeaders([]string{hint.Header}); err != nil {
 			return err
 		}

@@ -71,6 +71,8 @@ func TestLoadRefuses(t *testing.T) {
 		fact("not_acted", `{"again": [409]}`): "409 does not prove", fact("not_acted", `{"stop": [500]}`): "500 does not prove",
 		fact("should_retry", `{"header": "X", "yes": "a", "no": "a"}`): "another value", fact("should_retry", `{"header": "X", "yes": "True"}`): "lower case",
 		fact("retry_after", `[{"header": "X", "unit": "s"}]`): "want http or ms", fact("min_delay", `"2d"`): "at most 24h", fact("min_delay", `60`): "a JSON number, want a string",
+		fact("retry_after", `[{"unit": "ms"}]`): "want a header or a pointer", fact("retry_after", `[{"header": "X", "pointer": "/x", "unit": "ms"}]`): "not both",
+		fact("retry_after", `[{"pointer": "wait", "unit": "http"}]`): "JSON pointer", fact("retry_after", `[{"pointer": "/wait", "unit": "s"}]`): "want http or ms",
 		fact("lookup", `{"pointer": "/id", "path": "/x/{id}"}`): "already_done", fact("lookup", `{"pointer": "/id", "path": "x"}`): "holds {id}",
 		fact("stored", `{"client": [{}]}`): "no condition", fact("fingerprint", `["a b"]`): "name of a header",
 		fact("min_delay", `"60"`): "such as 24h", fact("min_delay", `"0s"`): "such as 24h", fact("window", `{"floor": "100000d", "published": "yes"}`): "such as 24h",

@@ -92,7 +92,7 @@ type Profile struct {
 	Stored Stored
 	// ShouldRetry is the header that advises on another attempt; zero: none.
 	ShouldRetry ShouldRetry
-	// RetryAfter lists the headers that ask for a wait; the longest wait counts.
+	// RetryAfter lists the headers, and the values in answers' bodies, that ask for a wait; the longest wait counts.
 	RetryAfter []Hint
 	// MinDelay is the least wait between two attempts that the API asks for.
 	MinDelay time.Duration
@@ -252,10 +252,11 @@ const (
 	Milliseconds Unit = "ms"   // a whole number of milliseconds
 )
 
-// Hint is a header that says how long to wait.
+// Hint is a header, or a value in a JSON body, that says how long to wait. One of Header and Pointer is set.
 type Hint struct {
-	Header string `json:"header"` // its name
-	Unit   Unit   `json:"unit"`   // how its value is spelled
+	Header  string `json:"header,omitempty"`  // its name
+	Pointer string `json:"pointer,omitempty"` // a JSON pointer to a string or number in the answer's body
+	Unit    Unit   `json:"unit"`              // how its value is spelled
 }
 
 // Lookup finds a resource that an answer names.

@@ -107,12 +107,16 @@ func (s ShouldRetry) String() string {
 	return fmt.Sprintf("%s: %q sends again, %q stops", s.Header, s.Yes, s.No)
 }
 
-// String is the header and the spelling of its value.
+// String is the header or pointer, and the spelling of its value.
 func (h Hint) String() string {
-	if h.Unit == Milliseconds {
-		return h.Header + " in ms"
+	name := h.Header
+	if h.Pointer != "" {
+		name = "JSON body at " + h.Pointer
 	}
-	return h.Header
+	if h.Unit == Milliseconds {
+		name += " in ms"
+	}
+	return name
 }
 
 // String says where the resource is found.

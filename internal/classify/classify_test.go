@@ -160,8 +160,50 @@ func TestWaitTakesTheLongest(t *testing.T) {
 		{[]string{"-1", "1.5", "3, 4", "9223372037", "99999999999999999999"}, []string{"9223372036855"}, 0},
 	} {
 		h := http.Header{"Retry-After": r.lines, "Retry-After-Ms": r.millis}
-		if got := classify.Wait(hints, h, now); got != r.want {
+		if got := classify.Wait(hints, classify.Answer{Header: h}, now); got != r.want {
 			t.Errorf("%v and %v: %v, want %v", r.lines, r.millis, got, r.want)
+		}
+	}
+}
+
+// TestWaitInTheBody: a number or a text at the pointer, in seconds, as a date or in milliseconds; beside a header the
+// longer one counts; a body that is cut off, is no JSON or has something else there asks for nothing.
+func TestWaitInTheBody(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	hints := []profile.Hint{
+		{Header: "Retry-After", Unit: profile.HTTPDelay}, {Pointer: "/error/retry_after", Unit: profile.HTTPDelay}, {Pointer: "/ms", Unit: profile.Milliseconds},
+	}
+	for _, r := range []struct {
+		header, body string
+		cut          bool
+		want         time.Duration
+	}{
+		{"", `{"error": {"retry_after": 5}}`, false, 5 * time.Second},
+		{"", `{"error": {"retry_after": "5"}}`, false, 5 * time.Second},
+		{"", `{"error": {"retry_after": 1.25}}`, false, 2 * time.Second},
+		{"", `{"error": {"retry_after": 3.0}}`, false, 3 * time.Second},
+		{"", `{"error": {"retry_after": "` + now.Add(time.Minute).Format(http.TimeFormat) + `"}}`, false, time.Minute},
+		{"", `{"ms": 1500}`, false, 1500 * time.Millisecond},
+		{"", `{"ms": 1500, "error": {"retry_after": 1}}`, false, 1500 * time.Millisecond},
+		{"7", `{"error": {"retry_after": 5}}`, false, 7 * time.Second},
+		{"3", `{"error": {"retry_after": 5}}`, false, 5 * time.Second},
+		{"3", `{"error": {"retry_after": 5}}`, true, 3 * time.Second},
+		{"", `{"retry_after": 5}`, false, 0},
+		{"", `{"error": {"retry_after": {"seconds": 5}}}`, false, 0},
+		{"", `{"error": {"retry_after": -5}, "ms": -1.5}`, false, 0},
+		{"", `{"error": {"retry_after": 1e3}, "ms": true}`, false, 0},
+		{"", `{"error": {"retry_after": 9223372037}, "ms": 99999999999999999999}`, false, 0},
+		{"", `{"error": {"retry_after": 99999999999.5}, "ms": "1.2.3"}`, false, 0},
+		{"", `<error>5</error>`, false, 0},
+		{"", ``, false, 0},
+	} {
+		a := classify.Answer{Header: http.Header{}, Body: []byte(r.body), Whole: !r.cut}
+		if r.header != "" {
+			a.Header.Set("Retry-After", r.header)
+		}
+		if got := classify.Wait(hints, a, now); got != r.want {
+			t.Errorf("%q and %s (cut: %v): %v, want %v", r.header, r.body, r.cut, got, r.want)
 		}
 	}
 }
@@ -176,7 +218,7 @@ func FuzzWait(f *testing.F) {
 			hint.Unit = profile.Milliseconds
 		}
 		wait := func(lines ...string) time.Duration {
-			return classify.Wait([]profile.Hint{hint}, http.Header{"Retry-After": lines}, time.Unix(1e9, 0))
+			return classify.Wait([]profile.Hint{hint}, classify.Answer{Header: http.Header{"Retry-After": lines}}, time.Unix(1e9, 0))
 		}
 		a, b, both := wait(one), wait(two), wait(one, two)
 		if a < 0 || b < 0 || both != max(a, b) {

@@ -50,14 +50,19 @@ func (r *reader) match(m *profile.Matcher) match {
 	case !r.Whole:
 		return unreadable
 	}
-	if !r.decoded {
-		r.document, r.decoded = jsonpointer.Decode(r.Body), true
-	}
-	text, found := jsonpointer.Text(r.document, m.Pointer)
+	text, found := jsonpointer.Text(r.json(), m.Pointer)
 	if !found || (len(m.Equals) > 0 && !slices.Contains(m.Equals, text)) {
 		return miss
 	}
 	return hit
+}
+
+// json is the body as JSON; nil if it is none.
+func (r *reader) json() any {
+	if !r.decoded {
+		r.document, r.decoded = jsonpointer.Decode(r.Body), true
+	}
+	return r.document
 }
 
 // hasWord reports whether one of the words is in a value as a whole word, as profile.Matcher defines it.

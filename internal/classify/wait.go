@@ -7,31 +7,62 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Wait is the longest wait that an answer's headers ask for, read at now. It is zero if they ask for none, or if
-// what they say is past, malformed, negative or too large for a Duration (RFC 9110 section 10.2.3).
-func Wait(hints []profile.Hint, h http.Header, now time.Time) time.Duration {
+// Wait is the longest wait that an answer's headers and JSON body ask for, read at now. It is zero if they ask for none,
+// or if what they say is past, malformed, negative or too large for a Duration (RFC 9110 section 10.2.3). A body that
+// was not read whole says nothing.
+func Wait(hints []profile.Hint, a Answer, now time.Time) time.Duration {
 	var longest time.Duration
+	body := reader{Answer: a}
 	for _, hint := range hints {
-		for _, line := range h.Values(hint.Header) {
-			value := strings.TrimSpace(line)
-			switch hint.Unit {
-			case profile.Milliseconds:
-				longest = max(longest, wholeNumber(value, time.Millisecond))
-			default:
-				longest = max(longest, wholeNumber(value, time.Second), untilDate(value, now))
+		unit := time.Second
+		if hint.Unit == profile.Milliseconds {
+			unit = time.Millisecond
+		}
+		values := a.Header.Values(hint.Header)
+		if hint.Pointer != "" {
+			values = body.wait(hint.Pointer)
+		}
+		for _, value := range values {
+			value = strings.TrimSpace(value)
+			longest = max(longest, wholeNumber(value, unit))
+			if unit == time.Second {
+				longest = max(longest, untilDate(value, now))
 			}
 		}
 	}
 	return longest
 }
 
+// wait is what the body says at pointer; empty if it says nothing there. Of a number with a fraction, such as 1.5, which
+// JSON allows and a header does not, it is the next whole one.
+func (r *reader) wait(pointer string) []string {
+	if !r.Whole {
+		return nil
+	}
+	text, found := jsonpointer.Text(r.json(), pointer)
+	whole, fraction, hasFraction := strings.Cut(text, ".")
+	if n, err := strconv.ParseUint(whole, 10, 32); hasFraction && err == nil && isDigits(fraction) {
+		text = strconv.FormatUint(n, 10)
+		if strings.Trim(fraction, "0") != "" {
+			text = strconv.FormatUint(n+1, 10)
+		}
+	}
+	if !found {
+		return nil
+	}
+	return []string{text}
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
 // wholeNumber reads digits as a number of units. A number too large for a Duration, 292 years of seconds, is
 // nothing that a server could mean: no hint.
 func wholeNumber(s string, unit time.Duration) time.Duration {
-	if s == "" || strings.Trim(s, "0123456789") != "" {
+	if !isDigits(s) {
 		return 0
 	}
 	n, err := strconv.ParseInt(s, 10, 64)

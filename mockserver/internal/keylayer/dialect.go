@@ -1,6 +1,7 @@
 package keylayer
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -80,11 +81,42 @@ func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 // InProgressAnswer says that the first request is still being handled.
 func (l *Layer) InProgressAnswer() *Answer {
 	a := l.InProgressStatus(http.StatusConflict)
-	if l.RetryAfter > 0 {
-		a.Header.Set("Retry-After", wholeSeconds(l.RetryAfter))
+	if l.RetryAfter <= 0 {
+		return a
+	}
+	a.Header.Set("Retry-After", wholeSeconds(l.RetryAfter))
+	for _, hint := range l.Profile.RetryAfter {
+		if hint.Pointer == "" {
+			continue
+		}
+		wait := json.Number(wholeSeconds(l.RetryAfter))
+		if hint.Unit == profile.Milliseconds {
+			wait = json.Number(strconv.FormatInt(l.RetryAfter.Milliseconds(), 10))
+		}
+		document, _ := Lookup(a.Body, "")
+		a.Body = JSONAnswer(a.Status, "", plant(document, pointerTokens(hint.Pointer), wait)).Body
 	}
 	return a
 }
+
+// WaitInBody is the longest wait that the answer's body asks for, as the profile says; zero: none.
+func WaitInBody(p *profile.Profile, a *Answer) time.Duration {
+	var longest time.Duration
+	for _, hint := range p.RetryAfter {
+		unit := time.Second
+		if hint.Unit == profile.Milliseconds {
+			unit = time.Millisecond
+		}
+		text, found := LookupText(a.Body, hint.Pointer)
+		if n, err := strconv.ParseFloat(text, 64); hint.Pointer != "" && found && err == nil && n > 0 && n <= waitSecondsMax {
+			longest = max(longest, time.Duration(n*float64(unit)))
+		}
+	}
+	return longest
+}
+
+// waitSecondsMax bounds the number in a wait: more, and the mock does not hold clients to it.
+const waitSecondsMax = 1e9
 
 // InProgressStatus is the profile's "in progress" with that status, or with the
 // one that it has.
