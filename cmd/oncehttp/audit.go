@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -72,7 +71,7 @@ or an export is wrong.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.path, "journal", "", "the journal's file (or ONCEHTTP_JOURNAL)")
+	fs.StringVar(&f.journal, "journal", "", journalUsage+" (or ONCEHTTP_JOURNAL)")
 	fs.StringVar(&f.account, "account", "", "only operations of this account (default: all)")
 	fs.StringArrayVar(&f.against, "against", nil, "an export, CSV or NDJSON; may be repeated")
 	fs.StringVar(&f.match, "match", "", "the export's column with the key, or with the reference")
@@ -96,6 +95,7 @@ or an export is wrong.`,
 type audit struct {
 	flags    *auditFlags
 	declines declines
+	arg      string    // of --journal, for advice
 	from, to time.Time // zero: open
 	theirs   *exportIndex
 	print    func(finding) error
@@ -122,14 +122,16 @@ func (f *auditFlags) run(ctx context.Context, s streams) error {
 	if err := f.check(a); err != nil {
 		return err
 	}
-	if f.path = journalPath(f.path); f.path == "" {
-		return errors.New("--journal is required")
-	}
-	ses, err := openReader(f.path)
+	at, err := f.place()
 	if err != nil {
 		return err
 	}
-	a.theirs, err = indexExports(ctx, f, filepath.Dir(f.path))
+	ses, err := openReader(at)
+	if err != nil {
+		return err
+	}
+	a.arg = at.arg
+	a.theirs, err = indexExports(ctx, f, at.folder())
 	if err != nil {
 		return joinExit(err, ses.close())
 	}

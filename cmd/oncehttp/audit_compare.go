@@ -37,7 +37,7 @@ func (a *audit) compare(rec *persist.Record) error {
 	switch {
 	case res == resultUnknown || res == resultHeld:
 		x.Finding = "settle"
-		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", shellQuote(rec.Key), shellQuote(a.flags.path))
+		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", shellQuote(rec.Key), shellQuote(a.arg))
 	case !done:
 		x.Finding = "conflict"
 	case a.twice(rows):

@@ -49,7 +49,7 @@ const indexBatch = 5000 // rows a commit
 func indexExports(ctx context.Context, f *auditFlags, dir string) (*exportIndex, error) {
 	file, err := os.CreateTemp(dir, ".oncehttp-audit-*")
 	if err != nil {
-		return nil, fmt.Errorf("a temporary file beside the journal: %w", pathless(err))
+		return nil, fmt.Errorf("a temporary file beside the journal, or in TMPDIR: %w", pathless(err))
 	}
 	x := &exportIndex{path: file.Name()}
 	_ = file.Close()

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"unicode/utf8"
 
@@ -96,7 +95,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
 	f.bind(fs)
 	fs.StringVar(&f.url, "url", "", "where each row is sent; {field} in the path or query stands for a row's value")
 	fs.StringVar(&f.key, "key", "", "spells each row's key, such as 'order:{user}:{order_id}'")
-	fs.StringVar(&f.journal, "journal", "", "the journal's file (default: FILE.oncehttp.db)")
+	fs.StringVar(&f.journal, "journal", "", journalUsage+" (default: FILE.oncehttp.db)")
 	fs.StringVar(&f.method, "method", http.MethodPost, "the method")
 	fs.StringSliceVar(&f.numbers, "number", nil, "CSV columns that are JSON numbers, separated by commas")
 	fs.StringVar(&f.body, "body", "", `the JSON body of a CSV row, or @FILE: "{column}" in JSON strings, {column:number} or {column:bool} for values`)
@@ -127,19 +126,23 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 			return err
 		}
 	}
-	if err := checkJournalPath(f.journal, true); err != nil {
+	at, err := parsePlace(f.journal)
+	if err == nil && at.isFile() {
+		err = checkJournalPath(at.path, true)
+	}
+	if err != nil {
 		return err
 	}
-	in, err := openInput(file, s.in, filepath.Dir(f.journal))
+	in, err := openInput(file, s.in, at.folder())
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	if err := f.checkOut(file); err != nil {
+	if err := f.checkOut(file, at); err != nil {
 		return err
 	}
 	bar := newProgress(s.err, s.out, in.name, f.quiet)
-	sv, err := surveyRows(ctx, in, p, cfg, filepath.Dir(f.journal), bar.checked)
+	sv, err := surveyRows(ctx, in, p, cfg, at.folder(), bar.checked)
 	if err != nil || f.dry {
 		bar.finish()
 	}
@@ -151,14 +154,14 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 		return f.dryRun(ctx, in, p, sv, s)
 	}
 	bar.sending(sv.rows)
-	return f.send(ctx, &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar}, cfg)
+	return f.send(ctx, at, &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar}, cfg)
 }
 
 // send opens the journal and the output, and runs the batch.
-func (f *batchFlags) send(ctx context.Context, b *batch, cfg oncehttp.Config) error {
+func (f *batchFlags) send(ctx context.Context, at place, b *batch, cfg oncehttp.Config) error {
 	defer b.bar.finish()
 	b.observe(&cfg)
-	ses, err := openSession(f.journal, cfg, true)
+	ses, err := openSession(at, cfg, true)
 	if err != nil {
 		return err
 	}
@@ -170,9 +173,9 @@ func (f *batchFlags) send(ctx context.Context, b *batch, cfg oncehttp.Config) er
 	if err != nil {
 		return errors.Join(err, ses.close())
 	}
-	b.note("journal: %s", f.journal)
+	b.note("journal: %s", at.name)
 	if b.unfinished, err = b.anyUnfinished(ctx); err != nil {
-		err = journalError(f.journal, err)
+		err = journalError(at.name, err)
 	} else {
 		err = b.run(ctx, out)
 	}
@@ -269,12 +272,12 @@ func defaultJournal(file string) (string, error) {
 }
 
 // checkOut refuses to write the answers over the input or the journal.
-func (f *batchFlags) checkOut(file string) error {
+func (f *batchFlags) checkOut(file string, at place) error {
 	if f.out == "" {
 		return nil
 	}
-	for _, other := range []string{file, f.journal} {
-		if samePath(f.out, other) {
+	for _, other := range []string{file, at.path} {
+		if other != "" && samePath(f.out, other) {
 			return errSameFile(f.out, other)
 		}
 	}

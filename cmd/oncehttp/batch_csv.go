@@ -185,6 +185,7 @@ func notANumber(cell string) error { return fmt.Errorf("%q is not a JSON number"
 // clip shortens a value for an error line.
 func clip(s string) string {
 	const runesMax = 40
+	s = passwordOf.ReplaceAllString(s, "$1@")
 	if r := []rune(s); len(r) > runesMax {
 		return string(r[:runesMax]) + "…"
 	}

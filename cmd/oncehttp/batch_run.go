@@ -247,12 +247,21 @@ func (b *batch) send(ctx context.Context, r *row, generation int) line {
 	if err == nil {
 		return b.flags.declines.answered(resp)
 	}
-	for _, fatal := range []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed} {
+	for _, fatal := range b.fatal() {
 		if errors.Is(err, fatal) {
-			b.stop(journalError(b.session.path, fatal))
+			b.stop(journalError(b.session.place.name, fatal))
 		}
 	}
 	return failed(key, err)
+}
+
+// fatal are the errors of the journal after which it takes nothing more. A server that did
+// not say what became of one call takes the next: only that row is in doubt.
+func (b *batch) fatal() []error {
+	if b.session.place.isFile() {
+		return []error{persist.ErrUncertain, persist.ErrCorrupt, persist.ErrClosed}
+	}
+	return []error{persist.ErrClosed}
 }
 
 // standing is the line of a row that a new generation must not try, because an
@@ -349,7 +358,7 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	if b.tally.notTried > 0 || stopped.Err() != nil || printing != nil {
 		status = exitUnknown
 	}
-	for _, step := range b.tally.nextSteps(b.session.path, b.plan.generation) {
+	for _, step := range b.tally.nextSteps(shellQuote(b.session.place.arg), b.plan.generation) {
 		b.note("%s", step)
 	}
 	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {

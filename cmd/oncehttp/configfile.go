@@ -29,6 +29,14 @@ func configPath() (path string, named bool) {
 	return filepath.Join(dir, "oncehttp", "config"), false
 }
 
+// prepare looks at what the call gives before the configuration file adds to it.
+func prepare(cmd *cobra.Command) error {
+	if err := checkJournalFlag(cmd); err != nil {
+		return err
+	}
+	return applyConfig(cmd)
+}
+
 // applyConfig sets the flags of cmd that the file names and the call does not.
 func applyConfig(cmd *cobra.Command) error {
 	path, named := configPath()

@@ -13,7 +13,8 @@ import (
 
 // journalFlags are the flags that all journal commands share.
 type journalFlags struct {
-	path       string
+	journal    string
+	path       string // the journal's name in messages, once it is open
 	account    string
 	hasAccount bool
 }
@@ -24,8 +25,9 @@ func journalCommand(s streams) *cobra.Command {
 		Use:   "journal",
 		Short: "Look at the operations in a journal, and settle what is in doubt",
 		Long: `Look at the operations in a journal, finish what is pending, and settle what is
-in doubt. A journal is one file that one process holds at a time; these commands
-never make one.
+in doubt. A journal is a file that one process holds at a time, or lies on a
+database server that several machines share (oncehttp help journals). Only
+migrate makes one.
 
 A record is pending (it goes on), held (nothing is sent until somebody settles
 it), or final: confirmed, mismatched, settled, abandoned.`,
@@ -34,26 +36,38 @@ it), or final: confirmed, mismatched, settled, abandoned.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: needsCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			err := applyConfig(cmd)
+			err := prepare(cmd)
 			f.hasAccount = cmd.Flags().Changed("account")
 			return err
 		},
 	}
-	cmd.PersistentFlags().StringVar(&f.path, "journal", "", "the journal's file (or ONCEHTTP_JOURNAL)")
+	cmd.PersistentFlags().StringVar(&f.journal, "journal", "", journalUsage+" (or ONCEHTTP_JOURNAL)")
 	cmd.PersistentFlags().StringVar(&f.account, "account", "", "only operations of this account (default: all)")
 	cmd.AddCommand(
 		journalListCommand(f, s), journalStuckCommand(f, s), journalStatsCommand(f, s), journalReportCommand(f, s), journalShowCommand(f, s), journalExportCommand(f, s), journalResumeCommand(f, s),
-		journalSettleCommand(f, s), journalAbandonCommand(f, s), journalPruneCommand(f, s), journalVerifyCommand(f, s), journalCompactCommand(f, s),
+		journalSettleCommand(f, s), journalAbandonCommand(f, s), journalPruneCommand(f, s), journalVerifyCommand(f, s), journalCompactCommand(f, s), journalMigrateCommand(f, s),
 	)
 	return cmd
 }
 
 // open opens the journal, which has to be there, for an account.
 func (f *journalFlags) open(cfg oncehttp.Config) (*session, error) {
-	if f.path = journalPath(f.path); f.path == "" {
-		return nil, errors.New("--journal is required")
+	at, err := f.place()
+	if err != nil {
+		return nil, err
 	}
-	return openSession(f.path, cfg, false)
+	return openSession(at, cfg, false)
+}
+
+// place is where the journal is.
+func (f *journalFlags) place() (place, error) {
+	text := journalText(f.journal)
+	if text == "" {
+		return place{}, errors.New("--journal is required")
+	}
+	at, err := parsePlace(text)
+	f.path = at.name
+	return at, err
 }
 
 // query selects the account's records, or all.
@@ -63,10 +77,11 @@ func (f *journalFlags) query() persist.Query {
 
 // withReader runs work on the journal, which may be held by another process.
 func (f *journalFlags) withReader(work func(*session) error) error {
-	if f.path = journalPath(f.path); f.path == "" {
-		return errors.New("--journal is required")
+	at, err := f.place()
+	if err != nil {
+		return err
 	}
-	ses, err := openReader(f.path)
+	ses, err := openReader(at)
 	if err != nil {
 		return err
 	}
@@ -101,7 +116,7 @@ func eachRecord(ctx context.Context, ses *session, q persist.Query, do func(*per
 		case errors.Is(err, persist.ErrCorrupt):
 			damaged = err
 		case err != nil:
-			return journalError(ses.path, err)
+			return journalError(ses.place.name, err)
 		default:
 			if err := do(&rec); err != nil {
 				return &exitError{status: exitUnknown, err: err}
@@ -109,7 +124,15 @@ func eachRecord(ctx context.Context, ses *session, q persist.Query, do func(*per
 		}
 	}
 	if damaged != nil {
-		return journalError(ses.path, damaged)
+		return journalError(ses.place.name, damaged)
 	}
 	return nil
+}
+
+// checkOut refuses to write over the journal.
+func (f *journalFlags) checkOut(name string) error {
+	if at, err := f.place(); err == nil && at.isFile() && name != "" && samePath(name, at.path) {
+		return errSameFile(name, at.name)
+	}
+	return nil // what is wrong with the place is said where it is opened
 }

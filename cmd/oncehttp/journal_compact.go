@@ -28,7 +28,14 @@ operation stops it, and nothing is changed.`,
 			if f.hasAccount {
 				return errors.New("compact goes through all accounts; leave --account out")
 			}
-			ses, err := f.open(oncehttp.Config{})
+			at, err := f.place()
+			if err == nil {
+				err = at.filesOnly("compact", "a database server reuses the space by itself")
+			}
+			if err != nil {
+				return err
+			}
+			ses, err := openSession(at, oncehttp.Config{}, false)
 			if err != nil {
 				return err
 			}
@@ -41,13 +48,13 @@ operation stops it, and nothing is changed.`,
 // the rename is done; on Windows, where an open file cannot be replaced, it is closed just before. Only close the session
 // afterwards.
 func compact(ctx context.Context, ses *session, s streams) error {
-	path, err := filepath.EvalSymlinks(ses.path)
+	path, err := filepath.EvalSymlinks(ses.place.path)
 	if err != nil {
-		return journalError(ses.path, pathless(err))
+		return journalError(ses.place.name, pathless(err))
 	}
 	before, err := os.Stat(path)
 	if err != nil {
-		return journalError(ses.path, pathless(err))
+		return journalError(ses.place.name, pathless(err))
 	}
 	temporary := path + ".compact.tmp"
 	_ = os.Remove(temporary) // of a compact that was killed: the lock on the journal is ours
@@ -62,11 +69,11 @@ func compact(ctx context.Context, ses *session, s streams) error {
 		}
 	}
 	if err := replaceFile(temporary, path, before.Mode().Perm()); err != nil {
-		return journalError(ses.path, pathless(err))
+		return journalError(ses.place.name, pathless(err))
 	}
 	after, err := os.Stat(path)
 	if err != nil {
-		return journalError(ses.path, pathless(err))
+		return journalError(ses.place.name, pathless(err))
 	}
 	say(s.out, "compacted: %s, %.1f MB, was %.1f MB", count(n, "operation"), float64(after.Size())/1e6, float64(before.Size())/1e6)
 	return nil
@@ -77,7 +84,7 @@ func compact(ctx context.Context, ses *session, s streams) error {
 func copyJournal(ctx context.Context, ses *session, name string) (int, error) {
 	copied, err := bolt.Open(name, bolt.Options{Sync: func(*os.File) error { return nil }})
 	if err != nil {
-		return 0, journalError(ses.path, err)
+		return 0, journalError(ses.place.name, err)
 	}
 	n := 0
 	err = eachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
@@ -85,7 +92,7 @@ func copyJournal(ctx context.Context, ses *session, name string) (int, error) {
 		return copyRecord(ctx, copied, rec)
 	})
 	if closing := copied.Close(); err == nil && closing != nil {
-		err = journalError(ses.path, closing)
+		err = journalError(ses.place.name, closing)
 	}
 	return n, err
 }

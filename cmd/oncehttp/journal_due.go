@@ -34,6 +34,38 @@ func (j keysJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persis
 	}
 }
 
+// onlyKeys shows only these keys of the journal to a Resume.
+func onlyKeys(j persist.Journal, keys []string) persist.Journal {
+	limited := keysJournal{j, keys}
+	if claimer, shared := persist.As[persist.Claimer](j); shared {
+		return keysClaimer{limited, claimer}
+	}
+	return limited
+}
+
+// keysClaimer is keysJournal over a journal that several processes share.
+type keysClaimer struct {
+	keysJournal
+	claimer persist.Claimer
+}
+
+// claimMax is more records than a key has, one in each account.
+const claimMax = 10_000
+
+// Claim is persist.Claimer's. It takes the due records of all keys at once, since a pass
+// that goes on after the last number would not meet those that it left out.
+func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, _ int) ([]persist.Record, error) {
+	var all []persist.Record
+	for _, key := range j.keys {
+		q.Key = key
+		claimed, err := j.claimer.Claim(ctx, q, owner, now, until, claimMax)
+		if all = append(all, claimed...); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
 // dryRun prints what a resume would send, and what keeps it from sending the rest.
 func (f *resumeFlags) dryRun(ctx context.Context, ses *session, keys []string, hasHeaders bool, s streams) error {
 	now := time.Now()

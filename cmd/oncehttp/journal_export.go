@@ -48,8 +48,8 @@ bodies in base64. No credentials are in a journal.`,
   oncehttp journal export --journal payments.db --bodies --out payments.ndjson`,
 		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if name != "" && f.path != "" && samePath(name, f.path) {
-				return errSameFile(name, f.path)
+			if err := f.checkOut(name); err != nil {
+				return err
 			}
 			return f.withReader(func(ses *session) error {
 				out, closeOut, err := openOut(name, s.out)

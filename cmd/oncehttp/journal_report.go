@@ -48,8 +48,8 @@ strings are not in it.`,
 			if err := checkFolder(name); err != nil {
 				return err
 			}
-			if samePath(name, journalPath(f.path)) {
-				return errSameFile(name, journalPath(f.path))
+			if err := f.checkOut(name); err != nil {
+				return err
 			}
 			return f.withReader(func(ses *session) error {
 				page, err := readPage(cmd.Context(), ses, sel, now)
@@ -121,7 +121,7 @@ func readPage(ctx context.Context, ses *session, sel selection, now time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	p := &reportPage{Journal: filepath.Base(ses.path), Now: now.UTC(), Stats: st, Left: st.Operations - len(rows)}
+	p := &reportPage{Journal: filepath.Base(ses.place.name), Now: now.UTC(), Stats: st, Left: st.Operations - len(rows)}
 	for _, r := range allResults() {
 		if n := st.Results[r]; n > 0 {
 			p.Results = append(p.Results, resultCount{r, n})

@@ -81,7 +81,7 @@ func (f *resumeFlags) run(ctx context.Context, keys []string, s streams) error {
 			}
 		}
 		if len(keys) > 0 {
-			ses.journal = keysJournal{ses.journal, keys}
+			ses.journal = onlyKeys(ses.journal, keys)
 		}
 		return f.resume(ctx, ses, cfg, header, s)
 	})

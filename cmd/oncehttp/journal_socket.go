@@ -63,14 +63,18 @@ const socketPathMax = 100
 
 func socketOf(path string) string { return path + ".sock" }
 
-// holdJournal serves readers of the journal at path until close. It serves none
-// if the path is too long for a socket; the holder works all the same.
-func holdJournal(path string, j persist.Journal) *holder {
+// holdJournal serves readers of a journal file until close. It serves none
+// if the path is too long for a socket; the holder works all the same. It is nil for a
+// journal on a server, which others read there.
+func holdJournal(at place, j persist.Journal) *holder {
+	if !at.isFile() {
+		return nil
+	}
 	h := &holder{journal: j, hello: holderHello{PID: os.Getpid(), Command: "oncehttp", Since: time.Now().UTC()}}
 	if len(os.Args) > 1 {
 		h.hello.Command += " " + os.Args[1]
 	}
-	name := socketOf(path)
+	name := socketOf(at.path)
 	if len(name) > socketPathMax {
 		return h
 	}

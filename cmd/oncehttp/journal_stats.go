@@ -73,7 +73,7 @@ func ageEnds() [ageBuckets]time.Duration {
 // countRecords reads what is selected, in memory that does not grow with it.
 func countRecords(ctx context.Context, ses *session, sel selection, now time.Time) (*stats, error) {
 	st := &stats{States: map[string]int{}, Results: map[result]int{}, Statuses: map[int]int{}}
-	if info, err := os.Stat(ses.path); err == nil {
+	if info, err := os.Stat(ses.place.path); err == nil {
 		st.FileBytes = info.Size()
 	}
 	err := sel.each(ctx, ses, func(rec *persist.Record) error {

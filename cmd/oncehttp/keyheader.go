@@ -114,7 +114,7 @@ func (f *batchFlags) sameHeader(ctx context.Context, ses *session, origin string
 			header = keyHeaderOf(&rec)
 		}
 		if header != "" {
-			return fmt.Errorf("journal %s: it was begun with --key-header %s; say that again, or --key-header with another name, on purpose", ses.path, header)
+			return fmt.Errorf("journal %s: it was begun with --key-header %s; say that again, or --key-header with another name, on purpose", ses.place.name, header)
 		}
 	}
 	return nil

@@ -74,7 +74,7 @@ oncehttp help exit-codes.`,
 		Args:          cobra.ArbitraryArgs,
 		RunE:          needsCommand,
 
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyConfig(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return prepare(cmd) },
 	}
 	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s), auditCommand(s), profileCommand(s), manCommand(s))
 	cmd.AddCommand(helpTopics()...)

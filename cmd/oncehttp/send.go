@@ -79,7 +79,7 @@ command again, with the same key, goes on.`,
 	fs.StringVarP(&f.method, "request", "X", "", "the method, where it does not stand before the URL")
 	fs.StringVarP(&f.user, "user", "u", "", "@FILE with one line user:password, for HTTP Basic")
 	fs.StringVar(&f.key, "key", "", "the operation's idempotency key")
-	fs.StringVar(&f.journal, "journal", "", "the journal's file (default: ONCEHTTP_JOURNAL, else one in the user's state folder)")
+	fs.StringVar(&f.journal, "journal", "", journalUsage+" (default: ONCEHTTP_JOURNAL, else a file in the user's state folder)")
 	fs.StringVarP(&f.out, "out", "o", "", "write the answer to this file instead of stdout")
 	bindKeepFields(fs, &f.keep, "nothing")
 	fs.BoolVarP(&f.include, "include", "i", false, "print the status line and headers too")
@@ -237,15 +237,19 @@ func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s st
 		f.note(s, "key: %s", key)
 		return key, nil
 	}
-	path := journalPath(f.journal)
-	if path == "" {
+	text := journalText(f.journal)
+	if text == "" {
 		var err error
-		if path, err = sendJournal(); err != nil {
+		if text, err = sendJournal(); err != nil {
 			return nil, err
 		}
-		f.note(s, "journal: %s", path)
+		f.note(s, "journal: %s", text)
 	}
-	return openVisiting(path, cfg)
+	at, err := parsePlace(text)
+	if err != nil {
+		return nil, err
+	}
+	return openVisiting(at, cfg)
 }
 
 // check asks the client whether it takes the request, before there is a journal.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -133,37 +132,52 @@ func narrate(w io.Writer) func(context.Context, oncehttp.Event) {
 	}
 }
 
-// journalPath is the flag's value, or ONCEHTTP_JOURNAL.
-func journalPath(flag string) string { return cmp.Or(flag, os.Getenv("ONCEHTTP_JOURNAL")) }
-
 // session is a client and the journal under it.
 type session struct {
 	client  *oncehttp.Client
 	journal persist.Journal
-	path    string
+	place   place   // of the journal
 	holder  *holder // nil: readers are not served
 }
 
-// openSession opens the journal file at path, and makes it if create is set.
-func openSession(path string, cfg oncehttp.Config, create bool) (*session, error) {
-	if err := checkJournalPath(path, create); err != nil {
+// openJournal opens the journal at a place, and holds it until it is closed. It makes a
+// file if create is set; what a server keeps is made by journal migrate.
+func openJournal(at place, create bool) (persist.Journal, error) {
+	if !at.isFile() {
+		return openServer(at)
+	}
+	if err := checkJournalPath(at.path, create); err != nil {
 		return nil, err
 	}
-	j, err := openBolt(path)
+	return openBolt(at.path)
+}
+
+// openSession opens the journal and a client on it. It makes a file if create is set.
+func openSession(at place, cfg oncehttp.Config, create bool) (*session, error) {
+	j, err := openJournal(at, create)
 	if err != nil {
 		return nil, err
 	}
+	return newSession(at, j, cfg)
+}
+
+// newSession makes the client, and serves readers of a file meanwhile.
+func newSession(at place, j persist.Journal, cfg oncehttp.Config) (*session, error) {
 	cfg.Journal = j
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return nil, errors.Join(plain(err), j.Close())
 	}
-	return &session{client: c, journal: j, path: path, holder: holdJournal(path, j)}, nil
+	return &session{client: c, journal: j, place: at, holder: holdJournal(at, j)}, nil
 }
 
-// openVisiting is a session that holds the journal file only for the length of each
-// call. It makes the file if there is none.
-func openVisiting(path string, cfg oncehttp.Config) (*session, error) {
+// openVisiting is a session that holds a journal file only for the length of each
+// call. It makes the file if there is none. A server is shared anyway.
+func openVisiting(at place, cfg oncehttp.Config) (*session, error) {
+	if !at.isFile() {
+		return openSession(at, cfg, false)
+	}
+	path := at.path
 	if err := checkJournalPath(path, true); err != nil {
 		return nil, err
 	}
@@ -183,23 +197,25 @@ func openVisiting(path string, cfg oncehttp.Config) (*session, error) {
 	if err != nil {
 		return nil, errors.Join(plain(err), j.Close())
 	}
-	return &session{client: c, journal: j, path: path}, nil
+	return &session{client: c, journal: j, place: at}, nil
 }
 
-// openReader opens the journal at path to read it: through the process that holds
+// openReader opens the journal to read it: a file through the process that holds
 // it, if one does.
-func openReader(path string) (*session, error) {
-	if err := checkJournalPath(path, false); err != nil {
-		return nil, err
+func openReader(at place) (*session, error) {
+	if at.isFile() {
+		if err := checkJournalPath(at.path, false); err != nil {
+			return nil, err
+		}
+		if held := openHeld(at.path); held != nil {
+			return &session{journal: held, place: at}, nil
+		}
 	}
-	if held := openHeld(path); held != nil {
-		return &session{journal: held, path: path}, nil
-	}
-	j, err := openBolt(path)
+	j, err := openJournal(at, false)
 	if err != nil {
 		return nil, err
 	}
-	return &session{journal: j, path: path, holder: holdJournal(path, j)}, nil
+	return &session{journal: j, place: at, holder: holdJournal(at, j)}, nil
 }
 
 // openBolt opens the file. Where another process has it, the error says which.
@@ -233,11 +249,14 @@ func checkJournalPath(path string, create bool) error {
 	return nil
 }
 
-// journalError says in one line what is wrong with the journal at path.
+// journalError says in one line what is wrong with the journal of this name.
 func journalError(path string, err error) error {
 	text := err.Error()
-	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", path + ": ", "persist: "} {
+	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", "migrate ", path + ": ", "persist: "} {
 		text = strings.TrimPrefix(text, prefix)
+	}
+	if hasScheme.MatchString(path) && strings.HasPrefix(text, "journal ") {
+		return &saidError{text: text, err: err} // a server's error names it
 	}
 	return &saidError{text: "journal " + path + ": " + text, err: err}
 }
@@ -264,7 +283,7 @@ func plain(err error) error {
 // flush returns when everything that the client has learnt is durable.
 func (s *session) flush(ctx context.Context) error {
 	if err := s.journal.Flush(context.WithoutCancel(ctx)); err != nil {
-		return journalError(s.path, err)
+		return journalError(s.place.name, err)
 	}
 	return nil
 }
@@ -279,7 +298,7 @@ func (s *session) close() error {
 		err = s.client.Close()
 	}
 	if err := errors.Join(err, s.journal.Close()); err != nil {
-		return journalError(s.path, err)
+		return journalError(s.place.name, err)
 	}
 	return nil
 }

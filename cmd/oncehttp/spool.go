@@ -37,14 +37,14 @@ func (s *spool) Write(p []byte) (int, error) {
 func (s *spool) spill() error {
 	f, err := os.CreateTemp(s.dir, ".oncehttp-input-*") // mode 0600
 	if err != nil {
-		return fmt.Errorf("a temporary file beside the journal: %w", pathless(err))
+		return fmt.Errorf("a temporary file beside the journal, or in TMPDIR: %w", pathless(err))
 	}
 	s.file = f
 	if os.Remove(f.Name()) != nil { // Windows removes no open file
 		s.remove = f.Name()
 	}
 	if _, err := f.Write(s.memory.Bytes()); err != nil {
-		return fmt.Errorf("a temporary file beside the journal: %w", pathless(err))
+		return fmt.Errorf("a temporary file beside the journal, or in TMPDIR: %w", pathless(err))
 	}
 	s.memory = bytes.Buffer{}
 	return nil

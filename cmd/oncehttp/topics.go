@@ -53,8 +53,8 @@ A part must be there and must not be empty. Do not use a time stamp of now, a
 random number, or an id that is used again (user:update:{user} stops every
 second update). A new try after a final refusal is spelled out: --generation 2.`
 
-const journalsTopic = `A journal is one file. It keeps each operation's key, request and answer, and no
-credentials. One process holds it at a time. Its operations are
+const journalsTopic = `A journal keeps each operation's key, request and answer, and no credentials. Its
+operations are
 
   pending     intended, maybe sent; the same key goes on
   held        as pending, but nothing is sent until somebody settles it
@@ -63,8 +63,21 @@ credentials. One process holds it at a time. Its operations are
   settled     somebody said what happened
   abandoned   sending was given up; this proves nothing
 
-Never copy a journal while a process holds it, and never delete one to "start
-again": what it remembers is what keeps a payment from being made twice.`
+--journal takes
+
+  payments.db                             a file, which one process holds at a time
+  postgres://user@host:5432/database      tables that several machines share;
+                                          ?schema=NAME for another schema than oncehttp
+  mysql://user@host:3306/database         the same on MariaDB
+  @FILE                                   one of these URLs, in a file
+
+Make the tables first: oncehttp journal migrate URL. A password in the arguments is
+refused, since every user of the machine sees them: put the URL into @FILE or
+ONCEHTTP_JOURNAL, or the password into PGPASSWORD, ~/.pgpass or MYSQL_PWD. Where a
+database does not answer, a command ends with status 3, and does nothing.
+
+Never copy a journal's file while a process holds it, and never delete a journal to
+"start again": what it remembers is what keeps a payment from being made twice.`
 
 const configurationTopic = `The configuration file gives flags a value where the call does not: a line
 
@@ -74,7 +87,7 @@ const configurationTopic = `The configuration file gives flags a value where the
 It is oncehttp/config in your configuration folder (XDG_CONFIG_HOME), or what
 ONCEHTTP_CONFIG names. Blank lines and lines that begin with # are skipped.
 
-  ONCEHTTP_JOURNAL  stands for --journal, but never for batch's, whose journal
-                    stands beside its input
+  ONCEHTTP_JOURNAL  stands for --journal, a URL with its password as well, but
+                    never for batch's, whose journal stands beside its input
   XDG_STATE_HOME    where the default journal of send lies
   NO_COLOR          no colours, also where TERM is dumb`

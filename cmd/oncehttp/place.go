@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/mysql"
+	"github.com/oncehttp/oncehttp/persist/postgres"
+)
+
+// place is where a journal is: a file, or a database server.
+type place struct {
+	path string   // of the file; empty for a server
+	url  *url.URL // of the server, with its password, which only the driver sees; nil for a file
+	name string   // what messages call the journal; it holds no password
+	arg  string   // what --journal takes for the same journal; it holds no password
+}
+
+// engine is how journals on one kind of server are opened and made.
+type engine struct {
+	open    func(ctx context.Context, at *url.URL) (persist.Journal, error)
+	migrate func(ctx context.Context, at *url.URL) error // nil: nothing has to be made
+	print   func(w io.Writer, at *url.URL) error         // nil, as migrate
+}
+
+// engines are the kinds of servers, by the scheme of their URLs.
+func engines() map[string]engine {
+	onPostgres := engine{openPostgres, migratePostgres, printPostgres}
+	onMySQL := engine{openMySQL, migrateMySQL, printMySQL}
+	return map[string]engine{
+		"postgres": onPostgres, "postgresql": onPostgres,
+		"mysql": onMySQL, "mariadb": onMySQL,
+	}
+}
+
+// engine is that of a server's URL. parsePlace lets no other scheme through.
+func (p place) engine() engine { return engines()[p.url.Scheme] }
+
+// isFile reports whether the journal is a file, which one process holds at a time.
+func (p place) isFile() bool { return p.url == nil }
+
+// folder is where temporary files go that hold what the journal holds, too.
+func (p place) folder() string {
+	if p.isFile() {
+		return filepath.Dir(p.path)
+	}
+	return os.TempDir()
+}
+
+// filesOnly refuses what makes no sense for a server.
+func (p place) filesOnly(what, instead string) error {
+	if p.isFile() {
+		return nil
+	}
+	return fmt.Errorf("journal %s: %s is for journals in a file; %s", p.name, what, instead)
+}
+
+// passwordOf finds the password in a URL that somebody may have put in a wrong place.
+var passwordOf = regexp.MustCompile(`(^[A-Za-z][A-Za-z0-9+.-]*://[^:/@]*):[^@]*@`)
+
+// journalUsage is the help of --journal.
+const journalUsage = "the journal: a file, a URL of a database, or @FILE with a URL; see help journals"
+
+// wantURL is what a text that cannot be read should have been. It is not shown: it may
+// hold a password.
+const wantURL = "want a URL such as postgres://user@host:5432/database; in it a password must be percent-encoded, and so it is not shown"
+
+// hasScheme matches a text that is meant as a URL.
+var hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+// parsePlace reads a journal's place: the name of a file, a URL, or @FILE whose only line
+// is a URL.
+func parsePlace(text string) (place, error) {
+	if name, isFile := strings.CutPrefix(text, "@"); isFile {
+		line, err := readBounded(name, headerFileBytesMax)
+		if err != nil {
+			return place{}, fmt.Errorf("--journal: %w", err)
+		}
+		held := strings.TrimSpace(string(line))
+		if !hasScheme.MatchString(held) {
+			return place{}, fmt.Errorf("--journal: %s: want one line with a URL", name)
+		}
+		p, err := parsePlace(held)
+		p.arg = text
+		return p, err
+	}
+	if !hasScheme.MatchString(text) {
+		return place{path: text, name: text, arg: text}, nil
+	}
+	u, err := url.Parse(text)
+	// A password that is not encoded leaves parts of itself in other places.
+	if err != nil || u.Fragment != "" || strings.Contains(u.Path, "@") || strings.Contains(u.RawQuery, "@") || strings.ContainsAny(text, "\r\n") {
+		return place{}, errors.New("--journal: the URL cannot be read; " + wantURL)
+	}
+	if _, known := engines()[u.Scheme]; !known {
+		return place{}, fmt.Errorf("--journal: journals are not kept at %s://; want a file, or a URL of %s", u.Scheme, strings.Join(slices.Sorted(maps.Keys(engines())), ", "))
+	}
+	name := publicURL(u)
+	return place{url: u, name: name, arg: name}, nil
+}
+
+// publicURL spells the URL with what identifies the journal, and with no password.
+func publicURL(u *url.URL) string {
+	public := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	if name := u.User.Username(); name != "" {
+		public.User = url.User(name)
+	}
+	if schema := u.Query().Get(schemaParameter); schema != "" {
+		public.RawQuery = url.Values{schemaParameter: {schema}}.Encode()
+	}
+	return public.String()
+}
+
+// errPasswordShown refuses a password in the arguments of the command.
+var errPasswordShown = errors.New("--journal: a password there would stand in the process list; " +
+	"put the URL into ONCEHTTP_JOURNAL or into a file (--journal @FILE), or the password into PGPASSWORD, ~/.pgpass or MYSQL_PWD")
+
+// checkShown refuses a URL with a password where everybody may see it.
+func checkShown(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || !hasScheme.MatchString(text) {
+		return nil // parsePlace says what is wrong
+	}
+	_, inUser := u.User.Password()
+	if q := u.Query(); inUser || q.Has("password") || q.Has("sslpassword") {
+		return errPasswordShown
+	}
+	return nil
+}
+
+// checkJournalFlag is checkShown for --journal as the call gives it, before the
+// configuration file is read, which nobody else sees.
+func checkJournalFlag(cmd *cobra.Command) error {
+	flag := cmd.Flags().Lookup("journal")
+	if flag == nil || !flag.Changed {
+		return nil
+	}
+	return checkShown(flag.Value.String())
+}
+
+// schemaParameter is the parameter of a URL that names the schema of the tables.
+const schemaParameter = "schema"
+
+// postgresAt parts the URL for the driver from the options.
+func postgresAt(at *url.URL) (string, postgres.Options) {
+	u, q := *at, at.Query()
+	opts := postgres.Options{Schema: q.Get(schemaParameter)}
+	q.Del(schemaParameter)
+	u.RawQuery = q.Encode()
+	return u.String(), opts
+}
+
+func openPostgres(ctx context.Context, at *url.URL) (persist.Journal, error) {
+	text, opts := postgresAt(at)
+	j, err := postgres.Open(ctx, text, opts)
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+func migratePostgres(ctx context.Context, at *url.URL) error {
+	text, opts := postgresAt(at)
+	return postgres.Migrate(ctx, text, opts)
+}
+
+func printPostgres(w io.Writer, at *url.URL) error {
+	_, opts := postgresAt(at)
+	return postgres.Print(w, opts)
+}
+
+// mysqlAt is the URL for the driver, with the password of MYSQL_PWD if it has none.
+func mysqlAt(at *url.URL) string {
+	u := *at
+	if _, has := u.User.Password(); !has && u.User != nil && os.Getenv("MYSQL_PWD") != "" {
+		u.User = url.UserPassword(u.User.Username(), os.Getenv("MYSQL_PWD"))
+	}
+	return u.String()
+}
+
+func openMySQL(ctx context.Context, at *url.URL) (persist.Journal, error) {
+	j, err := mysql.Open(ctx, mysqlAt(at), mysql.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+func migrateMySQL(ctx context.Context, at *url.URL) error {
+	return mysql.Migrate(ctx, mysqlAt(at), mysql.Options{})
+}
+
+func printMySQL(w io.Writer, _ *url.URL) error { return mysql.Print(w, mysql.Options{}) }
+
+// openServer opens the journal on a server. A server that cannot be reached now may be
+// reached by the same command later.
+func openServer(p place) (persist.Journal, error) {
+	j, err := p.engine().open(context.Background(), p.url) // bounded by its own time limit
+	if err == nil {
+		return j, nil
+	}
+	return nil, serverError(p, err)
+}
+
+// serverError says what is wrong with the journal on a server, and with which status the
+// command ends.
+func serverError(p place, err error) error {
+	said := journalError(p.name, err)
+	switch {
+	case errors.Is(err, persist.ErrLocked):
+		return &exitError{status: exitLocked, err: said}
+	case errors.Is(err, postgres.ErrSchema): // of all SQL journals
+		return fmt.Errorf("%w (oncehttp journal migrate --journal %s)", said, shellQuote(p.arg))
+	case errors.As(err, new(net.Error)), errors.Is(err, context.DeadlineExceeded):
+		return &exitError{status: exitUnknown, err: said}
+	}
+	return said
+}
+
+// journalText is the flag's value, or ONCEHTTP_JOURNAL.
+func journalText(flag string) string { return cmp.Or(flag, os.Getenv("ONCEHTTP_JOURNAL")) }

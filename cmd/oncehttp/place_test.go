@@ -1,0 +1,151 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What cannot be a journal is refused with one line, which shows no password.
+func TestPlaceUsage(t *testing.T) {
+	t.Parallel()
+	noURL := writeFile(t, "journal.txt", "payments.db\n")
+	for journal, want := range map[string]string{
+		"redis7://h/0":                         "journals are not kept at redis7://",
+		"postgres://u:hunter2@h:5432/db":       "a password there would stand in the process list",
+		"postgres://h/db?password=hunter2":     "a password there would stand in the process list",
+		"mysql://u:hunter2@h/db":               "a password there would stand in the process list",
+		"postgres://u:hunter2%zz@h/db":         "the URL cannot be read",
+		"postgres://u:1/hunter2@h/db":          "the URL cannot be read",
+		"postgres://u:1?hunter2@h/db":          "the URL cannot be read",
+		"postgres://u:1#hunter2@h/db":          "the URL cannot be read",
+		"postgres://u@h/db?schema=No%20Schema": "Schema",
+		"mysql://u@127.0.0.1:1":                "names no database",
+		"@" + noURL:                            "want one line with a URL",
+		"@" + noURL + ".not.there":             "no such file",
+	} {
+		for _, command := range [][]string{{"journal", "list"}, {"journal", "migrate"}, {"audit", "--against", noURL, "--match", "x"}} {
+			got := run(t, append(command, "--journal", journal)...).want(t, exitUsage)
+			if !strings.Contains(got.err, want) || strings.Count(got.err, "\n") != 1 || strings.Contains(got.err, "hunter2") {
+				t.Errorf("%v of %s: %q, want a line with %q", command, journal, got.err, want)
+			}
+		}
+	}
+	for _, args := range [][]string{
+		{"journal", "list", "postgres://u:hunter2@h/db"}, {"journal", "migrate", "postgres://u:hunter2@h/db"}, {"journal", "prune", "postgres://u:hunter2@h/db"},
+		{"journal", "migrate", "payments.db"}, {"journal", "migrate", "--journal", "a.db", "postgres://u@h/db"},
+	} {
+		if got := run(t, args...).want(t, exitUsage); strings.Count(got.err, "\n") != 1 || strings.Contains(got.err, "hunter2") {
+			t.Errorf("%v: %q", args, got.err)
+		}
+	}
+}
+
+// migrate --print shows the SQL, and connects to nothing.
+func TestMigratePrint(t *testing.T) {
+	t.Parallel()
+	for journal, want := range map[string]string{
+		"postgres://u@127.0.0.1:1/db?schema=shop": "CREATE TABLE shop.record",
+		"mysql://u@127.0.0.1:1/db":                "CREATE TABLE IF NOT EXISTS oncehttp_record",
+	} {
+		if got := run(t, "journal", "migrate", "--print", journal).want(t, exitOK); !strings.Contains(got.out, want) {
+			t.Errorf("%s: stdout has no %q:\n%s", journal, want, got.out)
+		}
+	}
+}
+
+// A server that does not answer is no wrong call: the same command goes on later.
+func TestServerDown(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	file := writeFile(t, "in.csv", "id\na\n")
+	for _, scheme := range []string{"postgres", "mysql"} {
+		at := writeFile(t, "at", scheme+"://u:hunter2@"+address+"/db\n")
+		for _, args := range [][]string{
+			{"journal", "list"}, {"journal", "migrate"}, {"batch", file, "--url", refusing(t).url, "--key", "o:{id}"}, {"send", "POST", refusing(t).url},
+		} {
+			got := run(t, append(args, "--journal", "@"+at)...).want(t, exitUnknown)
+			if !strings.Contains(got.err, address) || strings.Contains(got.err, "hunter2") {
+				t.Errorf("%v: %q, want the address and no password", args, got.err)
+			}
+		}
+	}
+}
+
+// Without its tables a journal is not made by the way, and the line says how to make it.
+func TestServerWithoutTables(t *testing.T) {
+	t.Parallel()
+	for name, s := range servers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			journal := s.database(t, s.url(t))
+			file := writeFile(t, "in.csv", "id\na\n")
+			for _, args := range [][]string{{"journal", "list"}, {"batch", file, "--url", refusing(t).url, "--key", "o:{id}"}} {
+				got := run(t, append(args, "--journal", journal)...).want(t, exitUsage)
+				if !strings.Contains(got.err, "oncehttp journal migrate --journal ") {
+					t.Errorf("%v: %s", args, got.err)
+				}
+			}
+		})
+	}
+}
+
+// The password comes from a file, from ONCEHTTP_JOURNAL or from MYSQL_PWD, and is printed
+// nowhere.
+func TestServerPassword(t *testing.T) {
+	t.Parallel()
+	s := servers()["mysql"]
+	at := s.url(t)
+	journal, err := url.Parse(s.database(t, at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, user := mysqlDB(t, at, ""), ownName()
+	mustExec(t, root, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'hunter2'")
+	t.Cleanup(func() { mustExec(t, root, "DROP USER "+user+"@'127.0.0.1'") })
+	mustExec(t, root, "GRANT ALL ON "+strings.TrimPrefix(journal.Path, "/")+".* TO "+user+"@'127.0.0.1'")
+	journal.User = url.User(user)
+	plain := journal.String()
+	journal.User = url.UserPassword(user, "hunter2")
+	whole := journal.String()
+
+	file := "@" + writeFile(t, "journal.url", whole+"\n")
+	run(t, "journal", "migrate", "--journal", file).want(t, exitOK)
+	quiet := func(out string) {
+		t.Helper()
+		if strings.Contains(out, "hunter2") {
+			t.Errorf("the password is printed:\n%s", out)
+		}
+	}
+	down := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	got := run(t, fast("batch", writeFile(t, "in.csv", "id\na\n"), "--url", down.url, "--key", "o:{id}", "--journal", file, "--max-attempts", "1")...).want(t, exitUnknown)
+	quiet(got.out + got.err)
+	export := writeFile(t, "export.csv", "key\nidemp:o:a\n")
+	got = run(t, "audit", "--against", export, "--match", "key", "--journal", file).want(t, exitFindings)
+	if quiet(got.out + got.err); !strings.Contains(got.out, "--happened --journal "+file+"\n") {
+		t.Errorf("the advice of audit does not work as it is:\n%s", got.out)
+	}
+	for name, env := range map[string][]string{"ONCEHTTP_JOURNAL": {"ONCEHTTP_JOURNAL=" + whole}, "MYSQL_PWD": {"ONCEHTTP_JOURNAL=" + plain, "MYSQL_PWD=hunter2"}} {
+		cmd := osexec.CommandContext(t.Context(), os.Args[0], "journal", "list")
+		cmd.Env = append(append(os.Environ(), asCommand+"=1"), env...)
+		out, err := cmd.CombinedOutput()
+		if quiet(string(out)); err != nil || !strings.Contains(string(out), "idemp:o:a") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+	got = run(t, "journal", "list", "--journal", plain).want(t, exitUsage) // without its password
+	quiet(got.err)
+	if _, err := os.Stat(filepath.Base(plain)); err == nil {
+		t.Error("a file was made for a URL")
+	}
+}
