@@ -255,6 +255,7 @@ func (d recordedRequest) Follow(from *url.URL, location string) *url.URL {
 // requestFor is the request of a record, with its credentials, for one send. ctx is the send's without its trace.
 func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
 	req := request.New(send, rec, target, r.credentials)
+	request.SetFirstSent(req, rec, r.prof)
 	if r.cfg.Authorize == nil {
 		return req, nil
 	}

@@ -208,6 +208,23 @@ func TestOASIS(t *testing.T) {
 	}
 }
 
+// TestRepeatableMock: the check sends both headers to the mock, which plays Azure, and finds nothing wrong.
+func TestRepeatableMock(t *testing.T) {
+	t.Parallel()
+	p, _ := profile.ByName("azure-repeatability")
+	o := options(start(t, mockserver.Config{Profile: p}), p)
+	o.Run = []string{"oasis/**", "replay/answered", "replay/effects-once", "conflict/not-silent"}
+	rep := run(t, o)
+	for _, id := range o.Run[1:] {
+		if c := find(t, rep, id); c.Verdict != conformance.VerdictPass {
+			t.Errorf("%s: %s %s %s", id, c.Verdict, c.Actual, c.Reason)
+		}
+	}
+	if c := find(t, rep, "oasis/repeatable-requests"); c.Verdict != conformance.VerdictPass {
+		t.Errorf("%s: %s %s", c.ID, c.Verdict, c.Actual)
+	}
+}
+
 // A gateway in front of the suite's own origin is judged as a middleware is.
 func TestOrigin(t *testing.T) {
 	t.Parallel()

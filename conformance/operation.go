@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -24,6 +25,7 @@ type operation struct {
 	ref            string
 	body           []byte
 	contentType    string
+	firstSent      time.Time   // said to be when it was first sent, where the profile wants that
 	extra          [][2]string // further header fields, in order
 	stranger       bool        // sent as the second caller
 	lowerName      bool        // the key header's name is spelled in lower case
@@ -41,7 +43,7 @@ func (x *trial) newOperation() *operation {
 	op := &operation{
 		method: x.r.o.Method, target: x.r.target.RequestURI(),
 		key: x.r.key(seed), ref: "r" + digestHex("ref\x00" + seed)[:24],
-		contentType: x.r.o.ContentType,
+		contentType: x.r.o.ContentType, firstSent: time.Now(),
 	}
 	if x.r.o.TokenPath != "" {
 		op.key = x.token(op)
@@ -275,8 +277,19 @@ func (op *operation) fields(r *runner) [][2]string {
 		for _, line := range op.keyLines(r) {
 			fields = append(fields, [2]string{name, line})
 		}
+		if name := firstSentHeader(r.o.Profile); name != "" {
+			fields = append(fields, [2]string{name, op.firstSent.UTC().Format(http.TimeFormat)})
+		}
 	}
 	return append(fields, op.extra...)
+}
+
+// firstSentHeader names the header in which the API wants to be told when a key was first sent; empty: none.
+func firstSentHeader(p *profile.Profile) string {
+	if p.FirstSent == "" && strings.EqualFold(p.Carrier.Name, oasisHeader) {
+		return "Repeatability-First-Sent"
+	}
+	return p.FirstSent
 }
 
 // merged returns base with the fields of over in place of its own, names compared

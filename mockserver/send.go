@@ -28,6 +28,9 @@ type Send struct {
 	// Fingerprint is the SHA-256 of target, content type and body: equal
 	// requests have equal ones.
 	Fingerprint [32]byte
+	// FirstSent is when the operation was first sent, as the request says it; empty where the profile asks for no such
+	// header.
+	FirstSent string
 	// Connection tells the connections of clients apart; empty: it is not known.
 	Connection string
 	// Difference says in what the request differs from the first one with its

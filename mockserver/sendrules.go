@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ const (
 	RuleNoOverlap  = "attempts/no-overlap"      // no send while an earlier one is waited for
 	RuleRetryAfter = "wait/retry-after"         // no send before Retry-After allows it
 	RuleFinal      = "answer/final-not-retried" // no send after a final answer was read
+	RuleFirstSent  = "key/first-sent-kept"      // every attempt says the same time of the first send
 )
 
 // earlySlack forgives a client whose timer is a little fast.
@@ -42,6 +44,8 @@ type keyHistory struct {
 	first     image
 	print     [32]byte // of the first request
 	active    []*observation
+	firstSent string       // the time that the first send which may have counted says of itself
+	counted   bool         // such a send was there
 	uncertain bool         // a send has had no whole answer
 	final     *observation // the first that was given a final answer
 	last      *observation // the last that was given a whole answer
@@ -86,6 +90,9 @@ func (w *sendRules) begin(r *http.Request, k keylayer.Reading, body []byte) *obs
 	o.Operation = o.Key
 	if w.cfg.OperationPointer != "" {
 		o.Operation, _ = keylayer.LookupText(body, w.cfg.OperationPointer)
+	}
+	if name := w.cfg.Profile.FirstSent; name != "" {
+		o.FirstSent = strings.Join(r.Header.Values(name), ", ")
 	}
 	w.ledger.send(o.Key)
 	w.mu.Lock()
@@ -149,6 +156,7 @@ func (w *sendRules) examine(o *observation, request image) {
 		o.Difference = history.first.differences(request)
 		w.violated(RuleSameBytes, o.Key, "the request differs from the first one with this key: "+o.Difference)
 	}
+	w.examineFirstSent(o, history)
 	if final := history.final; final != nil && o.HasRead(&final.Send) {
 		w.violated(RuleFinal, o.Key, "sent again after status "+strconv.Itoa(final.Status))
 	}
@@ -163,6 +171,31 @@ func (w *sendRules) examine(o *observation, request image) {
 		}
 	}
 	history.active = append(history.active, o)
+}
+
+// examineFirstSent holds a send to the time of the first send that its key came with, where the API wants one. A send
+// that the server has not acted upon is no first one.
+func (w *sendRules) examineFirstSent(o *observation, history *keyHistory) {
+	name := w.cfg.Profile.FirstSent
+	if name == "" {
+		return
+	}
+	if _, err := keylayer.FirstSent(http.Header{name: {o.FirstSent}}, name); err != nil {
+		w.violated(RuleFirstSent, o.Key, fmt.Sprintf("%s is %q, no IMF-fixdate", name, o.FirstSent))
+	}
+	if history.counted || len(history.active) > 0 {
+		if history.firstSent != o.FirstSent {
+			w.violated(RuleFirstSent, o.Key, fmt.Sprintf("%s is %s, and was %s before", name, o.FirstSent, history.firstSent))
+		}
+		return
+	}
+	history.firstSent = o.FirstSent
+}
+
+// notActed reports whether the answer says that the server did not act.
+func (w *sendRules) notActed(status int) bool {
+	p := w.cfg.Profile
+	return slices.Contains(p.NotActed.Again, status) || slices.Contains(p.NotActed.Stop, status)
 }
 
 // noteEnd records when the answer ends. Call it just before the last write or the
@@ -213,6 +246,7 @@ func (w *sendRules) finish(o *observation) {
 			w.violated(RuleNoOverlap, o.Key, "sent while an earlier send was being handled and its client was waiting")
 		}
 	}
+	history.counted = history.counted || !w.notActed(o.Status)
 	if !o.Whole {
 		history.uncertain = true
 		return

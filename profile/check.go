@@ -325,6 +325,8 @@ func checkTogether(p *Profile) error {
 		return fmt.Errorf("key: max_bytes: %d that nobody has said, want at most %d", p.Key.MaxBytes, keyBytesMax)
 	case p.Encoding == SFString && p.Carrier.Place != Header:
 		return errors.New("encoding: sf-string is a spelling in headers, and the carrier is none")
+	case p.FirstSent != "" && (p.Carrier.Place != Header || strings.EqualFold(p.FirstSent, p.Carrier.Name)):
+		return errors.New("first_sent: it travels in a header beside that of the key, and the carrier is none, or is the same")
 	case p.Carrier.Place == Nowhere && (len(p.Stored.Client) > 0 || len(p.Replay) > 0):
 		return errors.New("carrier: without a key there is no answer that is stored under it; leave stored.client and replay out")
 	case p.Lookup != nil && len(p.AlreadyDone) == 0:

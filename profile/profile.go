@@ -47,6 +47,9 @@ type Profile struct {
 	Carrier Carrier
 	// Encoding says how the key is spelled in a header.
 	Encoding Encoding
+	// FirstSent names the header in which every attempt says when the first one was sent, as an IMF-fixdate (RFC 9110
+	// section 5.6.7), such as Repeatability-First-Sent; empty: the API wants none.
+	FirstSent string
 	// Key says which keys the API takes.
 	Key KeyRule
 	// Methods that the API honours keys on.

@@ -67,6 +67,9 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 			return fmt.Errorf("the key header %s", name)
 		}
 	}
+	if p.FirstSent != "" && joinedLines(shown.Header, p.FirstSent) != joinedLines(req.Header, p.FirstSent) {
+		return fmt.Errorf("the header %s", p.FirstSent)
+	}
 	for _, name := range append(recipeHeaders(rec.Recipe), p.AccountHeaders...) {
 		if !contains(rec.Omitted, name) && joinedLines(shown.Header, name) != joinedLines(req.Header, name) {
 			return fmt.Errorf("the header %s", name)

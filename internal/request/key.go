@@ -93,6 +93,9 @@ func (r *Reader) findKey(req *http.Request, p *profile.Profile, named Named, bod
 	if len(named.strange) > 0 {
 		return "", "", fmt.Errorf("profile %q does not use the key header %s", p.Name, http.CanonicalHeaderKey(named.strange[0]))
 	}
+	if p.FirstSent != "" && len(lines(req.Header, p.FirstSent)) > 0 {
+		return "", "", fmt.Errorf("the request has a header %s; leave it out, since every attempt says the time that the journal keeps", p.FirstSent)
+	}
 	key, wire, err = carriedKey(req, p, body)
 	if err != nil {
 		return "", "", err

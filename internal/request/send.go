@@ -42,6 +42,14 @@ func New(ctx context.Context, rec *persist.Record, target *url.URL, credentials 
 	return req
 }
 
+// SetFirstSent sets the header in which profile p wants to be told when the key was first sent. Every attempt of every
+// process says the recorded time. A request without the key, such as a lookup, gets none.
+func SetFirstSent(req *http.Request, rec *persist.Record, p *profile.Profile) {
+	if p.FirstSent != "" && rec.Carrier == string(profile.Header) {
+		req.Header[http.CanonicalHeaderKey(p.FirstSent)] = []string{rec.FirstSent.UTC().Format(http.TimeFormat)}
+	}
+}
+
 // BasicAuth sets what net/http's client makes of a URL's userinfo: an Authorization header, unless there is one.
 func BasicAuth(req *http.Request, user *url.Userinfo) {
 	if user == nil || len(lines(req.Header, "Authorization")) > 0 {

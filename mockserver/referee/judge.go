@@ -54,6 +54,7 @@ func judges() map[string]func(*evidence) finding {
 		ruleKeyUnique:     judgeUnique,
 		ruleKeyEntropy:    judgeEntropy,
 		ruleSameBytes:     judgeBytes,
+		ruleFirstSent:     judgeFirstSent,
 		ruleBounded:       judgeBounded,
 		ruleNoOverlap:     judgeOverlap,
 		ruleRetryAfter:    judgeRetryAfter,

@@ -50,6 +50,30 @@ func judgeOneKey(e *evidence) finding {
 	})
 }
 
+// judgeFirstSent finds operations whose attempts say different times of the first send. An attempt that the server has
+// not acted upon is no first one.
+func judgeFirstSent(e *evidence) finding {
+	if e.server.Profile.FirstSent == "" {
+		return finding{skip: "the profile asks for no time of the first send"}
+	}
+	notActed := e.server.Profile.NotActed
+	return e.each("no operation was sent again after a send that may have counted", func(op *operation) (occasion bool, detail string) {
+		first, counted := "", false
+		for i, v := range op.sends {
+			switch {
+			case counted && v.FirstSent != first:
+				return true, fmt.Sprintf("send %d says %q, and %q was said before", i+1, v.FirstSent, first)
+			case counted:
+				occasion = true
+			default:
+				first = v.FirstSent
+			}
+			counted = counted || !slices.Contains(slices.Concat(notActed.Again, notActed.Stop), v.Status)
+		}
+		return occasion, ""
+	})
+}
+
 // keyed counts the sends with a valid key.
 func (o *operation) keyed() int {
 	n := 0

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func judge(t *testing.T, cfg mockserver.Config, script referee.Script, h habits,
 }
 
 // A good client breaks nothing, whatever its random waits, and every rule but
-// two is judged.
+// three is judged.
 func TestRefereePassesAGoodClient(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -61,7 +62,7 @@ func TestRefereePassesAGoodClient(t *testing.T) {
 		if len(broken) > 0 {
 			t.Errorf("seed %d: broken %v", seed, broken)
 		}
-		if want := []string{"answer/stored-error-not-retried", "wait/minimum"}; !slices.Equal(skipped, want) {
+		if want := []string{"answer/stored-error-not-retried", "key/first-sent-kept", "wait/minimum"}; !slices.Equal(skipped, want) {
 			t.Errorf("seed %d: skipped %v, want %v", seed, skipped, want)
 		}
 	}
@@ -110,6 +111,32 @@ func TestRefereeByProfile(t *testing.T) {
 	broken, skipped := judge(t, cfg, script, h, 1)
 	if len(broken) > 0 || slices.Contains(skipped, "wait/minimum") || slices.Contains(skipped, "answer/stored-error-not-retried") {
 		t.Errorf("a client that heeds: broken %q, skipped %q", broken, skipped)
+	}
+}
+
+// TestRefereeFirstSent: a client that says another time of its first send after a lost answer breaks the rule; after a
+// 429, upon which the server has not acted, the rule cannot be judged.
+func TestRefereeFirstSent(t *testing.T) {
+	t.Parallel()
+	p, _ := profile.ByName("azure-repeatability")
+	lost, busy := mockserver.Fault{Kind: mockserver.DropAfter}, mockserver.Fault{Kind: mockserver.Answer, Status: 429}
+	for _, c := range []struct {
+		fault  mockserver.Fault
+		change time.Duration
+		want   referee.Verdict
+	}{{lost, 0, referee.Pass}, {lost, time.Second, referee.Fail}, {busy, time.Second, referee.Skip}} {
+		play(t, mockserver.Config{Profile: p}, one(c.fault), func(judge *referee.Referee, cl *client) {
+			sent := time.Now()
+			for range 2 {
+				cl.Do(request{Body: `{"reference":"r"}`, Header: http.Header{
+					"Repeatability-Request-Id": {"0f8fad5b-d9cb-469f-a165-70867728950e"}, "Repeatability-First-Sent": {sent.UTC().Format(http.TimeFormat)},
+				}})
+				sent = sent.Add(c.change)
+			}
+			if got := caseOf(t, judge, "key/first-sent-kept"); got.Verdict != c.want {
+				t.Errorf("%v, %v later: %s %s %s, want %s", c.fault.Kind, c.change, got.Verdict, got.Actual, got.Reason, c.want)
+			}
+		})
 	}
 }
 
@@ -222,7 +249,8 @@ func TestRules(t *testing.T) {
 		}
 		seen[rule.ID] = true
 	}
-	broken := map[string]bool{"answer/stored-error-not-retried": true, "wait/minimum": true} // TestRefereeByProfile
+	// TestRefereeByProfile, and TestRefereeFirstSent
+	broken := map[string]bool{"answer/stored-error-not-retried": true, "wait/minimum": true, "key/first-sent-kept": true}
 	for _, c := range brokenClients() {
 		for _, id := range c.breaks {
 			broken[id] = true

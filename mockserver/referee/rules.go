@@ -14,6 +14,7 @@ const (
 	ruleKeyUnique     = "key/unique"
 	ruleKeyEntropy    = "key/entropy"
 	ruleSameBytes     = mockserver.RuleSameBytes
+	ruleFirstSent     = mockserver.RuleFirstSent
 	ruleBounded       = "attempts/bounded"
 	ruleNoOverlap     = mockserver.RuleNoOverlap
 	ruleRetryAfter    = mockserver.RuleRetryAfter
@@ -77,6 +78,9 @@ func keyRules() []Rule {
 			"Two clients that count from one share keys; a guessed key reads a stranger's answer.", "draft-07 §2.2, §5", draftURL},
 		{ruleSameBytes, Safety, "Every attempt with one key has the same target, content type and bytes.",
 			"The server refuses the repeat, and the outcome of the first attempt is never learnt.", "draft-07 §2.2", draftURL},
+		{ruleFirstSent, Must, "Where the API asks when an operation was first sent, every attempt says the same time.",
+			"The server takes the repeat for another request, or takes an old key for one that it still knows.",
+			"OASIS Repeatable Requests 1.0", "https://docs.oasis-open.org/odata/repeatable-requests/v1.0/repeatable-requests-v1.0.html"},
 		{ruleOneEffect, Safety, "Every operation takes effect at most once.",
 			"The customer pays twice.", "draft-07 §1", draftURL},
 	}

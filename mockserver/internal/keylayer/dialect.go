@@ -73,6 +73,8 @@ func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 		return l.alreadyDone(existing.Answer)
 	case len(p.AlreadyDone) > 0:
 		return l.InProgressAnswer()
+	case p.FirstSent != "": // OASIS Repeatable Requests 1.0
+		return Problem(p, http.StatusBadRequest, TitleUsed, "")
 	default:
 		return Problem(p, http.StatusUnprocessableEntity, TitleUsed, "")
 	}

@@ -41,6 +41,9 @@ func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 	for _, name := range l.Profile.Fingerprint {
 		parts = append(parts, r.Header.Get(name))
 	}
+	if l.Profile.FirstSent != "" {
+		parts = append(parts, r.Header.Get(l.Profile.FirstSent))
+	}
 	parts = append(parts, string(body))
 	if l.Bug.Print != nil {
 		parts = l.Bug.Print(r, parts)

@@ -92,7 +92,17 @@ func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	case !x.Key.Present:
 		return x.Execute(), Unkeyed
 	}
-	return l.keyed(x)
+	if a := l.refuseFirstSent(x.Request); a != nil {
+		return a, Unkeyed
+	}
+	a, said := l.keyed(x)
+	switch said {
+	case Fresh, Replayed:
+		a = l.marked(a, accepted)
+	case Mismatch:
+		a = l.marked(a, rejected)
+	}
+	return a, said
 }
 
 // keyed handles a request with a good key.
