@@ -140,6 +140,7 @@ func TestBroken(t *testing.T) {
 	if len(all) == 0 {
 		t.Errorf("-bug %q matches no broken server", *bugFlag)
 	}
+	t.Logf("%d runs", len(all))
 	wrong := make([]string, len(all))
 	beside(all, func(i int, one trying) { wrong[i] = one.judge(t) })
 	// Some bugs are a matter of milliseconds, so that a busy machine shows another case or one more. Such a server is

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds of the evidence of one case. The first and the last exchanges are kept:
@@ -152,6 +153,9 @@ func newMessage(header map[string][]string, body []byte, limit int) *Message {
 	m := &Message{BodyBytes: int64(len(body)), Header: make(map[string][]string, len(header))}
 	for name, values := range header {
 		m.Header[name] = slices.Clone(values)
+		if !utf8.ValidString(strings.Join(values, "")) {
+			m.keepBytes(name, values)
+		}
 	}
 	if len(body) > limit {
 		if at, n := longestRun(body); len(body)-n <= limit && body[at] < 0x80 {
@@ -161,6 +165,16 @@ func newMessage(header map[string][]string, body []byte, limit int) *Message {
 	}
 	m.Body = strings.ToValidUTF8(string(body[:min(len(body), limit)]), "\uFFFD")
 	return m
+}
+
+// keepBytes keeps the values of a field as bytes, too.
+func (m *Message) keepBytes(name string, values []string) {
+	if m.HeaderBytes == nil {
+		m.HeaderBytes = map[string][][]byte{}
+	}
+	for _, value := range values {
+		m.HeaderBytes[name] = append(m.HeaderBytes[name], []byte(value))
+	}
 }
 
 // longestRun is where one byte stands most often in a row, and how often.

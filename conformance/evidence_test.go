@@ -1,6 +1,8 @@
 package conformance_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/oncehttp/oncehttp/conformance"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // The exchanges that show a finding are marked: those of the pair that was
@@ -43,6 +47,29 @@ func TestShownExchanges(t *testing.T) {
 	if e.Kept() != 60 || e.First() != "k0" {
 		t.Errorf("%d are kept, the first is %s; want 60 from k0 on", e.Kept(), e.First())
 	}
+}
+
+// The JSON form of a report keeps the bytes of a key that is not UTF-8, so that
+// what was found can be sent again.
+func TestKeyBytesAreKept(t *testing.T) {
+	t.Parallel()
+	o := options(start(t, mockserver.Config{Bug: "non-ascii-dropped"}), profile.Draft07())
+	o.Run = []string{"replay/answered", "replay/effects-once", "key/non-ascii"}
+	form, err := json.Marshal(run(t, o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read conformance.Report
+	if err := json.Unmarshal(form, &read); err != nil {
+		t.Fatal(err)
+	}
+	c := find(t, &read, "key/non-ascii")
+	for _, x := range c.Exchanges {
+		if keys := x.Request.HeaderBytes["Idempotency-Key"]; len(keys) == 1 && bytes.IndexByte(keys[0], 0xe9) >= 0 {
+			return
+		}
+	}
+	t.Errorf("no exchange of key/non-ascii (%s) has the byte e9 in its key: %+v", c.Verdict, c.Exchanges)
 }
 
 // A body whose bulk is one character is kept whole but for that.

@@ -121,6 +121,17 @@ func (red *redactor) message(m *Message) *Message {
 		}
 		cp.Header[name] = values
 	}
+	for name, values := range m.HeaderBytes {
+		if SecretName(name) {
+			continue // its labels are in Header
+		}
+		if cp.HeaderBytes == nil {
+			cp.HeaderBytes = map[string][][]byte{}
+		}
+		for _, value := range values {
+			cp.HeaderBytes[name] = append(cp.HeaderBytes[name], []byte(red.url(string(value))))
+		}
+	}
 	return cp
 }
 
@@ -214,8 +225,10 @@ func knownSecrets(r *Report) *strings.Replacer {
 				if m == nil {
 					continue
 				}
-				for name, values := range m.Header {
-					collect(found, name, hidden(name, values, m.Body)...)
+				for _, header := range []map[string][]string{m.Header, m.wireHeader()} {
+					for name, values := range header {
+						collect(found, name, hidden(name, values, m.Body)...)
+					}
 				}
 			}
 		}

@@ -166,6 +166,9 @@ type Exchange struct {
 type Message struct {
 	// Header as it was on the wire; an http.Header can be assigned.
 	Header map[string][]string `json:"header,omitempty"`
+	// HeaderBytes holds, again, all values of each field that has one which is not
+	// UTF-8: in JSON, Header has other characters in place of such bytes. Nil: none.
+	HeaderBytes map[string][][]byte `json:"header_bytes,omitempty"`
 	// Body is its beginning, as text; bytes that are not UTF-8 were replaced.
 	Body string `json:"body,omitempty"`
 	// BodyBytes is the length of the whole body, in bytes.

@@ -240,7 +240,7 @@ func (s *script) request(x *Exchange) string {
 	if m == nil {
 		m = &Message{}
 	}
-	c := curl{method: x.Method, url: s.origin + x.URL, header: withoutOurs(m.Header), word: s.word, secret: s.secret(x.Caller)}
+	c := curl{method: x.Method, url: s.origin + x.URL, header: withoutOurs(m.wireHeader()), word: s.word, secret: s.secret(x.Caller)}
 	if strings.Contains(x.Error, "the client left") {
 		c.options = fmt.Sprintf(" -m %.2f", max(x.Took/1000, 0.05))
 	}
@@ -255,6 +255,21 @@ func (s *script) request(x *Exchange) string {
 		c.data = " --data-raw " + s.word(m.Body)
 	}
 	return before + c.line()
+}
+
+// wireHeader returns the header with the bytes that were on the wire.
+func (m *Message) wireHeader() map[string][]string {
+	if m.HeaderBytes == nil {
+		return m.Header
+	}
+	header := maps.Clone(m.Header)
+	for name, values := range m.HeaderBytes {
+		header[name] = nil
+		for _, value := range values {
+			header[name] = append(header[name], string(value))
+		}
+	}
+	return header
 }
 
 // withoutOurs leaves out what the suite adds to every request, and curl too.

@@ -122,6 +122,32 @@ func TestTryRuns(t *testing.T) {
 	}
 }
 
+// TestTryKeepsBytes: a key that is not UTF-8 is sent with the same bytes again,
+// though JSON cannot hold them; a credential among such fields is not shown.
+func TestTryKeepsBytes(t *testing.T) {
+	t.Parallel()
+	wire := &wireLog{}
+	server := httptest.NewServer(wire)
+	defer server.Close()
+	c := report.Case{ID: "key/x", Level: report.Should, Verdict: report.Warn, Rule: "r", Exchanges: []report.Exchange{
+		tryExchange(0, 5, "/payments", "Bearer "+secret, tryKey+"\xe9", "{}"),
+	}}
+	c.Exchanges[0].Request.HeaderBytes = map[string][][]byte{
+		"Idempotency-Key": {[]byte(tryKey + "\xe9")}, "X-Api-Key": {[]byte(secret + "\xe9")},
+	}
+	script := strings.Join(scriptOf(t, c, server.URL), "\n")
+	if strings.Contains(script, secret) {
+		t.Errorf("a credential stands in the script:\n%s", script)
+	}
+	command := exec.Command("bash", "-euc", "AUTH_A='Bearer a' X_API_KEY_A=x\n"+script)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, output, script)
+	}
+	if len(wire.lines) != 1 || !strings.Contains(wire.lines[0], `\xe9"]`) {
+		t.Errorf("sent: %q, want a key that ends in the byte e9\n%s", wire.lines, script)
+	}
+}
+
 // TestTryOverlaps: what overlapped is sent so again, a client that left leaves,
 // and a large body is sent whole.
 func TestTryOverlaps(t *testing.T) {
