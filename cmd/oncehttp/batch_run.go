@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -55,13 +54,6 @@ func (b *batch) observe(cfg *oncehttp.Config) {
 	}
 }
 
-// job is a row with its place in the sequence.
-type job struct {
-	seq int
-	row row
-	of  int // the first row with this key and content; its own number if it is the first
-}
-
 // run sends every row and prints its line. It ends early when ctx ends, when the
 // output or the journal fails, or when the input is no longer what was checked.
 func (b *batch) run(ctx context.Context, out io.Writer) error {
@@ -101,64 +93,6 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	return b.conclude(ctx, stopped, err)
 }
 
-// dispatch reads the input a second time and hands its rows out.
-func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
-	first := b.survey.again()
-	rows, err := newRows(b.in.name, b.in.reader(), b.plan.needs)
-	pace := newPace(b.flags.rate)
-	for seq := 0; err == nil && ctx.Err() == nil; seq++ {
-		var r row
-		if r, err = rows.next(); err != nil {
-			break
-		}
-		key := b.plan.keyOf(&r, b.plan.generation)
-		of, saw := first.saw(key, &r)
-		if !saw {
-			err = &inputError{file: b.in.name, row: r.number, line: r.line, err: errors.New("is not what was checked")}
-			break
-		}
-		if pace.on() && !b.stands(ctx, key) {
-			pace.wait(ctx)
-		}
-		select {
-		case b.queueOf(&r, jobs) <- job{seq: seq, row: r, of: of}:
-		case <-ctx.Done():
-		}
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
-	}
-}
-
-// queues are one for all workers or, where rows are ordered, one for each.
-func (b *batch) queues() []chan job {
-	n := 1
-	if b.plan.orderedBy >= 0 {
-		n = b.flags.workers
-	}
-	queues := make([]chan job, n)
-	for i := range queues {
-		queues[i] = make(chan job)
-	}
-	return queues
-}
-
-// queueOf is the same for all rows of one group, so that one worker sends them one
-// after the other.
-func (b *batch) queueOf(r *row, queues []chan job) chan<- job {
-	if len(queues) == 1 {
-		return queues[0]
-	}
-	sum := short([]byte(r.fields[b.plan.orderedBy]))
-	return queues[binary.BigEndian.Uint32(sum[:])%uint32(len(queues))]
-}
-
-// stands reports whether the journal answers this key by itself.
-func (b *batch) stands(ctx context.Context, key oncehttp.Key) bool {
-	rec, err := b.lookup(ctx, key)
-	return err == nil && rec.State.Final()
-}
-
 // lookup finds the record of a key in the very account that the rows have, the
 // scoping headers included.
 func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, error) {
@@ -172,17 +106,27 @@ func (b *batch) work(ctx context.Context, jobs <-chan job) {
 		}
 		b.bar.start()
 		l := b.do(ctx, &j)
-		l.Row = j.row.number
-		if j.of != j.row.number {
-			l.Result, l.OfRow = resultDuplicate, j.of
-		}
+		j.sign(&l)
 		b.breaker.end(&l)
-		b.mu.Lock()
-		b.tally.add(&l)
-		b.mu.Unlock()
-		b.bar.add(&l)
-		b.lines <- placed{seq: j.seq, text: l.marshal()}
+		b.report(&l, placed{seq: j.seq, text: l.marshal()})
 	}
+}
+
+// sign writes into a line whose it is.
+func (j *job) sign(l *line) {
+	l.Row = j.row.number
+	if j.of != j.row.number {
+		l.Result, l.OfRow = resultDuplicate, j.of
+	}
+}
+
+// report counts what became of a row, and hands its line to the printer.
+func (b *batch) report(l *line, text placed) {
+	b.mu.Lock()
+	b.tally.add(l)
+	b.mu.Unlock()
+	b.bar.add(l)
+	b.lines <- text
 }
 
 // do sends one row, or finds that it must not be sent.
@@ -296,11 +240,7 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 // otherContent reports whether the record of a generation is of another request
 // than the row: another body, URL or header that the key names.
 func (b *batch) otherContent(ctx context.Context, r *row, generation int, rec *persist.Record) (bool, error) {
-	req, err := b.plan.request(ctx, r)
-	if err != nil {
-		return false, err
-	}
-	prepared, err := b.survey.client.Prepare(req, b.plan.keyOf(r, generation))
+	prepared, err := b.prepare(ctx, r, b.plan.keyOf(r, generation))
 	if err != nil {
 		return false, err
 	}
@@ -330,21 +270,26 @@ func (list declines) finallyRefused(rec *persist.Record) bool {
 // recorded is the line of an operation as it stands in the journal. what names
 // it where it is not simply done.
 func (list declines) recorded(rec *persist.Record, what string) line {
+	l := list.confirmed(rec)
+	switch {
+	case rec.State != persist.StateConfirmed:
+		l.Outcome, l.State = oncehttp.OutcomeUnknown.String(), rec.State.String()
+		l.Error = &lineError{Code: "generation", Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
+	case list.finallyRefused(rec):
+		l.Error = &lineError{Code: "generation", Message: what + " has a final refusal; the generation after it comes before this one"}
+	}
+	return l
+}
+
+// confirmed is the line of a confirmed operation, from its record.
+func (list declines) confirmed(rec *persist.Record) line {
 	l := line{
-		Key: rec.Key, Result: list.resultOfRecord(rec), Outcome: oncehttp.OutcomeUnknown.String(), Source: sourceName(oncehttp.SourceJournal),
-		Attempts: rec.Attempts, Sends: rec.Sends, State: rec.State.String(),
+		Key: rec.Key, Result: list.resultOfRecord(rec), Outcome: oncehttp.OutcomeConfirmed.String(), Source: sourceName(oncehttp.SourceJournal),
+		Attempts: rec.Attempts, Sends: rec.Sends,
 	}
 	l.exit = l.Result.exit()
-	if rec.State != persist.StateConfirmed {
-		l.Error = &lineError{Code: "generation", Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
-		return l
-	}
-	l.Outcome, l.State = oncehttp.OutcomeConfirmed.String(), ""
-	if a := rec.Answer; a != nil {
+	if a := rec.Answer; a != nil && rec.State == persist.StateConfirmed {
 		l.judge(list, a.Status, a.Body, a.BodyDropped, a.AlreadyDone)
-	}
-	if list.finallyRefused(rec) {
-		l.Error = &lineError{Code: "generation", Message: what + " has a final refusal; the generation after it comes before this one"}
 	}
 	return l
 }
@@ -368,35 +313,4 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 		return &exitError{status: exitUnknown, err: printing}
 	}
 	return exitWith(status)
-}
-
-// pace spaces starts evenly.
-type pace struct {
-	gap  time.Duration
-	next time.Time
-}
-
-func newPace(perSecond float64) *pace {
-	if perSecond <= 0 {
-		return &pace{}
-	}
-	return &pace{gap: time.Duration(float64(time.Second) / perSecond)}
-}
-
-func (p *pace) on() bool { return p.gap > 0 }
-
-// wait returns when the next start is due, or ctx ends. Time that was not used
-// is not saved up.
-func (p *pace) wait(ctx context.Context) {
-	now := time.Now()
-	if p.next.Before(now) {
-		p.next = now
-	}
-	timer := time.NewTimer(p.next.Sub(now))
-	defer timer.Stop()
-	p.next = p.next.Add(p.gap)
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

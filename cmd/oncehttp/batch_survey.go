@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"container/heap"
 	"context"
@@ -98,50 +99,62 @@ func (s *survey) read(ctx context.Context, in *input, p *plan, seen func(int)) e
 	}
 	digests := bufio.NewWriter(s.digests)
 	var faults faults
-	for !faults.full() {
-		r, err := rows.next()
-		if errors.Is(err, io.EOF) {
-			break
+	var stop error
+	look := func(group []readRow) {
+		for i := range group {
+			s.check(ctx, in, p, &group[i])
 		}
+	}
+	readAhead(rows, look, func(r *readRow) bool {
+		err := r.err
 		if err == nil {
-			err = s.check(ctx, in, p, &r)
+			s.account, s.origin = r.account, r.origin
+			err = s.remember(r, digests)
 		}
-		if err == nil {
-			err = s.remember(p.keyOf(&r, p.generation), &r, digests)
-		}
-		if stop := faults.add(err); stop != nil {
-			return stop
+		if stop = faults.add(err); stop == nil && ctx.Err() != nil {
+			stop = &exitError{status: exitUnknown, err: errors.New("interrupted before anything was sent")}
 		}
 		if s.rows%4096 == 0 {
 			seen(s.rows)
 		}
-		if ctx.Err() != nil {
-			return &exitError{status: exitUnknown, err: errors.New("interrupted before anything was sent")}
-		}
+		return stop == nil && !faults.full()
+	})
+	if stop != nil {
+		return stop
 	}
 	return cmp.Or(faults.err(in.name), digests.Flush())
 }
 
-// check asks the client whether it would take the row.
-func (s *survey) check(ctx context.Context, in *input, p *plan, r *row) error {
-	req, err := p.request(ctx, r)
+// check asks the client whether it would take the row. Of one that it takes the body is
+// not kept.
+func (s *survey) check(ctx context.Context, in *input, p *plan, r *readRow) {
+	if r.err != nil {
+		return
+	}
+	r.identify(p.keyOf(&r.row, p.generation))
+	req, err := p.request(ctx, &r.row)
 	if err == nil {
-		rec, perr := s.client.Prepare(req, p.keyOf(r, p.generation))
-		s.account, s.origin, err = rec.Account, rec.Origin, plain(perr)
+		rec, perr := s.client.Prepare(req, r.key)
+		r.account, r.origin, err = rec.Account, rec.Origin, plain(perr)
 	}
 	if err != nil {
-		return &inputError{file: in.name, row: r.number, line: r.line, err: err, more: true}
+		r.err = &inputError{file: in.name, row: r.number, line: r.line, err: err, more: true}
 	}
-	return nil
+	r.body = nil
+}
+
+// identify gives the row its key, and the hashes by which it is known again.
+func (r *readRow) identify(key oncehttp.Key) {
+	r.key = key
+	r.entry = entry{key: short([]byte(r.key)), body: short(r.body), at: uint64(r.at), number: uint64(r.number)}
+	r.digest = r.entry.digest()
 }
 
 // remember writes the row's digest, and its entry into the chunk.
-func (s *survey) remember(key oncehttp.Key, r *row, digests io.Writer) error {
-	e := entry{key: short([]byte(key)), body: short(r.body), at: uint64(s.rows), number: uint64(r.number)}
+func (s *survey) remember(r *readRow, digests io.Writer) error {
 	s.rows++
-	s.chunk = append(s.chunk, e)
-	digest := e.digest()
-	if _, err := digests.Write(digest[:]); err != nil {
+	s.chunk = append(s.chunk, r.entry)
+	if _, err := digests.Write(r.digest[:]); err != nil {
 		return err
 	}
 	if len(s.chunk) < s.most {
@@ -159,7 +172,7 @@ func short(b []byte) [16]byte {
 }
 
 func byKey(a, b entry) int {
-	return cmp.Or(slices.Compare(a.key[:], b.key[:]), cmp.Compare(a.at, b.at))
+	return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.at, b.at))
 }
 
 // spillChunk writes the chunk to a file of its own, sorted.
@@ -261,30 +274,27 @@ func (s *survey) close() {
 
 // second is the second reading of the input beside the first.
 type second struct {
-	survey  *survey
 	digests *bufio.Reader
-	at      int
 	repeats []repeat
 }
 
 func (s *survey) again() *second {
-	return &second{survey: s, digests: bufio.NewReader(s.digests.reader()), repeats: s.repeats}
+	return &second{digests: bufio.NewReader(s.digests.reader()), repeats: s.repeats}
 }
 
 // saw reports whether the first reading found this very row in this place, so that
 // a file which changes between the two readings sends nothing that was not
-// checked. of is the number of the row that it repeats, else its own.
-func (s *second) saw(key oncehttp.Key, r *row) (of int, found bool) {
-	e := entry{key: short([]byte(key)), body: short(r.body)}
+// checked. of is the number of the row that it repeats, else its own. It is asked
+// for each row, in their order.
+func (s *second) saw(r *readRow) (of int, found bool) {
 	var was [16]byte
-	if _, err := io.ReadFull(s.digests, was[:]); err != nil || was != e.digest() {
+	if _, err := io.ReadFull(s.digests, was[:]); err != nil || was != r.digest {
 		return 0, false
 	}
 	of = r.number
-	if len(s.repeats) > 0 && s.repeats[0].at == s.at {
+	if len(s.repeats) > 0 && s.repeats[0].at == r.at {
 		of, s.repeats = s.repeats[0].of, s.repeats[1:]
 	}
-	s.at++
 	return of, true
 }
 

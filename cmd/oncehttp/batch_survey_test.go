@@ -21,21 +21,21 @@ func TestSurveyFindsRepeatsInAnyNumberOfChunks(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		s := newSurvey(t.TempDir(), 1+rnd.IntN(40))
 		first, want := map[oncehttp.Key]row{}, []repeat{}
-		var rows []row
-		var keys []oncehttp.Key
+		var rows []readRow
 		var digests bytes.Buffer
 		for at := range 300 {
 			key := oncehttp.Key(fmt.Sprint(rnd.IntN(200)))
-			r := row{number: at + 1, body: fmt.Append(nil, rnd.IntN(2))}
+			r := readRow{row: row{number: at + 1, body: fmt.Append(nil, rnd.IntN(2))}, at: at}
+			r.identify(key)
 			if f, found := first[key]; found {
 				want = append(want, repeat{at: at, of: f.number, other: !bytes.Equal(f.body, r.body)})
 			} else {
-				first[key] = r
+				first[key] = r.row
 			}
-			if err := s.remember(key, &r, &digests); err != nil {
+			if err := s.remember(&r, &digests); err != nil {
 				t.Fatal(err)
 			}
-			rows, keys = append(rows, r), append(keys, key)
+			rows = append(rows, r)
 		}
 		_, _ = s.digests.Write(digests.Bytes())
 		collisions := slices.ContainsFunc(want, func(r repeat) bool { return r.other })
@@ -45,13 +45,13 @@ func TestSurveyFindsRepeatsInAnyNumberOfChunks(t *testing.T) {
 		}
 		again := s.again()
 		for at := range rows {
-			of, found := again.saw(keys[at], &rows[at])
+			of, found := again.saw(&rows[at])
 			i := slices.IndexFunc(want, func(r repeat) bool { return r.at == at })
 			if !found || i < 0 && of != rows[at].number || i >= 0 && of != want[i].of {
 				t.Fatalf("seed %d, row %d: of %d, %v", seed, at, of, found)
 			}
 		}
-		if _, found := again.saw("more", &row{}); found {
+		if _, found := again.saw(&readRow{}); found {
 			t.Error("a row that was not there is known")
 		}
 		s.close()
@@ -65,8 +65,9 @@ func TestSurveyFindsRepeatsInAnyNumberOfChunks(t *testing.T) {
 func TestSurveyKnowsAChangedRow(t *testing.T) {
 	t.Parallel()
 	s := newSurvey(t.TempDir(), 10)
-	r := row{number: 1, body: []byte("a")}
-	if err := s.remember("k", &r, s.digests); err != nil {
+	r := readRow{row: row{number: 1, body: []byte("a")}}
+	r.identify("k")
+	if err := s.remember(&r, s.digests); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -74,7 +75,9 @@ func TestSurveyKnowsAChangedRow(t *testing.T) {
 		body string
 		want bool
 	}{"same": {"k", "a", true}, "other body": {"k", "b", false}, "other key": {"l", "a", false}} {
-		if _, found := s.again().saw(c.key, &row{number: 1, body: []byte(c.body)}); found != c.want {
+		r := readRow{row: row{number: 1, body: []byte(c.body)}}
+		r.identify(c.key)
+		if _, found := s.again().saw(&r); found != c.want {
 			t.Errorf("%s: %t", name, found)
 		}
 	}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// readRow is a row with its place in the input, and what was found out about it while
+// other rows were.
+type readRow struct {
+	row
+	at  int   // its place, from 0
+	err error // an *inputError: the row cannot be read, or not be sent
+
+	key    oncehttp.Key
+	entry  entry
+	digest [16]byte
+	// account and origin are those of its record. Only the survey asks.
+	account, origin string
+	// recorded is the line of a row whose answer is in the journal, and text the same
+	// as it is printed where the row repeats no other. Only the second reading asks.
+	recorded *line
+	text     []byte
+}
+
+// A group is what is looked at at once, so many rows or so many bytes. It is large
+// enough that handing it over costs nothing, and small beside what else is in memory.
+const (
+	groupRowsMax  = 64
+	groupBytesMax = 256 << 10
+)
+
+// rowGroup is a few rows that follow each other.
+type rowGroup struct {
+	rows   []readRow
+	looked chan struct{} // closed when look is done with them
+}
+
+// readAhead reads all rows. look is called for groups of them, for several at a time;
+// take for each row that was looked at, one after the other, in the order of the rows.
+// It returns when every row was taken, or when take has returned false.
+func readAhead(rows rowReader, look func([]readRow), take func(*readRow) bool) {
+	groups := make(chan *rowGroup, runtime.GOMAXPROCS(0))
+	var running sync.WaitGroup
+	defer running.Wait()
+	stop := make(chan struct{})
+	defer close(stop)
+	running.Go(func() {
+		defer close(groups)
+		for at, more := 0, true; more; {
+			var g *rowGroup
+			if g, more = nextGroup(rows, at); len(g.rows) == 0 {
+				return
+			}
+			at += len(g.rows)
+			running.Go(func() {
+				defer close(g.looked)
+				look(g.rows)
+			})
+			select {
+			case groups <- g:
+			case <-stop:
+				return
+			}
+		}
+	})
+	for g := range groups {
+		<-g.looked
+		for i := range g.rows {
+			if !take(&g.rows[i]) {
+				return
+			}
+		}
+	}
+}
+
+// nextGroup reads a group, whose first row has this place. more is false behind the
+// last row, and behind an error after which nothing can be read.
+func nextGroup(rows rowReader, at int) (g *rowGroup, more bool) {
+	g = &rowGroup{rows: make([]readRow, 0, groupRowsMax), looked: make(chan struct{})}
+	for bytes := 0; len(g.rows) < groupRowsMax && bytes < groupBytesMax; at++ {
+		r, err := rows.next()
+		if errors.Is(err, io.EOF) {
+			return g, false
+		}
+		g.rows = append(g.rows, readRow{row: r, at: at, err: err})
+		bytes += len(r.body)
+		var wrong *inputError
+		if err != nil && (!errors.As(err, &wrong) || !wrong.more) {
+			return g, false
+		}
+	}
+	return g, true
+}

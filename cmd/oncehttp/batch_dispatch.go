@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// job is a row with its place in the sequence.
+type job struct {
+	seq int
+	row row
+	of  int // the first row with this key and content; its own number if it is the first
+}
+
+// dispatch reads the input a second time. A row whose answer is in the journal is
+// done with that; the others are handed out.
+func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
+	rows, err := newRows(b.in.name, b.in.reader(), b.plan.needs)
+	if err != nil {
+		b.changed(err)
+		return
+	}
+	first, pace := b.survey.again(), newPace(b.flags.rate)
+	readAhead(rows, func(group []readRow) { b.look(ctx, group) }, func(r *readRow) bool {
+		err := r.err
+		of, saw := first.saw(r)
+		if err == nil && !saw {
+			err = &inputError{file: b.in.name, row: r.number, line: r.line, err: errors.New("is not what was checked")}
+		}
+		if err != nil {
+			b.changed(err)
+			return false
+		}
+		j := job{seq: r.at, row: r.row, of: of}
+		if r.recorded != nil && ctx.Err() == nil {
+			if of != r.number {
+				j.sign(r.recorded)
+				r.text = r.recorded.marshal()
+			}
+			b.bar.start()
+			b.report(r.recorded, placed{seq: r.at, text: r.text})
+			return true
+		}
+		if pace.on() && !b.stands(ctx, r.key) {
+			pace.wait(ctx)
+		}
+		select {
+		case b.queueOf(&r.row, jobs) <- j:
+		case <-ctx.Done():
+		}
+		return ctx.Err() == nil
+	})
+}
+
+// changed stops the batch: err shows that the input is no longer what was checked.
+func (b *batch) changed(err error) {
+	b.stop(fmt.Errorf("%w: the file changed while it was read, and the rest was not sent", err))
+}
+
+// look finds the rows whose answer is in the journal, while others are being sent.
+func (b *batch) look(ctx context.Context, group []readRow) {
+	left := groupBytesMax
+	for i := range group {
+		r := &group[i]
+		if r.err != nil {
+			continue
+		}
+		r.identify(b.plan.keyOf(&r.row, b.plan.generation))
+		if left <= 0 { // answers enough to keep in memory; Do finds the others
+			continue
+		}
+		if l, found := b.recorded(ctx, r); found {
+			l.Row = r.number
+			r.recorded, r.text = &l, l.marshal()
+			left -= len(r.text)
+		}
+	}
+}
+
+// recorded is the line of a row whose whole answer is in the journal: what Do would
+// find, without the cost of a call. What else may stand under the key is for Do to
+// judge. The printer makes the answer durable before it prints it.
+func (b *batch) recorded(ctx context.Context, r *readRow) (line, bool) {
+	rec, err := b.lookup(ctx, r.key)
+	if err != nil || rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported {
+		return line{}, false
+	}
+	own, err := b.prepare(ctx, &r.row, r.key)
+	if err != nil || own.Recipe != rec.Recipe || !request.Same(&own, &rec) {
+		return line{}, false
+	}
+	return b.flags.declines.confirmed(&rec), true
+}
+
+// prepare is the record that the row would begin under this key.
+func (b *batch) prepare(ctx context.Context, r *row, key oncehttp.Key) (persist.Record, error) {
+	req, err := b.plan.request(ctx, r)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return b.survey.client.Prepare(req, key)
+}
+
+// queues are one for all workers or, where rows are ordered, one for each.
+func (b *batch) queues() []chan job {
+	n := 1
+	if b.plan.orderedBy >= 0 {
+		n = b.flags.workers
+	}
+	queues := make([]chan job, n)
+	for i := range queues {
+		queues[i] = make(chan job)
+	}
+	return queues
+}
+
+// queueOf is the same for all rows of one group, so that one worker sends them one
+// after the other.
+func (b *batch) queueOf(r *row, queues []chan job) chan<- job {
+	if len(queues) == 1 {
+		return queues[0]
+	}
+	sum := short([]byte(r.fields[b.plan.orderedBy]))
+	return queues[binary.BigEndian.Uint32(sum[:])%uint32(len(queues))]
+}
+
+// stands reports whether the journal answers this key by itself.
+func (b *batch) stands(ctx context.Context, key oncehttp.Key) bool {
+	rec, err := b.lookup(ctx, key)
+	return err == nil && rec.State.Final()
+}
+
+// pace spaces starts evenly.
+type pace struct {
+	gap  time.Duration
+	next time.Time
+}
+
+func newPace(perSecond float64) *pace {
+	if perSecond <= 0 {
+		return &pace{}
+	}
+	return &pace{gap: time.Duration(float64(time.Second) / perSecond)}
+}
+
+func (p *pace) on() bool { return p.gap > 0 }
+
+// wait returns when the next start is due, or ctx ends. Time that was not used
+// is not saved up.
+func (p *pace) wait(ctx context.Context) {
+	now := time.Now()
+	if p.next.Before(now) {
+		p.next = now
+	}
+	timer := time.NewTimer(p.next.Sub(now))
+	defer timer.Stop()
+	p.next = p.next.Add(p.gap)
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
