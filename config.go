@@ -256,7 +256,7 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 	case p.Carrier == profile.Carrier{Place: profile.Nowhere}:
 	case p.Carrier.Name == "":
 		return fmt.Errorf("profile %q has no carrier: where its keys travel is not known", p.Name)
-	case p.Carrier.Place != profile.Header && p.Carrier.Place != profile.Body && p.Carrier.Place != profile.Query:
+	case !slices.Contains([]profile.Place{profile.Header, profile.Body, profile.Form, profile.Query}, p.Carrier.Place):
 		return fmt.Errorf("profile %q: an unknown carrier %q", p.Name, p.Carrier.Place)
 	case p.Carrier.Place == profile.Header && !request.UsableHeader(p.Carrier.Name):
 		return fmt.Errorf("profile %q: no key can travel in a header %q", p.Name, p.Carrier.Name)

@@ -309,7 +309,7 @@ func TestKeysElsewhere(t *testing.T) {
 		p.Name, p.Carrier = "elsewhere", profile.Carrier{Place: place, Name: name}
 		return p
 	}
-	body, query := in(profile.Body, "/meta/keys/0"), in(profile.Query, "nonce")
+	body, query, form := in(profile.Body, "/meta/keys/0"), in(profile.Query, "nonce"), in(profile.Form, "meta[key]")
 	for i, r := range []struct {
 		p             *profile.Profile
 		target, bytes string
@@ -329,11 +329,25 @@ func TestKeysElsewhere(t *testing.T) {
 		{query, "/?nonce=a&nonce=a", `{}`, "a", ""},
 		{query, "/?nonce=", `{}`, "a", ""},
 		{query, "/", `{}`, "a", ""},
+		{form, "/", `amount=1&meta[key]=a`, "a", "a"},
+		{form, "/", `meta%5Bkey%5D=a%2Fb+`, "a/b ", ""}, // a blank is in no key
+		{form, "/", `meta%5Bkey%5D=a%2Fb`, "a/b", "a/b"},
+		{form, "/", `meta[key]=a`, "b", ""},
+		{form, "/", `meta[key]=a&meta[key]=a`, "a", ""},
+		{form, "/", `meta[key]=`, "a", ""},
+		{form, "/", `meta[keys]=a`, "a", ""},
+		{form, "/", `meta[key]=a&x=%zz`, "a", ""},
+		{form, "/", `{"meta[key]":"a"}`, "a", ""}, // no form
+		{form, "/", ``, "a", ""},
 	} {
 		bubble(t, func(t *testing.T) {
 			w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
 			c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = r.p })
-			_, err := c.DoKey(request(t, "POST", "https://api.example.com"+r.target, r.bytes), r.call)
+			req := request(t, "POST", "https://api.example.com"+r.target, r.bytes)
+			if r.p == form && !strings.HasPrefix(r.bytes, "{") {
+				req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+			}
+			_, err := c.DoKey(req, r.call)
 			if r.want == "" {
 				if !errors.Is(err, oncehttp.ErrKeyInvalid) || w.count() != 0 {
 					t.Errorf("row %d: %v after %d sends, want ErrKeyInvalid", i, err, w.count())

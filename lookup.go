@@ -81,7 +81,7 @@ func askByReference(r *run, get persist.Record, target *url.URL) (finding classi
 		switch {
 		case sent.Answer != nil:
 			r.hint = classify.Wait(r.prof.RetryAfter, seen(sent.Answer), r.now())
-			return classify.ByReference(r.prof.Reference, r.rec.Body, seen(sent.Answer)), sent
+			return classify.ByReference(r.prof.Reference, request.FieldsOf(r.rec.Header, r.rec.Body).Value, seen(sent.Answer)), sent
 		case sent.Unsent:
 			return classify.FindingUnclear, sent
 		}

@@ -122,7 +122,12 @@ func (x *trial) changed(op *operation) *operation {
 	other := x.newOperation()
 	return op.with(func(dup *operation) {
 		dup.ref = other.ref
-		dup.body = bumpNumbers([]byte(render(x.r.o.Body, dup.ref, dup.key)))
+		dup.body = []byte(render(x.r.o.Body, dup.ref, dup.key))
+		if x.r.o.ContentType == formType {
+			dup.body = bumpFields(dup.body)
+			return
+		}
+		dup.body = bumpNumbers(dup.body)
 	})
 }
 
@@ -134,6 +139,18 @@ func bumpNumbers(body []byte) []byte {
 		n, _ := strconv.Atoi(string(part[2])) // at most nine digits
 		return slices.Concat(part[1], strconv.AppendInt(nil, int64(n)+1, 10), part[3])
 	})
+}
+
+// bumpFields adds one to each field of a form that is a number of at most nine digits.
+func bumpFields(form []byte) []byte {
+	pairs := strings.Split(string(form), "&")
+	for i, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		if n, err := strconv.Atoi(value); err == nil && n >= 0 && len(value) <= 9 {
+			pairs[i] = name + "=" + strconv.Itoa(n+1)
+		}
+	}
+	return []byte(strings.Join(pairs, "&"))
 }
 
 // jsonBody reports whether the template is a JSON object.

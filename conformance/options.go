@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/profile"
@@ -14,6 +15,8 @@ const Version = "1.1"
 // The defaults of Options' zero values.
 const (
 	bodyDefault      = `{"reference":"{ref}","amount":100}`
+	formDefault      = "reference={ref}&amount=100"
+	formType         = "application/x-www-form-urlencoded"
 	idDefault        = "/id"
 	timeoutDefault   = 2 * time.Minute
 	answerDefault    = 10 * time.Second
@@ -43,9 +46,12 @@ type Options struct {
 	Method string
 	// Body is the template of a body; {ref} stands for what is unique to each
 	// operation, {key} for the key where the profile carries it in the body.
-	// Empty: {"reference":"{ref}","amount":100}.
+	// Empty: {"reference":"{ref}","amount":100}, or where ContentType is that of
+	// a form reference={ref}&amount=100.
 	Body string
-	// ContentType of the body. Empty: application/json.
+	// ContentType of the body. Empty: application/json, or
+	// application/x-www-form-urlencoded where that is the profile's default and
+	// Body is no JSON object.
 	ContentType string
 	// Header is sent with every request, such as credentials.
 	Header http.Header
@@ -140,8 +146,11 @@ func (o Options) withDefaults() Options {
 		o.Profile = &renamed
 	}
 	setDefault(&o.Method, http.MethodPost)
+	setDefault(&o.ContentType, o.defaultType())
+	if o.ContentType == formType {
+		setDefault(&o.Body, formDefault)
+	}
 	setDefault(&o.Body, bodyDefault)
-	setDefault(&o.ContentType, "application/json")
 	setDefault(&o.IDPointer, idDefault)
 	setDefault(&o.Rounds, roundsDefault)
 	setDefault(&o.Timeout, timeoutDefault)
@@ -154,6 +163,15 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Repeat, 1)
 	setDefault(&o.Reruns, rerunsDefault)
 	return o
+}
+
+// defaultType is the type of the body where none is given: what the profile's API reads by default, unless the template is
+// JSON for all that.
+func (o *Options) defaultType() string {
+	if o.Profile.Body.Default() == profile.FormBody && !strings.HasPrefix(o.Body, "{") {
+		return formType
+	}
+	return "application/json"
 }
 
 func setDefault[T comparable](field *T, value T) {

@@ -110,7 +110,7 @@ func (o *Options) checkCarrier() error {
 	switch {
 	case carrier.Name == "":
 		return usage("Profile", "profile %q names no carrier of the key", o.Profile.Name)
-	case carrier.Place == profile.Body && !strings.Contains(o.Body, "{key}"):
+	case (carrier.Place == profile.Body || carrier.Place == profile.Form) && !strings.Contains(o.Body, "{key}"):
 		return usage("Body", "profile %q carries the key in the body, and the template has no {key}", o.Profile.Name)
 	}
 	return nil

@@ -89,7 +89,7 @@ func (w *sendRules) begin(r *http.Request, k keylayer.Reading, body []byte) *obs
 	}
 	o.Operation = o.Key
 	if w.cfg.OperationPointer != "" {
-		o.Operation, _ = keylayer.LookupText(body, w.cfg.OperationPointer)
+		o.Operation, _ = keylayer.LookupText(keylayer.AsJSON(r, body), w.cfg.OperationPointer)
 	}
 	if name := w.cfg.Profile.FirstSent; name != "" {
 		o.FirstSent = strings.Join(r.Header.Values(name), ", ")

@@ -240,7 +240,7 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	s.service.ServeHTTP(recorder, request)
 	a = recorder.Answer()
 	if a.Status < 400 {
-		s.ledger.effect(x.seen.Key, s.reference(x.Body))
+		s.ledger.effect(x.seen.Key, s.reference(x))
 	}
 	if x.fault.Kind == AnswerAfter && keylayer.Keeps(s.cfg.Profile, s.scripted(x.fault)) && x.fault.status() >= 500 {
 		a = s.scripted(x.fault) // an API that stores its 500 has stored this one
@@ -266,11 +266,11 @@ func (s *Server) safe(x *exchange) {
 }
 
 // reference is what the witness counts by.
-func (s *Server) reference(body []byte) string {
+func (s *Server) reference(x *exchange) string {
 	pointer := s.cfg.OperationPointer
 	if pointer == "" {
 		pointer = "/reference"
 	}
-	text, _ := keylayer.LookupText(body, pointer)
+	text, _ := keylayer.LookupText(keylayer.AsJSON(x.Request, x.Body), pointer)
 	return text
 }

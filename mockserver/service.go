@@ -197,6 +197,10 @@ func parameters(r *http.Request) (body []byte, members map[string]any, err error
 		return body, nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind == keylayer.FormType {
+		_ = json.Unmarshal(keylayer.AsJSON(r, body), &members) // a form that cannot be read has no members
+		return body, members, nil
+	}
 	if kind == keylayer.JSONType || strings.HasSuffix(kind, "+json") || kind == "" {
 		if json.Unmarshal(body, &members) != nil || members == nil {
 			return nil, nil, fmt.Errorf("the body is not a JSON object")

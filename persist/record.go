@@ -129,7 +129,7 @@ type Record struct {
 	// Frozen by Begin; they are no part of the fingerprint.
 	KeptFields []KeptField
 
-	// Carrier says how the key travels: "header", "body", "query", or "none" where it is not sent. It is frozen
+	// Carrier says how the key travels: "header", "body", "form", "query", or "none" where it is not sent. It is frozen
 	// with the fields below, so that another version of a profile changes new
 	// records only.
 	Carrier string

@@ -60,9 +60,9 @@ func checkCarrier(p *Profile) error {
 		return checkHeaders([]string{c.Name})
 	case Body:
 		return checkPointer(c.Name)
-	case Query:
+	case Form, Query:
 		if c.Name == "" {
-			return errors.New("name: want the name of a query parameter")
+			return errors.New("name: want the name of a form's field or of a query parameter")
 		}
 		return nil
 	case Nowhere:
@@ -71,7 +71,7 @@ func checkCarrier(p *Profile) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("place: %q, want header, body, query or none", c.Place)
+		return fmt.Errorf("place: %q, want header, body, form, query or none", c.Place)
 	}
 }
 
@@ -105,6 +105,21 @@ func checkUUIDRule(k KeyRule) error {
 		return fmt.Errorf("format: a UUID has 36 characters, which min_bytes %d and max_bytes %d keep out", k.MinBytes, k.MaxBytes)
 	case k.Alphabet != "" && strings.Trim("0123456789abcdef-", k.Alphabet) != "":
 		return errors.New("alphabet: it lacks characters of a UUID")
+	}
+	return nil
+}
+
+func checkBody(p *Profile) error {
+	for i, format := range p.Body.Formats {
+		switch {
+		case format != JSONBody && format != FormBody:
+			return fmt.Errorf("formats: %q, want json or form", format)
+		case slices.Contains(p.Body.Formats[:i], format):
+			return fmt.Errorf("formats: %s is there twice", format)
+		}
+	}
+	if !slices.Contains([]Comparison{"", ByBytes, ByValues}, p.Body.Compared) {
+		return fmt.Errorf("compared: %q, want bytes or values", p.Body.Compared)
 	}
 	return nil
 }
@@ -327,6 +342,8 @@ func checkTogether(p *Profile) error {
 		return errors.New("encoding: sf-string is a spelling in headers, and the carrier is none")
 	case p.FirstSent != "" && (p.Carrier.Place != Header || strings.EqualFold(p.FirstSent, p.Carrier.Name)):
 		return errors.New("first_sent: it travels in a header beside that of the key, and the carrier is none, or is the same")
+	case len(p.Body.Formats) > 0 && (p.Carrier.Place == Form && !slices.Contains(p.Body.Formats, FormBody) || p.Carrier.Place == Body && !slices.Contains(p.Body.Formats, JSONBody)):
+		return fmt.Errorf("body: formats: the key travels in %s, which none of them is", p.Carrier)
 	case p.Carrier.Place == Nowhere && (len(p.Stored.Client) > 0 || len(p.Replay) > 0):
 		return errors.New("carrier: without a key there is no answer that is stored under it; leave stored.client and replay out")
 	case p.Lookup != nil && len(p.AlreadyDone) == 0:

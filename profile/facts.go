@@ -62,6 +62,8 @@ func requestFacts() []fact {
 			doubted: func(p *Profile) { p.FirstSent = "" }, use: useUnknown},
 		{name: "key", field: "Key", part: func(p *Profile) any { return &p.Key }, check: checkKeyRule, assumed: true,
 			doubted: func(p *Profile) { p.Key.MaxBytes = min(p.Key.MaxBytes, keyBytesMax) }, use: useTighter},
+		{name: "body", field: "Body", part: func(p *Profile) any { return &p.Body }, check: checkBody, assumed: true,
+			doubted: func(p *Profile) { p.Body = BodyRule{} }, use: useUnknown},
 		{name: "methods", field: "Methods", part: func(p *Profile) any { return &p.Methods }, check: checkMethods, assumed: true,
 			doubted: func(p *Profile) { p.Methods = nil }, use: useUnknown},
 		{name: "window", field: "Window", part: func(p *Profile) any { return (*windowText)(&p.Window) }, check: checkWindow, assumed: true,

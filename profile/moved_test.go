@@ -16,6 +16,8 @@ func TestMovedToData(t *testing.T) {
 	} {
 		c.is.Title, c.is.Notes = "", nil // are new
 		delete(c.is.Sources, "Notes")
+		c.is.Body = profile.BodyRule{} // is new, too
+		delete(c.is.Sources, "Body")
 		if c.is.Name == "stripe" { // a better source says the same now
 			if s := c.is.Sources["Mismatch"]; s.Confidence != profile.Primary {
 				t.Errorf("stripe: the mismatch is from %+v", s)

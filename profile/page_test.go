@@ -118,7 +118,7 @@ func section(p *profile.Profile) string {
 			continue
 		case s.Use != "":
 			text += "- " + name + ", as only a weak source says: " + escaped(s.Text) + " (" + s.Use + ")\n"
-		case s.Name == "key", s.Name == "methods", s.Name == "unclear", s.Name == "poisoned", s.Name == "business_conflict", s.Name == "should_retry", s.Name == "min_delay", s.Name == "reconcile":
+		case s.Name == "key", s.Name == "body", s.Name == "methods", s.Name == "unclear", s.Name == "poisoned", s.Name == "business_conflict", s.Name == "should_retry", s.Name == "min_delay", s.Name == "reconcile":
 			text += "- " + name + ": " + escaped(s.Text) + "\n"
 		case s.Name == "notes":
 			for _, note := range p.Notes {

@@ -19,11 +19,11 @@
 //   - [Secondary], which includes pages that the vendor has since replaced: the fact may only make the readers more
 //     careful. Answers that it calls already done, mismatch, business conflict or in progress become Unclear: nothing is
 //     concluded, and the operation is held. A window counts only where it is shorter than the cap, a key rule only where
-//     it is tighter than the default, should-retry only where it says no. Carrier, encoding, methods, account headers,
+//     it is tighter than the default, should-retry only where it says no. Carrier, encoding, bodies, methods, account headers,
 //     replay marks, statuses that were not acted upon, stored answers and lookups are unknown. Headers that join the
 //     comparison of requests, poisoned keys, waits and prose count. [Profile.Doubted] lists what did not count as it is
 //     written.
-//   - [Assumed], a choice of the file's author: allowed only for unclear answers, encoding, key rule, methods, window (at most
+//   - [Assumed], a choice of the file's author: allowed only for unclear answers, encoding, key rule, bodies, methods, window (at most
 //     [WindowCap], not published), account headers, compared headers, replay marks whose name says what they are, waits
 //     and prose, and for a carrier that says that no key is sent. Load rejects any other.
 //
@@ -52,6 +52,8 @@ type Profile struct {
 	FirstSent string
 	// Key says which keys the API takes.
 	Key KeyRule
+	// Body says which bodies the API reads.
+	Body BodyRule
 	// Methods that the API honours keys on.
 	Methods []string
 	// Window says how long the API knows a key.
@@ -140,11 +142,12 @@ func (f Fact) String() string {
 // Place is where in a request the key travels.
 type Place string
 
-// The places. In Body and Query a key is checked against what the request
+// The places. In Body, Form and Query a key is checked against what the request
 // already holds, never inserted.
 const (
 	Header Place = "header" // Carrier.Name is a header
 	Body   Place = "body"   // Carrier.Name is a JSON pointer into the body
+	Form   Place = "form"   // Carrier.Name is a field of an application/x-www-form-urlencoded body, such as meta[key]
 	Query  Place = "query"  // Carrier.Name is a query parameter
 
 	// Nowhere: the API takes no key, and none is sent; Carrier.Name is empty. The
@@ -157,7 +160,41 @@ const (
 // Carrier is the place and the name of the key.
 type Carrier struct {
 	Place Place  `json:"place"` // where the key travels
-	Name  string `json:"name"`  // of the header or parameter, or the pointer; see Place
+	Name  string `json:"name"`  // of the header, field or parameter, or the pointer; see Place
+}
+
+// BodyFormat is how a request's body spells its values.
+type BodyFormat string
+
+// The formats of bodies.
+const (
+	JSONBody BodyFormat = "json" // application/json, or a type that ends in +json
+	FormBody BodyFormat = "form" // application/x-www-form-urlencoded; a member b of a is a[b]
+)
+
+// Comparison is how an API tells one request's body from another's.
+type Comparison string
+
+// The comparisons.
+const (
+	ByBytes  Comparison = "bytes"  // byte for byte
+	ByValues Comparison = "values" // by what the body says: neither order nor spelling counts
+)
+
+// BodyRule says which bodies an API reads. The client compares bodies by their bytes, whatever the API does.
+type BodyRule struct {
+	// Formats lists those that the API reads, the default first. Empty: unknown; JSON is the default.
+	Formats []BodyFormat `json:"formats,omitempty"`
+	// Compared says how the bodies of two requests with one key are compared. Empty: unknown.
+	Compared Comparison `json:"compared,omitempty"`
+}
+
+// Default is the first of Formats; JSONBody where they are unknown.
+func (b BodyRule) Default() BodyFormat {
+	if len(b.Formats) == 0 {
+		return JSONBody
+	}
+	return b.Formats[0]
 }
 
 // Encoding is how a key is spelled in a header.
@@ -271,7 +308,7 @@ type Lookup struct {
 	Path string `json:"path"`
 }
 
-// Reference finds resources by values of the request's own JSON body.
+// Reference finds resources by values of the request's own body. Of a form /a/b is the field a[b].
 type Reference struct {
 	// Path is where a same-origin GET finds them. "{path}" stands for the path of the operation, and "{/pointer}" for the
 	// value at this JSON pointer in its body, percent-encoded.

@@ -121,7 +121,7 @@ func TestUsable(t *testing.T) {
 		case p.Carrier.Place == profile.Header && textproto.TrimString(p.Carrier.Name) != p.Carrier.Name,
 			p.Carrier.Place == profile.Body && !strings.HasPrefix(p.Carrier.Name, "/"):
 			t.Errorf("carrier %+v", p.Carrier)
-		case !slices.Contains([]profile.Place{profile.Header, profile.Body, profile.Query}, p.Carrier.Place),
+		case !slices.Contains([]profile.Place{profile.Header, profile.Body, profile.Form, profile.Query}, p.Carrier.Place),
 			!slices.Contains([]profile.Encoding{profile.Raw, profile.SFString}, p.Encoding):
 			t.Errorf("carrier %+v, encoding %q", p.Carrier, p.Encoding)
 		case p.Key.MinBytes < 0 || p.Key.MaxBytes > 0 && p.Key.MaxBytes < p.Key.MinBytes || p.MinDelay < 0:

@@ -16,6 +16,8 @@ func (c Carrier) String() string {
 		return "header " + c.Name
 	case Body:
 		return "JSON body at " + c.Name
+	case Form:
+		return "form field " + c.Name
 	case Query:
 		return "query parameter " + c.Name
 	case Nowhere:
@@ -37,6 +39,18 @@ func (k KeyRule) String() string {
 		text += ", of " + shortAlphabet(k.Alphabet)
 	}
 	return text
+}
+
+// String says which formats the API reads, and how it compares.
+func (b BodyRule) String() string {
+	texts := make([]string, len(b.Formats))
+	for i, format := range b.Formats {
+		texts[i] = string(format)
+	}
+	if b.Compared != "" {
+		texts = append(texts, "compared by "+string(b.Compared))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // shortAlphabet writes the usual runs of characters as A-Z, a-z and 0-9.

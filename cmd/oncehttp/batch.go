@@ -25,6 +25,7 @@ type batchFlags struct {
 	body       string
 	template   bool // --body was given
 	form       bool
+	formSaid   bool // --form was given
 	workers    int
 	rate       float64
 	generation int
@@ -51,11 +52,16 @@ func batchCommand(s streams) *cobra.Command {
 		Long: `Send one operation for each row of FILE: CSV or TSV with a header row, or NDJSON
 (one JSON object a line), packed with gzip or not; "-" is stdin. An NDJSON line
 is sent byte for byte. A CSV row is sent as a JSON object of strings; --number
-makes numbers of columns, --form sends the columns as a form, and --body spells
-any JSON: inside its strings "{column}" stands for a cell, as text; outside them
-{column:number} and {column:bool} are a cell that is a number, digit for digit,
-or true or false. {{ and }} in a string are braces. No cell can change what the
-template says around it.
+makes numbers of columns, and --body spells any JSON: inside its strings
+"{column}" stands for a cell, as text; outside them {column:number} and
+{column:bool} are a cell that is a number, digit for digit, or true or false. {{
+and }} in a string are braces. No cell can change what the template says around
+it.
+
+Where the profile's API takes forms, as Stripe's does, or with --form, rows are
+sent as application/x-www-form-urlencoded: the columns as they are called, such
+as metadata[order]; of the JSON that --body or an NDJSON line says the member b
+of a as a[b], and the first of a list a as a[0]. --form=false sends JSON.
 
 --key spells each row's idempotency key: {field} stands for a field's value, and
 the text before the first one is the scope. Of an NDJSON line {/order/id} is a
@@ -87,7 +93,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
       --journal events.db < events.ndjson`,
 		Args: wantArgs(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.template = cmd.Flags().Changed("body")
+			f.template, f.formSaid = cmd.Flags().Changed("body"), cmd.Flags().Changed("form")
 			return f.run(cmd.Context(), args[0], s)
 		},
 	}
@@ -99,7 +105,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
 	fs.StringVar(&f.method, "method", http.MethodPost, "the method")
 	fs.StringSliceVar(&f.numbers, "number", nil, "CSV columns that are JSON numbers, separated by commas")
 	fs.StringVar(&f.body, "body", "", `the JSON body of a CSV row, or @FILE: "{column}" in JSON strings, {column:number} or {column:bool} for values`)
-	fs.BoolVar(&f.form, "form", false, "send CSV rows as application/x-www-form-urlencoded, a column called metadata[order] as it is")
+	fs.BoolVar(&f.form, "form", false, "send rows as application/x-www-form-urlencoded (default: as the profile says)")
 	fs.IntVar(&f.workers, "workers", 8, "operations at once")
 	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
 	fs.IntVar(&f.generation, "generation", 1, "which try this is, 1 is the first: tries anew only rows whose try before is a confirmed 4xx or settled as absent")
@@ -223,7 +229,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 			needs.fields = append(needs.fields, f.orderedBy)
 		}
 	}
-	if err := f.setBody(&needs, header); err != nil {
+	if err := f.setBody(&needs, header, cfg.Profile); err != nil {
 		return fail(err)
 	}
 	p.needs = needs

@@ -111,9 +111,10 @@ func TestGoldenBodyMessages(t *testing.T) {
 	s := refusing(t)
 	file := writeFile(t, "in.csv", "id,amount,paid,note\na,1,true,x\nb,,no,y\nc,1.,TRUE,z\nd,007,,z\n")
 	ndjson := writeFile(t, "in.ndjson", "{\"id\":1}\n")
+	null := writeFile(t, "null.ndjson", "{\"id\":1,\"a\":{\"b\":null}}\n{\"id\":2,\"a\":{}}\n{\"id\":3,\"a[b]\":1,\"a\":{\"b\":2}}\n{\"id\":4,\"\":1}\n")
 	template := writeFile(t, "body.json", `{"a":{amount}}`)
 	long := writeFile(t, "long.json", `"`+strings.Repeat("x", bodyFileBytesMax)+`"`)
-	names := strings.NewReplacer(file, "in.csv", ndjson, "in.ndjson", template, "body.json", long, "long.json")
+	names := strings.NewReplacer(file, "in.csv", null, "null.ndjson", ndjson, "in.ndjson", template, "body.json", long, "long.json")
 	var all strings.Builder
 	for _, args := range [][]string{
 		{file, "--body", ""}, {file, "--body", " \n"}, {file, "--body", "@" + file + "x"}, {file, "--body", "@" + template}, {file, "--body", "@" + long},
@@ -124,9 +125,10 @@ func TestGoldenBodyMessages(t *testing.T) {
 		{file, "--body", "{\"a\":\"\xff\"}"},
 		{file, "--body", `{"a":"{sum}"}`}, {file, "--body", `{"a":"{amount:number}"}`}, {file, "--body", `{"a":{sum:number}}`},
 		{file, "--body", `{"a":{amount:number}}`}, {file, "--body", `{"a":{paid:bool}}`},
-		{file, "--body", `{}`, "--form"}, {file, "--body", `{}`, "--number", "amount"}, {file, "--form", "--number", "amount"},
+		{file, "--body", `{"a":[{"b":null}]}`, "--form"}, {file, "--body", `{"a":{"b":[]}}`, "--form"}, {file, "--body", `["{id}"]`, "--form"}, {file, "--body", `{}`, "--number", "amount"}, {file, "--form", "--number", "amount"},
 		{file, "--form", "-H", "Content-Type: application/json"}, {file, "-H", "Content-Type: application/x-www-form-urlencoded; charset=utf-8"},
-		{ndjson, "--body", `{}`}, {ndjson, "--form"}, {ndjson, "--number", "id"},
+		{file, "--profile", "stripe", "--number", "amount"}, {file, "--profile", "stripe", "-H", "Content-Type: application/json"},
+		{ndjson, "--body", `{}`}, {null, "--form"}, {ndjson, "--number", "id"},
 	} {
 		got := run(t, append([]string{"batch", "--url", s.url, "--key", "o:{id}"}, args...)...).want(t, exitUsage)
 		if got.out != "" {
@@ -238,7 +240,7 @@ func FuzzBatchBody(f *testing.F) {
 		w := csv.NewWriter(&in)
 		_ = w.WriteAll([][]string{{"id", "cell"}, {"1", cell}}) // into memory
 		want := strings.ReplaceAll(cell, "\r\n", "\n")          // encoding/csv reads both as one line's end
-		for _, needs := range []rowNeeds{{body: tm, fields: []string{"id"}}, {form: true, fields: []string{"id"}}} {
+		for _, needs := range []rowNeeds{{body: tm, fields: []string{"id"}}, {form: true, fields: []string{"id"}}, {body: tm, form: true, fields: []string{"id"}}} {
 			rows, err := newRows("in.csv", bytes.NewReader(in.Bytes()), needs)
 			if err != nil {
 				return // no text file
@@ -250,7 +252,8 @@ func FuzzBatchBody(f *testing.F) {
 				}
 				return
 			}
-			if got := cellOf(t, r.body, needs.form); got != want {
+			got := cellOf(t, r.body, needs.form, needs.body != nil)
+			if got != want {
 				t.Errorf("%q came out as %q: %q", want, got, r.body)
 			}
 		}
@@ -258,8 +261,15 @@ func FuzzBatchBody(f *testing.F) {
 }
 
 // cellOf takes the cell out of the body again.
-func cellOf(t *testing.T, body []byte, form bool) string {
+func cellOf(t *testing.T, body []byte, form, template bool) string {
 	t.Helper()
+	if form && template {
+		values, err := url.ParseQuery(string(body))
+		if err != nil || len(values) != 2 || values.Get("c") != "true" {
+			t.Errorf("%q: %v", body, err)
+		}
+		return strings.TrimSuffix(strings.TrimPrefix(values.Get("a[b][0]"), "<"), ">")
+	}
 	if form {
 		values, err := url.ParseQuery(string(body))
 		if err != nil || len(values) != 2 || values.Get("id") != "1" {

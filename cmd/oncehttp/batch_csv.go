@@ -118,7 +118,11 @@ func (c *csvRows) next() (row, error) {
 	}
 	line, _ := c.in.FieldPos(0)
 	fail := func(column int, err error) (row, error) {
-		return row{}, &inputError{file: c.file, row: c.number, line: line, column: c.names[column], err: err, more: true}
+		name := ""
+		if column >= 0 {
+			name = c.names[column]
+		}
+		return row{}, &inputError{file: c.file, row: c.number, line: line, column: name, err: err, more: true}
 	}
 	for i, value := range record {
 		if err := checkText(value); err != nil {

@@ -11,7 +11,8 @@ import (
 )
 
 // ndjsonRows gives the lines of an NDJSON file, which are sent byte for byte,
-// the line's end (LF or CR LF) left out. Blank lines are skipped and counted.
+// the line's end (LF or CR LF) left out, or as forms. Blank lines are skipped and
+// counted.
 type ndjsonRows struct {
 	file  string
 	in    *bufio.Reader
@@ -34,7 +35,11 @@ func (n *ndjsonRows) next() (row, error) {
 		}
 		r := row{number: n.line, line: n.line, body: line}
 		var column string
-		if r.fields, column, err = n.parse(line); err != nil {
+		r.fields, column, err = n.parse(line)
+		if err == nil && n.needs.form {
+			r.body, err = formOfJSON(line)
+		}
+		if err != nil {
 			return row{}, &inputError{file: n.file, row: n.line, column: column, err: err, more: true}
 		}
 		return r, nil

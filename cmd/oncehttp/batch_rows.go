@@ -38,7 +38,7 @@ type rowNeeds struct {
 	ofKey     int           // how many of them the key needs
 	numbers   []string      // CSV columns that become JSON numbers
 	body      *bodyTemplate // of CSV rows; nil: an object of the columns
-	form      bool          // CSV rows are forms
+	form      bool          // rows are sent as forms
 	delimiter rune          // between the columns; 0: a tab in the header, else a comma
 }
 
@@ -63,8 +63,6 @@ func (n *rowNeeds) csvOnly() string {
 	switch {
 	case n.body != nil:
 		return "--body"
-	case n.form:
-		return "--form"
 	case len(n.numbers) > 0:
 		return "--number"
 	}

@@ -33,7 +33,7 @@ type checkFlags struct {
 }
 
 func checkCommand(s streams) *cobra.Command {
-	f := &checkFlags{Options: conformance.Defaults()}
+	f := newCheckFlags()
 	cmd := &cobra.Command{
 		Use:   "check URL",
 		Short: "Tell whether a server honours idempotency keys",
@@ -73,6 +73,13 @@ ended by --timeout or --max-requests.`,
 	return cmd
 }
 
+// newCheckFlags returns the suite's defaults, without those that depend on the profile.
+func newCheckFlags() *checkFlags {
+	f := &checkFlags{Options: conformance.Defaults()}
+	f.Body, f.ContentType = "", ""
+	return f
+}
+
 func (f *checkFlags) bind(cmd *cobra.Command) {
 	f.bindTarget(cmd)
 	fs := cmd.Flags()
@@ -99,8 +106,8 @@ func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs.StringVar(&f.TokenPath, "token-path", "", "where a key is fetched before each operation, such as /tokens (default: keys are made here)")
 	fs.StringVar(&f.Name, "name", "", "a short name of the target for headings")
 	fs.StringVar(&f.Method, "method", f.Method, "the method of an operation")
-	fs.StringVar(&f.Body, "body", f.Body, "the template of a body, or @FILE")
-	fs.StringVar(&f.ContentType, "content-type", f.ContentType, "of the body")
+	fs.StringVar(&f.Body, "body", f.Body, "the template of a body, or @FILE (default: {\"reference\":\"{ref}\",\"amount\":100}, or the same as a form)")
+	fs.StringVar(&f.ContentType, "content-type", f.ContentType, "of the body (default: JSON or a form, as the profile says)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
 	fs.StringArrayVar(&f.as, "as", nil, "a header that makes a request a second caller's, or @FILE; may be repeated")
 	fs.StringVar(&f.OtherMethod, "other-method", "", "a second method that is taken with the same body (default: PATCH is tried, then PUT)")

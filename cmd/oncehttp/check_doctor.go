@@ -16,7 +16,7 @@ import (
 )
 
 func checkDoctorCommand(s streams) *cobra.Command {
-	f := &checkFlags{Options: conformance.Defaults()}
+	f := newCheckFlags()
 	cmd := &cobra.Command{
 		Use:   "doctor URL",
 		Short: "Look whether check is set up well for a server",

@@ -192,7 +192,7 @@ func TestCheckHelpDefaults(t *testing.T) {
 	d := conformance.Defaults()
 	for flag, want := range map[string]any{
 		"rounds": d.Rounds, "timeout": d.Timeout, "max-requests": d.MaxRequests, "parallel": d.Parallel, "repeat": d.Repeat, "hold": d.Hold,
-		"settle": d.Settle, "answer-timeout": d.AnswerTimeout, "effect-wait": d.EffectWait, "method": d.Method, "body": d.Body, "content-type": d.ContentType, "id-pointer": d.IDPointer,
+		"settle": d.Settle, "answer-timeout": d.AnswerTimeout, "effect-wait": d.EffectWait, "method": d.Method, "id-pointer": d.IDPointer,
 		"profile": d.Profile.Name,
 	} {
 		text := fmt.Sprintf("(default %v)", want)

@@ -80,10 +80,11 @@ func TestMockKeyHeader(t *testing.T) {
 	for _, name := range []string{"draft-07", "stripe"} {
 		m := startCommand(t, "--profile", name, "--key-header", "X-Request-ID")
 		for _, header := range []string{"x-request-id", "x-request-id", "Idempotency-Key", "Idempotency-Key"} {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.url+"/payments", strings.NewReader("{}"))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.url+"/payments", strings.NewReader("a=1"))
 			if err != nil {
 				t.Fatal(err)
 			}
+			req.Header.Set("Content-Type", typeForm)
 			req.Header.Set(header, "k")
 			resp, err := http.DefaultClient.Do(req)
 			if err != nil {

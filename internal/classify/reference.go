@@ -21,9 +21,9 @@ const (
 	FindingOther                  // one has that differs from the request, or several have
 )
 
-// ByReference says what the answer to a lookup proves of the request with this body. Where a value that must be equal is
-// missing on either side, nothing is proved.
-func ByReference(ref *profile.Reference, body []byte, a Answer) Finding {
+// ByReference says what the answer to a lookup proves of the request whose body has the values that asked returns by their
+// pointers. Where a value that must be equal is missing on either side, nothing is proved.
+func ByReference(ref *profile.Reference, asked func(pointer string) any, a Answer) Finding {
 	switch {
 	case a.Status == http.StatusNotFound && ref.List == "":
 		return FindingNone
@@ -43,17 +43,17 @@ func ByReference(ref *profile.Reference, body []byte, a Answer) Finding {
 		}
 		resource = list[0]
 	}
-	return compare(ref.Same, jsonpointer.Decode(body), resource)
+	return compare(ref.Same, asked, resource)
 }
 
 // compare compares all values that must be equal.
-func compare(same []profile.Same, request, resource any) Finding {
+func compare(same []profile.Same, request func(pointer string) any, resource any) Finding {
 	if len(same) == 0 {
 		return FindingUnclear
 	}
 	finding := FindingSame
 	for _, s := range same {
-		asked, stated := jsonpointer.Value(request, s.Request), jsonpointer.Value(resource, s.Resource)
+		asked, stated := request(s.Request), jsonpointer.Value(resource, s.Resource)
 		if !isScalar(asked) || !isScalar(stated) {
 			return FindingUnclear
 		}

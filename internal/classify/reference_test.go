@@ -3,6 +3,7 @@ package classify
 import (
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -43,13 +44,19 @@ func TestByReference(t *testing.T) {
 		"an exponent":                   {list, `{"ref":"r7","amount":1e2}`, 200, `{"data":[{"meta":{"ref":"r7"},"amount":100}]}`, FindingUnclear},
 		"a word for a number":           {list, asked, 200, `{"data":[{"meta":{"ref":"r7"},"amount":"hundred"}]}`, FindingOther},
 	} {
-		if got := ByReference(row.ref, []byte(row.body), Answer{Status: row.status, Body: []byte(row.answer), Whole: true}); got != row.want {
+		if got := ByReference(row.ref, values(row.body), Answer{Status: row.status, Body: []byte(row.answer), Whole: true}); got != row.want {
 			t.Errorf("%s: %d, want %d", name, got, row.want)
 		}
 	}
-	if got := ByReference(list, []byte(asked), Answer{Status: 200, Body: []byte(`{"data":[{"meta":{"ref":"r7"},"amount":100}]}`)}); got != FindingUnclear {
+	if got := ByReference(list, values(asked), Answer{Status: 200, Body: []byte(`{"data":[{"meta":{"ref":"r7"},"amount":100}]}`)}); got != FindingUnclear {
 		t.Errorf("an answer that was cut off: %d, want %d", got, FindingUnclear)
 	}
+}
+
+// values are those of a request's JSON body, by their pointers.
+func values(body string) func(pointer string) any {
+	document := jsonpointer.Decode([]byte(body))
+	return func(pointer string) any { return jsonpointer.Value(document, pointer) }
 }
 
 // FuzzByReference: no answer of any kind panics, and only a success proves that the resource is the request's own.
@@ -59,7 +66,7 @@ func FuzzByReference(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body, answer string, status int) {
 		for _, list := range []string{"", "/data"} {
 			ref := &profile.Reference{List: list, Same: []profile.Same{{Request: "/a", Resource: "/a"}}}
-			got := ByReference(ref, []byte(body), Answer{Status: status, Body: []byte(answer), Whole: true})
+			got := ByReference(ref, values(body), Answer{Status: status, Body: []byte(answer), Whole: true})
 			if got == FindingSame && (status < 200 || status > 299) {
 				t.Errorf("%d, %q is the request's own", status, answer)
 			}

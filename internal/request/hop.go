@@ -36,13 +36,13 @@ func ByReference(rec *persist.Record, p *profile.Profile) (get persist.Record, t
 	if p.Reference == nil {
 		return get, nil
 	}
-	document := jsonpointer.Decode(rec.Body)
+	fields := FieldsOf(rec.Header, rec.Body)
 	path := strings.ReplaceAll(p.Reference.Path, "{path}", Path(rec.Target))
 	parts := strings.Split(path, "{")
 	for i, part := range parts[1:] {
 		pointer, rest, _ := strings.Cut(part, "}")
-		text, found := jsonpointer.Text(document, pointer)
-		if !found || text == "" {
+		text, err := fields.Text(pointer)
+		if err != nil {
 			return get, nil
 		}
 		parts[i+1] = url.QueryEscape(text) + rest

@@ -152,6 +152,18 @@ func (f Fields) Text(pointer string) (string, error) {
 	return text, nil
 }
 
+// Value is the value at a JSON pointer, as package jsonpointer decodes it, or the text of a form's field; nil if there is
+// nothing, or not one value.
+func (f Fields) Value(pointer string) any {
+	if f.form == nil {
+		return jsonpointer.Value(f.document, pointer)
+	}
+	if text, err := f.formText(pointer); err == nil {
+		return text
+	}
+	return nil
+}
+
 func (f Fields) formText(pointer string) (string, error) {
 	list := tokens(pointer)
 	name := list[0]

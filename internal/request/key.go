@@ -21,7 +21,12 @@ func (r *Reader) mayGenerate(p *profile.Profile, given Given) bool {
 
 // inRequest reports whether a key travels in what the caller makes, where it is never inserted.
 func inRequest(p *profile.Profile) bool {
-	return p.Carrier.Place == profile.Body || p.Carrier.Place == profile.Query
+	return inBody(p) || p.Carrier.Place == profile.Query
+}
+
+// inBody reports whether a key travels in the body, which has to be read for it.
+func inBody(p *profile.Profile) bool {
+	return p.Carrier.Place == profile.Body || p.Carrier.Place == profile.Form
 }
 
 // generate asks NewKey, which gets a copy of the request without its Body, since that can be read only once.
@@ -116,10 +121,8 @@ func (r *Reader) findKey(req *http.Request, p *profile.Profile, named Named, bod
 // empty if there is none.
 func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire string, err error) {
 	values := carriedKeys(req, p)
-	if p.Carrier.Place == profile.Body {
-		if text, found := keyInBody(body, p.Carrier.Name); found {
-			values = []string{text}
-		}
+	if inBody(p) {
+		values = keysInBody(req.Header, body, p.Carrier)
 	}
 	switch len(values) {
 	case 0:
@@ -145,6 +148,9 @@ func carriedKey(req *http.Request, p *profile.Profile, body []byte) (key, wire s
 
 // place says where the profile's keys travel, for errors.
 func place(p *profile.Profile) string {
+	if p.Carrier.Place == profile.Form {
+		return fmt.Sprintf("the field %s of a form", p.Carrier.Name)
+	}
 	return fmt.Sprintf("the %s at %s", p.Carrier.Place, p.Carrier.Name)
 }
 
@@ -161,10 +167,18 @@ func carriedKeys(req *http.Request, p *profile.Profile) []string {
 	return nil
 }
 
-// keyInBody is the text at a JSON pointer into the body. What is neither string, number nor boolean there is found, and
-// empty.
-func keyInBody(body []byte, pointer string) (key string, found bool) {
-	return jsonpointer.Text(jsonpointer.Decode(body), pointer)
+// keysInBody are the texts at the carrier in the body of a request with these headers: at a JSON pointer at most one, of
+// which what is neither string, number nor boolean is empty; in a form those of all fields of that name. A body that is no
+// form, or whose Content-Type does not say so, has no fields.
+func keysInBody(h http.Header, body []byte, c profile.Carrier) []string {
+	if c.Place == profile.Form {
+		return FieldsOf(h, body).form[c.Name]
+	}
+	text, found := jsonpointer.Text(jsonpointer.Decode(body), c.Name)
+	if !found {
+		return nil
+	}
+	return []string{text}
 }
 
 // queryCarrier is the query parameter that carries the key; empty if it travels elsewhere.
@@ -211,7 +225,7 @@ func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) 
 	if len(given.Keys) > 0 || len(carriedKeys(req, p)) > 0 || len(strangeKeyHeaders(req.Header, p)) > 0 {
 		return true, req
 	}
-	if p.Carrier.Place != profile.Body || req.Body == nil || req.Body == http.NoBody {
+	if !inBody(p) || req.Body == nil || req.Body == http.NoBody {
 		return false, req
 	}
 	same = req.WithContext(req.Context())
@@ -227,6 +241,5 @@ func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) 
 	if len(body) > 0 {
 		same.Body = bytesBody(body)
 	}
-	_, carries = keyInBody(body, p.Carrier.Name)
-	return carries, same
+	return len(keysInBody(req.Header, body, p.Carrier)) > 0, same
 }

@@ -109,12 +109,12 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	}
 	body, err := readBody(req, r.MaxBodyBytes)
 	if err != nil {
-		named.Unread = p.Carrier.Place == profile.Body
+		named.Unread = inBody(p)
 		return nil, named, err
 	}
-	if p.Carrier.Place == profile.Body {
-		if inBody, found := keyInBody(body, p.Carrier.Name); found {
-			named.add(inBody)
+	if inBody(p) {
+		if keys := keysInBody(req.Header, body, p.Carrier); len(keys) > 0 {
+			named.add(keys...)
 			named.Keyless = false
 		}
 	}

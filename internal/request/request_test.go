@@ -39,6 +39,8 @@ func TestNamedBesideAnError(t *testing.T) {
 	quoted.Encoding = profile.SFString
 	inBody := profile.Draft07()
 	inBody.Carrier = profile.Carrier{Place: profile.Body, Name: "/key"}
+	inForm := profile.Draft07()
+	inForm.Carrier = profile.Carrier{Place: profile.Form, Name: "key"}
 	inQuery := profile.Draft07()
 	inQuery.Carrier = profile.Carrier{Place: profile.Query, Name: "nonce"}
 	rows := map[string]struct {
@@ -66,7 +68,11 @@ func TestNamedBesideAnError(t *testing.T) {
 		"too large":         {nil, []string{"a"}, func(r *http.Request) { r.ContentLength = 1e6 }, []string{"a"}, false},
 		"headers too large": {nil, []string{"a"}, func(r *http.Request) { r.Header.Set("X-A", strings.Repeat("x", 1000)) }, []string{"a"}, false},
 		"in the body":       {inBody, []string{"a"}, func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader(`{"key":"b"}`)); r.ContentLength = 11 }, []string{"a", "b"}, false},
-		"in the query":      {inQuery, nil, func(r *http.Request) { r.URL.RawQuery += "&nonce=q"; r.ContentLength = 9 }, []string{"q"}, false},
+		"in a form": {inForm, []string{"a"}, func(r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("key=b&key=c")), 11
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}, []string{"a", "b", "c"}, false},
+		"in the query": {inQuery, nil, func(r *http.Request) { r.URL.RawQuery += "&nonce=q"; r.ContentLength = 9 }, []string{"q"}, false},
 	}
 	for name, r := range rows {
 		req := post(t, "{}")

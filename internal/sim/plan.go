@@ -145,6 +145,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	}
 	if r.IntN(3) == 0 {
 		s.Profile = profile.StripeV1()
+		s.Profile.Body = profile.BodyRule{} // the callers send JSON
 	}
 	if r.IntN(4) == 0 { // so short that operations outlive it
 		s.Profile.Window.Floor = 10 * time.Minute

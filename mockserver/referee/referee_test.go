@@ -90,6 +90,7 @@ func TestRefereeCatchesBrokenClients(t *testing.T) {
 func TestRefereeByProfile(t *testing.T) {
 	t.Parallel()
 	patient := profile.StripeV1()
+	patient.Body = profile.BodyRule{} // the client sends JSON
 	patient.MinDelay = 50 * time.Millisecond
 	script := referee.Script{Expect: 4, OperationPointer: "/reference", Scenarios: []referee.Scenario{
 		{Name: "stored 500", Faults: []mockserver.Fault{{Kind: mockserver.AnswerAfter, Status: 500}}},

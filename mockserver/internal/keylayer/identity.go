@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"net/http"
+
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Digest tells two things apart without keeping them.
@@ -35,7 +37,7 @@ func (l *Layer) principal(r *http.Request) []string {
 }
 
 // Fingerprint is what a key names: target, content type, the profile's headers
-// and the body, byte for byte.
+// and the body: byte for byte, unless the profile compares what it says.
 func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 	parts := []string{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("Content-Type")}
 	for _, name := range l.Profile.Fingerprint {
@@ -43,6 +45,9 @@ func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {
 	}
 	if l.Profile.FirstSent != "" {
 		parts = append(parts, r.Header.Get(l.Profile.FirstSent))
+	}
+	if l.Profile.Body.Compared == profile.ByValues {
+		body = valuesOf(r, body)
 	}
 	parts = append(parts, string(body))
 	if l.Bug.Print != nil {

@@ -22,15 +22,20 @@ func ReadKey(p *profile.Profile, r *http.Request, body []byte) Reading {
 	case profile.Body:
 		key, found := LookupText(body, p.Carrier.Name)
 		return checked(p, Reading{Key: key, Present: found})
+	case profile.Form:
+		fields, _ := formOf(r, body)
+		return One(p, fields[p.Carrier.Name], asIs)
 	case profile.Query:
-		values := r.URL.Query()[p.Carrier.Name]
-		return One(p, values, func(text string) (string, error) { return text, nil })
+		return One(p, r.URL.Query()[p.Carrier.Name], asIs)
 	default:
 		return One(p, r.Header.Values(p.Carrier.Name), func(text string) (string, error) {
 			return ParseKey(text, p.Encoding)
 		})
 	}
 }
+
+// asIs reads a key that has no spelling of its own.
+func asIs(text string) (string, error) { return text, nil }
 
 // One reads the key out of a list of values, of which there may be one only.
 func One(p *profile.Profile, values []string, parse func(string) (string, error)) Reading {

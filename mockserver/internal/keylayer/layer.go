@@ -83,6 +83,8 @@ func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 		}
 	}
 	switch {
+	case !reads(l.Profile, x.Request, x.Body):
+		return Problem(l.Profile, http.StatusUnsupportedMediaType, "the body is not "+l.Profile.Body.String(), ""), Unkeyed
 	case !honoured:
 		return x.Execute(), Unkeyed
 	case x.Key.Err != nil:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Reply is an answer as a test looks at it.
@@ -28,6 +29,7 @@ type Client struct {
 	T    *testing.T   // fails if a request cannot be made
 	HTTP *http.Client // what sends
 	URL  string       // scheme and host of the server
+	Form bool         // its requests are forms where they say nothing else
 }
 
 // Bubble runs the test in virtual time with a server over a pipe.
@@ -36,7 +38,9 @@ func Bubble(t *testing.T, cfg mockserver.Config, run func(*mockserver.Server, *C
 	synctest.Test(t, func(t *testing.T) {
 		server := mockserver.New(cfg)
 		pipe := server.Pipe()
-		run(server, NewClient(t, pipe.Transport(), pipe.URL))
+		client := NewClient(t, pipe.Transport(), pipe.URL)
+		client.Form = cfg.Profile != nil && cfg.Profile.Body.Default() == profile.FormBody
+		run(server, client)
 		if err := server.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -49,12 +53,12 @@ func NewClient(t *testing.T, transport http.RoundTripper, url string) *Client {
 	return &Client{T: t, URL: url, HTTP: &http.Client{Transport: transport, CheckRedirect: noFollow}}
 }
 
-// Request is what a test sends; the zero value posts a JSON object to /payments.
+// Request is what a test sends; the zero value posts a JSON object, or a form, to /payments.
 type Request struct {
 	Method  string          // empty: POST
 	Path    string          // empty: /payments
 	Key     string          // empty: none
-	Body    string          // empty: a JSON object, if the method is POST
+	Body    string          // empty: a JSON object or a form, if the method is POST
 	Header  http.Header     // added to the request's own
 	Ctx     context.Context // nil: one that does not end
 	Chunked bool            // the body's length is not told
@@ -68,7 +72,12 @@ func (c *Client) Do(r Request) Reply {
 	if r.Path == "" {
 		r.Path = "/payments"
 	}
-	if r.Body == "" && r.Method == http.MethodPost {
+	form := c.Form && r.Header.Get("Content-Type") == ""
+	switch {
+	case r.Body != "" || r.Method != http.MethodPost:
+	case form:
+		r.Body = "reference=r1&amount=100"
+	default:
 		r.Body = `{"reference":"r1","amount":100}`
 	}
 	if r.Ctx == nil {
@@ -85,6 +94,9 @@ func (c *Client) Do(r Request) Reply {
 	}
 	if r.Body == "" {
 		req.Body = nil
+	}
+	if form && r.Body != "" {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	for name, values := range r.Header {
 		req.Header[name] = values
