@@ -1,13 +1,10 @@
 package clients_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -147,11 +144,11 @@ func heimdallClient(t *testing.T, transport http.RoundTripper, url string) func(
 }
 
 func stripeAlone(t *testing.T, transport http.RoundTripper, url string) func(string) {
-	return stripeClient(t, &http.Client{Transport: asJSON{transport}, Timeout: 80 * time.Second}, url, 2)
+	return stripeClient(t, &http.Client{Transport: transport, Timeout: 80 * time.Second}, url, 2)
 }
 
 func stripeOverOurs(t *testing.T, transport http.RoundTripper, url string) func(string) {
-	once, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Transport: asJSON{transport}, Profile: profile.StripeV1()})
+	once, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Transport: transport, Profile: profile.StripeV1()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,34 +163,7 @@ func stripeClient(t *testing.T, client *http.Client, url string, retries int64) 
 	sc := stripe.NewClient("sk_test_123", stripe.WithBackends(&stripe.Backends{API: backend}))
 	return func(reference string) {
 		params := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(100), Currency: stripe.String("eur")}
-		params.AddMetadata("reference", reference)
+		params.AddExtra("reference", reference) // by which the referee knows an operation
 		_, _ = sc.V1PaymentIntents.Create(t.Context(), params) // what it makes of it, the referee sees
 	}
-}
-
-// asJSON shows the referee, which knows an operation by a member of a JSON body,
-// what stripe-go sends as a form. Nothing else of a request changes.
-type asJSON struct{ http.RoundTripper }
-
-func (a asJSON) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Method != http.MethodPost {
-		return a.RoundTripper.RoundTrip(req)
-	}
-	form, err := io.ReadAll(req.Body)
-	req.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	values, err := url.ParseQuery(string(form))
-	if err != nil {
-		return nil, err
-	}
-	body, err := json.Marshal(map[string]string{"reference": values.Get("metadata[reference]"), "form": string(form)})
-	if err != nil {
-		return nil, err
-	}
-	out := req.Clone(req.Context())
-	out.Body, out.GetBody, out.ContentLength = io.NopCloser(bytes.NewReader(body)), nil, int64(len(body))
-	out.Header.Set("Content-Type", "application/json")
-	return a.RoundTripper.RoundTrip(out)
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver"
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Reply is an answer as a test looks at it.
@@ -39,7 +38,7 @@ func Bubble(t *testing.T, cfg mockserver.Config, run func(*mockserver.Server, *C
 		server := mockserver.New(cfg)
 		pipe := server.Pipe()
 		client := NewClient(t, pipe.Transport(), pipe.URL)
-		client.Form = cfg.Profile != nil && cfg.Profile.Body.Default() == profile.FormBody
+		client.Form = cfg.Profile != nil && cfg.Profile.Body.Default() == "form"
 		run(server, client)
 		if err := server.Close(); err != nil {
 			t.Errorf("Close: %v", err)
