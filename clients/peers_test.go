@@ -163,7 +163,7 @@ func stripeClient(t *testing.T, client *http.Client, url string, retries int64) 
 	sc := stripe.NewClient("sk_test_123", stripe.WithBackends(&stripe.Backends{API: backend}))
 	return func(reference string) {
 		params := &stripe.PaymentIntentCreateParams{Amount: stripe.Int64(100), Currency: stripe.String("eur")}
-		params.AddExtra("reference", reference) // by which the referee knows an operation
+		params.AddExtra("reference", reference)                // by which the referee knows an operation
 		_, _ = sc.V1PaymentIntents.Create(t.Context(), params) // what it makes of it, the referee sees
 	}
 }
