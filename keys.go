@@ -79,17 +79,27 @@ func (s Scope) Key(parts ...string) Key {
 // escapePart percent-encodes all bytes outside A-Za-z0-9._~-, the unreserved
 // characters of RFC 3986 section 2.3.
 func escapePart(s string) string {
+	if !strings.ContainsFunc(s, reserved) {
+		return s
+	}
 	var b strings.Builder
 	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
-			c == '.', c == '_', c == '~', c == '-':
-			b.WriteByte(c)
-		default:
+		if c := s[i]; reserved(rune(c)) {
 			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
 		}
 	}
 	return b.String()
+}
+
+func reserved(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9',
+		r == '.', r == '_', r == '~', r == '-':
+		return false
+	}
+	return true
 }
 
 // TimeBucket names the stretch of time that t, the time of the event, falls into:

@@ -16,14 +16,20 @@ type readRow struct {
 	at  int   // its place, from 0
 	err error // an *inputError: the row cannot be read, or not be sent
 
-	key    oncehttp.Key
-	entry  entry
-	digest [16]byte
-	// account and origin are those of its record. Only the survey asks.
-	account, origin string
-	// recorded is the line of a row whose answer is in the journal, and text the same
-	// as it is printed where the row repeats no other. Only the second reading asks.
+	key   oncehttp.Key
+	entry entry
+	mark  mark
+	// account, origin and recipe are those of its record. Only the survey asks.
+	account, origin, recipe string
+
+	// The rest is what the second reading asks. of is the first row with this key and
+	// content, its own number if it is the first. recorded is the line of a row whose
+	// answer is in the journal, if the request there is the row's: standing, like
+	// mark.request, is of its fingerprint. text is the line as it is printed where
+	// the row repeats no other.
+	of       int
 	recorded *line
+	standing [16]byte
 	text     []byte
 }
 

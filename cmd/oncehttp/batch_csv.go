@@ -151,29 +151,38 @@ func (c *csvRows) next() (row, error) {
 
 // object spells the record. Numbers keep their text.
 func (c *csvRows) object(record []string) []byte {
-	var b bytes.Buffer
+	b := make([]byte, 0, 256)
 	for i, value := range record {
-		b.WriteByte("{,"[min(i, 1)])
-		b.WriteString(c.quoted[i])
-		b.WriteByte(':')
+		b = append(b, "{,"[min(i, 1)])
+		b = append(b, c.quoted[i]...)
+		b = append(b, ':')
 		if c.numbers[i] {
-			b.WriteString(value)
+			b = append(b, value...)
 		} else {
-			b.WriteString(jsonString(value))
+			b = appendJSON(b, value)
 		}
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return append(b, '}')
 }
 
 // jsonString spells s as a JSON string, "<" and the like as they are.
-func jsonString(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
+func jsonString(s string) string { return string(appendJSON(nil, s)) }
+
+// appendJSON appends jsonString(s).
+func appendJSON(b []byte, s string) []byte {
+	if !strings.ContainsFunc(s, needsEscape) {
+		return append(append(append(b, '"'), s...), '"')
+	}
+	var escaped bytes.Buffer
+	enc := json.NewEncoder(&escaped)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(s) // a string into memory: nothing can fail
-	return strings.TrimSuffix(b.String(), "\n")
+	return append(b, bytes.TrimSuffix(escaped.Bytes(), []byte("\n"))...)
 }
+
+// needsEscape reports whether a character may stand otherwise in a JSON string than as
+// it is. It leaves all but plain ASCII to package json.
+func needsEscape(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 
 // isNumber reports whether s is one number as JSON spells it, and nothing else.
 func isNumber(s string) bool {

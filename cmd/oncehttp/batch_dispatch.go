@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
-	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -30,33 +29,37 @@ func (b *batch) dispatch(ctx context.Context, jobs []chan job) {
 	first, pace := b.survey.again(), newPace(b.flags.rate)
 	readAhead(rows, func(group []readRow) { b.look(ctx, group) }, func(r *readRow) bool {
 		err := r.err
-		of, saw := first.saw(r)
-		if err == nil && !saw {
+		if saw := first.saw(r); err == nil && !saw {
 			err = &inputError{file: b.in.name, row: r.number, line: r.line, err: errors.New("is not what was checked")}
 		}
 		if err != nil {
 			b.changed(err)
 			return false
 		}
-		j := job{seq: r.at, row: r.row, of: of}
-		if r.recorded != nil && ctx.Err() == nil {
-			if of != r.number {
-				j.sign(r.recorded)
-				r.text = r.recorded.marshal()
-			}
-			b.bar.start()
-			b.report(r.recorded, placed{seq: r.at, text: r.text})
-			return true
-		}
-		if pace.on() && !b.stands(ctx, r.key) {
-			pace.wait(ctx)
-		}
-		select {
-		case b.queueOf(&r.row, jobs) <- j:
-		case <-ctx.Done():
-		}
+		b.handOut(ctx, r, pace, jobs)
 		return ctx.Err() == nil
 	})
+}
+
+// handOut finishes a row that the journal answers, and gives any other to a worker.
+func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan job) {
+	j := job{seq: r.at, row: r.row, of: r.of}
+	if r.recorded != nil && r.standing == r.mark.request {
+		if r.of != r.number {
+			j.sign(r.recorded)
+			r.text = r.recorded.marshal()
+		}
+		b.bar.start()
+		b.report(r.recorded, placed{seq: r.at, text: r.text})
+		return
+	}
+	if pace.on() && !b.stands(ctx, r.key) {
+		pace.wait(ctx)
+	}
+	select {
+	case b.queueOf(&r.row, jobs) <- j:
+	case <-ctx.Done():
+	}
 }
 
 // changed stops the batch: err shows that the input is no longer what was checked.
@@ -76,36 +79,22 @@ func (b *batch) look(ctx context.Context, group []readRow) {
 		if left <= 0 { // answers enough to keep in memory; Do finds the others
 			continue
 		}
-		if l, found := b.recorded(ctx, r); found {
-			l.Row = r.number
-			r.recorded, r.text = &l, l.marshal()
-			left -= len(r.text)
-		}
+		b.lookFor(ctx, r)
+		left -= len(r.text)
 	}
 }
 
-// recorded is the line of a row whose whole answer is in the journal: what Do would
+// lookFor makes the line of a row whose whole answer is in the journal: what Do would
 // find, without the cost of a call. What else may stand under the key is for Do to
 // judge. The printer makes the answer durable before it prints it.
-func (b *batch) recorded(ctx context.Context, r *readRow) (line, bool) {
+func (b *batch) lookFor(ctx context.Context, r *readRow) {
 	rec, err := b.lookup(ctx, r.key)
-	if err != nil || rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported {
-		return line{}, false
+	if err != nil || rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported || rec.Recipe != b.survey.recipe {
+		return
 	}
-	own, err := b.prepare(ctx, &r.row, r.key)
-	if err != nil || own.Recipe != rec.Recipe || !request.Same(&own, &rec) {
-		return line{}, false
-	}
-	return b.flags.declines.confirmed(&rec), true
-}
-
-// prepare is the record that the row would begin under this key.
-func (b *batch) prepare(ctx context.Context, r *row, key oncehttp.Key) (persist.Record, error) {
-	req, err := b.plan.request(ctx, r)
-	if err != nil {
-		return persist.Record{}, err
-	}
-	return b.survey.client.Prepare(req, key)
+	l := b.flags.declines.confirmed(&rec)
+	l.Row = r.number
+	r.recorded, r.text, r.standing = &l, l.marshal(), half(rec.Fingerprint)
 }
 
 // queues are one for all workers or, where rows are ordered, one for each.

@@ -240,7 +240,11 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 // otherContent reports whether the record of a generation is of another request
 // than the row: another body, URL or header that the key names.
 func (b *batch) otherContent(ctx context.Context, r *row, generation int, rec *persist.Record) (bool, error) {
-	prepared, err := b.prepare(ctx, r, b.plan.keyOf(r, generation))
+	req, err := b.plan.request(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	prepared, err := b.survey.client.Prepare(req, b.plan.keyOf(r, generation))
 	if err != nil {
 		return false, err
 	}

@@ -18,20 +18,21 @@ import (
 
 // survey is what the first reading of the input found: that every row is sound,
 // and which rows repeat others. Its memory does not grow with the input: what it
-// has to remember of each row (48 bytes) goes to temporary files when there are
+// has to remember of each row (80 bytes) goes to temporary files when there are
 // many.
 type survey struct {
 	rows    int
 	account string           // of every record, the headers that part accounts in it
 	origin  string           // of every record
+	recipe  string           // of every record's fingerprint
 	client  *oncehttp.Client // prepares requests, and sends none
 	repeats []repeat         // in the order of the rows
 
-	dir     string
-	digests *spool // a digest for each row, in their order
-	runs    []*spool
-	chunk   []entry
-	most    int // entries of a chunk
+	dir   string
+	marks *spool // of each row, in their order
+	runs  []*spool
+	chunk []entry
+	most  int // entries of a chunk
 }
 
 // entry is what is remembered of a row while duplicates are looked for.
@@ -39,6 +40,13 @@ type entry struct {
 	key, body [16]byte
 	at        uint64 // the row's place, from 0
 	number    uint64 // its number in messages
+}
+
+// mark is what the second reading has to know of a row: what the row says, and the
+// request that was made of it.
+type mark struct {
+	says    [16]byte // a hash of the key, the body, and the values of all fields that are used
+	request [16]byte // of the request's fingerprint
 }
 
 // repeat is a row that has the key of an earlier one.
@@ -49,10 +57,11 @@ type repeat struct {
 }
 
 const (
-	chunkRows     = 1 << 17 // sorted in memory at once
-	entryBytes    = 48
-	faultsMax     = 20 // wrong rows that are reported
-	digestsMemory = 4 << 20
+	chunkRows   = 1 << 17 // sorted in memory at once
+	entryBytes  = 48
+	markBytes   = 32
+	faultsMax   = 20 // wrong rows that are reported
+	marksMemory = 4 << 20
 )
 
 // surveyRows reads the whole input and sends nothing. Wrong rows are reported all
@@ -77,7 +86,7 @@ func surveyRows(ctx context.Context, in *input, p *plan, cfg oncehttp.Config, di
 
 // newSurvey keeps its files in dir, and sorts so many rows at once.
 func newSurvey(dir string, most int) *survey {
-	return &survey{dir: dir, digests: &spool{dir: dir, limit: digestsMemory}, most: most}
+	return &survey{dir: dir, marks: &spool{dir: dir, limit: marksMemory}, most: most}
 }
 
 // newProbe is a client that prepares requests and sends none: it says whether it
@@ -97,7 +106,7 @@ func (s *survey) read(ctx context.Context, in *input, p *plan, seen func(int)) e
 	if err != nil {
 		return err
 	}
-	digests := bufio.NewWriter(s.digests)
+	marks := bufio.NewWriter(s.marks)
 	var faults faults
 	var stop error
 	look := func(group []readRow) {
@@ -108,8 +117,8 @@ func (s *survey) read(ctx context.Context, in *input, p *plan, seen func(int)) e
 	readAhead(rows, look, func(r *readRow) bool {
 		err := r.err
 		if err == nil {
-			s.account, s.origin = r.account, r.origin
-			err = s.remember(r, digests)
+			s.account, s.origin, s.recipe = r.account, r.origin, r.recipe
+			err = s.remember(r, marks)
 		}
 		if stop = faults.add(err); stop == nil && ctx.Err() != nil {
 			stop = &exitError{status: exitUnknown, err: errors.New("interrupted before anything was sent")}
@@ -122,7 +131,7 @@ func (s *survey) read(ctx context.Context, in *input, p *plan, seen func(int)) e
 	if stop != nil {
 		return stop
 	}
-	return cmp.Or(faults.err(in.name), digests.Flush())
+	return cmp.Or(faults.err(in.name), marks.Flush())
 }
 
 // check asks the client whether it would take the row. Of one that it takes the body is
@@ -135,7 +144,8 @@ func (s *survey) check(ctx context.Context, in *input, p *plan, r *readRow) {
 	req, err := p.request(ctx, &r.row)
 	if err == nil {
 		rec, perr := s.client.Prepare(req, r.key)
-		r.account, r.origin, err = rec.Account, rec.Origin, plain(perr)
+		r.account, r.origin, r.recipe, err = rec.Account, rec.Origin, rec.Recipe, plain(perr)
+		r.mark.request = half(rec.Fingerprint)
 	}
 	if err != nil {
 		r.err = &inputError{file: in.name, row: r.number, line: r.line, err: err, more: true}
@@ -146,15 +156,19 @@ func (s *survey) check(ctx context.Context, in *input, p *plan, r *readRow) {
 // identify gives the row its key, and the hashes by which it is known again.
 func (r *readRow) identify(key oncehttp.Key) {
 	r.key = key
-	r.entry = entry{key: short([]byte(r.key)), body: short(r.body), at: uint64(r.at), number: uint64(r.number)}
-	r.digest = r.entry.digest()
+	r.entry = entry{key: short([]byte(key)), body: short(r.body), at: uint64(r.at), number: uint64(r.number)}
+	says := append(append(make([]byte, 0, 256), r.entry.key[:]...), r.entry.body[:]...)
+	for _, text := range r.fields {
+		says = append(binary.AppendUvarint(says, uint64(len(text))), text...)
+	}
+	r.mark.says = short(says)
 }
 
-// remember writes the row's digest, and its entry into the chunk.
-func (s *survey) remember(r *readRow, digests io.Writer) error {
+// remember writes the row's mark, and its entry into the chunk.
+func (s *survey) remember(r *readRow, marks io.Writer) error {
 	s.rows++
 	s.chunk = append(s.chunk, r.entry)
-	if _, err := digests.Write(r.digest[:]); err != nil {
+	if _, err := marks.Write(append(r.mark.says[:], r.mark.request[:]...)); err != nil {
 		return err
 	}
 	if len(s.chunk) < s.most {
@@ -163,8 +177,11 @@ func (s *survey) remember(r *readRow, digests io.Writer) error {
 	return s.spillChunk()
 }
 
-// digest is of key and content together.
-func (e *entry) digest() [16]byte { return short(slices.Concat(e.key[:], e.body[:])) }
+// half is the first half of a fingerprint, which is enough to tell it from others.
+func half(fingerprint []byte) (h [16]byte) {
+	copy(h[:], fingerprint)
+	return h
+}
 
 func short(b []byte) [16]byte {
 	sum := sha256.Sum256(b)
@@ -266,7 +283,7 @@ func (s *survey) collisions(in *input, p *plan) error {
 
 // close removes the temporary files.
 func (s *survey) close() {
-	s.digests.close()
+	s.marks.close()
 	for _, run := range s.runs {
 		run.close()
 	}
@@ -274,28 +291,29 @@ func (s *survey) close() {
 
 // second is the second reading of the input beside the first.
 type second struct {
-	digests *bufio.Reader
+	marks   *bufio.Reader
 	repeats []repeat
 }
 
 func (s *survey) again() *second {
-	return &second{digests: bufio.NewReader(s.digests.reader()), repeats: s.repeats}
+	return &second{marks: bufio.NewReader(s.marks.reader()), repeats: s.repeats}
 }
 
 // saw reports whether the first reading found this very row in this place, so that
 // a file which changes between the two readings sends nothing that was not
-// checked. of is the number of the row that it repeats, else its own. It is asked
-// for each row, in their order.
-func (s *second) saw(r *readRow) (of int, found bool) {
-	var was [16]byte
-	if _, err := io.ReadFull(s.digests, was[:]); err != nil || was != r.digest {
-		return 0, false
+// checked. The row then gets what the first reading knows: the request that was made
+// of it, and the row that it repeats. It is asked for each row, in their order.
+func (s *second) saw(r *readRow) bool {
+	var was [markBytes]byte
+	if _, err := io.ReadFull(s.marks, was[:]); err != nil || [16]byte(was[:]) != r.mark.says {
+		return false
 	}
-	of = r.number
+	r.mark.request = [16]byte(was[16:])
+	r.of = r.number
 	if len(s.repeats) > 0 && s.repeats[0].at == r.at {
-		of, s.repeats = s.repeats[0].of, s.repeats[1:]
+		r.of, s.repeats = s.repeats[0].of, s.repeats[1:]
 	}
-	return of, true
+	return true
 }
 
 // sliceSource gives the entries of a slice, and false after the last.
