@@ -135,8 +135,11 @@ type Record struct {
 	Carrier string
 	// CarrierName is the name of the header, field or query parameter.
 	CarrierName string
-	// WireKey is the key as spelled on the wire.
+	// WireKey is the key as spelled on the wire; empty where ServerToken is set.
 	WireKey string
+	// ServerToken: the key on the wire is Token, which the server hands out, and
+	// the record's own key only names the operation.
+	ServerToken bool
 	// Profile names the profile that the record was begun with.
 	Profile string
 	// ProfileVersion is the version of that profile.
@@ -152,6 +155,12 @@ type Record struct {
 
 	// Created is when the operation was begun, by the clock of the client.
 	Created time.Time
+	// Token is the key on the wire of a ServerToken record; empty until it was
+	// fetched. Update sets it together with MaybeSent. It may be taken back and
+	// replaced only while MaybeSent is not set and Sends is 0: journals store
+	// what they are given, and it is the client that must not change the token
+	// of an operation that may have been sent.
+	Token string
 	// MaybeSent is set, durably, before the first byte may leave. A record that
 	// is found with it set has an unknown outcome.
 	MaybeSent bool
@@ -230,6 +239,15 @@ func (r *Record) AddAttempt(a Attempt) {
 	r.History = append(slices.Clone(r.History[from:]), a)
 }
 
+// KeyOnWire is the key as spelled on the wire: WireKey, or the Token of a
+// ServerToken record, which is empty until it was fetched.
+func (r *Record) KeyOnWire() string {
+	if r.ServerToken {
+		return r.Token
+	}
+	return r.WireKey
+}
+
 // Leased reports whether another than owner holds the record at now.
 func (r *Record) Leased(owner string, now time.Time) bool {
 	return r.LeaseOwner != "" && r.LeaseOwner != owner && now.Before(r.LeaseUntil)
@@ -247,8 +265,12 @@ func (r *Record) validateIdentity() error {
 		return fmt.Errorf("%w: empty key", ErrInvalid)
 	case len(r.Fingerprint) != 32:
 		return fmt.Errorf("%w: fingerprint of %d bytes, want 32", ErrInvalid, len(r.Fingerprint))
-	case r.Method == "" || r.Origin == "" || r.WireKey == "":
+	case r.Method == "" || r.Origin == "" || r.WireKey == "" && !r.ServerToken:
 		return fmt.Errorf("%w: method, origin and wire key are required", ErrInvalid)
+	case r.ServerToken && r.WireKey != "", !r.ServerToken && r.Token != "":
+		return fmt.Errorf("%w: a wire key and a server's token in one record", ErrInvalid)
+	case r.ServerToken && r.Token == "" && (r.MaybeSent || r.Sends > 0):
+		return fmt.Errorf("%w: maybe sent, but without the server's token", ErrInvalid)
 	}
 	return nil
 }

@@ -62,10 +62,18 @@ func TestValidate(t *testing.T) {
 		"unreported, chosen key": {func(r *persist.Record) {
 			r.State, r.Finished, r.Unreported = persist.StateConfirmed, now, true
 		}, false},
-		"kept fields at their bounds": {func(r *persist.Record) { r.KeptFields = keptFields(persist.KeptFieldsMax, persist.KeptFieldsBytesMax) }, true},
-		"too many kept fields":        {func(r *persist.Record) { r.KeptFields = keptFields(persist.KeptFieldsMax+1, 100) }, false},
-		"too long kept fields":        {func(r *persist.Record) { r.KeptFields = keptFields(2, persist.KeptFieldsBytesMax+1) }, false},
-		"a kept field of nothing":     {func(r *persist.Record) { r.KeptFields = []persist.KeptField{{Value: "1"}} }, false},
+		"token to be fetched": {func(r *persist.Record) { r.ServerToken, r.WireKey = true, "" }, true},
+		"token": {func(r *persist.Record) {
+			r.ServerToken, r.WireKey, r.Token, r.MaybeSent, r.FirstSent, r.Sends = true, "", "t", true, now, 1
+		}, true},
+		"token and wire key":           {func(r *persist.Record) { r.ServerToken = true }, false},
+		"token of nothing":             {func(r *persist.Record) { r.Token = "t" }, false},
+		"sent before its token":        {func(r *persist.Record) { r.ServerToken, r.WireKey, r.MaybeSent, r.FirstSent = true, "", true, now }, false},
+		"token taken back after sends": {func(r *persist.Record) { r.ServerToken, r.WireKey, r.Sends = true, "", 1 }, false},
+		"kept fields at their bounds":  {func(r *persist.Record) { r.KeptFields = keptFields(persist.KeptFieldsMax, persist.KeptFieldsBytesMax) }, true},
+		"too many kept fields":         {func(r *persist.Record) { r.KeptFields = keptFields(persist.KeptFieldsMax+1, 100) }, false},
+		"too long kept fields":         {func(r *persist.Record) { r.KeptFields = keptFields(2, persist.KeptFieldsBytesMax+1) }, false},
+		"a kept field of nothing":      {func(r *persist.Record) { r.KeptFields = []persist.KeptField{{Value: "1"}} }, false},
 		"an omitted value": {func(r *persist.Record) {
 			r.KeptFields = []persist.KeptField{{Pointer: "/a", Value: "1", Omitted: true}}
 		}, false},

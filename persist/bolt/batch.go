@@ -12,7 +12,7 @@ type change struct {
 	dropBodies   bool // the pieces in the bucket of bodies are deleted
 	drop         bool // the whole record is deleted
 
-	kept bool // the intent has kept fields
+	kept bool // the record has kept fields or a server's token
 	lazy bool // no caller waits for it, and readers may see it before it is durable
 
 	// What undo needs.
@@ -58,7 +58,7 @@ func (q *queue) put(c change) {
 	q.changes[i].merge(c)
 }
 
-// hasKept reports whether any of the changes has kept fields.
+// hasKept reports whether any of the changes has kept fields, or a server's token.
 func (q *queue) hasKept() bool {
 	for i := range q.changes {
 		if q.changes[i].kept {

@@ -25,7 +25,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 		return persist.Record{}, false, j.wrap(err)
 	}
 	rec.Revision = 1
-	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true, kept: codec.HasKept(&rec)}
+	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true, kept: codec.Newer(&rec)}
 	// The body is not copied: Begin returns only when it is written.
 	if len(rec.Body) > inlineMax {
 		c.request = rec.Body

@@ -41,8 +41,8 @@
 // others than owner and group may read or write an existing journal, Open takes
 // that from them: it holds requests and answers. It holds no credentials.
 //
-// The format of a file is version 1 until a record with kept fields comes
-// (persist.Record.KeptFields), and version 2 from then on. This package reads both;
+// The format of a file is version 1 until a record with kept fields or a server's
+// token comes (persist.Record.KeptFields, ServerToken), and version 2 from then on. This package reads both;
 // code from before there was version 2 refuses such a file.
 //
 // Records are kept until Sweep removes them. Space that they leave is used again;

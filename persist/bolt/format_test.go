@@ -84,6 +84,31 @@ func TestOldFile(t *testing.T) {
 	}
 }
 
+// TestTokenFormat: a record whose key on the wire is a server's token sets the later format, too, and its token is there
+// when the file is opened again.
+func TestTokenFormat(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	j := open(t, path)
+	r := record("order-1")
+	r.ServerToken, r.WireKey = true, ""
+	r = begin(t, j, r)
+	closeIt(t, j)
+	if f, err := formatOf(path); f != "2" || err != nil {
+		t.Errorf("with a record that waits for its token the file's format is %q, %v; want 2", f, err)
+	}
+	j = open(t, path)
+	r.Token, r.MaybeSent, r.FirstSent = "tok_1", true, time.Now().UTC()
+	if _, err := j.Update(context.Background(), r); err != nil {
+		t.Fatal(err)
+	}
+	closeIt(t, j)
+	got, err := open(t, path).Get(context.Background(), r.ID)
+	if err != nil || got.KeyOnWire() != "tok_1" || !got.MaybeSent || !got.FirstSent.Equal(r.FirstSent) {
+		t.Errorf("after the file was opened again: %+v, %v", got, err)
+	}
+}
+
 // TestSweepKeeps: the tombstone of a record whose body lies outside its entry has the
 // kept fields, also after the file was opened again.
 func TestSweepKeeps(t *testing.T) {

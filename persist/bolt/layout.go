@@ -6,9 +6,9 @@ import (
 )
 
 // The versions of what the file holds. Open refuses any other. Version 2 has records
-// with kept fields, which code that knows version 1 only cannot read. A file is created
-// with version 1, and the commit that brings the first kept field sets version 2: it is
-// in the tree of that commit, so that older code refuses the file as soon as it cannot
+// with kept fields or a server's token, which code that knows version 1 only cannot read.
+// A file is created with version 1, and the commit that brings the first of them sets
+// version 2: it is in the tree of that commit, so that older code refuses the file as soon as it cannot
 // read it, and never takes that commit for one that was cut off.
 const (
 	formatVersion = "1"

@@ -119,6 +119,7 @@ func beginInvalid(k *check) {
 		"no key":               func(r *persist.Record) { r.Key = "" },
 		"short fingerprint":    func(r *persist.Record) { r.Fingerprint = r.Fingerprint[:31] },
 		"no wire key":          func(r *persist.Record) { r.WireKey = "" },
+		"sent without a token": func(r *persist.Record) { r.ServerToken, r.WireKey, r.MaybeSent, r.FirstSent = true, "", true, epoch() },
 		"no method":            func(r *persist.Record) { r.Method = "" },
 		"held for no reason":   func(r *persist.Record) { r.State = persist.StateHeld },
 		"sent, but never":      func(r *persist.Record) { r.MaybeSent = true },

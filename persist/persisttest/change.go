@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,8 @@ func changeCases() []testCase {
 			why: "two who both believe that they hold a record both send"},
 		{name: "update/frozen", run: updateFrozen,
 			why: "the same key with other bytes is another operation"},
+		{name: "update/token", run: updateToken,
+			why: "an operation whose token is lost, or another one, takes effect twice"},
 		{name: "update/unfinished-only", run: updateUnfinishedOnly,
 			why: "an outcome that is known must not become unknown"},
 		{name: "finish/visible", run: finishVisible,
@@ -125,6 +128,47 @@ func updateFrozen(k *check) {
 	}
 	r.Attempts, r.Revision = 5, r.Revision+1
 	k.holds(j, r, "an Update with another request, which is frozen")
+}
+
+// updateToken: the server's token comes with the mark that the operation may have been sent, or not at all, and stays until the end.
+func updateToken(k *check) {
+	ctx, j := context.Background(), k.journal()
+	r := record("a", "k")
+	r.ServerToken, r.WireKey = true, ""
+	r = k.begin(j, r)
+	k.holds(j, r, "Begin without a token")
+	again, created, err := j.Begin(ctx, r)
+	if err != nil || created || diff(again, r) != "" {
+		k.errorf("a second Begin: created %t, error %v, %s", created, err, diff(again, r))
+	}
+	for name, change := range map[string]func(*persist.Record){
+		"sent without a token":  func(r *persist.Record) { r.MaybeSent, r.FirstSent = true, epoch() },
+		"sends without a token": func(r *persist.Record) { r.Sends = 1 },
+		"a wire key":            func(r *persist.Record) { r.WireKey = "w" },
+	} {
+		other := r
+		change(&other)
+		_, err := j.Update(ctx, other)
+		k.want(err, persist.ErrInvalid, "Update to %s", name)
+		k.holds(j, r, "an Update to "+name)
+	}
+	for _, token := range []string{"tok_1", "", "\x00 tök_2"} { // fetched, taken back, and replaced: it was never sent
+		want := r
+		want.Token, want.MaybeSent = token, token != ""
+		if want.FirstSent = (time.Time{}); want.MaybeSent {
+			want.FirstSent = epoch().Add(time.Second)
+		}
+		r = k.update(j, want)
+		want.Revision++
+		k.holds(j, want, "an Update with the token "+strconv.Quote(token))
+	}
+	k.holds(j, k.finish(j, r), "Finish with a token")
+	if _, err := j.Sweep(ctx, persist.Limits{Now: epoch().Add(100 * time.Hour)}); err != nil {
+		k.fatalf("Sweep: %v", err)
+	}
+	if swept, err := j.Get(ctx, r.ID); err != nil || !swept.Swept || swept.Token != r.Token || !swept.ServerToken {
+		k.errorf("after a Sweep: %v, swept %t, token %q, want %q", err, swept.Swept, swept.Token, r.Token)
+	}
 }
 
 func updateUnfinishedOnly(k *check) {

@@ -51,6 +51,18 @@ func mutantUpdateOneWins() mutant {
 	}
 }
 
+// mutantUpdateToken: keeps the first token that it is given.
+func mutantUpdateToken() mutant {
+	return mutant{
+		update: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			if now, err := s.Get(ctx, r.ID); err == nil && now.Token != "" {
+				r.Token = now.Token
+			}
+			return s.Update(ctx, r)
+		},
+	}
+}
+
 // mutantUpdateFrozen: ignores another fingerprint.
 func mutantUpdateFrozen() mutant {
 	return mutant{

@@ -283,6 +283,7 @@ func mutants() map[string]mutant {
 		"update/stale":           mutantUpdateStale(),
 		"update/one-wins":        mutantUpdateOneWins(),
 		"update/frozen":          mutantUpdateFrozen(),
+		"update/token":           mutantUpdateToken(),
 		"update/unfinished-only": mutantUpdateUnfinishedOnly(),
 		"finish/visible":         mutantFinishVisible(),
 		"finish/final":           mutantFinishFinal(),

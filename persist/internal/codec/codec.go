@@ -57,9 +57,13 @@ const (
 	progressEnqueued
 	progressUnreported
 	progressForOperators // status, note and history follow the lease's owner
+	progressTexts        // a list of tagged texts follows those
 
 	progressFlags // one past the last
 )
+
+// The tags of a progress's texts.
+const textToken = 1
 
 // progressState masks the bits of the state.
 const progressState = 7
@@ -110,7 +114,7 @@ func IntentSize(r *persist.Record, limit int) int {
 
 // ProgressSize bounds the size of r's progress likewise.
 func ProgressSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note)
+	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token)
 	for i := range r.History {
 		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
 	}
@@ -181,10 +185,13 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	return b
 }
 
-// HasKept reports whether r's intent holds kept fields. Code from before there were
-// any cannot read such an intent, and may take a part of it for something else: the
-// frame around it has to say that they are there, in a way that such code refuses.
+// HasKept reports whether r's intent holds kept fields.
 func HasKept(r *persist.Record) bool { return len(r.KeptFields) > 0 }
+
+// Newer reports whether r holds what code from before there were kept fields or
+// server's tokens cannot read, or may take for something else: the frame around it
+// has to say so, in a way that such code refuses.
+func Newer(r *persist.Record) bool { return HasKept(r) || r.ServerToken }
 
 // appendKept appends how many fields there are, and each of them. A list that is nil
 // and one that is empty are the same.
@@ -217,6 +224,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressUnreported, r.Unreported)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
+	set(progressTexts, r.Token != "")
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	b = appendTimes(b, r, limit)
@@ -227,6 +235,10 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	b = appendString(b, r.LeaseOwner)
 	if forOperators {
 		b = appendForOperators(b, r)
+	}
+	if r.Token != "" {
+		b = append(b, 1, textToken)
+		b = appendString(b, r.Token)
 	}
 	if r.Answer != nil {
 		b = appendAnswer(b, r.Answer, limit)

@@ -72,6 +72,7 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	if flags&intentSameKey == 0 {
 		r.WireKey = d.string()
 	}
+	r.ServerToken = r.WireKey == ""
 	if flags&intentOmitted != 0 {
 		r.Omitted = d.list()
 	}
@@ -103,6 +104,9 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	r.LeaseOwner = d.string()
 	if flags&progressForOperators != 0 {
 		d.forOperators(r)
+	}
+	if flags&progressTexts != 0 {
+		d.texts(r)
 	}
 	if flags&progressAnswer == 0 {
 		return Outside{}, d.end("progress")
@@ -177,6 +181,18 @@ func (d *decoder) forOperators(r *persist.Record) {
 		a.At, a.Took, a.Status = d.time(), time.Duration(d.varint()), int(d.varint())
 		a.Sent = d.byte() != 0
 		a.Error = d.string()
+	}
+}
+
+// texts reads the tagged texts of a progress.
+func (d *decoder) texts(r *persist.Record) {
+	for range d.count() {
+		switch d.byte() {
+		case textToken:
+			r.Token = d.string()
+		default:
+			d.bad = true
+		}
 	}
 }
 

@@ -140,10 +140,16 @@ func NewRow(rec *persist.Record) *Row {
 	return row
 }
 
+// noWireKey stands in an intent for a wire key that is empty; an intent without a wire key is of one that is the key.
+const noWireKey = "\x00"
+
 // encode fills the encoded parts, with what has no column.
 func (r *Row) encode(rec *persist.Record) {
 	rest := *rec
-	if rest.WireKey == rest.Key {
+	switch {
+	case rec.ServerToken:
+		rest.WireKey = noWireKey
+	case rest.WireKey == rest.Key:
 		rest.WireKey = ""
 	}
 	rest.ID, rest.Fingerprint, rest.Generated, rest.Window, rest.Origin = persist.ID{}, nil, false, 0, ""
@@ -189,7 +195,10 @@ func (r *Row) head() (rec persist.Record, intent, progress codec.Outside, err er
 		return persist.Record{}, intent, progress, fmt.Errorf("account %q, key %q: %w", r.Account, r.Key, err)
 	}
 	rec.ID = persist.ID{Account: string(r.Account), Key: string(r.Key)}
-	if rec.WireKey == "" {
+	switch rec.ServerToken = rec.WireKey == noWireKey; {
+	case rec.ServerToken:
+		rec.WireKey = ""
+	case rec.WireKey == "":
 		rec.WireKey = rec.Key
 	}
 	rec.Seq, rec.Revision = uint64(r.Seq.Int64), uint64(r.Revision)
