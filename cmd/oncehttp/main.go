@@ -76,7 +76,7 @@ oncehttp help exit-codes.`,
 
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return prepare(cmd) },
 	}
-	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s), auditCommand(s), profileCommand(s), manCommand(s))
+	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s), auditCommand(s), workCommand(s), profileCommand(s), manCommand(s))
 	cmd.AddCommand(helpTopics()...)
 	cmd.SetHelpCommand(helpCommand())
 	cmd.SetVersionTemplate("oncehttp {{.Version}}\n")

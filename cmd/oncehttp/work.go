@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// workFlags are the flags of work, as given.
+type workFlags struct {
+	clientFlags
+	workers int
+	listen  string
+	origin  string
+	auth    []string
+	lines   bool
+}
+
+func workCommand(s streams) *cobra.Command {
+	f := &workFlags{}
+	cmd := &cobra.Command{
+		Use:   "work --journal URL",
+		Short: "Send what falls due in a journal, until it is told to stop",
+		Long: `Send what is pending in a journal whenever it falls due, also what other processes
+enqueue there, each with its own key and bytes and by the profile it was begun
+with. On a database any number of these may run on one journal: they take turns by
+leases. A file is held by one of them alone.
+
+Credentials are never in a journal. -H goes to --origin; --auth ORIGIN=@FILE gives
+the headers of a file, one a line, to an origin, and may be repeated. With either,
+what leads elsewhere stays pending; --auth ORIGIN= sends it without any. What was
+begun with a profile file needs that file again (--profile FILE).
+
+--listen ADDRESS answers GET /healthz with counters in JSON: 200 while it works, 503
+while the journal does not answer or it is stopping. --lines prints a line of JSON
+for each operation that ends, as batch does, once its answer is durable.
+
+After SIGTERM, SIGINT or SIGHUP nothing more is begun; the attempts on the wire come
+to their end, within --attempt-timeout at most, and are recorded. A second signal
+ends it at once, and loses nothing either.
+
+Exit status: 0 it was told to stop; 2 the call is wrong and nothing was sent; 3 the
+journal could not be reached at the start, or takes nothing more, or the lines
+could not be printed: start it again; 5 another process holds the file.`,
+		Example: `  ONCEHTTP_JOURNAL=postgres://shop@db.internal/shop oncehttp work --listen 127.0.0.1:9180
+  oncehttp work --journal @journal.url --workers 64 --auth https://api.example.com=@auth.txt`,
+		Args: wantArgs(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
+	}
+	fs := cmd.Flags()
+	f.bind(fs)
+	fs.StringVar(&f.journal, "journal", "", journalUsage+" (or ONCEHTTP_JOURNAL)")
+	fs.IntVar(&f.workers, "workers", 8, "operations at once")
+	fs.StringVar(&f.listen, "listen", "", "serve /healthz at this address, such as 127.0.0.1:9180 (default: nowhere)")
+	fs.StringVar(&f.origin, "origin", "", "the server that -H is for, such as https://api.example.com")
+	fs.StringArrayVar(&f.auth, "auth", nil, "ORIGIN=@FILE: the headers of FILE, one a line, go to ORIGIN; may be repeated")
+	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends")
+	return cmd
+}
+
+func (f *workFlags) run(ctx context.Context, s streams) error {
+	cfg, err := f.config(s.err)
+	if err != nil {
+		return err
+	}
+	at, err := (&journalFlags{journal: f.journal}).place()
+	if err != nil {
+		return err
+	}
+	ses, err := openSession(at, oncehttp.Config{}, false)
+	if err != nil {
+		return err
+	}
+	return joinExit(f.work(ctx, ses, cfg, s), ses.close())
+}
+
+// config checks the flags.
+func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
+	cfg, header, err := f.clientFlags.config(stderr)
+	if err != nil {
+		return cfg, err
+	}
+	if f.workers < 1 || f.workers > workersMax {
+		return cfg, fmt.Errorf("--workers must be from 1 to %d", workersMax)
+	}
+	cfg.ResumeWorkers = f.workers
+	headers, err := f.headersByOrigin(header)
+	if err == nil && len(headers) > 0 {
+		cfg.Authorize = authorizeOrigins(headers)
+	}
+	return cfg, err
+}
+
+// headersByOrigin are the headers of -H and --auth. One origin's credentials are shown to
+// no other.
+func (f *workFlags) headersByOrigin(header http.Header) (map[string]http.Header, error) {
+	all := map[string]http.Header{}
+	if (len(header) > 0) != (f.origin != "") {
+		return nil, errors.New("-H and --origin go together: --origin says whose the headers are")
+	}
+	if f.origin != "" {
+		origin, err := parseOrigin(f.origin)
+		if err != nil {
+			return nil, fmt.Errorf("--origin %s: %w", clip(f.origin), err)
+		}
+		all[origin] = header
+	}
+	for i, text := range f.auth {
+		where := fmt.Sprintf("--auth number %d", i+1)
+		to, file, found := strings.Cut(text, "=")
+		origin, err := parseOrigin(to)
+		name, isFile := strings.CutPrefix(file, "@")
+		switch {
+		case !found || file != "" && !isFile:
+			return nil, fmt.Errorf("%s: want ORIGIN=@FILE", where)
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", where, err)
+		case all[origin] != nil:
+			return nil, fmt.Errorf("%s: %s has its headers already", where, origin)
+		}
+		all[origin] = http.Header{}
+		if isFile {
+			if err := addHeaderFile(all[origin], name); err != nil {
+				return nil, fmt.Errorf("%s: %w", where, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// parseOrigin spells an origin as records do.
+func parseOrigin(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.User != nil || u.RawQuery != "" {
+		return "", errors.New("want an origin such as https://api.example.com")
+	}
+	return originOf(u), nil
+}
+
+// authorizeOrigins puts each origin's headers on what is sent there, and lets nothing be
+// sent elsewhere.
+func authorizeOrigins(headers map[string]http.Header) func(*http.Request) error {
+	return func(req *http.Request) error {
+		origin := originOf(req.URL)
+		header, known := headers[origin]
+		if !known {
+			return fmt.Errorf("no headers were given for %s (--auth)", origin)
+		}
+		return authorize(header, origin)(req)
+	}
+}
+
+// work runs until ctx ends or the journal takes nothing more.
+func (f *workFlags) work(ctx context.Context, ses *session, cfg oncehttp.Config, s streams) error {
+	var err error
+	if cfg.ProfileByHost, err = recordedProfiles(ctx, ses, cfg.Account, cfg.Profile); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	w := newWorker(ses, f, s)
+	w.watch(&cfg)
+	cfg.Journal = ses.journal
+	c, err := oncehttp.New(cfg)
+	if err != nil {
+		return plain(err)
+	}
+	where, closeServer, err := w.serve(ctx, f.listen)
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	printed := w.printLines(stop)
+	say(s.err, "working on %s%s", ses.place.name, where)
+	unhook := context.AfterFunc(ctx, func() {
+		say(s.err, "stopping: waiting for the attempts on the wire; once more kills")
+	})
+	err = c.Run(ctx)
+	unhook()
+	_ = c.Close() // without a journal of its own it has no error
+	perr := printed()
+	closeServer()
+	say(s.err, "%s", w.summary())
+	switch {
+	case perr != nil:
+		return &exitError{status: exitUnknown, err: fmt.Errorf("the lines could not be printed: %w", pathless(perr))}
+	case err != nil:
+		return &exitError{status: exitUnknown, err: journalError(ses.place.name, err)}
+	}
+	return nil
+}

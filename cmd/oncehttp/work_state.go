@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// worker is one work under way: what it counts, prints and tells.
+type worker struct {
+	ses      *session
+	out, err io.Writer
+	declines declines
+	account  string
+
+	ended   chan oncehttp.Event // for printLines; nil: no lines are printed
+	health  sync.Mutex          // held while the journal is asked
+	asked   time.Time           // when it was asked last
+	answers bool                // what came of it
+
+	mu     sync.Mutex
+	counts counts
+	said   map[string]bool // why operations cannot go on, as it was said already
+}
+
+// counts are what /healthz shows. Each number grows only.
+type counts struct {
+	Status   string         `json:"status"` // ok, journal (it does not answer) or stopping
+	Since    time.Time      `json:"since"`
+	Workers  int            `json:"workers"`
+	Attempts int            `json:"attempts"`
+	Outcomes map[string]int `json:"outcomes"` // ends of runs of operations, by Outcome
+	Blocked  int            `json:"blocked"`  // times that an operation, or a pass, could not go on
+}
+
+// The bounds of what a worker keeps and waits for.
+const (
+	saidMax       = 100              // reasons that are said, each once
+	pingEvery     = time.Second      // between two questions to the journal
+	pingWait      = 3 * time.Second  // for its answer
+	serverTimeout = 10 * time.Second // for one request to /healthz
+)
+
+func newWorker(ses *session, f *workFlags, s streams) *worker {
+	w := &worker{ses: ses, out: s.out, err: s.err, declines: f.declines, account: persist.Account(f.account)}
+	w.counts = counts{Since: time.Now().UTC(), Workers: f.workers, Outcomes: map[string]int{}}
+	w.said = map[string]bool{}
+	if f.lines {
+		w.ended = make(chan oncehttp.Event, f.workers)
+	}
+	return w
+}
+
+// watch shows the worker every event, beside whoever looks already.
+func (w *worker) watch(cfg *oncehttp.Config) {
+	next := cfg.Observe
+	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
+		w.see(e)
+		if next != nil {
+			next(ctx, e)
+		}
+	}
+}
+
+// see counts an event.
+func (w *worker) see(e oncehttp.Event) {
+	w.mu.Lock()
+	switch e.Kind {
+	case oncehttp.EventAttempt:
+		w.counts.Attempts++
+	case oncehttp.EventBlocked:
+		w.counts.Blocked++
+		w.sayWhy(e)
+	case oncehttp.EventFinished:
+		w.counts.Outcomes[e.Outcome.String()]++
+		if e.Err != nil {
+			w.sayWhy(e)
+		}
+	}
+	w.mu.Unlock()
+	if e.Kind == oncehttp.EventFinished && w.ended != nil {
+		w.ended <- e
+	}
+}
+
+// sayWhy says why an operation did not end well: each reason once for an origin, since it
+// comes again with every pass; and each failure of the journal.
+func (w *worker) sayWhy(e oncehttp.Event) {
+	text := flagWords(e.Err.Error())
+	if e.Key == "" {
+		say(w.err, "%s", journalError(w.ses.place.name, e.Err))
+		return
+	}
+	why := e.Origin
+	if cause := (*oncehttp.Error)(nil); errors.As(e.Err, &cause) && cause.Cause != nil {
+		why += " " + cause.Cause.Error()
+	}
+	if w.said[why] || len(w.said) >= saidMax {
+		return
+	}
+	w.said[why] = true
+	say(w.err, "%s: %s", clip(string(e.Key)), text)
+}
+
+// printLines prints a line for each operation that ends, once its end is durable. The
+// function that it returns waits for the last one. stop is called if they cannot be printed.
+func (w *worker) printLines(stop func(error)) (wait func() error) {
+	if w.ended == nil {
+		return func() error { return nil }
+	}
+	lines, printed := make(chan placed), make(chan error, 1)
+	go func() { printed <- newPrinter(w.out, w.ses.flush).run(context.Background(), lines, stop) }()
+	go func() {
+		defer close(lines)
+		seq := 0
+		for e := range w.ended {
+			l := w.line(e)
+			lines <- placed{seq: seq, text: l.marshal()}
+			seq++
+		}
+	}()
+	return func() error {
+		close(w.ended)
+		return <-printed
+	}
+}
+
+// line is that of an operation whose run is over. Its answer is read from the journal.
+func (w *worker) line(e oncehttp.Event) line {
+	if e.Err != nil {
+		return failed(e.Key, e.Err)
+	}
+	l := line{Key: string(e.Key), Result: resultUnknown, Outcome: e.Outcome.String(), Status: e.Status, Attempts: e.Attempt, Sends: e.Sends}
+	query := persist.Query{Account: w.account, Key: string(e.Key)}
+	for rec, err := range w.ses.journal.List(context.Background(), query) {
+		if err != nil || rec.Origin != e.Origin || !rec.State.Final() {
+			continue
+		}
+		l.Attempts, l.Sends, l.Source, l.Result = rec.Attempts, rec.Sends, sourceName(oncehttp.SourceServer), w.declines.resultOfRecord(&rec)
+		if a := rec.Answer; a != nil {
+			if a.Replayed {
+				l.Source = sourceName(oncehttp.SourceReplay)
+			}
+			l.judge(w.declines, a.Status, a.Body, a.BodyDropped, a.AlreadyDone)
+		}
+	}
+	return l
+}
+
+// serve answers /healthz at the address, if there is one. where says so, and end ends it.
+func (w *worker) serve(ctx context.Context, address string) (where string, end func(), err error) {
+	if address == "" {
+		return "", func() {}, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", nil, fmt.Errorf("--listen %s: %w", clip(address), err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(rw http.ResponseWriter, _ *http.Request) { w.answer(ctx, rw) })
+	server := &http.Server{Handler: mux, ReadTimeout: serverTimeout, WriteTimeout: serverTimeout, IdleTimeout: serverTimeout}
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Serve(listener) }) // until it is closed
+	return fmt.Sprintf("; http://%s/healthz", listener.Addr()), func() {
+		_ = server.Close()
+		running.Wait()
+	}, nil
+}
+
+// answer is that of /healthz.
+func (w *worker) answer(ctx context.Context, rw http.ResponseWriter) {
+	answers := w.journalAnswers()
+	w.mu.Lock()
+	now := w.counts
+	now.Outcomes = map[string]int{}
+	for outcome, n := range w.counts.Outcomes {
+		now.Outcomes[outcome] = n
+	}
+	w.mu.Unlock()
+	status := http.StatusServiceUnavailable
+	switch {
+	case ctx.Err() != nil:
+		now.Status = "stopping"
+	case !answers:
+		now.Status = "journal"
+	default:
+		now.Status, status = "ok", http.StatusOK
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(status)
+	_ = json.NewEncoder(rw).Encode(now) // who asked may have gone
+}
+
+// journalAnswers asks the journal for a record that there is not, at most once a second.
+func (w *worker) journalAnswers() bool {
+	w.health.Lock()
+	defer w.health.Unlock()
+	if time.Since(w.asked) < pingEvery {
+		return w.answers
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pingWait)
+	defer cancel()
+	_, err := w.ses.journal.Get(ctx, persist.ID{Key: "oncehttp health"})
+	w.asked, w.answers = time.Now(), err == nil || errors.Is(err, persist.ErrNotFound)
+	return w.answers
+}
+
+// summary is what was done, on a line.
+func (w *worker) summary() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	outcomes := make([]string, 0, len(w.counts.Outcomes))
+	for outcome := range w.counts.Outcomes {
+		outcomes = append(outcomes, outcome)
+	}
+	slices.Sort(outcomes)
+	text := "stopped: " + count(w.counts.Attempts, "attempt")
+	for _, outcome := range outcomes {
+		text += fmt.Sprintf(", %d %s", w.counts.Outcomes[outcome], outcome)
+	}
+	return text
+}
