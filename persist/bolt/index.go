@@ -9,22 +9,16 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// index finds Seqs by hash: of account and key, or of a fingerprint. It holds
-// no keys, so that a million records cost little; whoever finds a Seq reads the
-// record and compares. Two records may share a hash. Not safe for concurrent
-// use.
+// index finds Seqs by the hash of a fingerprint, which any number of records may
+// share. It holds no fingerprints; whoever finds a Seq reads the record and compares.
+// Not safe for concurrent use.
 type index struct {
 	first map[uint64]uint64
 	more  map[uint64][]uint64 // the second and later Seqs of one hash
 }
 
 // newIndex returns an empty index.
-func newIndex() *index { return newIndexOf(0) }
-
-// newIndexOf has room for n hashes from the start.
-func newIndexOf(n uint64) *index {
-	return &index{first: make(map[uint64]uint64, n), more: map[uint64][]uint64{}}
-}
+func newIndex() *index { return &index{first: map[uint64]uint64{}, more: map[uint64][]uint64{}} }
 
 // add enters a Seq under a hash. It must not be there yet.
 func (x *index) add(hash, seq uint64) {
@@ -47,7 +41,6 @@ func (x *index) remove(hash, seq uint64) {
 		x.first[hash] = more[0]
 		seq = more[0]
 	}
-	// Few records share a hash, but all repeats of one request share its fingerprint.
 	if i := slices.Index(more, seq); i >= 0 {
 		more = slices.Delete(more, i, i+1)
 		x.more[hash] = more
@@ -70,12 +63,6 @@ func (x *index) find(hash uint64, known []uint64) uint64 {
 		}
 	}
 	return 0
-}
-
-// only reports whether exactly one Seq, this one, is under a hash. Then no other record
-// can be meant by it.
-func (x *index) only(hash, seq uint64) bool {
-	return x.first[hash] == seq && len(x.more[hash]) == 0
 }
 
 // has reports whether any Seq is under a hash.

@@ -72,8 +72,8 @@ type Journal struct {
 	broken     error // of the commit after which nothing is known
 	seq        uint64
 	slots      *slots
-	ids        *index // by account and key
-	unresolved *index // by fingerprint, see slot.unresolved in slots.go
+	ids        *idTable // by account and key
+	unresolved *index   // by fingerprint, see slot.unresolved in slots.go
 	accounts   accounts
 	collecting *batch // what the next commit writes
 	committing *batch // what the commit under way writes

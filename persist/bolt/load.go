@@ -66,7 +66,7 @@ func (j *Journal) loadRecords(s *scanner, r root, n uint64) error {
 	if err := s.bucket(r.progress, seqKeySize, j.loadProgress); err != nil {
 		return err
 	}
-	j.ids = newIndexOf(n)
+	j.ids = newIDTable(n)
 	l := j.newLoader()
 	err := s.bucket(r.intents, seqKeySize, l.intent)
 	l.end()

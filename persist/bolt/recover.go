@@ -215,6 +215,6 @@ func (j *Journal) reached(txid uint64) bool {
 
 // reset empties the memory for another attempt at loading it.
 func (j *Journal) reset() {
-	j.slots, j.ids, j.unresolved, j.accounts = newSlots(), newIndex(), newIndex(), accounts{}
+	j.slots, j.ids, j.unresolved, j.accounts = newSlots(), newIDTable(0), newIndex(), accounts{}
 	j.seq, j.bodies = 0, 0
 }

@@ -1,0 +1,169 @@
+package bolt
+
+import "slices"
+
+// idTable finds the Seqs of records by the hash of their account and key, in eight
+// bytes a place, at least seven tenths of which are taken once there are many. It keeps
+// 32 bits of a hash, so that a Seq may be found under another's hash: about one search
+// in 4,000 where there are a million records. As with index, whoever finds a Seq reads
+// the record and compares. Not safe for concurrent use.
+type idTable struct {
+	shards [256]idShard // by the highest byte of the hash
+	far    *index       // Seqs that are too large for a place; nil: there are none
+}
+
+// idShard is a hash table with open addressing. A place holds the tag, the 24 bits of
+// the hash behind the highest byte, and a Seq of 40 bits; zero is a free place. The
+// places are in the order of their tags, but for those that stand behind others of
+// their neighbourhood, each without a free place between its home and itself.
+type idShard struct {
+	places []uint64
+	count  int
+}
+
+const (
+	tagBits = 24
+	seqBits = 40
+	seqMask = 1<<seqBits - 1
+)
+
+// newIDTable has room for n records from the start.
+func newIDTable(n uint64) *idTable {
+	t := &idTable{}
+	if each := int(n / uint64(len(t.shards))); each > 0 {
+		for i := range t.shards {
+			t.shards[i].places = make([]uint64, each+each/4+8)
+		}
+	}
+	return t
+}
+
+func (t *idTable) shard(hash uint64) *idShard { return &t.shards[hash>>56] }
+
+func tagOf(hash uint64) uint64 { return hash >> (56 - tagBits) & (1<<tagBits - 1) }
+
+// add enters a Seq under a hash. It must not be there yet, and not be zero.
+func (t *idTable) add(hash, seq uint64) {
+	if seq > seqMask {
+		if t.far == nil {
+			t.far = newIndex()
+		}
+		t.far.add(hash, seq)
+		return
+	}
+	s := t.shard(hash)
+	if s.count >= len(s.places)/8*7 {
+		s.grow()
+	}
+	s.put(tagOf(hash)<<seqBits | seq)
+	s.count++
+}
+
+// remove takes a Seq out from under a hash.
+func (t *idTable) remove(hash, seq uint64) {
+	if seq > seqMask {
+		if t.far != nil {
+			t.far.remove(hash, seq)
+		}
+		return
+	}
+	s := t.shard(hash)
+	for at := range s.run(tagOf(hash)) {
+		if s.places[at] == tagOf(hash)<<seqBits|seq {
+			s.free(at)
+			s.count--
+			return
+		}
+	}
+}
+
+// find returns a Seq under a hash that is not among known, or 0. A caller whose record
+// it is not adds it to known and asks again.
+func (t *idTable) find(hash uint64, known []uint64) uint64 {
+	s, tag := t.shard(hash), tagOf(hash)
+	for at := range s.run(tag) {
+		if p := s.places[at]; p>>seqBits == tag && !slices.Contains(known, p&seqMask) {
+			return p & seqMask
+		}
+	}
+	if t.far != nil {
+		return t.far.find(hash, known)
+	}
+	return 0
+}
+
+// only reports whether exactly one Seq, this one, is under a hash. Then no other record
+// can be meant by it.
+func (t *idTable) only(hash, seq uint64) bool {
+	return t.find(hash, nil) == seq && t.find(hash, []uint64{seq}) == 0
+}
+
+// all returns every Seq under a hash, ascending.
+func (t *idTable) all(hash uint64) []uint64 {
+	var list []uint64
+	for seq := t.find(hash, nil); seq != 0; seq = t.find(hash, list) {
+		list = append(list, seq)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// home is the place where a tag is looked for first.
+func (s *idShard) home(tag uint64) int { return int(tag * uint64(len(s.places)) >> tagBits) }
+
+// run goes over the taken places from the home of a tag on, to the first free one.
+func (s *idShard) run(tag uint64) func(yield func(at int) bool) {
+	return func(yield func(at int) bool) {
+		if len(s.places) == 0 {
+			return
+		}
+		for at := s.home(tag); s.places[at] != 0; at = s.after(at) {
+			if !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// after is the next place, the first behind the last.
+func (s *idShard) after(at int) int {
+	if at++; at < len(s.places) {
+		return at
+	}
+	return 0
+}
+
+// put writes a place's content into the first free place of its run. There is one.
+func (s *idShard) put(content uint64) {
+	at := s.home(content >> seqBits)
+	for s.places[at] != 0 {
+		at = s.after(at)
+	}
+	s.places[at] = content
+}
+
+// free takes the content out of a place, and moves up what would no longer be found
+// behind the hole.
+func (s *idShard) free(hole int) {
+	for at := s.after(hole); s.places[at] != 0; at = s.after(at) {
+		home := s.home(s.places[at] >> seqBits)
+		// It is found if its home is behind the hole, seen from there around the end.
+		if between := hole < home && home <= at; between || at < hole && (hole < home || home <= at) {
+			continue
+		}
+		s.places[hole] = s.places[at]
+		hole = at
+	}
+	s.places[hole] = 0
+}
+
+// grow makes a quarter more places.
+func (s *idShard) grow() {
+	old := s.places
+	s.places = make([]uint64, len(old)+len(old)/4+8)
+	for _, content := range old {
+		if content != 0 {
+			s.put(content)
+		}
+	}
+}
