@@ -59,6 +59,8 @@ func sections() []section {
 		{"journal", "the bolt journal alone, beside a raw log", runJournal},
 		{"scale", "a journal of a million pending and a million finished records", runScale},
 		{"bodies", "a 10 MiB request", runBodies},
+		{"fleet", "a backlog on PostgreSQL: Run beside River, and Do", runFleet},
+		{"backlog", "a million pending records on PostgreSQL, and Run", runBacklog},
 		{"conformance", "how long a check of a local server takes", runConformance},
 		{"batch", "the command over a whole file, beside programs that send the same rows", runBatch},
 	}

@@ -55,7 +55,7 @@ func riverContender(ctx context.Context, dsn string) (*contender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL does not answer: %w", err)
 	}
-	pool, err := pgxpool.New(ctx, own)
+	pool, err := openPool(ctx, own)
 	if err != nil {
 		return nil, errors.Join(err, dropDatabase(dsn, database))
 	}
@@ -132,10 +132,17 @@ func createDatabase(ctx context.Context, dsn, name string) (string, error) {
 		return "", err
 	}
 	u.Path = "/" + name
-	query := u.Query()
-	query.Set("pool_max_conns", "16")
-	u.RawQuery = query.Encode()
 	return u.String(), nil
+}
+
+// openPool makes a pool with as many connections as a journal of ours has.
+func openPool(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = 16
+	return pgxpool.NewWithConfig(ctx, config)
 }
 
 // dropDatabase leaves nothing behind, also after an interrupt.
