@@ -49,3 +49,13 @@ func TestNumbers(t *testing.T) {
 	t.Parallel()
 	sqltest.Numbers(t, engine(t))
 }
+
+func TestGathered(t *testing.T) {
+	t.Parallel()
+	sqltest.Gathered(t, engine(t))
+}
+
+func TestGatheredOutages(t *testing.T) {
+	t.Parallel()
+	sqltest.GatheredOutages(t, engine)
+}

@@ -52,7 +52,7 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final bool) e
 	where, args := row.current()
 	statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ?"))
 	args = append(append(row.changed(), args...), row.Created, row.Fingerprint)
-	return j.settle(ctx, func(ctx context.Context, conn *sql.Conn, _ bool) error {
+	return j.settle(ctx, j.changes.first(row), func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		n, err := exec(ctx, conn, statement, args)
 		if err != nil || n > 0 {
 			return err
@@ -104,7 +104,7 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 	}
 	where, args := row.current()
 	statement := j.d.Rebind(j.d.Delete(where))
-	return j.settle(ctx, func(ctx context.Context, conn *sql.Conn, repeated bool) error {
+	return j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, repeated bool) error {
 		n, err := exec(ctx, conn, statement, args)
 		if err != nil || n > 0 {
 			return err
@@ -125,7 +125,7 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 // MarkReported implements [persist.Journal]. It is durable on return.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	statement := j.d.Rebind(j.d.Update("unreported = 0, revision = revision + 1", "id = ? AND unreported = 1"))
-	return j.settle(ctx, func(ctx context.Context, conn *sql.Conn, _ bool) error {
+	return j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		_, err := exec(ctx, conn, statement, []any{RowID(id)})
 		return err
 	})

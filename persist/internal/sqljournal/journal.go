@@ -16,11 +16,13 @@ import (
 type Journal struct {
 	persist.Attachment
 
-	db    *sql.DB
-	d     Dialect
-	name  string
-	limit time.Duration
-	late  sync.Map // by row ID: the Seq of records whose Begin took more than one try, see mayLand
+	db              *sql.DB
+	d               Dialect
+	name            string
+	limit           time.Duration
+	begins, changes *gather // nil if the engine writes each row alone
+
+	late sync.Map // by row ID: the Seq of records whose Begin took more than one try, see mayLand
 
 	mu      sync.Mutex
 	shut    bool
@@ -29,7 +31,11 @@ type Journal struct {
 
 // New returns a journal on a database that has its tables.
 func New(c Config) *Journal {
-	return &Journal{db: c.DB, d: c.Dialect, name: c.Name, limit: c.Limit}
+	j := &Journal{db: c.DB, d: c.Dialect, name: c.Name, limit: c.Limit}
+	if d, ok := c.Dialect.(Together); ok {
+		j.begins, j.changes = &gather{j: j, write: beginAll(d)}, &gather{j: j, write: changeAll(d)}
+	}
+	return j
 }
 
 // enter notes a call under way. It returns false once the journal is closed.
@@ -101,9 +107,9 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	if err != nil {
 		return persist.Record{}, false, err
 	}
-	tries := 0
-	err = j.settle(ctx, func(ctx context.Context, conn *sql.Conn, _ bool) error {
-		tries++
+	alone, late := false, false
+	err = j.settle(ctx, j.begins.first(row), func(ctx context.Context, conn *sql.Conn, repeated bool) error {
+		alone, late = true, late || repeated
 		standing, err := j.d.Begin(ctx, OnConn(conn), row)
 		if err == nil && standing == nil {
 			err = errAgain
@@ -121,10 +127,13 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	if err != nil {
 		return persist.Record{}, false, err
 	}
-	if created && tries > 1 {
+	if !alone { // inserted together with others
+		existing, created, err = Begun(&rec, row, row)
+	}
+	if created && late {
 		j.late.Store(string(row.ID), existing.Seq)
 	}
-	return existing, created, nil
+	return existing, created, err
 }
 
 // mayLand reports whether a statement of an earlier try to begin the record may still be on its way to the database. If the

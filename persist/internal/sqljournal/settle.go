@@ -36,8 +36,10 @@ var errAgain = errors.New("another process was faster; make it again")
 //
 // Errors: those of write itself, which the database undid; persist.ErrUncertain where the
 // limit ended while a write was in doubt; the context's.
-func (j *Journal) settle(ctx context.Context, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) error {
-	doubt, err := j.repeat(ctx, write)
+//
+// first, unless it is nil, is the first try, which the call makes together with others.
+func (j *Journal) settle(ctx context.Context, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) error {
+	doubt, err := j.repeat(ctx, first, write)
 	if doubt {
 		return j.failed(fmt.Errorf("%w: %w", persist.ErrUncertain, err))
 	}
@@ -47,12 +49,15 @@ func (j *Journal) settle(ctx context.Context, write func(ctx context.Context, co
 // attempt is settle for a write that does no harm, whether it has happened or not: its error
 // never says that anything is uncertain, which ends a client's Run.
 func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context, conn *sql.Conn) error) error {
-	_, err := j.repeat(ctx, func(ctx context.Context, conn *sql.Conn, _ bool) error { return write(ctx, conn) })
+	_, err := j.repeat(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error { return write(ctx, conn) })
 	return j.failed(err)
 }
 
+// firstTry is the first try of a write, with the results of Journal.try. Error: also errAlone.
+type firstTry func(ctx, limited context.Context) (Doubt, error)
+
 // repeat is the loop of settle. inDoubt: the limit ended while a try was in doubt.
-func (j *Journal) repeat(ctx context.Context, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
+func (j *Journal) repeat(ctx context.Context, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -64,10 +69,19 @@ func (j *Journal) repeat(ctx context.Context, write func(ctx context.Context, co
 	defer cancel()
 	var doubt error // of an earlier try
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
-		kind, err := j.try(ctx, limited, doubt != nil, write)
+		var kind Doubt
+		var err error
+		if first != nil {
+			kind, err = first(ctx, limited)
+			first = nil
+		} else {
+			kind, err = j.try(ctx, limited, doubt != nil, write)
+		}
 		switch {
 		case err == nil:
 			return false, nil
+		case errors.Is(err, errAlone):
+			continue
 		case isOwn(err):
 			return false, err // decided after this try has waited for the earlier ones
 		case kind == InDoubt:

@@ -1,0 +1,211 @@
+package sqljournal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Together is a Dialect that writes several rows with one statement. Each method is one
+// transaction, and waits for another's lock no longer than a fraction of a second: whoever
+// is not served goes on alone.
+type Together interface {
+	// BeginAll inserts the rows whose IDs do not exist, as Begin does, and sets Seq of
+	// those that it inserted.
+	BeginAll(ctx context.Context, conn *sql.Conn, rows []*Row) error
+	// ChangeAll changes the rows that are unfinished and current, see ChangeColumns, and adds
+	// one to their revisions. It returns the tokens of those that it is known to have changed.
+	ChangeAll(ctx context.Context, conn *sql.Conn, rows []*Row) (tokens [][]byte, err error)
+}
+
+// ChangeCompared is how many of ChangeColumns a row must have as they are, Seq only if it is
+// not null.
+const ChangeCompared = 5
+
+// ChangeColumns are what ChangeAll compares, and then what it sets.
+func ChangeColumns() []Column {
+	return []Column{
+		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"created", 'i'}, {"fingerprint", 'b'},
+		{"token", 'b'}, {"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'},
+		{"finished", 'i'}, {"lease_owner", 'b'}, {"lease_until", 'i'}, {"progress", 'b'}, {"answer", 'b'},
+	}
+}
+
+// ChangeValues are the row's values, in the order of ChangeColumns.
+func (r *Row) ChangeValues() []any {
+	return append([]any{r.ID, r.Seq, r.Revision, r.Created, r.Fingerprint}, r.changed()...)
+}
+
+// The bounds of one statement for several rows.
+const (
+	gatherRows  = 128
+	gatherBytes = 1 << 20 // of bodies and answers, after which no further row is added
+	// gatherSlots is how many such statements run at once. With one, everybody waits for two
+	// commits; with many, each statement serves few.
+	gatherSlots = 2
+)
+
+// errAlone tells repeat to make the write for this row alone.
+var errAlone = errors.New("not served together with others")
+
+// gather lets calls that come at once share a statement: who finds a free slot writes for
+// all who wait. Nobody waits for others to come.
+type gather struct {
+	j     *Journal
+	write func(ctx context.Context, conn *sql.Conn, rows []*Row) (served func(*Row) bool, err error)
+
+	mu      sync.Mutex
+	waiting []*sharer
+	busy    int // slots
+}
+
+// sharer is one call in a gather.
+type sharer struct {
+	row  *Row
+	turn chan turn // gets one
+}
+
+// turn ends a sharer's wait: it writes for all who wait, or has been served.
+type turn struct {
+	lead bool
+	kind Doubt
+	err  error
+}
+
+// first is the first try of a write of the row; nil if there is no gather.
+func (g *gather) first(row *Row) firstTry {
+	if g == nil {
+		return nil
+	}
+	return func(ctx, limited context.Context) (Doubt, error) { return g.try(ctx, limited, row) }
+}
+
+// try makes one try at the write, together with others. Its results are those of
+// Journal.try; errAlone: the row is not written, for a reason that a try alone finds.
+func (g *gather) try(ctx, limited context.Context, row *Row) (Doubt, error) {
+	me := &sharer{row: row, turn: make(chan turn, 1)}
+	if g.enter(me) {
+		return g.lead(ctx, me)
+	}
+	var t turn
+	select {
+	case t = <-me.turn:
+	case <-ctx.Done():
+		if g.leave(me) {
+			return Undone, ctx.Err()
+		}
+		t = <-me.turn
+	case <-limited.Done():
+		if g.leave(me) {
+			return NotSent, fmt.Errorf("%w: %w", errNoConnection, limited.Err())
+		}
+		t = <-me.turn
+	}
+	if t.lead {
+		return g.lead(ctx, me)
+	}
+	return t.kind, t.err
+}
+
+// enter takes a slot, or joins those who wait.
+func (g *gather) enter(me *sharer) (lead bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.busy < gatherSlots {
+		g.busy++
+		return true
+	}
+	g.waiting = append(g.waiting, me)
+	return false
+}
+
+// leave ends the wait of a call that nobody has served yet. It returns false if somebody has.
+func (g *gather) leave(me *sharer) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, s := range g.waiting {
+		if s == me {
+			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// lead writes for me and for those who wait, and hands the slot on.
+func (g *gather) lead(ctx context.Context, me *sharer) (Doubt, error) {
+	batch := g.take(me)
+	rows := make([]*Row, len(batch))
+	for i, s := range batch {
+		rows[i] = s.row
+	}
+	var served func(*Row) bool
+	depended := len(batch) > 1 // then the write does not end with the context of one
+	kind, err := g.j.try(ctx, context.WithoutCancel(ctx), depended, func(ctx context.Context, conn *sql.Conn, _ bool) (err error) {
+		served, err = g.write(ctx, conn, rows)
+		return err
+	})
+	g.handOn()
+	result := func(row *Row) (Doubt, error) {
+		switch {
+		case err == nil && served(row):
+			return Undone, nil
+		case err == nil || kind == Undone || kind == Again: // of whichever row
+			return Again, errAlone
+		case depended && errors.Is(err, errNoConnection): // one connection that fails is not the end of all
+			return NotSent, errAlone
+		}
+		return kind, err
+	}
+	for _, s := range batch[1:] {
+		kind, err := result(s.row)
+		s.turn <- turn{kind: kind, err: err}
+	}
+	return result(me.row)
+}
+
+// take takes the next batch: me, and of those who wait as many as fit.
+func (g *gather) take(me *sharer) []*sharer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	batch, size := []*sharer{me}, me.row.size()
+	for len(g.waiting) > 0 && len(batch) < gatherRows && size < gatherBytes {
+		batch, size = append(batch, g.waiting[0]), size+g.waiting[0].row.size()
+		g.waiting = g.waiting[1:]
+	}
+	return batch
+}
+
+// handOn gives the slot to one who waits, or frees it.
+func (g *gather) handOn() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.waiting) == 0 {
+		g.busy--
+		return
+	}
+	g.waiting[0].turn <- turn{lead: true}
+	g.waiting = g.waiting[1:]
+}
+
+// beginAll is the write of the gather of Begin.
+func beginAll(d Together) func(context.Context, *sql.Conn, []*Row) (func(*Row) bool, error) {
+	return func(ctx context.Context, conn *sql.Conn, rows []*Row) (func(*Row) bool, error) {
+		err := d.BeginAll(ctx, conn, rows)
+		return func(r *Row) bool { return r.Seq.Valid }, err
+	}
+}
+
+// changeAll is the write of the gather of Update and Finish.
+func changeAll(d Together) func(context.Context, *sql.Conn, []*Row) (func(*Row) bool, error) {
+	return func(ctx context.Context, conn *sql.Conn, rows []*Row) (func(*Row) bool, error) {
+		tokens, err := d.ChangeAll(ctx, conn, rows)
+		changed := make(map[string]bool, len(tokens))
+		for _, t := range tokens {
+			changed[string(t)] = true
+		}
+		return func(r *Row) bool { return changed[string(r.Token)] }, err
+	}
+}

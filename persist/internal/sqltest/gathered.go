@@ -1,0 +1,197 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// gathered is how many calls come at once: many more than statements run at once, so that
+// most share one with others.
+const gathered = 80
+
+// atOnce makes n calls at once and returns their errors.
+func atOnce(n int, call func(i int) error) []error {
+	errs := make([]error, n)
+	var running sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		running.Go(func() {
+			<-start
+			errs[i] = call(i)
+		})
+	}
+	close(start)
+	running.Wait()
+	return errs
+}
+
+// Gathered makes many calls at once, which share statements, and expects that each gets what
+// it would get alone.
+func Gathered(t *testing.T, e Engine) {
+	j := e.Open(t, e.Address, 30*time.Second)
+	records := gatheredBegins(t, j)
+	gatheredChanges(t, e, j, records)
+}
+
+// gatheredBegins begins records at once; of one key there are several.
+func gatheredBegins(t *testing.T, j persist.Journal) []persist.Record {
+	const alike = 5 // the first ones have one key
+	records, made := make([]persist.Record, gathered), make([]bool, gathered)
+	errs := atOnce(gathered, func(i int) (err error) {
+		records[i], made[i], err = j.Begin(t.Context(), Record("a", fmt.Sprintf("key %d", max(i, alike-1))))
+		return err
+	})
+	created, seqs := 0, map[uint64]string{}
+	for i, rec := range records {
+		if errs[i] != nil {
+			t.Fatalf("Begin %d: %v", i, errs[i])
+		}
+		if made[i] {
+			created++
+		}
+		if other, known := seqs[rec.Seq]; rec.Seq == 0 || rec.Revision != 1 || known && other != rec.Key {
+			t.Errorf("%q has Seq %d, as %q, and revision %d", rec.Key, rec.Seq, other, rec.Revision)
+		}
+		seqs[rec.Seq] = rec.Key
+		if now, err := j.Get(t.Context(), rec.ID); err != nil || now.Seq != rec.Seq || string(now.Body) != string(rec.Body) {
+			t.Errorf("%q: Get gives Seq %d for %d, error %v", rec.Key, now.Seq, rec.Seq, err)
+		}
+	}
+	if want := gathered - alike + 1; created != want {
+		t.Errorf("%d of %d keys were created", created, want)
+	}
+	return records[alike-1:]
+}
+
+// gatheredChanges finishes records at once, beside some that cannot be finished. One of them
+// is locked by another transaction until all others have ended.
+func gatheredChanges(t *testing.T, e Engine, j persist.Journal, records []persist.Record) {
+	ctx := t.Context()
+	const stale, absent, other, twice, locked = 0, 1, 2, 3, 4
+	changed := make([]persist.Record, len(records))
+	for i, rec := range records {
+		changed[i] = Finished(rec)
+	}
+	changed[stale].Revision = 7
+	changed[absent].Key = "no such key"
+	changed[other].Fingerprint = Record("b", "other").Fingerprint
+	tx := e.begin(t, 0)
+	row := tx.QueryRow("SELECT revision FROM "+e.Records+" WHERE seq = "+fmt.Sprint(records[locked].Seq)+" FOR UPDATE", nil...)
+	if err := row.Scan(new(int)); err != nil {
+		t.Fatal(err)
+	}
+	var others sync.WaitGroup
+	others.Add(len(records)) // one of them twice, and one not
+	go func() {
+		others.Wait()
+		_ = tx.Rollback()
+	}()
+	errs := atOnce(len(records)+1, func(i int) error {
+		if i != locked {
+			defer others.Done()
+		}
+		if i == len(records) {
+			i = twice
+		}
+		return j.Finish(ctx, changed[i])
+	})
+	if first, second := errs[twice], errs[len(records)]; errors.Is(first, persist.ErrStale) == errors.Is(second, persist.ErrStale) || first != nil && second != nil {
+		t.Errorf("of two Finishes of one record, one must be stale: %v, %v", first, second)
+	}
+	errs[twice] = nil
+	for i, want := range map[int]error{stale: persist.ErrStale, absent: persist.ErrNotFound, other: persist.ErrInvalid} {
+		if !errors.Is(errs[i], want) {
+			t.Errorf("Finish that must be refused with %q: %v", want, errs[i])
+		}
+	}
+	for i, rec := range records {
+		now, err := j.Get(ctx, rec.ID)
+		done := now.State == persist.StateConfirmed && now.Revision == 2 && string(now.Answer.Body) == "answer"
+		refused := now.State == persist.StatePending && now.Revision == 1
+		switch {
+		case err != nil:
+			t.Errorf("%q: %v", rec.Key, err)
+		case i <= other && !refused, i > other && i != locked && (errs[i] != nil || !done):
+			t.Errorf("%q is %v at revision %d, its Finish said: %v", rec.Key, now.State, now.Revision, errs[i])
+		case i == locked && (errs[i] == nil) != done: // where all took longer than it may wait
+			t.Errorf("the locked %q is %v at revision %d, its Finish said: %v", rec.Key, now.State, now.Revision, errs[i])
+		}
+	}
+}
+
+// GatheredOutages breaks statements that several calls share: each call takes effect once,
+// and says so.
+func GatheredOutages(t *testing.T, engine func(t *testing.T) Engine) {
+	for name, f := range Faults() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := engine(t)
+			proxy := NewProxy(t, e.Address)
+			direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), 9*time.Second)
+			for _, at := range []int{0, 3} {
+				account := fmt.Sprintf("%s %d", name, at)
+				warm := begun(j, Record(account+" warm", "k"))
+				atOnce(gathered, func(int) error { _, err := j.Get(t.Context(), warm.ID); return err }) // all connections are there
+				proxy.Arm(f, at)
+				errs := atOnce(gathered, func(i int) error { return lifeOf(j, Record(account, fmt.Sprint(i))) })
+				if !proxy.Struck() {
+					t.Errorf("at exchange %d: the fault has not struck", at)
+				}
+				if f == LateAfterCut {
+					proxy.Idle()
+				}
+				for i, err := range errs {
+					now, getErr := direct.Get(t.Context(), persist.ID{Account: account, Key: fmt.Sprint(i)})
+					if err != nil || getErr != nil || now.Revision != 3 || now.State != persist.StateConfirmed {
+						t.Errorf("at exchange %d, record %d is %v at revision %d (%v); its calls said: %v", at, i, now.State, now.Revision, getErr, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// lifeOf begins, changes and finishes a record. A call whose error says that nothing was
+// written, as where the fault has struck a new connection, is made once more.
+func lifeOf(j persist.Journal, rec persist.Record) error {
+	ctx := context.Background()
+	twice := func(what string, call func() error) error {
+		err := call()
+		if err != nil && !errors.Is(err, persist.ErrUncertain) {
+			err = call()
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", what, err)
+		}
+		return err
+	}
+	err := twice("begin", func() error {
+		got, created, err := j.Begin(ctx, rec)
+		if err == nil && !created {
+			err = errors.New("it was there already")
+		}
+		rec.Seq, rec.Revision = got.Seq, got.Revision
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	rec.Attempts = 1
+	err = twice("update", func() error {
+		got, err := j.Update(ctx, rec)
+		if err == nil {
+			rec = got
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return twice("finish", func() error { return j.Finish(ctx, Finished(rec)) })
+}
