@@ -103,8 +103,12 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 	case persist.StateSettled:
 		return x.settled()
 	case persist.StateHeld:
+		sentinels := []error{ErrOutcomeUnknown, ErrHeld}
+		if rec.HoldReason == persist.HoldDuplicate {
+			sentinels = append(sentinels, ErrDuplicate)
+		}
 		if rec.HoldReason != persist.HoldCaller {
-			return refuse(x.name, rec, fmt.Errorf("held: %s", rec.HoldReason), ErrOutcomeUnknown, ErrHeld)
+			return refuse(x.name, rec, fmt.Errorf("held: %s", rec.HoldReason), sentinels...)
 		}
 	}
 	return x.adopt()

@@ -139,6 +139,9 @@ func TestDuplicateOnTheFirstSend(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		resume(t, c)
+		if _, err := c.DoKey(post(t, orderOne), "mine"); !errors.Is(err, oncehttp.ErrDuplicate) || !errors.Is(err, oncehttp.ErrHeld) {
+			t.Errorf("asked again: %v, want ErrDuplicate and ErrHeld", err)
+		}
 		if rec := lookup(t, c, "mine"); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldDuplicate || rec.Sends != 1 || s.gets != 0 {
 			t.Errorf("%v %s after %d sends and %d lookups; want held, 1, 0", rec.State, rec.HoldReason, rec.Sends, s.gets)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver/bugs"
+	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -14,7 +15,9 @@ import (
 // Draft07 profile that breaks nothing. New copies it; do not change what its
 // slices and maps hold afterwards.
 type Config struct {
-	// Profile is how the API spells idempotency. Nil: profile.Draft07().
+	// Profile is how the API spells idempotency. Nil: profile.Draft07(). One that
+	// names a business reference (Duplicate and Reference) makes the package's own
+	// service take each reference once and answer the lookup for it.
 	Profile *profile.Profile
 	// Handler supplies the effect. Nil: the service of the package comment. It
 	// gets a request whose context does not end when the client leaves, only
@@ -104,8 +107,8 @@ func (c Config) Validate() error {
 	case c.OperationPointer != "" && !strings.HasPrefix(c.OperationPointer, "/"):
 		return fmt.Errorf("mockserver: %q is not a JSON pointer, which starts with a slash", c.OperationPointer)
 	}
-	if c.Profile != nil && c.Profile.Carrier.Name == "" {
-		return fmt.Errorf("mockserver: profile %q names no carrier", c.Profile.Name)
+	if p := c.Profile; p != nil && p.Carrier.Name == "" && keylayer.NewReferences(p) == nil {
+		return fmt.Errorf("mockserver: profile %q names no carrier, and no reference that is taken once", p.Name)
 	}
 	if c.Referee != nil {
 		scenarios, _, err := c.Referee.Scenarios()

@@ -57,7 +57,7 @@ func New(cfg Config) *Server {
 	s.rules = newSendRules(&s.cfg, s.ledger)
 	s.service = s.cfg.Handler
 	if s.service == nil {
-		s.own = newService()
+		s.own = newService(s.cfg.Profile)
 		s.service = s.own
 	}
 	s.life, s.end = context.WithCancel(context.Background())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // sleepMax bounds the sleep parameter.
@@ -22,14 +23,21 @@ type service struct {
 	mu        sync.Mutex
 	made      int
 	resources map[string]map[string]any // by path
+
+	references *keylayer.References // nil: the API takes any
 }
 
-func newService() *service { return &service{resources: map[string]map[string]any{}} }
+func newService(p *profile.Profile) *service {
+	return &service{resources: map[string]map[string]any{}, references: keylayer.NewReferences(p)}
+}
 
 func (v *service) reset() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.made, v.resources = 0, map[string]map[string]any{}
+	if v.references != nil {
+		v.references.Reset()
+	}
 }
 
 // ServeHTTP executes one request. Its context ends with the server only.
@@ -44,20 +52,22 @@ func (v *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch parent, last := splitPath(r.URL.Path); {
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
-		v.read(w, r.URL.Path)
+		v.find(w, r)
 	case r.Method == http.MethodOptions:
 		w.Header().Set("Allow", "GET, HEAD, OPTIONS, POST, PATCH, PUT, DELETE")
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodDelete:
 		v.remove(w, r.URL.Path)
 	case r.Method == http.MethodPut && !v.has(r.URL.Path):
-		v.create(w, r.URL.Path, members, len(body))
+		v.create(r.URL.Path, members, len(body)).Write(w)
 	case r.Method != http.MethodPost:
 		v.change(w, r.URL.Path, "updated", members)
 	case v.has(parent):
 		v.change(w, parent, last, members)
+	case v.references != nil:
+		v.references.Take(r, body, func() *keylayer.Answer { return v.create(r.URL.Path, members, len(body)) }).Write(w)
 	default:
-		v.create(w, r.URL.Path, members, len(body))
+		v.create(r.URL.Path, members, len(body)).Write(w)
 	}
 }
 
@@ -107,7 +117,7 @@ func (v *service) fail(w http.ResponseWriter, status int) {
 
 // create makes a new resource under path, also for a PUT, so that each execution can
 // be counted, and answers 201. Of members only reference is kept.
-func (v *service) create(w http.ResponseWriter, path string, members map[string]any, size int) {
+func (v *service) create(path string, members map[string]any, size int) *keylayer.Answer {
 	path = "/" + strings.Trim(path, "/")
 	v.mu.Lock()
 	v.made++
@@ -119,10 +129,22 @@ func (v *service) create(w http.ResponseWriter, path string, members map[string]
 	v.resources[path+"/"+id] = resource
 	text, _ := v.text(path + "/" + id)
 	v.mu.Unlock()
-	w.Header().Set("Location", path+"/"+id)
+	a := keylayer.JSONAnswer(http.StatusCreated, keylayer.JSONType, text)
+	a.Header.Set("Location", path+"/"+id)
 	// A cookie that a replay must not give to another caller.
-	w.Header().Set("Set-Cookie", "mock_visit="+id+"; Path=/; HttpOnly")
-	reply(w, http.StatusCreated, keylayer.JSONType, text)
+	a.Header.Set("Set-Cookie", "mock_visit="+id+"; Path=/; HttpOnly")
+	return a
+}
+
+// find answers a lookup by reference, or else with the resource at the path.
+func (v *service) find(w http.ResponseWriter, r *http.Request) {
+	if v.references != nil {
+		if a := v.references.Find(r); a != nil {
+			a.Write(w)
+			return
+		}
+	}
+	v.read(w, r.URL.Path)
 }
 
 // has reports whether there is a resource at path.

@@ -14,11 +14,12 @@ import (
 // compare holds one operation against its rows.
 func (a *audit) compare(rec *persist.Record) error {
 	res := a.declines.resultOfRecord(rec)
-	done := res == resultDone || res == resultAccepted || res == resultDuplicate
+	inDoubt := res == resultUnknown || rec.State == persist.StateHeld
+	done := !inDoubt && (res == resultDone || res == resultAccepted || res == resultDuplicate)
 	x := finding{Key: rec.Key, Here: string(res)}
 	reference, why := a.referenceOf(rec)
 	if why != "" {
-		if !done && res != resultUnknown && res != resultHeld || a.outside(rec.Finished) {
+		if !done && !inDoubt || a.outside(rec.Finished) {
 			return nil // nothing happened, or not in the exports' time, and nothing claims otherwise
 		}
 		return a.blind(x, why)
@@ -35,7 +36,7 @@ func (a *audit) compare(rec *persist.Record) error {
 	}
 	x.There = rows[0].where()
 	switch {
-	case res == resultUnknown || res == resultHeld:
+	case inDoubt:
 		x.Finding = "settle"
 		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", shellQuote(rec.Key), shellQuote(a.arg))
 	case !done:

@@ -222,7 +222,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if needs.delimiter, err = parseDelimiter(f.delimiter); err != nil {
 		return fail(err)
 	}
-	p := &plan{method: f.method, target: target, header: header, key: t, generation: f.generation, orderedBy: -1}
+	p := &plan{method: f.method, target: target, header: header, profile: cfg.Profile, key: t, generation: f.generation, orderedBy: -1}
 	if f.orderedBy != "" {
 		if p.orderedBy = slices.Index(needs.fields, f.orderedBy); p.orderedBy < 0 {
 			p.orderedBy = len(needs.fields)

@@ -72,7 +72,7 @@ func (b *breaker) end(l *line) {
 		g.code = l.Error.Code
 	}
 	switch {
-	case l.Result.exit() == exitOK, l.Result == resultDeclined:
+	case l.exit == exitOK, l.OfRow != 0, l.Result == resultDeclined:
 		b.alike = 0
 		return
 	case g == b.last:

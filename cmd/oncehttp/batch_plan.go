@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // plan makes a request out of each row.
@@ -12,8 +13,10 @@ type plan struct {
 	method string
 	target urlTemplate
 	header http.Header
-	key    keyTemplate
-	needs  rowNeeds
+	// profile is how the API does idempotency.
+	profile *profile.Profile
+	key     keyTemplate
+	needs   rowNeeds
 	// generation is the try: 1 is the first.
 	generation int
 	orderedBy  int // index of the field that orders; -1: rows in any order
@@ -30,5 +33,6 @@ func (p *plan) request(ctx context.Context, r *row) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRequest(ctx, p.method, target, p.header, r.body), nil
+	req := newRequest(ctx, p.method, target, p.header, r.body)
+	return req, checkReferenced(req, r.body, p.profile)
 }

@@ -278,6 +278,9 @@ func (list declines) recorded(rec *persist.Record, what string) line {
 	switch {
 	case rec.State != persist.StateConfirmed:
 		l.Outcome, l.State = oncehttp.OutcomeUnknown.String(), rec.State.String()
+		if rec.State == persist.StateHeld { // also where its result is duplicate
+			l.exit = exitUnknown
+		}
 		l.Error = &lineError{Code: "generation", Message: what + " is " + rec.State.String() + ", so that nothing new may be tried"}
 	case list.finallyRefused(rec):
 		l.Error = &lineError{Code: "generation", Message: what + " has a final refusal; the generation after it comes before this one"}

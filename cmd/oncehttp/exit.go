@@ -71,7 +71,7 @@ func flagWords(text string) string {
 		"Retry.AnswerTimeout", "the time for a whole answer", "Retry.MinDelay", "--min-delay", "Retry.MaxDelay", "--max-delay",
 		"Retry.MaxRetryAfter", "--max-retry-after", "; set Config.Authorize", "; give them again with -H",
 		"MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
-	).Replace(keyHeaderWords(text))
+	).Replace(keyHeaderWords(naturalWords(text)))
 }
 
 // oneLine spells err on one line that starts with "oncehttp: " once.

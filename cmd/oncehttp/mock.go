@@ -27,6 +27,7 @@ type mockFlags struct {
 	window  time.Duration
 	profile string
 	header  string
+	natural naturalFlags
 	bug     string
 	pointer string
 	require bool
@@ -88,6 +89,7 @@ call is wrong, it cannot listen, or nothing was judged.`,
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "how keys are honoured: a name of oncehttp profile list, or a file")
 	fs.BoolVar(&f.assume, "assume", false, "play what is common where the profile does not say")
 	fs.StringVar(&f.header, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
+	f.natural.bind(fs)
 	fs.StringVar(&f.bug, "bug", "", "play a broken server; list names them all, with what a customer sees and the check cases that catch it")
 	fs.StringVar(&f.pointer, "operation-pointer", "", "JSON pointer to what names an operation in a body, such as /reference")
 	fs.BoolVar(&f.require, "require-key", false, "answer 400 to a request without a key")
@@ -107,6 +109,9 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	}
 	p, err := findProfile(f.profile)
 	if err != nil {
+		return cfg, nil, err
+	}
+	if p, err = f.natural.apply(p); err != nil {
 		return cfg, nil, err
 	}
 	if p, err = carriedBy(p, f.header); err != nil {
@@ -160,8 +165,9 @@ func mockError(flag string, err error) error {
 // playable refuses a profile of which the mock would have to invent how the API answers. The window is not such a fact:
 // it is --window's, and a cap otherwise.
 func (f *mockFlags) playable(p *profile.Profile) error {
-	if p.Carrier.Place == profile.Nowhere {
-		return fmt.Errorf("--profile %s: it sends no key that the mock could honour", p.Name)
+	byReference := p.Reference != nil && len(p.Duplicate) > 0
+	if p.Carrier.Place == profile.Nowhere && !byReference {
+		return fmt.Errorf("--profile %s: it sends no key that the mock could honour; with --already-done, --lookup and --same the mock takes each number once", p.Name)
 	}
 	unknown := slices.DeleteFunc(p.Unknown(), func(name string) bool {
 		return name == "window" || name == "carrier" && f.header != "" // it was given

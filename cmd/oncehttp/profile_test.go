@@ -168,7 +168,7 @@ func TestMockUnknown(t *testing.T) {
 	path := writeProfile(t, "mine")
 	run(t, "mock", "--profile", path).want(t, exitUsage).wantErr(t, "--profile mine: not known of this API: in_progress, mismatch; --assume plays what is common instead")
 	run(t, "mock", "--profile", "gocardless").want(t, exitUsage).wantErr(t, "--profile gocardless: not known of this API: in_progress; --assume")
-	run(t, "mock", "--profile", "none", "--assume").want(t, exitUsage).wantErr(t, "--profile none: it sends no key that the mock could honour")
+	run(t, "mock", "--profile", "none", "--assume").want(t, exitUsage).wantErr(t, "--profile none: it sends no key that the mock could honour; with --already-done")
 	for _, args := range [][]string{{}, {"--profile", "stripe"}, {"--profile", path, "--assume"}} {
 		f := &mockFlags{addr: "127.0.0.1:0", profile: "draft-07"}
 		if len(args) > 1 {

@@ -27,7 +27,7 @@ const (
 	resultMismatch  result = "mismatch"  // the key belongs to another request; nothing was sent for this one
 	resultHeld      result = "held"      // in doubt, and nothing is sent until somebody settles it
 	resultUnknown   result = "unknown"   // in doubt
-	resultDuplicate result = "duplicate" // done before: by another row, or so the server says
+	resultDuplicate result = "duplicate" // done before: by another row, or so the server says; held where it does not say by whom
 )
 
 func allResults() []result {
@@ -142,6 +142,9 @@ func (list declines) resultOfRecord(rec *persist.Record) result {
 	case persist.StateMismatched:
 		return resultMismatch
 	case persist.StateHeld:
+		if rec.HoldReason == persist.HoldDuplicate {
+			return resultDuplicate
+		}
 		return resultHeld
 	}
 	return resultUnknown
@@ -150,6 +153,8 @@ func (list declines) resultOfRecord(rec *persist.Record) result {
 // resultOfError is the result of an operation that ended with an error.
 func resultOfError(err error) result {
 	switch {
+	case errors.Is(err, oncehttp.ErrDuplicate):
+		return resultDuplicate
 	case errors.Is(err, oncehttp.ErrKeyReused) && !errors.Is(err, oncehttp.ErrHeld):
 		return resultMismatch
 	case errors.Is(err, oncehttp.ErrNoEffect):

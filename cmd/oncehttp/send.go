@@ -131,6 +131,9 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s streams) e
 		return err
 	}
 	f.setType(header, body)
+	if err := checkReferenced(newRequest(ctx, method, u, header, body), body, cfg.Profile); err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
 	if err := checkFolder(f.out); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type clientFlags struct {
 	headers   []string
 	retry     oncehttp.Policy
 
+	natural       naturalFlags
 	declinedTexts []string
 	declines      declines
 
@@ -51,6 +52,8 @@ func (f *clientFlags) bind(fs *pflag.FlagSet) {
 // on record.
 func (f *clientFlags) bindSending(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
+	f.natural.bind(fs)
+	fs.BoolVar(&f.natural.askFirst, "ask-first", false, "--lookup is asked before an operation in doubt is sent again")
 	bindDeclines(fs, &f.declinedTexts)
 	fs.StringVar(&f.caFile, "cacert", "", "a PEM file of the certificates to trust instead of the system's")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what is sent again, and why")
@@ -71,6 +74,9 @@ func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	if err != nil {
 		return oncehttp.Config{}, nil, err
 	}
+	if p, err = f.natural.apply(p); err != nil {
+		return oncehttp.Config{}, nil, err
+	}
 	if p, err = carriedBy(p, f.keyHeader); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
@@ -80,6 +86,10 @@ func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	}
 	if f.declines, err = parseDeclines(f.declinedTexts); err != nil {
 		return oncehttp.Config{}, nil, err
+	}
+	f.retry.AskFirst = f.natural.askFirst
+	if f.retry.AskFirst && p.Reference == nil {
+		return oncehttp.Config{}, nil, errors.New("--ask-first: there is nothing to ask; say --lookup, or give a profile that has a lookup by reference")
 	}
 	cfg := oncehttp.Config{Account: f.account, Profile: p, Retry: f.retry}
 	if cfg.Transport, err = f.transport(); err != nil {

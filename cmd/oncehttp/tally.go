@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // tally counts what became of operations, by result and by what the server, or
@@ -43,6 +44,10 @@ func (t *tally) add(l *line) {
 	case resultHeld, resultRejected, resultUnknown, resultMismatch:
 		if l.Error != nil {
 			g.code = l.Error.Code
+		}
+	case resultDuplicate:
+		if l.State == persist.StateHeld.String() {
+			g.code = "held"
 		}
 	}
 	if t.groups == nil {
@@ -147,6 +152,10 @@ func (g group) nextStep(journal string, generation int) string {
 		anew = fmt.Sprintf("--generation %d tries anew", generation+1)
 	}
 	switch g.result {
+	case resultDuplicate:
+		if g.code == "held" {
+			return "find out whose they are, and settle them; oncehttp journal stuck --journal " + journal
+		}
 	case resultHeld:
 		return "oncehttp journal stuck --journal " + journal
 	case resultDeclined:

@@ -17,7 +17,8 @@ const resultsTopic = `Each line that batch, send --json and journal resume print
 
   done       a 2xx answer, and no decline was seen in it
   accepted   a 202: the server has it, and still works on it
-  duplicate  done before: by another row ("of_row"), or so the server says
+  duplicate  done before: by another row ("of_row"), or so the server says; held,
+             with exit status 3, where it does not say by whom (--already-done)
   declined   the business said no: a 402, or what --declined names, at any status
   invalid    any other final 4xx
   rejected   nothing happened, and nothing is pending: the server refused to act
@@ -28,6 +29,13 @@ const resultsTopic = `Each line that batch, send --json and journal resume print
 
 Beside it stand "outcome" (what is known of the operation), "status" (of the
 answer) and, where it is not done, "error" with a code and a message.
+
+Some APIs have no idempotency key, and take a number of yours only once. Say
+which answer says that it was used, where to look, and what must be equal:
+--already-done 409:/error/code=duplicate_order --lookup '/orders?ref={order_id}'
+--same amount,currency. After a lost answer the row is then done if exactly one
+order is found and it is the same, else held as a mismatch. A duplicate on the
+first send is held: somebody else may have used the number.
 
 Some APIs decline inside a 200. Say how: --declined '/resultCode=Refused' is a
 JSON pointer into the answer's body and the text that stands there.`
