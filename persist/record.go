@@ -61,6 +61,7 @@ const (
 	HoldNoKey       HoldReason = "no key"       // the API takes no key: another send may take effect twice
 	HoldDuplicate   HoldReason = "duplicate"    // a business reference of the request was used before, by whom is not known
 	HoldMismatch    HoldReason = "mismatch"     // the key belongs to another request, after an unknown outcome
+	HoldRestored    HoldReason = "restored"     // the journal was restored, or lost records: what was sent since is not known
 	HoldCaller      HoldReason = "caller"       // a plain-HTTP caller was shown the answer and decides
 )
 

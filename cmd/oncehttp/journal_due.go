@@ -84,6 +84,9 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session, keys []string, h
 		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
 			return nil
 		}
+		if f.restored && rec.HoldReason == persist.HoldRestored {
+			rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
+		}
 		return w.write(rec)
 	})
 	if ferr := w.end(); err == nil && ferr != nil {

@@ -27,6 +27,8 @@ type resumeFlags struct {
 	workers int
 	origin  string
 	dry     bool
+	// restored: also what journal restored holds.
+	restored bool
 }
 
 func journalResumeCommand(f *journalFlags, s streams) *cobra.Command {
@@ -37,7 +39,8 @@ func journalResumeCommand(f *journalFlags, s streams) *cobra.Command {
 		Long: `Send what is pending and due, each with its own key and bytes and by the profile
 it was begun with, and print a line of JSON for each, as batch does. With KEY only
 those operations are sent. What is held is left alone: settle it. --dry-run shows
-what would be sent, and what keeps the rest from it.
+what would be sent, and what keeps the rest from it. --restored also sends what journal
+restored holds, as far as the server still knows the keys.
 
 Credentials are never in a journal. Give them again with -H; a header that is on
 record cannot be changed. Where the pending operations lead to more than one
@@ -59,6 +62,7 @@ or held.`,
 	fs.StringVar(&r.client.profile, "profile", profile.Draft07().Name, "the profile file that operations were begun with; built-in ones are known")
 	fs.BoolVar(&r.dry, "dry-run", false, "show what would be sent, and send nothing")
 	fs.IntVar(&r.workers, "workers", 8, "operations at once")
+	fs.BoolVar(&r.restored, "restored", false, "also what journal restored holds; only after an audit said that the provider did not do it")
 	fs.StringVar(&r.origin, "origin", "", "the server that the headers are for, as journal list shows it")
 	return cmd
 }
@@ -83,11 +87,11 @@ func (f *resumeFlags) run(ctx context.Context, keys []string, s streams) error {
 		if len(keys) > 0 {
 			ses.journal = onlyKeys(ses.journal, keys)
 		}
-		return f.resume(ctx, ses, cfg, header, s)
+		return f.resume(ctx, ses, cfg, header, keys, s)
 	})
 }
 
-func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Config, header http.Header, s streams) error {
+func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Config, header http.Header, keys []string, s streams) error {
 	var err error
 	if cfg.Account, err = f.whose(ctx, ses); err != nil {
 		return err
@@ -108,6 +112,11 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 		return plain(err)
 	}
 	defer c.Close() // without a journal of its own it has no error
+	if f.restored {
+		if err := release(ctx, ses, persist.Query{Account: persist.Account(cfg.Account)}, keys); err != nil {
+			return err
+		}
+	}
 	stop := context.AfterFunc(ctx, func() {
 		say(s.err, "interrupted: waiting for the attempts on the wire; once more kills")
 		_ = c.Close()
@@ -182,17 +191,29 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session, account string
 
 func unfinished() []persist.State { return []persist.State{persist.StatePending, persist.StateHeld} }
 
+// eachToSend calls do for what is pending, and for what --restored releases.
+func (f *resumeFlags) eachToSend(ctx context.Context, ses *session, q persist.Query, do func(*persist.Record)) error {
+	q.States = []persist.State{persist.StatePending}
+	if f.restored {
+		q.States = unfinished()
+	}
+	return eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		if rec.State == persist.StatePending || rec.HoldReason == persist.HoldRestored {
+			do(rec)
+		}
+		return nil
+	})
+}
+
 // whose is the account to resume: that of the flag, else the only one that has
 // anything pending.
 func (f *resumeFlags) whose(ctx context.Context, ses *session) (string, error) {
 	if f.hasAccount {
 		return f.account, nil
 	}
-	q := persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}
 	found := map[string]bool{}
-	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+	err := f.eachToSend(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) {
 		found[accountName(rec.Account)] = true
-		return nil
 	})
 	names := slices.Sorted(maps.Keys(found))
 	switch {
@@ -208,11 +229,9 @@ func (f *resumeFlags) whose(ctx context.Context, ses *session) (string, error) {
 // operations may lead to several servers, and one's credentials are not to be
 // shown to another.
 func (f *resumeFlags) whoseHeaders(ctx context.Context, ses *session, account string) (string, error) {
-	q := persist.Query{Account: persist.Account(account), States: []persist.State{persist.StatePending}}
 	found := map[string]bool{}
-	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+	err := f.eachToSend(ctx, ses, persist.Query{Account: persist.Account(account)}, func(rec *persist.Record) {
 		found[rec.Origin] = true
-		return nil
 	})
 	origins := slices.Sorted(maps.Keys(found))
 	switch {

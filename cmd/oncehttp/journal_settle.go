@@ -20,7 +20,10 @@ func journalSettleCommand(f *journalFlags, s streams) *cobra.Command {
 and nothing is ever sent under these keys again. Absent operations may be tried
 anew with batch --generation; so --absent of one that may have been sent asks
 first, or wants --yes. "-" reads keys from stdin, one a line. Saying the same
-again is no error.`,
+again is no error.
+
+An operation that journal restored holds is settled like any other; where the
+provider did not do it, journal resume --restored sends it.`,
 		Example: `  oncehttp journal settle idemp:order:u1:o7 --happened --journal payments.db --reason 'seen at the bank'
   oncehttp journal settle - --absent --yes --journal payments.db < keys.txt`,
 		Args: wantArgs(1, 1<<20, "KEY"),

@@ -71,13 +71,13 @@ func keyHeaderOf(rec *persist.Record) string {
 	return header
 }
 
-// recordedProfiles are the profiles of pending records whose keys travel in a header
+// recordedProfiles are the profiles of unfinished records whose keys travel in a header
 // of their own, by a host that no record has: a client that has them goes on with
 // each record under the header that it was begun with.
 // given is the profile of --profile, which may be of a file.
 func recordedProfiles(ctx context.Context, ses *session, account string, given *profile.Profile) (map[string]*profile.Profile, error) {
 	found := map[string]*profile.Profile{}
-	q := persist.Query{Account: persist.Account(account), States: []persist.State{persist.StatePending}}
+	q := persist.Query{Account: persist.Account(account), States: unfinished()}
 	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		header := keyHeaderOf(rec)
 		name, _, _ := strings.Cut(rec.Profile, keyHeaderMark)

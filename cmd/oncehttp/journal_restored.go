@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func journalRestoredCommand(f *journalFlags, s streams) *cobra.Command {
+	var taken string
+	cmd := &cobra.Command{
+		Use:   "restored [URL or FILE] --taken TIME",
+		Short: "Hold what is unfinished, after a backup was restored or a failover lost records",
+		Long: `Say that the journal was restored from a backup taken at --taken, or lost what came
+after that time in a failover. Such a journal has forgotten what was sent since:
+the same key could go out with another body, or when the server no longer knows
+it. So every unfinished operation is marked as maybe sent, first sent at that time
+or before, and held ("restored"). Final ones stay as they are. Stop all workers and
+batches first.
+
+What was begun after that time is not in the journal at all. So before any batch is
+repeated, compare the journal with the provider's exports from then to now (the
+line is printed). After that, each operation that is held is released by
+
+  journal settle KEY --happened    the provider did it
+  journal resume --restored KEY    it did not: sent again, same key, same bytes
+
+A time later than the backup's makes the journal trust keys for too long; where it
+is not known, say an earlier one. The same command again goes on after a kill, and
+changes nothing that is done.`,
+		Example: `  oncehttp journal restored --journal @journal.url --taken 2026-01-31T02:00:00Z
+  oncehttp journal restored payments.db --taken 2026-01-31T02:00:00Z`,
+		Args: wantArgs(0, 1, "one URL or FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.hasAccount {
+				return errors.New("restored goes through all accounts; leave --account out")
+			}
+			at, err := f.placeOf(args)
+			if err != nil {
+				return err
+			}
+			ses, err := openSession(at, oncehttp.Config{}, false)
+			if err != nil {
+				return err
+			}
+			return joinExit(restored(cmd.Context(), ses, taken, s), ses.close())
+		},
+	}
+	cmd.Flags().StringVar(&taken, "taken", "", "when the backup was taken, with its zone, such as 2026-01-31T02:00:00Z")
+	return cmd
+}
+
+// takenSlack is how far the clocks may be apart of who wrote the records and who says when
+// the backup was taken.
+const takenSlack = time.Minute
+
+// restored holds what is unfinished, and says what has to be done next.
+func restored(ctx context.Context, ses *session, text string, s streams) error {
+	newest, err := newestIn(ctx, ses)
+	if err != nil {
+		return err
+	}
+	taken, err := parseTaken(text, newest, time.Now())
+	if err != nil {
+		return err
+	}
+	n, err := changeAll(ctx, ses, persist.Query{AllAccounts: true, States: unfinished()}, func(rec *persist.Record) bool { return holdRestored(rec, taken) })
+	if err != nil {
+		return err
+	}
+	say(s.out, "held: %s", count(n, "operation"))
+	say(s.err, `What was begun or sent since is not in this journal. Before any batch is repeated, or a worker started, compare:
+  oncehttp audit --journal %s --against EXPORT --match COLUMN --time COLUMN --since %s --edge 0s
+"settle" there: run the line that it prints. "foreign": begun since, or by somebody else; do not repeat its row with
+another body, nor at all where the server may have forgotten the key. Then, for what the provider did not do:
+  oncehttp journal resume --restored KEY... --journal %s`, shellQuote(ses.place.arg), taken.Format(time.RFC3339), shellQuote(ses.place.arg))
+	return nil
+}
+
+// parseTaken reads --taken, and refuses a time at which the backup cannot have been taken.
+// newest is the latest time that the journal knows.
+func parseTaken(text string, newest, now time.Time) (time.Time, error) {
+	known := ""
+	if !newest.IsZero() {
+		known = "; the latest time that this journal knows is " + newest.UTC().Format(time.RFC3339)
+	}
+	if text == "" {
+		return time.Time{}, errors.New("--taken is required: when the backup was taken" + known)
+	}
+	taken, err := parseZoned("--taken", text)
+	switch {
+	case err != nil:
+		return taken, err
+	case taken.After(now):
+		return taken, fmt.Errorf("--taken %s is in the future%s", text, known)
+	case newest.After(taken.Add(takenSlack)):
+		return taken, fmt.Errorf("--taken %s is too early: this journal was still written later%s", text, known)
+	}
+	return taken.UTC(), nil
+}
+
+// newestIn is the latest time at which the journal saw something happen.
+func newestIn(ctx context.Context, ses *session) (newest time.Time, err error) {
+	err = eachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
+		times := []time.Time{rec.Created, rec.Finished}
+		if rec.HoldReason != persist.HoldRestored { // which has the time of an earlier call
+			times = append(times, rec.FirstSent)
+		}
+		for _, a := range rec.History {
+			times = append(times, a.At)
+		}
+		for _, t := range times {
+			if t.After(newest) {
+				newest = t
+			}
+		}
+		return nil
+	})
+	return newest, err
+}
+
+// holdRestored marks an unfinished record as maybe sent and holds it. It reports whether
+// that changed anything. One that is held for a reason that a release would not end keeps it.
+func holdRestored(rec *persist.Record, taken time.Time) bool {
+	if rec.State.Final() {
+		return false
+	}
+	next := *rec
+	if next.FirstSent.IsZero() || next.FirstSent.After(taken) {
+		next.FirstSent = taken
+	}
+	overdue := next.HoldReason == persist.HoldExpired && !next.MaybeSent
+	if next.State == persist.StatePending || next.HoldReason == persist.HoldCaller || overdue {
+		next.State, next.HoldReason = persist.StateHeld, persist.HoldRestored
+	}
+	next.MaybeSent, next.LeaseOwner, next.LeaseUntil = true, "", time.Time{}
+	same := next.State == rec.State && next.HoldReason == rec.HoldReason && next.MaybeSent == rec.MaybeSent &&
+		next.FirstSent.Equal(rec.FirstSent) && rec.LeaseOwner == ""
+	*rec = next
+	return !same
+}
+
+// release lets what is held as restored go on: all of it, or that of these keys. The time of
+// its first send stays, so that a key that the server may have forgotten is not sent.
+func release(ctx context.Context, ses *session, q persist.Query, keys []string) error {
+	q.States = []persist.State{persist.StateHeld}
+	_, err := changeAll(ctx, ses, q, func(rec *persist.Record) bool {
+		if rec.HoldReason != persist.HoldRestored || len(keys) > 0 && !slices.Contains(keys, rec.Key) {
+			return false
+		}
+		rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
+		return true
+	})
+	return err
+}
+
+// changers is how many records are changed at once, so that they share commits.
+const changers = 16
+
+// changeAll changes the records that q selects and of which change returns true, and counts
+// them. A record that changes meanwhile is read again.
+func changeAll(ctx context.Context, ses *session, q persist.Query, change func(*persist.Record) bool) (changed int, err error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	jobs := make(chan persist.Record)
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for range changers {
+		workers.Go(func() {
+			for rec := range jobs {
+				did, err := changeOne(ctx, ses.journal, rec, change)
+				if err != nil {
+					stop(err)
+				}
+				mu.Lock()
+				if did {
+					changed++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	err = eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		if c := *rec; !change(&c) {
+			return nil
+		}
+		select {
+		case jobs <- *rec:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	close(jobs)
+	workers.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = &exitError{status: exitUnknown, err: journalError(ses.place.name, cause)}
+	}
+	return changed, err
+}
+
+// changeOne changes one record, as it stands.
+func changeOne(ctx context.Context, j persist.Journal, rec persist.Record, change func(*persist.Record) bool) (bool, error) {
+	for {
+		if !change(&rec) {
+			return false, nil
+		}
+		_, err := j.Update(ctx, rec)
+		if errors.Is(err, persist.ErrStale) {
+			rec, err = j.Get(ctx, rec.ID)
+			if err == nil {
+				continue
+			}
+		}
+		if errors.Is(err, persist.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+}
