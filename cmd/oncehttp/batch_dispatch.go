@@ -69,30 +69,40 @@ func (b *batch) changed(err error) {
 
 // look finds the rows whose answer is in the journal, while others are being sent.
 func (b *batch) look(ctx context.Context, group []readRow) {
-	left := groupBytesMax
+	ids := make([]persist.ID, len(group))
 	for i := range group {
 		r := &group[i]
-		if r.err != nil {
-			continue
+		if r.err == nil {
+			r.identify(b.plan.keyOf(&r.row, b.plan.generation))
+			ids[i] = persist.ID{Account: b.survey.account, Key: string(r.key)}
 		}
-		r.identify(b.plan.keyOf(&r.row, b.plan.generation))
-		if left <= 0 { // answers enough to keep in memory; Do finds the others
-			continue
-		}
-		b.lookFor(ctx, r)
-		left -= len(r.text)
 	}
-}
-
-// lookFor makes the line of a row whose whole answer is in the journal: what Do would
-// find, without the cost of a call. What else may stand under the key is for Do to
-// judge. The printer makes the answer durable before it prints it.
-func (b *batch) lookFor(ctx context.Context, r *readRow) {
-	rec, err := b.lookup(ctx, r.key)
-	if err != nil || rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported || rec.Recipe != b.survey.recipe {
+	journal, found := persist.As[eachReader](b.session.journal)
+	if !found {
 		return
 	}
-	l := b.flags.declines.confirmed(&rec)
+	left := groupBytesMax
+	// What it does not give, an error of the journal's too, is for Do to find.
+	_ = journal.GetEach(ctx, ids, func(i int, rec persist.Record) bool {
+		b.recall(&group[i], &rec)
+		left -= len(group[i].text)
+		return left > 0
+	})
+}
+
+// eachReader is a journal that reads many records at once, as bolt's does.
+type eachReader interface {
+	GetEach(ctx context.Context, ids []persist.ID, yield func(i int, rec persist.Record) bool) error
+}
+
+// recall makes the line of a row whose whole answer is in the journal: what Do would
+// find, without the cost of a call. What else may stand under the key is for Do to
+// judge. The printer makes the answer durable before it prints it.
+func (b *batch) recall(r *readRow, rec *persist.Record) {
+	if rec.State != persist.StateConfirmed || rec.Answer == nil || rec.Answer.BodyDropped || rec.Unreported || rec.Recipe != b.survey.recipe {
+		return
+	}
+	l := b.flags.declines.confirmed(rec)
 	l.Row = r.number
 	r.recorded, r.text, r.standing = &l, l.marshal(), half(rec.Fingerprint)
 }

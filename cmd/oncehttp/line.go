@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/oncehttp/oncehttp"
@@ -49,16 +51,63 @@ type line struct {
 // keeps of one in the journal.
 const answerBytesMax = 1 << 20
 
-// marshal gives the line with its line feed.
+// marshal gives the line with its line feed, as encoding/json would.
 func (l *line) marshal() []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(l); err != nil { // cannot be: every field is checked text
-		l.Body, l.BodyBase64, l.Error = nil, nil, &lineError{Code: "unprintable", Message: err.Error()}
-		_ = enc.Encode(l)
+	m := make(members, 0, 256+len(l.Key)+len(l.Body)+2*len(l.BodyBase64))
+	m = m.numberIf("row", l.Row).textIf("key", l.Key).textIf("account", l.Account).text("result", string(l.Result)).numberIf("of_row", l.OfRow)
+	m = m.text("outcome", l.Outcome).numberIf("status", l.Status).textIf("source", l.Source)
+	m = m.number("attempts", l.Attempts).number("sends", l.Sends).textIf("state", l.State)
+	if len(l.Body) > 0 {
+		b := bytes.NewBuffer(m.name("body"))
+		if err := json.Compact(b, l.Body); err != nil { // cannot be: setBody has checked it
+			l.Body, l.Error = nil, &lineError{Code: "unprintable", Message: err.Error()}
+			return l.marshal()
+		}
+		m = b.Bytes()
 	}
-	return b.Bytes()
+	if len(l.BodyBase64) > 0 {
+		m = append(base64.StdEncoding.AppendEncode(append(m.name("body_base64"), '"'), l.BodyBase64), '"')
+	}
+	if l.BodyDropped {
+		m = append(m.name("body_dropped"), "true"...)
+	}
+	if l.Error != nil {
+		m = append(m.name("error"), members{}.text("code", l.Error.Code).text("message", l.Error.Message)...)
+		m = append(m, '}')
+	}
+	return append(m, "}\n"...)
+}
+
+// members are those of a JSON object that is not closed yet. Its methods append one; those
+// that end in If do not where the value is zero.
+type members []byte
+
+func (m members) name(name string) members {
+	before := byte(',')
+	if len(m) == 0 {
+		before = '{'
+	}
+	return append(append(append(m, before, '"'), name...), `":`...)
+}
+
+func (m members) text(name, value string) members { return appendJSON(m.name(name), value) }
+
+func (m members) number(name string, value int) members {
+	return strconv.AppendInt(m.name(name), int64(value), 10)
+}
+
+func (m members) textIf(name, value string) members {
+	if value == "" {
+		return m
+	}
+	return m.text(name, value)
+}
+
+func (m members) numberIf(name string, value int) members {
+	if value == 0 {
+		return m
+	}
+	return m.number(name, value)
 }
 
 // setBody puts an answer's body in. b is not copied.

@@ -105,7 +105,7 @@ func (j *Journal) unreadable(seq uint64, o *overlay) *batch {
 type view struct {
 	tx                *bbolt.Tx
 	intents, progress sequentialReader
-	bodies            *bbolt.Bucket
+	bodies            []byte // the name of their bucket, which few records need
 }
 
 // view begins a read transaction. It sees the file as the last commit has left it,
@@ -131,7 +131,7 @@ func (j *Journal) view() (v *view, err error) {
 		tx:       tx,
 		intents:  sequentialReader{c: tx.Bucket(j.names.intents).Cursor()},
 		progress: sequentialReader{c: tx.Bucket(j.names.progress).Cursor()},
-		bodies:   tx.Bucket(j.names.bodies),
+		bodies:   j.names.bodies,
 	}, nil
 }
 
@@ -315,7 +315,7 @@ func (v *view) readBody(seq uint64, part int, want codec.Outside) ([]byte, error
 		return nil, fmt.Errorf("%w: record %d: length of a body", persist.ErrCorrupt, seq)
 	}
 	body := make([]byte, 0, want.Len)
-	c := v.bodies.Cursor()
+	c := v.tx.Bucket(v.bodies).Cursor()
 	n := 0
 	for k, piece := c.Seek(pieceKey(seq, part, 0)); len(body) < want.Len; k, piece = c.Next() {
 		if !bytes.Equal(k, pieceKey(seq, part, n)) || len(piece) == 0 || len(piece) > want.Len-len(body) {
