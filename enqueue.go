@@ -40,6 +40,8 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		switch {
 		case err != nil:
 			return c.engine.errorAfterRead(req.Context(), name, op.named, false, err, ErrNotSent)
+		case !created && rec.Sealed() != nil:
+			return journalError(name, Key(rec.Key), rec.Sealed())
 		case !created && !op.sameRequest(&rec):
 			return c.engine.refuseFinal(context.WithoutCancel(req.Context()), name, &rec, nil, outcomeOfReuse(&rec), ErrKeyReused).err
 		case !created:

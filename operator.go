@@ -16,7 +16,8 @@ import (
 )
 
 // Unfinished yields this account's unfinished operations, oldest first: pending and
-// held.
+// held. One that is sealed, in a journal that was opened without its keys, comes as it
+// is: see persist.Record.Sealed.
 func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return c.cfg.Journal.List(ctx, persist.Query{
 		Account: c.accountBase, States: []persist.State{persist.StatePending, persist.StateHeld},
@@ -55,7 +56,8 @@ func choose(options []LookupOption) (c chosen) {
 }
 
 // Lookup is what the journal knows of a key of this account. Errors:
-// persist.ErrNotFound; ErrConfig if several scoped accounts have an operation of
+// persist.ErrNotFound; persist.ErrSealed where the journal has it sealed and was opened without
+// its keys; ErrConfig if several scoped accounts have an operation of
 // this key and no OfAccount says which is meant: the error names them.
 func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (persist.Record, error) {
 	chosen := choose(options)
@@ -65,6 +67,9 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 	var found []persist.Record
 	var accounts []string
 	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.accountBase, Key: string(key)}) {
+		if err == nil {
+			err = rec.Sealed()
+		}
 		if err != nil {
 			return persist.Record{}, err
 		}

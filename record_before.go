@@ -90,6 +90,9 @@ func (x existing) resolve(op *preparedRequest) *result {
 // resolveOnce is one try of resolve, on the record as it was last read.
 func (x existing) resolveOnce(op *preparedRequest) *result {
 	rec := &x.rec
+	if err := rec.Sealed(); err != nil {
+		return &result{err: journalError(x.name, Key(rec.Key), err)}
+	}
 	if !op.sameRequest(rec) {
 		return x.refuseFinal(x.call.Values(), x.name, rec, nil, outcomeOfReuse(rec), ErrKeyReused)
 	}

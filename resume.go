@@ -291,6 +291,9 @@ func (p *pass) resolve(call callers, id persist.ID) (res *result, took, ran bool
 		return &result{}, false, false
 	case err != nil:
 		return &result{err: journalError(name, Key(id.Key), err)}, true, false
+	case rec.Sealed() != nil:
+		e.releaseLease(call.Values(), rec)
+		return &result{err: journalError(name, Key(id.Key), rec.Sealed())}, true, false
 	case rec.NextAttempt.After(p.query.DueBy):
 		e.releaseLease(call.Values(), rec)
 		return &result{}, false, false

@@ -84,6 +84,9 @@ func (r *recipes) forAccount(ctx context.Context, j persist.Journal, own *persis
 	list, read := r.known[own.Account]
 	if !read || otherProcesses {
 		for rec, err := range j.List(ctx, persist.Query{Account: own.Account, AnyUnresolved: true}) {
+			if err == nil {
+				err = rec.Sealed()
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -186,7 +189,7 @@ func (e *engine) lookForSimilar(ctx context.Context, named request.Named, failed
 // lookFor is lookForSimilar among the operations that query selects.
 func (e *engine) lookFor(ctx context.Context, query persist.Query, named request.Named, failed *Error) {
 	for rec, err := range e.journal.List(context.WithoutCancel(ctx), query) {
-		if err != nil {
+		if err != nil || rec.Sealed() != nil {
 			failed.doubt(persist.Record{ID: persist.ID{Key: string(e.keyForError(string(failed.Key)))}})
 			return
 		}

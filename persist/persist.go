@@ -7,7 +7,8 @@
 // crashes. Package persist/bolt is the default journal (one file),
 // persist/postgres and persist/mysql are journals that several machines share,
 // persist/memory is the reference implementation for tests, and
-// persist/persisttest the suite that every journal has to pass.
+// persist/persisttest the suite that every journal has to pass. persist/seal
+// encrypts what any of them keeps.
 package persist
 
 import (
@@ -34,6 +35,10 @@ var (
 	// ErrCorrupt: the journal, or one record in it, is damaged. Nothing damaged
 	// is ever overwritten.
 	ErrCorrupt = errors.New("persist: journal is damaged")
+	// ErrSealed: the record is sealed, and its key was not given or is another one; or it is not sealed, in a
+	// journal that was opened with keys. See package persist/seal. Every such error matches ErrCorrupt, too: the
+	// record cannot be read, and nothing overwrites it.
+	ErrSealed error = unreadable{}
 	// ErrGone: the journal's file was deleted, moved away or replaced while it was
 	// open, so that no process would find again what is begun now. Begin refuses, and
 	// has written nothing; everything else goes on, so that what is under way ends.
@@ -43,6 +48,12 @@ var (
 	// ErrInvalid: the record breaks a rule of Record.Validate. A caller's bug.
 	ErrInvalid = errors.New("persist: invalid record")
 )
+
+// unreadable is the type of ErrSealed.
+type unreadable struct{}
+
+func (unreadable) Error() string { return "persist: sealed record" }
+func (unreadable) Unwrap() error { return ErrCorrupt }
 
 // Journal keeps records. All methods are safe for concurrent use by any number
 // of goroutines. persisttest.Run tests implementations.
@@ -65,7 +76,8 @@ type Journal interface {
 
 	// Update replaces an unfinished record (Pending or Held, before and after)
 	// whose revision is rec.Revision, and returns it at its new one.
-	// Identity (ID, Seq, Created, Fingerprint) cannot change.
+	// Identity (ID, Seq, Created, Fingerprint) cannot change: ErrInvalid. What else Begin froze stays as it was,
+	// whatever rec has in its place.
 	//
 	// Durable on return; not cancellable once queued.
 	// Errors: ErrNotFound, ErrStale, and those of Begin but ErrGone.

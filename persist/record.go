@@ -132,7 +132,7 @@ type Record struct {
 
 	// Carrier says how the key travels: "header", "body", "form", "query", or "none" where it is not sent. It is frozen
 	// with the fields below, so that another version of a profile changes new
-	// records only.
+	// records only. CarrierSealed marks a record that is sealed.
 	Carrier string
 	// CarrierName is the name of the header, field or query parameter.
 	CarrierName string
@@ -230,6 +230,23 @@ const (
 	AttemptErrorBytesMax = 200
 )
 
+// CarrierSealed is the Carrier of a record that package persist/seal has sealed: only with its key can it be read,
+// sent or settled. CarrierName is then the id of that key.
+const CarrierSealed = "sealed"
+
+// sealedNoteMax is how much longer a note may be once it is sealed.
+const sealedNoteMax = 128
+
+// Sealed is nil for a record that can be used as it is. For a sealed one it is an error that matches ErrSealed and
+// names the key.
+func (r *Record) Sealed() error {
+	if r.Carrier != CarrierSealed {
+		return nil
+	}
+	return fmt.Errorf("%w: %q is sealed with the key %q, and the journal was opened without keys; open it with them (package persist/seal)",
+		ErrSealed, r.Key, r.CarrierName)
+}
+
 // AddAttempt appends a to the history, and drops the oldest where there are more
 // than HistoryMax. It never writes into an array that another record shares.
 func (r *Record) AddAttempt(a Attempt) {
@@ -295,9 +312,13 @@ func (r *Record) validateState() error {
 }
 
 func (r *Record) validateBounds() error {
+	note := NoteBytesMax
+	if r.Carrier == CarrierSealed {
+		note += sealedNoteMax
+	}
 	switch {
-	case len(r.Note) > NoteBytesMax:
-		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), NoteBytesMax)
+	case len(r.Note) > note:
+		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), note)
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
 	case len(r.KeptFields) > 0:

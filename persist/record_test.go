@@ -392,3 +392,17 @@ func TestAddAttempt(t *testing.T) {
 		t.Errorf("error of %d bytes, valid %t", len(e), utf8.ValidString(e))
 	}
 }
+
+// What cannot be read for want of a key is treated as what is damaged, and not called so.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	r := valid()
+	if err := r.Sealed(); err != nil {
+		t.Errorf("a record in clear: %v", err)
+	}
+	r.Carrier, r.CarrierName = persist.CarrierSealed, "2026-07"
+	err := r.Sealed()
+	if !errors.Is(err, persist.ErrSealed) || !errors.Is(err, persist.ErrCorrupt) || strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), `"2026-07"`) {
+		t.Errorf("a sealed record: %v", err)
+	}
+}

@@ -39,7 +39,8 @@
 // The file is created with mode 0600, and with its name only once it is complete. A
 // crash during that can leave a file NAME.*.tmp beside it, which can be deleted. If
 // others than owner and group may read or write an existing journal, Open takes
-// that from them: it holds requests and answers. It holds no credentials.
+// that from them: it holds requests and answers. It holds no credentials. Package
+// persist/seal encrypts requests and answers.
 //
 // The format of a file is version 1 until a record with kept fields or a server's
 // token comes (persist.Record.KeptFields, ServerToken), and version 2 from then on. This package reads both;

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -9,10 +10,26 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/persisttest"
 	"github.com/oncehttp/oncehttp/persist/postgres"
+	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
+	suite(t, nil)
+}
+
+// TestSuiteSealed runs the suite over a sealed journal, whose records Late seals itself.
+func TestSuiteSealed(t *testing.T) {
+	t.Parallel()
+	s, err := seal.New(seal.Config{Keys: []seal.Key{{ID: "b", Secret: bytes.Repeat([]byte("b"), 32)}, {ID: "a", Secret: bytes.Repeat([]byte("a"), 32)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite(t, s)
+}
+
+// suite runs the suite, over a sealed journal if there is a sealer.
+func suite(t *testing.T, s *seal.Sealer) {
 	url, db := server(t), admin(t)
 	var stores sync.Map // of journals, their options
 	persisttest.Run(t, persisttest.Harness{
@@ -20,6 +37,9 @@ func TestSuite(t *testing.T) {
 		Late: func(j persist.Journal, rec persist.Record) (func() error, error) {
 			opts, _ := stores.Load(j)
 			tx, err := db.Begin()
+			if err == nil && s != nil {
+				rec, err = s.Seal(rec)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -39,8 +59,12 @@ func TestSuite(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				stores.Store(persist.Journal(j), opts)
-				return j, nil
+				var used persist.Journal = j
+				if s != nil {
+					used, err = s.Journal(context.Background(), j)
+				}
+				stores.Store(used, opts)
+				return used, err
 			}, nil
 		},
 	})

@@ -1,0 +1,251 @@
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// journal seals what it writes to the journal that it embeds, and unseals what it reads. Sweep, Flush, Attach and Close are
+// those of the embedded journal. It has no Unwrap, since the records below are sealed.
+type journal struct {
+	persist.Journal
+	s *Sealer
+}
+
+// claiming is a journal over one that is a persist.Claimer.
+type claiming struct {
+	journal
+	below persist.Claimer
+}
+
+// checkMax is how many unfinished records Journal looks at.
+const checkMax = 100
+
+// Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one. It looks at
+// the oldest record and at some of the unfinished ones first.
+//
+// Errors: persist.ErrSealed if the keys are not those of these records, or these are not sealed; what j.List failed with. Then j is the caller's to
+// close; else closing the result closes it.
+func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journal, error) {
+	unfinished := []persist.State{persist.StatePending, persist.StateHeld}
+	for _, look := range []struct {
+		query persist.Query
+		most  int
+	}{{persist.Query{AllAccounts: true}, 1}, {persist.Query{AllAccounts: true, States: unfinished}, checkMax}} {
+		if err := s.check(j.List(ctx, look.query), look.most); err != nil {
+			return nil, fmt.Errorf("persist/seal: %w", err)
+		}
+	}
+	sealed := journal{Journal: j, s: s}
+	if below, ok := persist.As[persist.Claimer](j); ok {
+		return &claiming{sealed, below}, nil
+	}
+	return &sealed, nil
+}
+
+// check unseals the first records of a listing, most of them at most. A damaged record is for later.
+func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int) error {
+	for rec, err := range list {
+		if err == nil {
+			_, err = s.Unseal(rec)
+		}
+		if err != nil && (errors.Is(err, persist.ErrSealed) || !errors.Is(err, persist.ErrCorrupt)) {
+			return err
+		}
+		if most--; most == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Begin implements [persist.Journal].
+func (j *journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	sealed, err := j.s.Seal(rec)
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	got, created, err := j.Journal.Begin(ctx, sealed)
+	switch {
+	case err != nil:
+		return persist.Record{}, false, err
+	case created:
+		rec.Seq, rec.Revision = got.Seq, got.Revision
+		return rec, true, nil
+	}
+	existing, err := j.s.Unseal(got)
+	return existing, false, err
+}
+
+// Update implements [persist.Journal].
+func (j *journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	err := j.change(rec, func(sealed persist.Record) error {
+		updated, err := j.Journal.Update(ctx, sealed)
+		if err == nil {
+			rec.Revision = updated.Revision
+		}
+		return err
+	})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return rec, nil
+}
+
+// Finish implements [persist.Journal].
+func (j *journal) Finish(ctx context.Context, rec persist.Record) error {
+	return j.change(rec, func(sealed persist.Record) error { return j.Journal.Finish(ctx, sealed) })
+}
+
+// Forget implements [persist.Journal].
+func (j *journal) Forget(ctx context.Context, rec persist.Record) error {
+	return j.change(rec, func(sealed persist.Record) error { return j.Journal.Forget(ctx, sealed) })
+}
+
+// change calls write with rec sealed. What stands in the place of its fingerprint depends on the key with which it was
+// begun, and the journal refuses a change of that as ErrInvalid, before it writes anything: then the next key's is tried.
+// A record that was begun in clear stays so.
+func (j *journal) change(rec persist.Record, write func(sealed persist.Record) error) error {
+	sealed, _, err := j.s.sealChange(&rec)
+	if err != nil {
+		return err
+	}
+	for _, k := range j.s.keys {
+		sealed.Fingerprint = k.index(rec.Fingerprint)
+		if err = write(sealed); !errors.Is(err, persist.ErrInvalid) {
+			return err
+		}
+	}
+	if j.s.plain {
+		return write(rec)
+	}
+	return err
+}
+
+// MarkReported implements [persist.Journal].
+func (j *journal) MarkReported(ctx context.Context, id persist.ID) error {
+	return j.Journal.MarkReported(ctx, j.s.storedID(id))
+}
+
+// Get implements [persist.Journal].
+func (j *journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	sealed, err := j.Journal.Get(ctx, j.s.storedID(id))
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return j.s.Unseal(sealed)
+}
+
+// List implements [persist.Journal]. A record that cannot be unsealed is an error for itself; the listing goes on.
+func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	lists := make([]iter.Seq2[persist.Record, error], 0, 1)
+	for _, below := range j.queries(q) {
+		lists = append(lists, j.Journal.List(ctx, below))
+	}
+	sealed := lists[0]
+	if len(lists) > 1 {
+		sealed = merge(lists)
+	}
+	return func(yield func(persist.Record, error) bool) {
+		for rec, err := range sealed {
+			if err == nil {
+				rec, err = j.s.Unseal(rec)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// queries are q as the journal below knows it: one, or one for each key where q asks for a fingerprint.
+func (j *journal) queries(q persist.Query) []persist.Query {
+	q.Key = j.s.stored(q.Key)
+	if q.Unresolved == nil {
+		return []persist.Query{q}
+	}
+	var all []persist.Query
+	for _, index := range j.s.indexes(q.Unresolved) {
+		q.Unresolved = index
+		all = append(all, q)
+	}
+	return all
+}
+
+// head is the next record of a listing.
+type head struct {
+	next func() (persist.Record, error, bool)
+	rec  persist.Record
+	err  error
+	over bool
+}
+
+func (h *head) advance() {
+	var more bool
+	h.rec, h.err, more = h.next()
+	h.over = !more
+}
+
+// merge yields what the lists yield, by Seq. An error comes when it is met, and is the last where it ends its list.
+func merge(lists []iter.Seq2[persist.Record, error]) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		var heads []*head
+		for _, list := range lists {
+			next, stop := iter.Pull2(list)
+			defer stop()
+			h := &head{next: next}
+			h.advance()
+			heads = append(heads, h)
+		}
+		for {
+			first := earliest(heads)
+			if first == nil || !yield(first.rec, first.err) || first.err != nil && !errors.Is(first.err, persist.ErrCorrupt) {
+				return
+			}
+			first.advance()
+		}
+	}
+}
+
+// earliest is the head that comes next: one with an error, else that of the smallest Seq; nil at the end.
+func earliest(heads []*head) (first *head) {
+	for _, h := range heads {
+		switch {
+		case h.over:
+		case h.err != nil:
+			return h
+		case first == nil || h.rec.Seq < first.rec.Seq:
+			first = h
+		}
+	}
+	return first
+}
+
+// Claim implements [persist.Claimer]. A record that cannot be unsealed is claimed, too, and left out: nobody can do
+// anything with it, and its lease ends by itself.
+func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+	var claimed []persist.Record
+	var failed error
+	for _, below := range j.queries(q) {
+		sealed, err := j.below.Claim(ctx, below, owner, now, until, n-len(claimed))
+		if err != nil {
+			return claimed, err
+		}
+		for _, rec := range sealed {
+			if rec, err = j.s.Unseal(rec); err != nil {
+				failed = err
+				continue
+			}
+			claimed = append(claimed, rec)
+		}
+	}
+	if len(claimed) == 0 {
+		return nil, failed
+	}
+	return claimed, nil
+}

@@ -1,0 +1,123 @@
+package seal
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// field says which part of a record is sealed. The values are in the associated data.
+type field string
+
+const (
+	fieldIdentity field = "identity" // what Begin freezes and a tombstone keeps
+	fieldRequest  field = "request"  // headers and body, which a sweep drops
+	fieldAnswer   field = "answer"
+	fieldHistory  field = "history"
+	fieldNote     field = "note"
+	fieldToken    field = "token"
+)
+
+// A sealed part is
+//
+//	formatVersion, length of the key's id, id, check (4 bytes), nonce (12), ciphertext, tag (16)
+const formatVersion = 1
+
+// box seals and opens the parts of one record under one key.
+type box struct {
+	key  *key
+	aead cipher.AEAD
+	data []byte // associated data, without the field
+}
+
+// newBox derives the record's own key. id is as the journal stores it; created, with the record's place, tells two
+// records of one ID apart, of which the first was forgotten.
+func (k *key) newBox(id persist.ID, created time.Time) (*box, error) {
+	data := make([]byte, 0, 64+len(id.Account)+len(id.Key))
+	for _, s := range [...]string{id.Account, id.Key} {
+		data = append(binary.AppendUvarint(data, uint64(len(s))), s...)
+	}
+	data = binary.AppendVarint(data, created.Unix())
+	data = binary.AppendUvarint(data, uint64(created.Nanosecond()))
+	secret, err := hkdf.Expand(sha256.New, k.root, "record "+string(data), SecretSize)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	return &box{key: k, aead: aead, data: data}, err
+}
+
+// seal returns the sealed part.
+func (b *box) seal(f field, plain []byte) []byte {
+	part := make([]byte, 0, 2+len(b.key.id)+checkSize+b.aead.Overhead()+len(plain))
+	part = append(part, formatVersion, byte(len(b.key.id)))
+	part = append(append(part, b.key.id...), b.key.check...)
+	return b.aead.Seal(part, nil, plain, b.associated(f))
+}
+
+// associated is what is authenticated beside the ciphertext: the record and the field.
+func (b *box) associated(f field) []byte {
+	return append(append(make([]byte, 0, len(b.data)+len(f)), b.data...), f...)
+}
+
+// opener opens the parts of one record.
+type opener struct {
+	s       *Sealer
+	id      persist.ID // as the journal stores it
+	created time.Time
+	box     *box // of the key that the last part named; nil before
+}
+
+// open returns what is in a part.
+// Errors: persist.ErrSealed where the key is not there, or another one; persist.ErrCorrupt where the part was changed,
+// cut off, or is that of another record or field.
+func (o *opener) open(f field, part []byte) ([]byte, error) {
+	id, check, rest, ok := split(part)
+	if !ok {
+		return nil, o.corrupt(f)
+	}
+	k := o.s.find(id)
+	switch {
+	case k == nil:
+		return nil, fmt.Errorf("%w: %q is sealed with the key %q, which was not given; give it behind the current one", persist.ErrSealed, o.id.Key, id)
+	case !bytes.Equal(check, k.check):
+		return nil, fmt.Errorf("%w: %q is sealed with another key %q than the one that was given; give the secret that had this id then", persist.ErrSealed, o.id.Key, id)
+	}
+	if o.box == nil || o.box.key != k {
+		b, err := k.newBox(o.id, o.created)
+		if err != nil {
+			return nil, fmt.Errorf("persist/seal: key %q: %w", id, err)
+		}
+		o.box = b
+	}
+	plain, err := o.box.aead.Open(nil, nil, rest, o.box.associated(f))
+	if err != nil {
+		return nil, o.corrupt(f)
+	}
+	return plain, nil
+}
+
+// split takes a sealed part apart. ok is false if it is none.
+func split(part []byte) (id string, check, rest []byte, ok bool) {
+	if len(part) < 2 || part[0] != formatVersion || len(part) < 2+int(part[1])+checkSize {
+		return "", nil, nil, false
+	}
+	n := 2 + int(part[1])
+	id = string(part[2:n])
+	return id, part[n : n+checkSize], part[n+checkSize:], validID(id)
+}
+
+func (o *opener) corrupt(f field) error {
+	return fmt.Errorf("%w: account %q, key %q: its %s was changed, cut off, or put there from elsewhere", persist.ErrCorrupt, o.id.Account, o.id.Key, f)
+}

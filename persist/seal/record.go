@@ -1,0 +1,205 @@
+package seal
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// A sealed record is a record that every journal takes. Its Target is the sealed identity: whatever Begin freezes, and a
+// sweep keeps. Its Body is the sealed request, which a sweep drops. Its History is one attempt whose Error is
+// the sealed history. The body of its Answer is the sealed answer; the status beside it is for the tombstone.
+
+// placeholder stands where a record must have something.
+const placeholder = "sealed"
+
+// Seal returns rec as a journal below [Sealer.Journal] keeps it, for a record that is begun without that journal:
+//
+//	sealed, err := sealer.Seal(record) // of Client.Prepare
+//	existing, created, err := postgres.Begin(ctx, tx, sealed)
+//
+// Existing is sealed, too; see [Sealer.Unseal]. Errors: persist.ErrInvalid.
+func (s *Sealer) Seal(rec persist.Record) (persist.Record, error) {
+	sealed, box, err := s.sealChange(&rec)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	sealed.Target = string(box.seal(fieldIdentity, encodeIntent(identityOf(&rec))))
+	sealed.Body = box.seal(fieldRequest, encodeIntent(persist.Record{Header: rec.Header, Omitted: rec.Omitted, Body: rec.Body}))
+	return sealed, nil
+}
+
+// identityOf is rec with nothing but what Begin freezes and a sweep keeps.
+func identityOf(rec *persist.Record) persist.Record {
+	return persist.Record{
+		ID: rec.ID, Generated: rec.Generated, Origin: rec.Origin, Method: rec.Method, Target: rec.Target, KeptFields: rec.KeptFields,
+		Carrier: rec.Carrier, CarrierName: rec.CarrierName, WireKey: rec.WireKey, Profile: rec.Profile, ProfileVersion: rec.ProfileVersion,
+		Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe, Created: rec.Created,
+	}
+}
+
+// sealChange seals what may change of rec, and leaves out what Begin froze: an Update or a Finish does not write it
+// again.
+func (s *Sealer) sealChange(rec *persist.Record) (sealed persist.Record, b *box, err error) {
+	if err := rec.Validate(); err != nil {
+		return persist.Record{}, nil, err
+	}
+	if rec.Carrier == persist.CarrierSealed {
+		return persist.Record{}, nil, fmt.Errorf("%w: %q is sealed already", persist.ErrInvalid, rec.Key)
+	}
+	current := s.keys[0]
+	sealed = *rec
+	sealed.ID = s.storedID(rec.ID)
+	sealed.Origin, sealed.Method, sealed.Target = placeholder, placeholder, ""
+	if !rec.ServerToken {
+		sealed.WireKey = sealed.Key
+	}
+	sealed.Carrier, sealed.CarrierName = persist.CarrierSealed, current.id
+	sealed.Header, sealed.Body, sealed.Omitted, sealed.KeptFields = nil, nil, nil, nil
+	sealed.Profile, sealed.ProfileVersion, sealed.Recipe = "", "", ""
+	sealed.Fingerprint = current.index(rec.Fingerprint)
+	if b, err = current.newBox(sealed.ID, rec.Created); err != nil {
+		return persist.Record{}, nil, fmt.Errorf("persist/seal: key %q: %w", current.id, err)
+	}
+	if rec.Token != "" {
+		sealed.Token = string(b.seal(fieldToken, []byte(rec.Token)))
+	}
+	if rec.Note != "" {
+		sealed.Note = string(b.seal(fieldNote, []byte(rec.Note)))
+	}
+	if len(rec.History) > 0 {
+		history := b.seal(fieldHistory, encodeProgress(persist.Record{History: rec.History}))
+		sealed.History = []persist.Attempt{{Error: string(history)}}
+	}
+	if rec.Answer != nil {
+		sealed.Answer = &persist.Answer{Status: rec.Answer.Status, At: rec.Answer.At, Body: b.seal(fieldAnswer, encodeProgress(persist.Record{Answer: rec.Answer}))}
+	}
+	return sealed, b, nil
+}
+
+// Unseal returns the record that [Sealer.Seal] made sealed of, with what has changed of it since.
+//
+// Errors: persist.ErrSealed if its key was not given or is another one, or if it is not sealed and Config.AcceptPlain is
+// not set; persist.ErrCorrupt if something of it was changed, cut off, or put there from elsewhere.
+func (s *Sealer) Unseal(sealed persist.Record) (persist.Record, error) {
+	switch {
+	case sealed.Carrier == persist.CarrierSealed:
+		return s.unseal(&sealed)
+	case s.plain:
+		return sealed, nil
+	}
+	return persist.Record{}, fmt.Errorf("%w: %q is not sealed, and the journal was opened with keys; open it without them, or seal it (oncehttp journal compact --seal-key, or AcceptPlain of package persist/seal)",
+		persist.ErrSealed, sealed.Key)
+}
+
+func (s *Sealer) unseal(sealed *persist.Record) (persist.Record, error) {
+	o := &opener{s: s, id: sealed.ID, created: sealed.Created}
+	rec, err := o.identity(sealed)
+	if err == nil && !sealed.Swept {
+		err = o.request(sealed, &rec)
+	}
+	if err == nil {
+		err = o.progress(sealed, &rec)
+	}
+	if err != nil {
+		return persist.Record{}, err
+	}
+	if err := rec.Validate(); err != nil {
+		return persist.Record{}, fmt.Errorf("%w: %w", persist.ErrCorrupt, err)
+	}
+	return rec, nil
+}
+
+// identity is the sealed record with what Begin froze in clear again. What the journal finds it by must be what belongs to it.
+func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
+	var was persist.Record
+	plain, err := o.open(fieldIdentity, []byte(sealed.Target))
+	if err != nil {
+		return persist.Record{}, err
+	}
+	if _, err := codec.DecodeIntent(plain, &was); err != nil {
+		return persist.Record{}, err
+	}
+	if stored := o.s.storedID(was.ID); stored != o.id && stored.Account == o.id.Account {
+		return persist.Record{}, fmt.Errorf("%w: %q is the hash of a business key under another HashKey than the one that was given", persist.ErrSealed, o.id.Key)
+	}
+	same := was.Account == o.id.Account && was.Created.Equal(sealed.Created) && was.Window == sealed.Window
+	same = same && was.Generated == sealed.Generated && was.ServerToken == sealed.ServerToken
+	if !same || !bytes.Equal(o.box.key.index(was.Fingerprint), sealed.Fingerprint) {
+		return persist.Record{}, o.corrupt(fieldIdentity)
+	}
+	rec := *sealed
+	rec.ID, rec.Origin, rec.Method, rec.Target, rec.KeptFields = was.ID, was.Origin, was.Method, was.Target, was.KeptFields
+	rec.Carrier, rec.CarrierName, rec.WireKey, rec.Profile, rec.ProfileVersion = was.Carrier, was.CarrierName, was.WireKey, was.Profile, was.ProfileVersion
+	rec.Fingerprint, rec.Recipe = was.Fingerprint, was.Recipe
+	rec.Header, rec.Body, rec.Omitted = nil, nil, nil
+	return rec, nil
+}
+
+// request opens the request into rec.
+func (o *opener) request(sealed, rec *persist.Record) error {
+	var was persist.Record
+	plain, err := o.open(fieldRequest, sealed.Body)
+	if err == nil {
+		_, err = codec.DecodeIntent(plain, &was)
+	}
+	rec.Header, rec.Body, rec.Omitted = was.Header, was.Body, was.Omitted
+	return err
+}
+
+// progress opens into rec what has changed since it was begun.
+func (o *opener) progress(sealed, rec *persist.Record) error {
+	for _, text := range []struct {
+		field  field
+		sealed string
+		to     *string
+	}{{fieldToken, sealed.Token, &rec.Token}, {fieldNote, sealed.Note, &rec.Note}} {
+		if text.sealed == "" {
+			continue
+		}
+		plain, err := o.open(text.field, []byte(text.sealed))
+		if err != nil {
+			return err
+		}
+		*text.to = string(plain)
+	}
+	if len(sealed.History) > 0 {
+		was, err := o.openProgress(fieldHistory, []byte(sealed.History[0].Error))
+		if err != nil {
+			return err
+		}
+		rec.History = was.History
+	}
+	if sealed.Answer != nil {
+		was, err := o.openProgress(fieldAnswer, sealed.Answer.Body)
+		if err != nil {
+			return err
+		}
+		if was.Answer == nil || was.Answer.Status != sealed.Answer.Status {
+			return o.corrupt(fieldAnswer)
+		}
+		rec.Answer = was.Answer
+	}
+	return nil
+}
+
+// openProgress opens a part that encodeProgress made.
+func (o *opener) openProgress(f field, part []byte) (was persist.Record, err error) {
+	plain, err := o.open(f, part)
+	if err == nil {
+		_, err = codec.DecodeProgress(plain, &was)
+	}
+	return was, err
+}
+
+// encodeIntent is what Begin freezes of rec, as the journals encode it.
+func encodeIntent(rec persist.Record) []byte {
+	return codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rec, codec.Inline)), &rec, codec.Inline)
+}
+
+// encodeProgress is what changes of rec, as the journals encode it.
+func encodeProgress(rec persist.Record) []byte {
+	return codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rec, codec.Inline)), &rec, codec.Inline)
+}
