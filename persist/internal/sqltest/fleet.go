@@ -1,0 +1,351 @@
+package sqltest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// Fleet is a test with several worker processes on one journal. Orders are written with
+// their operations in transactions, one in ten of which is rolled back.
+type Fleet struct {
+	Engine
+	Worker []string // the arguments of the role "worker", which opens the journal and calls Work
+	Orders int
+	Rounds int    // in which they come; in each, a worker is killed or frozen, and woken up again
+	Seed   uint64 // of what happens to whom
+	// Calm: the API breaks nothing, and no worker is killed or frozen.
+	Calm bool
+	// Restart crashes the database half-way and starts it again. Nil: it stays up.
+	Restart func()
+}
+
+// fleetWorkers is how many processes work.
+const fleetWorkers = 4
+
+// fleetFaults is what the API does to the operations.
+const fleetFaults = "drop-before=0.03,drop-after=0.1,reset-after=0.03,cut-body=0.05,409=0.05,503=0.05"
+
+// answerDelay is how long the API takes, so that workers are struck while they wait for it.
+const answerDelay = 10 * time.Millisecond
+
+// Work is what a worker does: it runs the journal until it is told to stop, by the end of
+// its standard input. A database that is away it waits for.
+func Work(ctx context.Context, open func(context.Context) (persist.Journal, error)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	j, err := open(ctx)
+	for start := time.Now(); err != nil && time.Since(start) < 30*time.Second; j, err = open(ctx) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = j.Close() }()
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, ResumeWorkers: 8, Retry: oncehttp.Policy{
+		MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,
+		MaxElapsed: time.Second, AttemptTimeout: time.Second, AnswerTimeout: time.Second, MaxRetryAfter: time.Second,
+	}})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	for ctx.Err() == nil {
+		// Run looks for what other processes have enqueued when it begins, and then once a minute.
+		running, end := context.WithTimeout(ctx, 300*time.Millisecond)
+		if err := client.Run(running); err != nil { // the database is away
+			fmt.Fprintln(os.Stderr, "run:", err)
+		}
+		end()
+	}
+	return nil
+}
+
+// fleet is a Fleet under way.
+type fleet struct {
+	Fleet
+	t       *testing.T
+	api     *mockserver.Server
+	table   string // of orders
+	random  *rand.Rand
+	workers [fleetWorkers]*worker
+	kills   int
+	freezes int
+	waking  sync.WaitGroup // workers that are frozen
+}
+
+// worker is one process.
+type worker struct {
+	*exec.Cmd
+	stdin io.Closer
+}
+
+// Test runs the fleet and looks at what the API was asked to do: every order that was
+// committed took effect once, and none that was rolled back did.
+func (f Fleet) Test(t *testing.T) {
+	run := &fleet{Fleet: f, t: t, table: f.orders(t), random: rand.New(rand.NewPCG(f.Seed, 0))}
+	run.serve()
+	for i := range run.workers {
+		run.start(i)
+	}
+	for round := range f.Rounds {
+		var struck sync.WaitGroup
+		if !f.Calm {
+			struck.Go(func() { run.strike() })
+		}
+		if f.Restart != nil && round == f.Rounds/2 {
+			struck.Go(f.Restart)
+		}
+		run.enqueue(round*f.Orders/f.Rounds, (round+1)*f.Orders/f.Rounds)
+		struck.Wait()
+	}
+	run.waking.Wait()
+	run.drain()
+	run.stop()
+	run.judge()
+}
+
+// serve starts the API.
+func (f *fleet) serve() {
+	config := mockserver.Config{Seed: f.Seed, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(answerDelay)
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"status":"paid"}`)
+	})}
+	if !f.Calm {
+		mix, err := mockserver.ParseFaults(fleetFaults)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		config.Mix = mix
+	}
+	f.api = mockserver.New(config)
+	f.t.Cleanup(func() { _ = f.api.Close() })
+	if err := f.api.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// start starts a worker at a place.
+func (f *fleet) start(at int) {
+	cmd := Child(f.t.Context(), "worker", f.Worker...)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
+	f.workers[at] = &worker{Cmd: cmd, stdin: stdin}
+}
+
+// strike kills a worker and starts another in its place, or freezes one and wakes it up
+// again, some time later.
+func (f *fleet) strike() {
+	at := f.random.IntN(fleetWorkers)
+	frozen := time.Duration(f.random.IntN(5000)) * time.Millisecond // some longer than a lease
+	time.Sleep(time.Duration(f.random.IntN(200)) * time.Millisecond)
+	w := f.workers[at]
+	if f.random.IntN(2) == 0 {
+		f.kills++
+		if err := w.Process.Kill(); err != nil {
+			f.t.Error(err)
+		}
+		_ = w.Wait() // it was killed
+		f.start(at)
+		return
+	}
+	f.freezes++
+	if err := freeze(w.Process); err != nil {
+		f.t.Error(err)
+	}
+	f.waking.Go(func() {
+		time.Sleep(frozen)
+		_ = wake(w.Process) // unless it was killed meanwhile
+	})
+}
+
+// enqueue writes the orders from one number up to another, in transactions, several at once.
+func (f *fleet) enqueue(from, to int) {
+	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New()}) // Prepare writes nothing
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	numbers := make(chan int)
+	var clerks sync.WaitGroup
+	for range 8 {
+		clerks.Go(func() {
+			for i := range numbers {
+				if err := f.order(client, i); err != nil {
+					f.t.Errorf("order %d: %v", i, err)
+				}
+			}
+		})
+	}
+	for i := from; i < to; i++ {
+		numbers <- i
+	}
+	close(numbers)
+	clerks.Wait()
+}
+
+// orderKey is the key of an order, and its id in the table.
+func orderKey(i int) string { return fmt.Sprintf("order-%05d", i) }
+
+// rolledBack reports whether the transaction of an order is rolled back.
+func rolledBack(i int) bool { return i%10 == 9 }
+
+// order writes an order. A transaction that fails is made again with the same key, also if
+// it is not known whether it was committed.
+func (f *fleet) order(client *oncehttp.Client, i int) error {
+	req, err := http.NewRequest("POST", f.api.URL()+"/payments", bytes.NewReader([]byte(`{"reference":"`+orderKey(i)+`"}`)))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	rec, err := client.Prepare(req, oncehttp.Key(orderKey(i)))
+	if err != nil {
+		return err
+	}
+	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		err := f.write(rec, rolledBack(i))
+		if err == nil || time.Since(start) > time.Minute {
+			return err
+		}
+	}
+}
+
+// write is the transaction of one order.
+func (f *fleet) write(rec persist.Record, back bool) error {
+	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
+	defer cancel()
+	tx, err := f.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	existing, created, err := f.Begin(ctx, tx, rec)
+	switch {
+	case err != nil:
+		return err
+	case !created && (!existing.Enqueued || !bytes.Equal(existing.Fingerprint, rec.Fingerprint)):
+		return errors.New("another request has the key")
+	case !created:
+		return nil // an earlier try was committed, with its order
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO "+f.table+" VALUES ('"+rec.Key+"')"); err != nil {
+		return err
+	}
+	if back {
+		return nil
+	}
+	return tx.Commit()
+}
+
+// drain waits until no operation is unfinished.
+func (f *fleet) drain() {
+	start, limit := time.Now(), time.Minute+time.Duration(f.Orders)*10*time.Millisecond
+	for open := -1; open != 0; time.Sleep(20 * time.Millisecond) {
+		err := f.DB.QueryRow("SELECT COUNT(*) FROM " + f.Records + " WHERE state < 2").Scan(&open)
+		if time.Since(start) > limit {
+			f.t.Fatalf("%v after the last order and the last fault, %d operations are unfinished, error %v", limit, open, err)
+		}
+	}
+	f.t.Logf("drained %v after the last order", time.Since(start).Round(time.Millisecond))
+}
+
+// stop tells the workers to stop, and waits for them.
+func (f *fleet) stop() {
+	for _, w := range f.workers {
+		_ = w.stdin.Close()
+		if err := w.Wait(); err != nil {
+			f.t.Errorf("a worker: %v", err)
+		}
+	}
+}
+
+// judge compares the orders with the ledger of the API.
+func (f *fleet) judge() {
+	committed := map[string]bool{}
+	rows, err := f.DB.Query("SELECT id FROM " + f.table)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			f.t.Fatal(err)
+		}
+		committed[id] = true
+	}
+	ledger, lost, duplicates, ghosts, want := f.api.Ledger().Snapshot(), 0, 0, 0, 0
+	for i := range f.Orders {
+		key := orderKey(i)
+		effects, sends := ledger.Keys[key].Effects, ledger.Keys[key].Sends
+		if !rolledBack(i) {
+			want++
+		}
+		switch {
+		case committed[key] == rolledBack(i):
+			f.t.Errorf("%s: there is an order: %t", key, committed[key])
+		case rolledBack(i) && (effects > 0 || sends > 0):
+			ghosts++
+		case !rolledBack(i) && effects == 0:
+			lost++
+		case effects > 1:
+			duplicates++
+		}
+	}
+	f.t.Logf("%d orders committed, %d rolled back; %d workers killed, %d frozen; %d sends, %d effects, %.3f sends an effect",
+		len(committed), f.Orders-want, f.kills, f.freezes, ledger.Sends, ledger.Effects, float64(ledger.Sends)/float64(ledger.Effects))
+	if lost+duplicates+ghosts != 0 || ledger.Effects != want {
+		f.t.Errorf("%d lost, %d duplicate effects, %d sends of what was rolled back, %d effects for %d orders", lost, duplicates, ghosts, ledger.Effects, want)
+	}
+	f.judgeSends(ledger)
+}
+
+// judgeSends looks at how the workers sent.
+func (f *fleet) judgeSends(ledger mockserver.Snapshot) {
+	if f.Calm {
+		if float64(ledger.Sends) > 1.01*float64(ledger.Effects) {
+			f.t.Errorf("%d sends for %d effects, where nothing was broken", ledger.Sends, ledger.Effects)
+		}
+		if err := f.api.Err(); err != nil {
+			f.t.Error(err)
+		}
+		return
+	}
+	if f.kills == 0 || f.freezes == 0 {
+		f.t.Errorf("%d workers killed and %d frozen: take another seed, or more rounds", f.kills, f.freezes)
+	}
+	for _, v := range ledger.Violations {
+		switch v.Rule {
+		case mockserver.RuleKeyValid, mockserver.RuleOneKey, mockserver.RuleSameBytes: // a frozen worker may break the others
+			text, _ := json.Marshal(v)
+			f.t.Errorf("%s", text)
+		}
+	}
+}

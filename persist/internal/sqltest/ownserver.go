@@ -1,0 +1,99 @@
+package sqltest
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// OwnServer is a database server that one test has for itself, so that it may crash.
+type OwnServer struct {
+	Address string
+
+	OwnCommands
+	t   testing.TB
+	cmd *exec.Cmd
+}
+
+// OwnCommands are how a server is installed and started.
+type OwnCommands struct {
+	User    string   // who runs them, if this process is root's
+	Install []string // makes the folder
+	Serve   []string
+	Crash   os.Signal // ends the server at once
+	Ready   func(ctx context.Context) error
+}
+
+// StartOwn installs a server into a folder of its own and starts it on a free port.
+func StartOwn(t testing.TB, commands func(dir, port string) OwnCommands) *OwnServer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	_ = listener.Close()
+	base, err := os.MkdirTemp("", "oncehttp-server-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	dir := filepath.Join(base, "data")
+	s := &OwnServer{Address: "127.0.0.1:" + port, OwnCommands: commands(dir, port), t: t}
+	if err := s.give(base); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.command(s.Install).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v: %s", s.Install[0], err, out)
+	}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+// command is one that runs as the server's user.
+func (s *OwnServer) command(args []string) *exec.Cmd {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = os.TempDir()
+	s.as(cmd)
+	return cmd
+}
+
+// start starts the server, and returns when it answers.
+func (s *OwnServer) start() {
+	s.cmd = s.command(s.Serve)
+	s.cmd.Stdout, s.cmd.Stderr = io.Discard, io.Discard
+	if err := s.cmd.Start(); err != nil {
+		s.t.Error(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for err := s.Ready(ctx); err != nil; err = s.Ready(ctx) {
+		if ctx.Err() != nil {
+			s.t.Errorf("the server at %s does not start: %v", s.Address, err)
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// kill ends the server, without any care.
+func (s *OwnServer) kill() {
+	if err := s.cmd.Process.Signal(s.Crash); err != nil {
+		s.t.Errorf("the server has ended by itself: %v", err)
+	}
+	_ = s.cmd.Wait() // it was killed
+}
+
+// Restart lets the server crash, and starts it again.
+func (s *OwnServer) Restart() {
+	s.kill()
+	time.Sleep(500 * time.Millisecond)
+	s.start()
+}

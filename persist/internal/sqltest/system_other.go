@@ -1,0 +1,16 @@
+//go:build !unix
+
+package sqltest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+)
+
+// freeze and wake: there is no such thing on this system.
+func freeze(*os.Process) error { return errors.ErrUnsupported }
+func wake(*os.Process) error   { return errors.ErrUnsupported }
+
+func (*OwnServer) give(string) error { return errors.ErrUnsupported }
+func (*OwnServer) as(*exec.Cmd)      {}

@@ -1,0 +1,47 @@
+//go:build unix
+
+package sqltest
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// freeze stops a process, which notices nothing of it.
+func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+
+// wake lets a frozen process go on.
+func wake(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
+
+// give gives a folder to the server's user, if this one is root.
+func (s *OwnServer) give(dir string) error {
+	uid, gid, err := s.ids()
+	if os.Getuid() != 0 || err != nil {
+		return err
+	}
+	return os.Chown(dir, uid, gid)
+}
+
+// as lets a command run as the server's user, if this one is root.
+func (s *OwnServer) as(cmd *exec.Cmd) {
+	if uid, gid, err := s.ids(); os.Getuid() == 0 && err == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	}
+}
+
+// ids are those of the server's user.
+func (s *OwnServer) ids() (uid, gid int, err error) {
+	u, err := user.Lookup(s.User)
+	if err != nil {
+		return 0, 0, err
+	}
+	uid, err = strconv.Atoi(u.Uid)
+	if err != nil {
+		return 0, 0, err
+	}
+	gid, err = strconv.Atoi(u.Gid)
+	return uid, gid, err
+}

@@ -1,0 +1,88 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+	journal "github.com/oncehttp/oncehttp/persist/mysql"
+)
+
+var fleetOrders = flag.Int("fleet", 0, "orders of the fleet test, on a server of its own, which crashes once; 0: 300 on the shared one")
+
+// worker is the role of a process that runs the journal: see sqltest.Work.
+func worker(ctx context.Context, args []string) error {
+	return sqltest.Work(ctx, func(ctx context.Context) (persist.Journal, error) {
+		return journal.Open(ctx, args[0], journal.Options{Database: args[1], MaxConns: 4})
+	})
+}
+
+// fleet is a fleet on a database of its own.
+func fleet(t *testing.T) sqltest.Fleet {
+	e := engine(t)
+	var name string
+	if err := e.DB.QueryRow("SELECT DATABASE()").Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	return sqltest.Fleet{Engine: e, Worker: []string{server(t), name}, Orders: 300, Rounds: 10, Seed: 1}
+}
+
+func TestFleet(t *testing.T) {
+	if *fleetOrders == 0 {
+		t.Parallel()
+		fleet(t).Test(t)
+		return
+	}
+	own := ownServer(t)
+	t.Setenv("ONCEHTTP_TEST_MYSQL", "mysql://root@"+own.Address+"/test")
+	f := fleet(t)
+	f.Orders, f.Rounds, f.Restart = *fleetOrders, max(10, *fleetOrders/50), own.Restart
+	f.Test(t)
+}
+
+func TestFleetCalm(t *testing.T) {
+	t.Parallel()
+	f := fleet(t)
+	f.Calm = true
+	if *fleetOrders > 0 {
+		f.Orders = *fleetOrders
+	}
+	f.Test(t)
+}
+
+// ownServer starts a MariaDB of the test's own.
+func ownServer(t *testing.T) *sqltest.OwnServer {
+	install, err := exec.LookPath("mariadb-install-db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := exec.LookPath("mariadbd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sqltest.StartOwn(t, func(dir, port string) sqltest.OwnCommands {
+		config := mysql.NewConfig()
+		config.Net, config.Addr, config.User, config.DBName = "tcp", "127.0.0.1:"+port, "root", "test"
+		connector, err := mysql.NewConnector(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := sql.OpenDB(connector)
+		t.Cleanup(func() { _ = db.Close() })
+		return sqltest.OwnCommands{
+			User: "mysql", Crash: syscall.SIGKILL, Ready: db.PingContext,
+			Install: []string{install, "--no-defaults", "--datadir=" + dir, "--auth-root-authentication-method=normal"},
+			Serve: []string{
+				server, "--no-defaults", "--datadir=" + dir, "--bind-address=127.0.0.1", "--port=" + port,
+				"--socket=" + dir + "/socket", "--pid-file=" + dir + "/pid",
+			},
+		}
+	})
+}

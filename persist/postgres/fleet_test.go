@@ -1,0 +1,82 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+	"github.com/oncehttp/oncehttp/persist/postgres"
+)
+
+var fleetOrders = flag.Int("fleet", 0, "orders of the fleet test, on a server of its own, which crashes once; 0: 300 on the shared one")
+
+// worker is the role of a process that runs the journal: see sqltest.Work.
+func worker(ctx context.Context, args []string) error {
+	return sqltest.Work(ctx, func(ctx context.Context) (persist.Journal, error) {
+		return postgres.Open(ctx, args[0], postgres.Options{Schema: args[1], MaxConns: 4})
+	})
+}
+
+// fleet is a fleet on a schema of its own.
+func fleet(t *testing.T) sqltest.Fleet {
+	e := engine(t)
+	return sqltest.Fleet{Engine: e, Worker: []string{server(t), strings.TrimSuffix(e.Records, ".record")}, Orders: 300, Rounds: 10, Seed: 1}
+}
+
+func TestFleet(t *testing.T) {
+	if *fleetOrders == 0 {
+		t.Parallel()
+		fleet(t).Test(t)
+		return
+	}
+	own := ownServer(t)
+	t.Setenv("ONCEHTTP_TEST_POSTGRES", "postgres://postgres@"+own.Address+"/postgres")
+	f := fleet(t)
+	f.Orders, f.Rounds, f.Restart = *fleetOrders, max(10, *fleetOrders/50), own.Restart
+	f.Test(t)
+}
+
+func TestFleetCalm(t *testing.T) {
+	t.Parallel()
+	f := fleet(t)
+	f.Calm = true
+	if *fleetOrders > 0 {
+		f.Orders = *fleetOrders
+	}
+	f.Test(t)
+}
+
+// ownServer starts a PostgreSQL of the test's own.
+func ownServer(t *testing.T) *sqltest.OwnServer {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	initdb, err := exec.LookPath("initdb")
+	if len(found) > 0 {
+		initdb, err = slices.Max(found), nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sqltest.StartOwn(t, func(dir, port string) sqltest.OwnCommands {
+		db, err := sql.Open("pgx", "postgres://postgres@127.0.0.1:"+port+"/postgres")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return sqltest.OwnCommands{
+			User: "postgres", Crash: syscall.SIGQUIT, Ready: db.PingContext,
+			Install: []string{initdb, "-D", dir, "-A", "trust", "-U", "postgres"},
+			Serve: []string{
+				filepath.Join(filepath.Dir(initdb), "postgres"), "-D", dir, "-p", port,
+				"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=" + dir,
+			},
+		}
+	})
+}
