@@ -55,6 +55,12 @@ type Config struct {
 	// copy of the request without its Body, before that is read, and may use GetBody. Its keys are generated keys: they
 	// are forgotten with their answers. Those of KeyFromJSON are the business's own, and kept like a caller's.
 	NewKey func(*http.Request) (Key, error)
+	// Token asks the API for the token that is an operation's key on the wire, where the profile has a Token without a
+	// Path; with a Path the client asks by itself. It gets a copy of the record, whose key is the operation's own and is not
+	// sent, and returns the token as the API knows it. It is called once the operation is durable and before it is
+	// sent for the first time; ctx ends after Retry.AnswerTimeout. An error counts as an attempt that was not sent. A token
+	// whose operation was not sent is thrown away. Zero: the profile's Path.
+	Token func(ctx context.Context, rec persist.Record) (string, error)
 	// Authorize adds credentials to a request before every send, also on Resume, which has no caller; package sign makes
 	// functions that sign. It gets a clone, whose GetBody gives the recorded body (of a request that is not journaled,
 	// the caller's GetBody), and must return when the clone's context ends: otherwise no time limit of this package
@@ -265,6 +271,9 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 	case p.Window.Floor <= c.margin(p.Window.Floor):
 		return fmt.Errorf("profile %q: a window of %v leaves no time to send after the attempt timeout and the clock skew (%v)",
 			p.Name, p.Window.Floor, c.margin(p.Window.Floor))
+	}
+	if p.Token != nil && (p.Carrier.Place != profile.Header || p.Token.Path == "" && c.Token == nil) {
+		return fmt.Errorf("profile %q: its keys are the server's tokens; want a carrier that is a header, and a path to ask for them or Config.Token", p.Name)
 	}
 	if err := p.Check(); err != nil {
 		return fmt.Errorf("profile %q: %w", p.Name, err)

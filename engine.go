@@ -184,7 +184,7 @@ func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
 // attempt checks that the retention window is open, sends, and judges what comes back. With Policy.AskFirst it first
 // asks whether the operation took effect already.
 func (r *run) attempt() {
-	if !askFirst(r) || !r.mayAttempt() {
+	if !askFirst(r) || !haveToken(r) || !r.mayAttempt() {
 		return
 	}
 	r.attempts++
@@ -343,6 +343,9 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 		policy: &r.cfg.Retry, now: now, started: r.started, deadline: r.call.Deadline(),
 		windowEnd: r.rec.FirstSent.Add(r.rec.Window - r.cfg.margin(r.rec.Window)),
 		attempts:  r.attempts, inProgress: r.inProgress, hint: r.hint,
+	}
+	if !r.rec.MaybeSent { // it still waits for its token
+		p.windowEnd = r.rec.SendBefore
 	}
 	if r.schedule == nil {
 		r.schedule = newSchedule(p.policy)

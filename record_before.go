@@ -20,7 +20,10 @@ import (
 // intent is the record of an operation that is about to be sent.
 func (e *engine) intent(op *preparedRequest) persist.Record {
 	rec, now := *op.rec, e.now().Round(0)
-	rec.MaybeSent, rec.FirstSent = true, now
+	if rec.MaybeSent, rec.FirstSent = true, now; rec.ServerToken { // it is not sent before it has its token
+		rec.MaybeSent, rec.FirstSent = false, time.Time{}
+		rec.SendBefore = now.Add(rec.Window - e.cfg.margin(rec.Window)) // as late as any other operation's last send
+	}
 	if e.leases {
 		rec.LeaseOwner, rec.LeaseUntil = e.owner, now.Add(e.leaseTime(op.prof))
 	}
@@ -34,6 +37,9 @@ func (e *engine) leaseTime(p *profile.Profile) time.Duration {
 	lease := policy.MaxElapsed + policy.AttemptTimeout + policy.AnswerTimeout
 	if p != nil && (p.Lookup != nil || p.Reference != nil) {
 		lease += lookupTries * policy.AnswerTimeout
+	}
+	if p != nil && p.Token != nil {
+		lease += policy.AnswerTimeout
 	}
 	if p != nil && p.Reference != nil && policy.AskFirst {
 		lease += lookupTries * policy.AnswerTimeout
@@ -230,7 +236,7 @@ func (x existing) adopt() *result {
 	}
 	next := *rec
 	next.State, next.HoldReason = persist.StatePending, ""
-	if !next.MaybeSent {
+	if !next.MaybeSent && !wantsToken(rec) {
 		next.MaybeSent, next.FirstSent = true, now
 	}
 	if x.leases {

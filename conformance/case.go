@@ -84,7 +84,7 @@ func (r *runner) missing(n Need) string {
 		{NeedOwned, owned, "it needs a handler that the suite supplies (RunHandler)"},
 		{NeedOASIS, strings.EqualFold(o.Profile.Carrier.Name, oasisHeader), "the profile is not of Repeatability-Request-ID"},
 		{NeedSecret, o.Header.Get("Authorization") != "", "it needs a credential (--header with Authorization)"},
-		{NeedToken, o.TokenPath != "", "it needs a server that hands its keys out (--token-path)"},
+		{NeedToken, o.handsOutKeys(), "it needs a server that hands its keys out (--token-path)"},
 		{NeedAlphabet, r.anyFormat(), "the profile takes keys of one format only"},
 	} {
 		if t.need == n && !t.have {

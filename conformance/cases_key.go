@@ -329,7 +329,7 @@ func (x *trial) hostile(op *operation) {
 // twice: both kinds get the same verdicts. Some servers read a key's first
 // character as a structured field's type.
 func firstCharacter(x *trial) {
-	if x.r.o.Profile.Encoding == profile.SFString || x.r.o.TokenPath != "" {
+	if x.r.o.Profile.Encoding == profile.SFString || x.r.o.handsOutKeys() {
 		x.skip("the profile quotes keys, or the server hands them out")
 		return
 	}

@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"cmp"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -65,15 +67,38 @@ func (x *trial) wantRefused(op *operation, note string) {
 // token fetches a key for an operation, as its caller. Without one the operation
 // has an empty key, which the server refuses.
 func (x *trial) token(op *operation) string {
+	method, target, pointer := x.tokenRequest(op)
 	fetch := op.with(func(dup *operation) {
-		dup.method, dup.target, dup.body, dup.keyless = http.MethodGet, x.r.o.TokenPath, nil, true
+		dup.method, dup.target, dup.body, dup.keyless = method, target, nil, true
 	})
 	a := x.do(fetch, "a token is fetched")
 	if a.kind != done {
 		return ""
 	}
-	if text, found := lookupText(a.body, "/token"); found {
+	if text, found := lookupText(a.body, pointer); found {
 		return text
 	}
 	return strings.TrimSpace(string(a.body))
+}
+
+// tokenRequest is how a token for the operation is fetched, and where it is in the answer: as Options.TokenPath says, else
+// the profile.
+func (x *trial) tokenRequest(op *operation) (method, target, pointer string) {
+	if x.r.o.TokenPath != "" {
+		return http.MethodGet, x.r.o.TokenPath, "/token"
+	}
+	t := x.r.o.Profile.Token
+	path, _, _ := strings.Cut(op.target, "?")
+	parts := strings.Split(strings.ReplaceAll(t.Path, "{path}", path), "{")
+	for i, part := range parts[1:] {
+		inBody, rest, _ := strings.Cut(part, "}")
+		text, _ := lookupText([]byte(render(x.r.o.Body, op.ref, "")), inBody)
+		parts[i+1] = url.QueryEscape(text) + rest
+	}
+	return cmp.Or(t.Method, http.MethodPost), strings.Join(parts, ""), t.Pointer
+}
+
+// handsOutKeys reports whether the server hands out the keys.
+func (o *Options) handsOutKeys() bool {
+	return o.TokenPath != "" || o.Profile.Token != nil && o.Profile.Token.Path != ""
 }

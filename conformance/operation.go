@@ -34,7 +34,7 @@ type operation struct {
 }
 
 // newOperation returns a new operation with a key and a reference of its own, the
-// same for the same run, case and salt. With Options.TokenPath it first fetches
+// same for the same run, case and salt. With Options.TokenPath, or a profile of tokens, it first fetches
 // the key from the server, which may fail: the key is then empty. Only the case's
 // goroutine calls it.
 func (x *trial) newOperation() *operation {
@@ -45,7 +45,7 @@ func (x *trial) newOperation() *operation {
 		key: x.r.key(seed), ref: "r" + digestHex("ref\x00" + seed)[:24],
 		contentType: x.r.o.ContentType, firstSent: time.Now(),
 	}
-	if x.r.o.TokenPath != "" {
+	if x.r.o.handsOutKeys() {
 		op.key = x.token(op)
 	}
 	op.fill(x.r)
@@ -53,11 +53,11 @@ func (x *trial) newOperation() *operation {
 }
 
 // changedOperation returns a new operation with a change. If that makes it one of
-// the second caller, and keys come from Options.TokenPath, it fetches a key that
+// the second caller, and keys come from the server, it fetches a key that
 // the server gives to that caller.
 func (x *trial) changedOperation(change func(*operation)) *operation {
 	op := x.newOperation().with(change)
-	if x.r.o.TokenPath != "" && op.stranger {
+	if x.r.o.handsOutKeys() && op.stranger {
 		op.key = x.token(op)
 		op.fillKey(x.r)
 	}
@@ -215,7 +215,7 @@ func (r *runner) keyBytesMax() int {
 // anyFormat reports whether keys other than UUIDs may be tried.
 func (r *runner) anyFormat() bool {
 	rule := r.o.Profile.Key
-	return rule.Format == profile.AnyFormat && rule.Alphabet == "" && r.o.TokenPath == ""
+	return rule.Format == profile.AnyFormat && rule.Alphabet == "" && !r.o.handsOutKeys()
 }
 
 // inHeader reports whether the profile carries the key in a header.

@@ -63,7 +63,8 @@ type Options struct {
 	KeyHeader string
 	// TokenPath is where a key is fetched before each operation, with GET, by an
 	// API that hands its keys out: "/tokens". The answer is the key as text, or
-	// JSON that holds it at /token. Empty: keys are made by the client.
+	// JSON that holds it at /token. Empty: as the profile's Token says, else keys
+	// are made by the client.
 	TokenPath string
 	// OtherMethod is a second method that the server takes at URL with the same
 	// body. Empty: PATCH is tried, then PUT; DELETE never unless it is named here.

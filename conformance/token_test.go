@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/oncehttp/oncehttp/conformance"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // tokens makes a sample hand its keys out, bound to their callers.
@@ -46,6 +48,22 @@ func TestTokens(t *testing.T) {
 		}
 		if c := find(t, rep, "token/unknown-refused"); c.Verdict == conformance.VerdictSkip {
 			t.Errorf("%q: %s", lax, c.Reason)
+		}
+	}
+}
+
+// TestTokenMock: where the profile says how tokens are handed out, the check fetches them, and finds nothing wrong with
+// the mock, which hands them out.
+func TestTokenMock(t *testing.T) {
+	t.Parallel()
+	p := profile.Draft07()
+	p.Token = &profile.Token{Path: "/tokens?purpose={path}&for={/reference}", Pointer: "/data/token"}
+	o := options(start(t, mockserver.Config{Profile: p}), p)
+	o.Run = []string{"token/**", "replay/answered", "replay/effects-once", "inflight/once"}
+	rep := run(t, o)
+	for _, id := range []string{"token/unknown-refused", "token/other-caller-refused", "token/fetched-apart", "replay/answered", "replay/effects-once", "inflight/once"} {
+		if c := find(t, rep, id); c.Verdict != conformance.VerdictPass {
+			t.Errorf("%s: %s %s %s", id, c.Verdict, c.Actual, c.Reason)
 		}
 	}
 }

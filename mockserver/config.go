@@ -52,6 +52,15 @@ type Config struct {
 	// each attempt, as WeChat Pay's. It must be safe for concurrent use. Nil: the Authorization header as a whole.
 	Caller func(req *http.Request) string
 
+	// TokenLife is how long a token that was handed out may wait for its first use, where the profile has tokens (see
+	// profile.Token). Zero: 5 min. The server binds a token to its caller, and to the path that the query parameter
+	// purpose of the request for it names; it has one effect at most, also where the key is forgotten. Any other use is
+	// answered 403.
+	TokenLife time.Duration
+	// TokenScript is the fault of each request for a token, in the order of arrival: none, drop-before, drop-after (the
+	// token is handed out, and its answer lost) or answer. Requests for tokens are no sends, and meet no other fault.
+	TokenScript []Fault
+
 	// Window is how long a key is known after its first request. Zero: the
 	// profile's floor.
 	Window time.Duration
@@ -89,6 +98,7 @@ type Config struct {
 const (
 	requestBytesMax = 16 << 20
 	retryAfterDelay = time.Second
+	tokenLife       = 5 * time.Minute
 )
 
 // Validate says what is wrong with the configuration, in one line, or nil.
@@ -97,6 +107,9 @@ func (c Config) Validate() error {
 		return err
 	}
 	if err := c.Mix.Validate(); err != nil {
+		return err
+	}
+	if err := c.validateTokens(); err != nil {
 		return err
 	}
 	switch {
@@ -157,6 +170,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Window == 0 {
 		c.Window = 24 * time.Hour
+	}
+	if c.TokenLife == 0 {
+		c.TokenLife = tokenLife
 	}
 	if c.RetryAfter == 0 {
 		c.RetryAfter = retryAfterDelay

@@ -58,6 +58,9 @@ func (s *Server) handle(x *exchange) (*keylayer.Answer, keylayer.Claim) {
 	if a := s.unverified(x.arrived, x.Body); a != nil {
 		return a, keylayer.Unkeyed
 	}
+	if a := s.refuseToken(x); a != nil {
+		return a, keylayer.Unkeyed
+	}
 	s.mu.Lock()
 	x.process = s.process
 	x.process.running.Add(1)

@@ -24,6 +24,7 @@ type Server struct {
 	ledger  *Ledger
 	plan    *plan
 	rules   *sendRules
+	tokens  *tokenDesk   // nil where the profile has none
 	own     *service     // nil where Config.Handler supplies the effect
 	service http.Handler // what has the effect
 
@@ -55,6 +56,7 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg.withDefaults(), ledger: newLedger(), idle: make(chan struct{}), conns: map[net.Conn]struct{}{}, open: map[net.Conn]struct{}{}, late: map[string][]*exchange{}}
 	s.plan = newPlan(&s.cfg)
 	s.rules = newSendRules(&s.cfg, s.ledger)
+	s.tokens = newTokenDesk(&s.cfg)
 	s.service = s.cfg.Handler
 	if s.service == nil {
 		s.own = newService(s.cfg.Profile)
@@ -97,6 +99,7 @@ func (s *Server) Reset() {
 	s.keys.Store.Reset()
 	s.ledger.reset()
 	s.plan.reset()
+	s.tokens.reset()
 	s.rules.reset()
 	s.mu.Lock()
 	s.late = map[string][]*exchange{}
@@ -119,6 +122,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	arrived := r
 	r = unmoved(r)
+	if s.tokens.asksFor(r) {
+		s.handOutToken(w, r)
+		return
+	}
 	x := &exchange{w: w, arrived: arrived, Exchange: keylayer.Exchange{Request: r, Number: s.requests.Add(1)}}
 	x.Execute = func() *keylayer.Answer { return s.run(x) }
 	switch {
@@ -241,6 +248,7 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	a = recorder.Answer()
 	if a.Status < 400 {
 		s.ledger.effect(x.seen.Key, s.reference(x))
+		s.tokens.use(x.seen.Key)
 	}
 	if x.fault.Kind == AnswerAfter && keylayer.Keeps(s.cfg.Profile, s.scripted(x.fault)) && x.fault.status() >= 500 {
 		a = s.scripted(x.fault) // an API that stores its 500 has stored this one

@@ -276,9 +276,42 @@ func checkLookup(p *Profile) error {
 	return nil
 }
 
-// Check says what is wrong with the lookups of a profile that was put together in Go: Lookup and Reference. [Load] checks
-// files as a whole.
+// checkTokenFact checks the token of a file, which has to say all of it.
+func checkTokenFact(p *Profile) error {
+	if p.Token.Path == "" {
+		return errors.New("path: it is missing")
+	}
+	return checkToken(p)
+}
+
+func checkToken(p *Profile) error {
+	t := p.Token
+	if *t == (Token{}) {
+		return nil // the client's Config.Token knows how
+	}
+	switch plain := strings.ReplaceAll(t.Path, "{path}", ""); {
+	case !slices.Contains([]string{"", http.MethodPost, http.MethodGet}, t.Method):
+		return fmt.Errorf("method: %q, want POST or GET", t.Method)
+	case !strings.HasPrefix(t.Path, "/") && !strings.HasPrefix(t.Path, "{path}"):
+		return fmt.Errorf("path: %q, want one that starts with / or {path}", t.Path)
+	default:
+		for _, pointer := range append(referencePointers(plain), t.Pointer) {
+			if err := checkPointer(pointer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Check says what is wrong with the requests that a profile which was put together in Go describes: Lookup, Reference and
+// Token. [Load] checks files as a whole.
 func (p *Profile) Check() error {
+	if p.Token != nil {
+		if err := checkToken(p); err != nil {
+			return fmt.Errorf("token: %w", err)
+		}
+	}
 	if p.Lookup != nil {
 		if err := checkLookup(p); err != nil {
 			return fmt.Errorf("lookup: %w", err)
@@ -340,6 +373,8 @@ func checkTogether(p *Profile) error {
 		return fmt.Errorf("key: max_bytes: %d that nobody has said, want at most %d", p.Key.MaxBytes, keyBytesMax)
 	case p.Encoding == SFString && p.Carrier.Place != Header:
 		return errors.New("encoding: sf-string is a spelling in headers, and the carrier is none")
+	case p.Token != nil && p.Carrier.Place != Header:
+		return errors.New("token: it travels in a header, and the carrier is none")
 	case p.FirstSent != "" && (p.Carrier.Place != Header || strings.EqualFold(p.FirstSent, p.Carrier.Name)):
 		return errors.New("first_sent: it travels in a header beside that of the key, and the carrier is none, or is the same")
 	case len(p.Body.Formats) > 0 && (p.Carrier.Place == Form && !slices.Contains(p.Body.Formats, FormBody) || p.Carrier.Place == Body && !slices.Contains(p.Body.Formats, JSONBody)):

@@ -57,6 +57,8 @@ func requestFacts() []fact {
 			doubted: func(p *Profile) { p.Carrier = Carrier{} }, use: useUnknown},
 		{name: "encoding", field: "Encoding", part: func(p *Profile) any { return &p.Encoding }, check: checkEncoding, assumed: true,
 			doubted: func(p *Profile) { p.Encoding = "" }, use: useUnknown},
+		{name: "token", field: "Token", part: func(p *Profile) any { return &p.Token }, check: checkTokenFact,
+			doubted: func(p *Profile) { p.Token, p.Carrier = nil, Carrier{} }, use: "not used, and the carrier neither: unknown"},
 		{name: "first_sent", field: "FirstSent", part: func(p *Profile) any { return &p.FirstSent },
 			check:   func(p *Profile) error { return checkHeaders([]string{p.FirstSent}) },
 			doubted: func(p *Profile) { p.FirstSent = "" }, use: useUnknown},

@@ -47,6 +47,9 @@ type Profile struct {
 	Carrier Carrier
 	// Encoding says how the key is spelled in a header.
 	Encoding Encoding
+	// Token says that the key on the wire is a token which the API hands out before the request; nil: the client makes it.
+	// The operation's own key then only names it in the journal, and Key bounds the token.
+	Token *Token
 	// FirstSent names the header in which every attempt says when the first one was sent, as an IMF-fixdate (RFC 9110
 	// section 5.6.7), such as Repeatability-First-Sent; empty: the API wants none.
 	FirstSent string
@@ -306,6 +309,18 @@ type Lookup struct {
 	// Path is where a same-origin GET finds it; "{path}" stands for the path of
 	// the operation, "{id}" for the id.
 	Path string `json:"path"`
+}
+
+// Token says how the API hands out a token: the answer to a request of its own, with a status of 2xx, holds it. A token that
+// was handed out and not used costs nothing.
+type Token struct {
+	// Method of that request, which has no body: POST or GET. Empty: POST.
+	Method string `json:"method,omitempty"`
+	// Path is where it goes, at the origin of the operation. "{path}" stands for the path of the operation, and "{/pointer}"
+	// for the value at this pointer in its body, percent-encoded. Empty: the client's Config.Token knows how.
+	Path string `json:"path"`
+	// Pointer leads to the token in the JSON of the answer.
+	Pointer string `json:"pointer"`
 }
 
 // Reference finds resources by values of the request's own body. Of a form /a/b is the field a[b].

@@ -136,6 +136,14 @@ func (h Hint) String() string {
 // String says where the resource is found.
 func (l Lookup) String() string { return fmt.Sprintf("GET %s, the id from %s", l.Path, l.Pointer) }
 
+// String says where the token comes from.
+func (t Token) String() string {
+	if t.Path == "" {
+		return "handed out by the API"
+	}
+	return fmt.Sprintf("%s %s, the token from %s", cmp.Or(t.Method, "POST"), t.Path, t.Pointer)
+}
+
 // String says where the resources are found, and what must be equal.
 func (r Reference) String() string {
 	same := make([]string, len(r.Same))
@@ -182,6 +190,8 @@ func words(value any) string {
 		}
 		return strings.Join(texts, ", ")
 	case **Lookup:
+		return (*v).String()
+	case **Token:
 		return (*v).String()
 	case **Reference:
 		return (*v).String()

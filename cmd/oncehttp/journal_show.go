@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,6 +79,9 @@ func showText(w io.Writer, rec *persist.Record, parts recordParts, c clock) erro
 	}
 	line("state", "%s, result %s", stateText(rec), declines(nil).resultOfRecord(rec))
 	line("request", "%s %s%s, %d bytes, profile %s", rec.Method, rec.Origin, pathOf(rec.Target), len(rec.Body), rec.Profile)
+	if rec.ServerToken {
+		line("token", "%s", cmp.Or(rec.Token, "none yet"))
+	}
 	line("created", "%s", c.when(rec.Created, "-"))
 	line("sent", "%s, first %s; %s attempts, %d sends", sentText(rec), c.when(rec.FirstSent, "never"), attemptsText(rec), rec.Sends)
 	switch {

@@ -32,6 +32,7 @@ type recordView struct {
 	ProfileVersion string             `json:"profile_version"`
 	WindowSeconds  int64              `json:"window_seconds"`
 	Fingerprint    string             `json:"fingerprint"`
+	Token          *string            `json:"token,omitempty"` // "": it is to be fetched
 	Created        time.Time          `json:"created"`
 	MaybeSent      bool               `json:"maybe_sent"`
 	FirstSent      time.Time          `json:"first_sent,omitzero"`
@@ -85,6 +86,9 @@ func viewOf(rec *persist.Record, parts recordParts) recordView {
 		Created:     rec.Created.UTC(), MaybeSent: rec.MaybeSent, FirstSent: utc(rec.FirstSent), NextAttempt: utc(rec.NextAttempt),
 		SendBefore: utc(rec.SendBefore), Finished: utc(rec.Finished),
 		Attempts: rec.Attempts, Sends: rec.Sends, Swept: rec.Swept, Omitted: rec.Omitted, BodyBytes: len(rec.Body),
+	}
+	if rec.ServerToken {
+		v.Token = &rec.Token
 	}
 	v.Result, v.Status, v.Note = declines(nil).resultOfRecord(rec), rec.Status, rec.Note
 	for _, a := range rec.History {

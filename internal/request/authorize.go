@@ -58,7 +58,7 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 		return errors.New("the host")
 	case len(shown.Trailer) > 0:
 		return errors.New("the trailers")
-	case rec.Carrier == string(profile.Header) && !isOnly(lines(shown.Header, rec.CarrierName), rec.WireKey):
+	case rec.Carrier == string(profile.Header) && !isOnly(lines(shown.Header, rec.CarrierName), rec.KeyOnWire()):
 		return errors.New("the key")
 	}
 	carrier := &profile.Profile{Carrier: profile.Carrier{Place: profile.Place(rec.Carrier), Name: rec.CarrierName}}

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -36,21 +37,61 @@ func ByReference(rec *persist.Record, p *profile.Profile) (get persist.Record, t
 	if p.Reference == nil {
 		return get, nil
 	}
+	path, known := expand(rec, p.Reference.Path)
+	if !known {
+		return get, nil
+	}
+	return getRequest(rec, path)
+}
+
+// TokenRequest is the request, without key and body, by which the API hands out the token of the record's request, and its
+// target. The target is nil if the profile does not say how, or if the request lacks a value that it needs.
+func TokenRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record, target *url.URL) {
+	if p.Token == nil || p.Token.Path == "" {
+		return ask, nil
+	}
+	path, known := expand(rec, p.Token.Path)
+	if !known {
+		return ask, nil
+	}
+	ask, target = getRequest(rec, path)
+	ask.Method = cmp.Or(p.Token.Method, http.MethodPost)
+	return ask, target
+}
+
+// Token is the token in the answer to a TokenRequest, as the API knows it; empty if there is none.
+func Token(p *profile.Profile, status int, body []byte, whole bool) string {
+	if status < 200 || status >= 300 || !whole {
+		return ""
+	}
+	text, _ := jsonpointer.Text(jsonpointer.Decode(body), p.Token.Pointer)
+	return text
+}
+
+// SpellToken is a token as it is spelled on the wire, or what is wrong with it.
+func SpellToken(p *profile.Profile, token string) (wire string, err error) {
+	if err := checkKey(p, token); err != nil {
+		return "", err
+	}
+	return encodeKey(p.Encoding, token)
+}
+
+// expand puts values of the record's request into the path of a profile's recipe; known is false if one is missing.
+func expand(rec *persist.Record, template string) (path string, known bool) {
 	fields := FieldsOf(rec.Header, rec.Body)
-	path := strings.ReplaceAll(p.Reference.Path, "{path}", Path(rec.Target))
-	parts := strings.Split(path, "{")
+	parts := strings.Split(strings.ReplaceAll(template, "{path}", Path(rec.Target)), "{")
 	for i, part := range parts[1:] {
 		pointer, rest, _ := strings.Cut(part, "}")
 		text, err := fields.Text(pointer)
 		if err != nil {
-			return get, nil
+			return "", false
 		}
 		parts[i+1] = url.QueryEscape(text) + rest
 		if !strings.Contains(strings.Join(parts[:i+1], ""), "?") {
 			parts[i+1] = url.PathEscape(text) + rest
 		}
 	}
-	return getRequest(rec, strings.Join(parts, ""))
+	return strings.Join(parts, ""), true
 }
 
 // getRequest is a GET at the record's origin, without key and body.

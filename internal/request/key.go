@@ -80,10 +80,14 @@ func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body
 		err = errors.New("the request has no key")
 	case wire == "" && inRequest(p):
 		err = fmt.Errorf("profile %q wants the key in %s; it is never inserted", p.Name, place(p))
+	case p.Token != nil && wire != "":
+		err = fmt.Errorf("the request has a header %s; leave it out, since the server's token travels there", p.Carrier.Name)
+	case p.Token != nil:
+		err = checkKey(&profile.Profile{Name: p.Name}, key) // the API's own rule is for the token
 	default:
 		err = checkKey(p, key)
 	}
-	if err == nil && wire == "" {
+	if err == nil && wire == "" && p.Token == nil {
 		wire, err = encodeKey(p.Encoding, key)
 	}
 	if err != nil {

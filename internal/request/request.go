@@ -201,6 +201,7 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		Carrier:        string(p.Carrier.Place),
 		CarrierName:    p.Carrier.Name,
 		WireKey:        wire,
+		ServerToken:    p.Token != nil,
 		Profile:        p.Name,
 		ProfileVersion: p.Version,
 		Window:         p.Window.Floor,

@@ -33,7 +33,7 @@ func New(ctx context.Context, rec *persist.Record, target *url.URL, credentials 
 		req.Header[name] = slices.Clone(lines)
 	}
 	if rec.Carrier == string(profile.Header) {
-		req.Header[carrierSpelling(rec)] = []string{rec.WireKey}
+		req.Header[carrierSpelling(rec)] = []string{rec.KeyOnWire()}
 	}
 	BasicAuth(req, credentials.User)
 	if len(rec.Body) > 0 {
@@ -73,7 +73,7 @@ func carrierSpelling(rec *persist.Record) string {
 // keyTravels reports whether the key is still there where a redirect leads. In a header or a body it is; in a query it
 // is what the server makes of it.
 func keyTravels(rec *persist.Record, to *url.URL) bool {
-	return rec.Carrier != string(profile.Query) || slices.Equal(to.Query()[rec.CarrierName], []string{rec.WireKey})
+	return rec.Carrier != string(profile.Query) || slices.Equal(to.Query()[rec.CarrierName], []string{rec.KeyOnWire()})
 }
 
 // lines are a header's lines, however its name is spelled in the map, in an order that does not change. They may be

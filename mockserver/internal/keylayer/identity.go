@@ -36,6 +36,9 @@ func (l *Layer) principal(r *http.Request) []string {
 	return parts
 }
 
+// Principal tells the callers apart whose keys and tokens these are.
+func (l *Layer) Principal(r *http.Request) Digest { return DigestOf(l.principal(r)...) }
+
 // Fingerprint is what a key names: target, content type, the profile's headers
 // and the body: byte for byte, unless the profile compares what it says.
 func (l *Layer) Fingerprint(r *http.Request, body []byte) Digest {

@@ -66,6 +66,11 @@ func LookupText(text []byte, pointer string) (string, bool) {
 	}
 }
 
+// Planted is an answer in JSON with the text where the pointer leads.
+func Planted(status int, pointer, text string) *Answer {
+	return JSONAnswer(status, JSONType, plant(nil, pointerTokens(pointer), text))
+}
+
 // plant puts a value where the pointer leads, making objects (and arrays, for
 // the token 0) on the way. It gives back the document, which may be new.
 func plant(document any, tokens []string, value any) any {

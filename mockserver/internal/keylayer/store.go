@@ -163,6 +163,15 @@ func (t *Store) Peek(id Digest) (Entry, bool) {
 	return Entry{}, false
 }
 
+// Known reports whether the key is known at now.
+func (t *Store) Known(id Digest, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweep(now)
+	_, known := t.entries[id]
+	return known
+}
+
 // Note keeps something beside the existing entry.
 func (t *Store) Note(id Digest, a *Answer) {
 	t.mu.Lock()

@@ -1,0 +1,482 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// ticketed is the profile of an API that hands out its keys: one-use tokens, for one path.
+func ticketed() *profile.Profile {
+	p := profile.Draft07()
+	p.Name = "ticketed"
+	p.Token = &profile.Token{Path: "/tokens?purpose={path}", Pointer: "/data/token"}
+	return p
+}
+
+// order is a payment that the mock tells apart by its reference, so that a second key for it breaks a rule.
+const order = `{"reference":"o1","amount":100}`
+
+// tickets is a till that hands out tokens.
+func tickets(t *testing.T, change func(*mockserver.Config)) (*mockserver.Server, *http.Transport) {
+	t.Helper()
+	cfg := mockserver.Config{Profile: ticketed(), OperationPointer: "/reference", RequireKey: true}
+	if change != nil {
+		change(&cfg)
+	}
+	return till(t, cfg)
+}
+
+// withTickets is a client's configuration for it.
+func withTickets(cfg *oncehttp.Config) { cfg.Profile = ticketed() }
+
+// wantTokens checks what the server did, and that the client broke no rule.
+func wantTokens(t *testing.T, s *mockserver.Server, tokens, sent, took int) {
+	t.Helper()
+	snapshot := s.Ledger().Snapshot()
+	if s.Tokens() != tokens || snapshot.Sends != sent || snapshot.Effects != took || s.Err() != nil {
+		t.Errorf("%d tokens, %d sends, %d effects, %v; want %d, %d, %d", s.Tokens(), snapshot.Sends, snapshot.Effects, s.Err(), tokens, sent, took)
+	}
+}
+
+// isOperation reports whether a request is for the order and not for a token.
+func isOperation(req *http.Request) bool { return strings.HasSuffix(req.URL.Path, "/payments") }
+
+// TestToken: the order's own key names the record, and is not sent; the token that the server hands out is. The same
+// order asked for again is answered from the journal.
+func TestToken(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		server, transport := tickets(t, nil)
+		c, _ := newClient(t, transport, on(j, withTickets))
+		for range 2 {
+			if resp, err := c.DoKey(pay(t, order), "order-1"); err != nil || resp.StatusCode != 201 {
+				t.Fatalf("%v", err)
+			}
+		}
+		wantTokens(t, server, 1, 1, 1)
+		rec := lookup(t, c, "order-1")
+		if rec.Token == "" || rec.KeyOnWire() != rec.Token || server.Ledger().Effects(rec.Token) != 1 || server.Ledger().Sends("order-1") != 0 {
+			t.Errorf("token %q, %d effects of it", rec.Token, server.Ledger().Effects(rec.Token))
+		}
+		if resp, err := c.Do(pay(t, `{"reference":"o2"}`)); err != nil || oncehttp.ResultOf(resp).Key == "" {
+			t.Errorf("without a key: %v", err)
+		}
+		wantTokens(t, server, 2, 2, 2)
+	})
+}
+
+// TestTokenOverLoopback: the same on real connections, by Enqueue and Run, with answers lost on both kinds of requests.
+func TestTokenOverLoopback(t *testing.T) {
+	t.Parallel()
+	server := mockserver.New(mockserver.Config{
+		Profile: ticketed(), OperationPointer: "/reference", RequireKey: true,
+		TokenScript: []mockserver.Fault{{Kind: mockserver.DropAfter}, {Kind: mockserver.Answer, Status: 503}},
+		Script:      []mockserver.Fault{{Kind: mockserver.DropAfter}, {Kind: mockserver.CutBody}},
+	})
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	c, err := oncehttp.Open(filepath.Join(t.TempDir(), "j.db"), oncehttp.Config{
+		Profile: ticketed(), Retry: oncehttp.Policy{MinDelay: 1, MaxDelay: 1, AttemptTimeout: 10 * time.Second},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.Enqueue(request(t, "POST", server.URL()+"/payments", order), "order-1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range c.Resume(t.Context()) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if rec := lookup(t, c, "order-1"); rec.State != persist.StateConfirmed || rec.Sends != 3 {
+		t.Errorf("%v after %d sends", rec.State, rec.Sends)
+	}
+	wantTokens(t, server, 2, 3, 1)
+}
+
+// TestLostTokens: a lost answer to the request for a token, and one without a token, cost a token at most. Where none can
+// be had, nothing happened, nothing is left, and the key can be used again.
+func TestLostTokens(t *testing.T) {
+	t.Parallel()
+	lost, down := mockserver.Fault{Kind: mockserver.DropAfter}, mockserver.Fault{Kind: mockserver.Answer, Status: 503}
+	no := mockserver.Fault{Kind: mockserver.Answer, Status: 404}
+	for _, c := range []struct {
+		name   string
+		script []mockserver.Fault
+		tokens int // handed out during the first call
+		fails  bool
+	}{
+		{"lost once", []mockserver.Fault{lost}, 2, false},
+		{"down, then lost", []mockserver.Fault{down, lost}, 2, false},
+		{"lost always", []mockserver.Fault{lost, lost, lost}, 3, true},
+		{"down", []mockserver.Fault{down, down, down}, 0, true},
+		{"there are none", []mockserver.Fault{no}, 0, true},
+		{"an answer without a token", []mockserver.Fault{{Kind: mockserver.Answer, Status: 200, Body: `{"data":{"token":null}}`}}, 0, true},
+		{"a token that no header takes", []mockserver.Fault{{Kind: mockserver.Answer, Status: 200, Body: `{"data":{"token":"a b"}}`}}, 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				server, transport := tickets(t, func(cfg *mockserver.Config) { cfg.TokenScript = c.script })
+				client, _ := newClient(t, transport, func(cfg *oncehttp.Config) { withTickets(cfg); cfg.Retry.MaxAttempts = 3 })
+				_, err := client.DoKey(pay(t, order), "order-1")
+				if !c.fails {
+					if err != nil {
+						t.Fatal(err)
+					}
+					wantTokens(t, server, c.tokens, 1, 1)
+					return
+				}
+				exactlyOne(t, err)
+				if !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, oncehttp.ErrNotSent) || !strings.Contains(err.Error(), "no token") {
+					t.Errorf("%v, want ErrNoEffect and ErrNotSent", err)
+				}
+				if _, err := client.Lookup(t.Context(), "order-1"); !errors.Is(err, persist.ErrNotFound) {
+					t.Errorf("a record is left: %v", err)
+				}
+				wantTokens(t, server, c.tokens, 0, 0)
+				if _, err := client.DoKey(pay(t, order), "order-1"); err != nil {
+					t.Errorf("once more: %v", err)
+				}
+				wantTokens(t, server, c.tokens+1, 1, 1)
+			})
+		})
+	}
+}
+
+// crashing lets a test look at the journal at the moment of each request, as a process that is killed then leaves it.
+type crashing struct {
+	through http.RoundTripper
+	at      func(req *http.Request) // before it is sent
+	lose    func(req *http.Request) bool
+}
+
+func (c *crashing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if c.at != nil {
+		c.at(req)
+	}
+	if c.lose != nil && c.lose(req) {
+		handedOver(req)
+		return nil, errLost
+	}
+	return c.through.RoundTrip(req)
+}
+
+// TestCrashAroundToken: a process dies while it asks for the token, before it wrote it, and when it has written it. The
+// next one asks anew only where no token is durable, and there is one effect.
+func TestCrashAroundToken(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		when   func(*http.Request) bool // the crash comes just before this request leaves
+		tokens int                      // in all
+	}{
+		{"before the token", func(req *http.Request) bool { return !isOperation(req) }, 1},
+		{"between token and send", isOperation, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				server, transport := tickets(t, func(cfg *mockserver.Config) { cfg.TokenLife = 2 * time.Hour })
+				var left persist.Journal
+				j := memory.New()
+				dying := &crashing{through: transport, lose: c.when}
+				dying.at = func(req *http.Request) {
+					if c.when(req) {
+						left = survivors(t, j)
+					}
+				}
+				first, _ := newClient(t, dying, on(j, withTickets, oneAttempt))
+				_, _ = first.DoKey(pay(t, order), "order-1")
+				rec, err := left.Get(t.Context(), persist.ID{Key: "order-1"})
+				if err != nil || rec.MaybeSent != (rec.Token != "") || rec.MaybeSent == rec.FirstSent.IsZero() {
+					t.Fatalf("what is left: %+v, %v", rec, err)
+				}
+				time.Sleep(time.Hour) // the dead process's lease ends
+				next, _ := newClient(t, transport, on(left, withTickets))
+				for _, err := range next.Resume(t.Context()) {
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				after := lookup(t, next, "order-1")
+				if after.State != persist.StateConfirmed || rec.Token != "" && after.Token != rec.Token {
+					t.Errorf("%v with token %q, before %q", after.State, after.Token, rec.Token)
+				}
+				wantTokens(t, server, c.tokens, 1, 1)
+			})
+		})
+	}
+}
+
+// TestTokenIsNeverReplaced: once an operation may have been sent, it keeps its token, also when that has expired or was
+// forgotten: the outcome stays unknown, until the record is held. No second token, no second effect.
+func TestTokenIsNeverReplaced(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]mockserver.Fault{"it took effect": {Kind: mockserver.DropAfter}, "it did not": {Kind: mockserver.DropBefore}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				server, transport := tickets(t, func(cfg *mockserver.Config) {
+					cfg.Script, cfg.TokenLife = []mockserver.Fault{fault}, time.Minute
+				})
+				c, _ := newClient(t, transport, func(cfg *oncehttp.Config) { withTickets(cfg); oneAttempt(cfg) })
+				_, err := c.DoKey(pay(t, order), "order-1")
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				server.Expire()
+				took := effects(server)
+				for range 3 {
+					if _, err := c.DoKey(pay(t, order), "order-1"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+						t.Errorf("with a token of no use: %v", err)
+					}
+				}
+				wantTokens(t, server, 1, 4, took)
+				time.Sleep(24 * time.Hour)
+				_, err = c.DoKey(pay(t, order), "order-1")
+				if rec := lookup(t, c, "order-1"); !errors.Is(err, oncehttp.ErrKeyExpired) || rec.State != persist.StateHeld {
+					t.Errorf("past the window: %v, %v", err, rec.State)
+				}
+			})
+		})
+	}
+}
+
+// TestUnusedTokenIsReplaced: an operation that provably was not sent gets a new token, since the old one may have
+// expired; one that the server has refused keeps its token.
+func TestUnusedTokenIsReplaced(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		server, transport := tickets(t, func(cfg *mockserver.Config) {
+			cfg.Script = []mockserver.Fault{{Kind: mockserver.Answer, Status: 429}}
+			cfg.TokenLife = 2 * time.Hour
+		})
+		down := true
+		wire := &crashing{through: tripper(func(req *http.Request) (*http.Response, error) {
+			if down && isOperation(req) {
+				w := wire{replies: []reply{{refused: true}}}
+				return w.RoundTrip(req)
+			}
+			return transport.RoundTrip(req)
+		})}
+		c, _ := newClient(t, wire, func(cfg *oncehttp.Config) { withTickets(cfg); oneAttempt(cfg) })
+		if err := c.Enqueue(pay(t, order), "order-1"); err != nil {
+			t.Fatal(err)
+		}
+		pass := func() persist.Record {
+			for range c.Resume(t.Context()) {
+				continue
+			}
+			time.Sleep(time.Hour)
+			return lookup(t, c, "order-1")
+		}
+		if rec := pass(); rec.MaybeSent || rec.Sends != 0 || rec.State != persist.StatePending {
+			t.Fatalf("not sent: %+v", rec)
+		}
+		down = false
+		refused := pass()
+		if refused.MaybeSent || refused.Sends != 1 || server.Tokens() != 2 {
+			t.Errorf("refused: maybe sent %t, %d sends, %d tokens", refused.MaybeSent, refused.Sends, server.Tokens())
+		}
+		if rec := pass(); rec.State != persist.StateConfirmed || rec.Token != refused.Token {
+			t.Errorf("%v, token %q, before %q", rec.State, rec.Token, refused.Token)
+		}
+		wantTokens(t, server, 2, 2, 1)
+	})
+}
+
+// TestStolenToken: a token is worth nothing to another caller, and for another purpose, and is still good for its own.
+func TestStolenToken(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		server, transport := tickets(t, nil)
+		victim := &crashing{through: transport}
+		victim.at = func(req *http.Request) {
+			if !isOperation(req) {
+				return
+			}
+			for path, caller := range map[string]string{"/payments": "Bearer thief", "/refunds": req.Header.Get("Authorization")} {
+				stolen := request(t, "POST", "http://mock.test"+path, order)
+				stolen.Header.Set("Authorization", caller)
+				stolen.Header.Set("Idempotency-Key", req.Header.Get("Idempotency-Key"))
+				resp, err := transport.RoundTrip(stolen)
+				if err != nil || resp.StatusCode != 403 || effects(server) != 0 {
+					t.Errorf("%s as %q: %v, %v", path, caller, err, resp)
+				}
+				read(t, resp)
+			}
+		}
+		c, _ := newClient(t, victim, withTickets)
+		req := pay(t, order)
+		req.Header.Set("Authorization", "Bearer victim")
+		if resp, err := c.DoKey(req, "order-1"); err != nil || resp.StatusCode != 201 {
+			t.Errorf("the owner: %v", err)
+		}
+		if effects(server) != 1 || server.Tokens() != 1 {
+			t.Errorf("%d effects, %d tokens", effects(server), server.Tokens())
+		}
+	})
+}
+
+// TestTwoCallsOneToken: two calls at once with one key, in one process and in two, have one token and one effect between
+// them.
+func TestTwoCallsOneToken(t *testing.T) {
+	t.Parallel()
+	for _, processes := range []int{1, 2} {
+		bubble(t, func(t *testing.T) {
+			server, transport := tickets(t, nil)
+			shared := memory.New()
+			one, _ := newClient(t, transport, on(newLeasing(shared), withTickets))
+			other := one
+			if processes == 2 {
+				other, _ = newClient(t, transport, on(newLeasing(shared), withTickets))
+			}
+			var calls sync.WaitGroup
+			var good atomic.Int32
+			for _, c := range []*oncehttp.Client{one, other} {
+				calls.Go(func() {
+					_, err := c.DoKey(pay(t, order), "order-1")
+					switch {
+					case err == nil:
+						good.Add(1)
+					case !errors.Is(err, oncehttp.ErrInFlight):
+						t.Error(err)
+					}
+				})
+			}
+			calls.Wait()
+			if good.Load() == 0 {
+				t.Errorf("%d processes: nobody got the answer", processes)
+			}
+			wantTokens(t, server, 1, 1, 1)
+		})
+	}
+}
+
+// TestTokenLosesTheRace: while a call asks for its token, another process, whose clock runs ahead, takes the operation over
+// and writes a token of its own. The call then sends nothing.
+func TestTokenLosesTheRace(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 201}}}
+		j := memory.New()
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
+			withTickets(cfg)
+			cfg.Profile.Token = &profile.Token{}
+			cfg.Token = func(ctx context.Context, rec persist.Record) (string, error) {
+				theirs := rec
+				theirs.Token, theirs.MaybeSent, theirs.FirstSent = "theirs", true, time.Now()
+				_, err := j.Update(ctx, theirs)
+				return "ours", err
+			}
+		}))
+		_, err := c.DoKey(post(t, order), "order-1")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 0 {
+			t.Errorf("%v after %d sends, want ErrOutcomeUnknown after none", err, w.count())
+		}
+		if rec := lookup(t, c, "order-1"); rec.Token != "theirs" || !rec.MaybeSent {
+			t.Errorf("the record: %q, maybe sent %t", rec.Token, rec.MaybeSent)
+		}
+	})
+}
+
+// TestTokenIsDurableFirst: where the journal cannot write the token, nothing is sent. It is "no effect" only if the record
+// could be forgotten.
+func TestTokenIsDurableFirst(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		break_ func(*faulty)
+		is     error
+	}{
+		{"not written", func(j *faulty) { j.update = fails(errDisk) }, oncehttp.ErrNoEffect},
+		{"nor forgotten", func(j *faulty) { j.update, j.forget = fails(errDisk), fails(errDisk) }, oncehttp.ErrOutcomeUnknown},
+	} {
+		bubble(t, func(t *testing.T) {
+			server, transport := tickets(t, nil)
+			j := &faulty{Journal: memory.New()}
+			client, _ := newClient(t, transport, on(j, withTickets))
+			c.break_(j)
+			_, err := client.DoKey(pay(t, order), "order-1")
+			if exactlyOne(t, err); !errors.Is(err, c.is) {
+				t.Errorf("%s: %v, want %v", c.name, err, c.is)
+			}
+			wantTokens(t, server, 1, 0, 0)
+		})
+	}
+}
+
+// TestTokenMisuse: a request that brings a key in the token's header, and configurations that cannot work.
+func TestTokenMisuse(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		server, transport := tickets(t, nil)
+		c, _ := newClient(t, transport, withTickets)
+		own := pay(t, order)
+		own.Header.Set("Idempotency-Key", "mine")
+		_, err := c.Do(own)
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, oncehttp.ErrNoEffect) {
+			t.Errorf("a key of the request's own: %v", err)
+		}
+		wantTokens(t, server, 0, 0, 0)
+	})
+	for want, change := range map[string]func(*profile.Profile){
+		"Config.Token": func(p *profile.Profile) { p.Token = &profile.Token{} },
+		"header":       func(p *profile.Profile) { p.Carrier = profile.Carrier{Place: profile.Body, Name: "/key"} },
+		"method":       func(p *profile.Profile) { p.Token.Method = "PUT" },
+		"JSON pointer": func(p *profile.Profile) { p.Token.Pointer = "token" },
+		"starts with":  func(p *profile.Profile) { p.Token.Path = "https://elsewhere.example/tokens" },
+	} {
+		p := ticketed()
+		change(p)
+		if _, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Profile: p}); !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want ErrConfig with %q", err, want)
+		}
+	}
+}
+
+// TestTokenTooLate: an operation whose process died before it had a token is sent no later than any other, then held.
+func TestTokenTooLate(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		server, transport := tickets(t, nil)
+		j := memory.New()
+		var left persist.Journal
+		c, _ := newClient(t, &crashing{through: transport, at: func(req *http.Request) {
+			if !isOperation(req) {
+				left = survivors(t, j)
+			}
+		}}, on(j, withTickets))
+		if _, err := c.DoKey(pay(t, order), "order-1"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(25 * time.Hour)
+		next, _ := newClient(t, transport, on(left, withTickets))
+		for range next.Resume(t.Context()) {
+			continue
+		}
+		if rec := lookup(t, next, "order-1"); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldExpired || rec.MaybeSent {
+			t.Errorf("%v for %q, maybe sent %t", rec.State, rec.HoldReason, rec.MaybeSent)
+		}
+		wantTokens(t, server, 1, 1, 1)
+	})
+}
