@@ -26,11 +26,11 @@ type breaker struct {
 	alike   int
 	running int
 	down    bool          // no connection could be had, and no answer since
-	changed chan struct{} // closed, and made anew, when a row may be begun again
+	changed chan struct{} // closed when a row may be begun again; nil: nobody waits for that
 }
 
 func newBreaker(most int, trip func(error)) *breaker {
-	return &breaker{most: most, trip: trip, changed: make(chan struct{})}
+	return &breaker{most: most, trip: trip}
 }
 
 // begin waits until a row may be begun; false means that ctx ended first. Every
@@ -38,12 +38,15 @@ func newBreaker(most int, trip func(error)) *breaker {
 func (b *breaker) begin(ctx context.Context) bool {
 	for {
 		b.mu.Lock()
-		changed := b.changed
 		if !b.down || b.running == 0 {
 			b.running++
 			b.mu.Unlock()
 			return true
 		}
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed := b.changed
 		b.mu.Unlock()
 		select {
 		case <-changed:
@@ -115,6 +118,8 @@ func (b *breaker) observe(e oncehttp.Event) {
 
 // wake lets whoever waits look again. Under mu.
 func (b *breaker) wake() {
-	close(b.changed)
-	b.changed = make(chan struct{})
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
 }
