@@ -1,0 +1,12 @@
+//go:build !unix
+
+package main
+
+import (
+	"errors"
+	"os"
+)
+
+// freeze and wake: there is no such thing on this system.
+func freeze(*os.Process) error { return errors.New("processes cannot be frozen on this system") }
+func wake(*os.Process) error   { return nil }

@@ -1,0 +1,14 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// freeze stops a process, which notices nothing of it.
+func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+
+// wake lets a frozen process go on.
+func wake(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist/postgres"
+)
+
+// work is one worker: it sends what is in the journal until it is told to stop, and then lets what is on the wire come
+// to its end.
+func work(ctx context.Context, schema string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // ends when the stage is over, or gone
+		stop()
+	}()
+	journal, err := postgres.Open(ctx, address(), postgres.Options{Schema: schema, MaxConns: 4})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = journal.Close() }()
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Retry: policy()})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	for ctx.Err() == nil {
+		// Run looks for what other processes have enqueued when it begins, and then once a minute.
+		running, end := context.WithTimeout(ctx, 300*time.Millisecond)
+		if err := client.Run(running); err != nil { // one call of the journal had no answer; it goes on
+			fmt.Fprintln(os.Stderr, "worker:", err)
+		}
+		end()
+	}
+	return nil
+}
+
+// policy is quick, as the server is near and this is a demonstration. The zero Policy suits a server on the internet.
+// What a dead worker has leased goes on when MaxElapsed, AttemptTimeout and AnswerTimeout are over.
+func policy() oncehttp.Policy {
+	return oncehttp.Policy{
+		MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,
+		MaxElapsed: time.Second, AttemptTimeout: time.Second, AnswerTimeout: time.Second,
+	}
+}
