@@ -279,6 +279,75 @@ func TestListFails(t *testing.T) {
 	})
 }
 
+// TestRunRecoversSoon: a journal that is back after a few seconds is not waited for much longer.
+func TestRunRecoversSoon(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := &faulty{Journal: memory.New()}
+		w := &wire{replies: []reply{{status: 201}}}
+		c, _ := newClient(t, w, on(j))
+		enqueue(t, c, 1)
+		for range 2 { // the second outage is as short as the first
+			back := time.Now().Add(5 * time.Second)
+			j.list = func() error {
+				if time.Now().Before(back) {
+					return errDisk
+				}
+				return nil
+			}
+			before := w.count()
+			stop := running(t, c)
+			time.Sleep(9 * time.Second) // 1, 3 and 7 seconds after the first failure
+			if n := w.count(); n != before+1 {
+				t.Errorf("%d sends four seconds after the journal was back, want 1", n-before)
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			j.list = nil
+			if err := c.Enqueue(post(t, "{}"), "again"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestKeylessCallsFailTogether: where the journal answers late, calls without a key wait for it beside each other, not
+// one after the other.
+func TestKeylessCallsFailTogether(t *testing.T) {
+	t.Parallel()
+	const calls = 10
+	arrived, all := make(chan struct{}, calls), make(chan struct{})
+	j := &faulty{Journal: memory.New(), list: func() error {
+		arrived <- struct{}{}
+		select {
+		case <-all:
+		case <-time.After(20 * time.Second):
+			t.Error("the calls do not ask the journal beside each other")
+		}
+		return errDisk
+	}}
+	c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(j))
+	var wg sync.WaitGroup
+	for i := range calls {
+		wg.Go(func() {
+			if _, err := c.Do(post(t, fmt.Sprint(i))); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+				t.Errorf("%v, want ErrOutcomeUnknown", err)
+			}
+		})
+	}
+	wg.Go(func() {
+		for range calls {
+			select {
+			case <-arrived:
+			case <-time.After(20 * time.Second):
+			}
+		}
+		close(all)
+	})
+	wg.Wait()
+}
+
 // TestRunGoesOnPastTheJournal: a listing that fails is heard, and made again; only a
 // journal that takes nothing more ends Run.
 func TestRunGoesOnPastTheJournal(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // ctx ends; then it lets the attempts on the wire come to their end, as Resume
 // does after a break, and returns nil. It also sweeps, hourly. Config.Observe and
 // the logger learn of each operation, and of a pass that the journal could not make:
-// it is made again after a minute. Errors: ErrClosed, and persist.ErrUncertain,
+// it is made again after a second, then ever more seldom, after a minute at most. Errors: ErrClosed, and persist.ErrUncertain,
 // ErrClosed or ErrLocked from a journal that takes nothing more.
 func (c *Client) Run(ctx context.Context) error {
 	r := runner{Client: c}
@@ -36,7 +36,9 @@ func (c *Client) Run(ctx context.Context) error {
 		case err != nil:
 			c.cfg.blocked(ctx, &persist.Record{}, err)
 			c.cfg.log(ctx, slog.LevelError, "a pass failed; it is made again", "", err)
-			due = pauseMax
+			due = r.afterFailure()
+		default:
+			r.failures = 0
 		}
 		select {
 		case <-ctx.Done():
@@ -55,7 +57,15 @@ func takesNoMore(err error) bool {
 // runner is one Run under way.
 type runner struct {
 	*Client
-	swept time.Time // when the journal was swept last
+	swept    time.Time // when the journal was swept last
+	failures int       // passes in a row that the journal could not make
+}
+
+// afterFailure returns the pause after a pass that the journal could not make: a database that is started anew answers
+// again within seconds.
+func (r *runner) afterFailure() time.Duration {
+	r.failures = min(r.failures+1, 10)
+	return min(failedPauseMin<<(r.failures-1), pauseMax)
 }
 
 // sweep sweeps the journal, if the last sweep was an hour ago or longer.
@@ -102,6 +112,8 @@ func (r *runner) pass(ctx context.Context) error {
 const (
 	pauseMin = 100 * time.Millisecond
 	pauseMax = time.Minute
+
+	failedPauseMin = time.Second // after a pass that the journal could not make; it doubles up to pauseMax
 )
 
 // nextDue returns how long it is until the next pending operation is due. One that is due

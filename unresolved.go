@@ -80,9 +80,10 @@ type recipes struct {
 // journal each time, since they may have begun operations under other recipes.
 func (r *recipes) forAccount(ctx context.Context, j persist.Journal, own *persist.Record, otherProcesses bool) ([]string, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	list, read := r.known[own.Account]
-	if !read || otherProcesses {
+	r.mu.Unlock()
+	list = slices.Clone(list)
+	if !read || otherProcesses { // without the lock: a journal that does not answer must not make calls wait one after the other
 		for rec, err := range j.List(ctx, persist.Query{Account: own.Account, AnyUnresolved: true}) {
 			if err == nil {
 				err = rec.Sealed()
@@ -95,13 +96,18 @@ func (r *recipes) forAccount(ctx context.Context, j persist.Journal, own *persis
 			}
 		}
 	}
-	if !read || !slices.Contains(list, own.Recipe) {
-		list = append([]string{own.Recipe}, slices.DeleteFunc(list, func(recipe string) bool { return recipe == own.Recipe })...)
-		if r.known == nil {
-			r.known = make(map[string][]string)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, recipe := range r.known[own.Account] { // what other calls have found meanwhile
+		if !slices.Contains(list, recipe) {
+			list = append(list, recipe)
 		}
-		r.known[own.Account] = list
 	}
+	list = append([]string{own.Recipe}, slices.DeleteFunc(list, func(recipe string) bool { return recipe == own.Recipe })...)
+	if r.known == nil {
+		r.known = make(map[string][]string)
+	}
+	r.known[own.Account] = list
 	return list, nil
 }
 
