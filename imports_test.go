@@ -48,6 +48,7 @@ func importRules() []rule {
 		{"persist/postgres", true, []string{module + "/persist", module + "/persist/internal/sqljournal", "github.com/jackc/pgx/v5"}},
 		{"persist/mysql", true, []string{module + "/persist", module + "/persist/internal/sqljournal", "github.com/go-sql-driver/mysql"}},
 		{"persist/seal", true, []string{module + "/persist", module + "/persist/internal/codec"}},
+		{"persist/redis", true, []string{module + "/persist", module + "/persist/internal/codec", "github.com/redis/go-redis/v9"}},
 		{"persist/persisttest", true, []string{module + "/persist"}},
 		{"sign", true, []string{"github.com/dunglas/httpsfv"}},
 		{"mockserver", false, []string{module + "/profile", module + "/mockserver/bugs", module + "/mockserver/internal/keylayer"}},

@@ -5,7 +5,7 @@
 // A record is one operation: its idempotency key, the request that the key
 // names, and what is known of its outcome. A journal keeps records across
 // crashes. Package persist/bolt is the default journal (one file),
-// persist/postgres and persist/mysql are journals that several machines share,
+// persist/postgres, persist/mysql and persist/redis are journals that several machines share,
 // persist/memory is the reference implementation for tests, and
 // persist/persisttest the suite that every journal has to pass. persist/seal
 // encrypts what any of them keeps.

@@ -11,6 +11,7 @@ package persisttest
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,6 +35,9 @@ type Harness struct {
 	// commit is called, in the store of a journal that New opened. Nil: the journal has no
 	// such transactions.
 	Late func(j persist.Journal, rec persist.Record) (commit func() error, err error)
+
+	// Cases are the names of the cases to run; none means all.
+	Cases []string
 
 	// Patience is how long a case may take. Zero is one minute.
 	Patience time.Duration
@@ -59,10 +63,7 @@ func Names() []string {
 // Run tests the journal, each case as a parallel subtest.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
-	for _, c := range cases() {
-		if c.durable && !h.Durable {
-			continue
-		}
+	for _, c := range h.cases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if err := h.run(c, t.TempDir()); err != nil {
@@ -76,10 +77,7 @@ func Run(t *testing.T, h Harness) {
 // name of the case. The error is of what Check itself needs.
 func Check(h Harness) (failures map[string]error, err error) {
 	failures = map[string]error{}
-	for _, c := range cases() {
-		if c.durable && !h.Durable {
-			continue
-		}
+	for _, c := range h.cases() {
 		dir, err := os.MkdirTemp("", "persisttest")
 		if err != nil {
 			return nil, err
@@ -92,6 +90,13 @@ func Check(h Harness) (failures map[string]error, err error) {
 		}
 	}
 	return failures, nil
+}
+
+// cases are those that the harness asks for and can run.
+func (h Harness) cases() []testCase {
+	return slices.DeleteFunc(cases(), func(c testCase) bool {
+		return c.durable && !h.Durable || len(h.Cases) > 0 && !slices.Contains(h.Cases, c.name)
+	})
 }
 
 func cases() []testCase {

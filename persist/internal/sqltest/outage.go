@@ -2,6 +2,7 @@ package sqltest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -22,6 +23,9 @@ type Engine struct {
 	Address string  // host:port of the server
 	DB      *sql.DB // whose statements find the tables
 	Records string  // the name of the table of records, as DB finds it
+
+	// Limit is that of the calls in Down, which waits for two of them. Zero is 12 seconds.
+	Limit time.Duration
 
 	// Open opens a journal whose calls take no longer than limit, through an address. The
 	// URL holds the password "hunter2". The journal is closed with the test.
@@ -242,7 +246,7 @@ func outage(t *testing.T, e Engine, c call, f Fault, limit time.Duration) {
 // Down breaks the way to the database altogether: calls fail fast and say which journal it
 // is, and the journal recovers by itself.
 func Down(t *testing.T, e Engine) {
-	const limit = 12 * time.Second
+	limit := cmp.Or(e.Limit, 12*time.Second)
 	proxy := NewProxy(t, e.Address)
 	j := e.Open(t, proxy.Address(), limit)
 	ctx := t.Context()

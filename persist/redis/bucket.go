@@ -1,0 +1,121 @@
+package redis
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// index is one key of a bucket. The names are read by whoever looks into the journal.
+type index int
+
+// The keys of a bucket, in the order in which scripts get them. The scores of sorted sets are
+// Seq numbers without the bucket, or microseconds since 1970. Members are ids of records,
+// unless it says otherwise.
+const (
+	records      index = iota // hash: the parts of the records
+	clock                     // string: the last number that was given out
+	all                       // by number: every record
+	names                     // by member: every record; those of one key are beside each other
+	unfinished                // by number: pending and held
+	due                       // by NextAttempt: pending
+	unresolved                // by number: those that a caller without a key may still have to hear of
+	fingerprints              // by member, which is a fingerprint and an id: the same
+	finished                  // by Finished: final, with the answer
+	expiring                  // by Finished and Window: the same
+	tombstones                // by Finished: swept, under chosen keys
+	unreported                // by when they may go: swept, under generated keys
+
+	indexes
+)
+
+// String is the name of the key.
+func (i index) String() string {
+	return [indexes]string{
+		"records", "clock", "all", "names", "unfinished", "due", "unresolved", "fingerprints", "finished", "expiring", "tombstones", "unreported",
+	}[i]
+}
+
+// bucket is the number of a bucket and the names of its keys.
+type bucket struct {
+	number int
+	keys   []string
+}
+
+// newBucket names the keys of a bucket. What is between the braces decides in a cluster on
+// which node a key lies.
+func newBucket(prefix string, number int) *bucket {
+	b := &bucket{number: number, keys: make([]string, indexes)}
+	for i := range indexes {
+		b.keys[i] = fmt.Sprintf("{%s:%d}:%s", prefix, number, i)
+	}
+	return b
+}
+
+// An id has so many bytes of the hash of the key, and of that of the account. Two records with
+// one id are noticed, see entry.record.
+const (
+	keyHash     = 20
+	accountHash = 12
+	idSize      = keyHash + accountHash
+)
+
+// idOf returns what a record is called in its bucket: the hash of the key, then a part of the
+// account's, so that the records of one key lie beside each other, whatever their accounts.
+func idOf(id persist.ID) string {
+	account := sha256.Sum256([]byte(id.Account))
+	return hashOf(id.Key) + string(account[:accountHash])
+}
+
+// hashOf is the part of the ids of a key that they share.
+func hashOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return string(sum[:keyHash])
+}
+
+// of returns the bucket of the id, or of what hashOf gave.
+func (j *Journal) of(id string) *bucket {
+	return j.buckets[binary.BigEndian.Uint32([]byte(id))%uint32(len(j.buckets))]
+}
+
+// bucketBits are the low bits of a Seq, which name the bucket. Each bucket counts for itself;
+// see listing.bound for what makes one order of them.
+const bucketBits = 8
+
+// seqOf makes a record's Seq of its number in the bucket.
+func (b *bucket) seqOf(number uint64) uint64 { return number<<bucketBits | uint64(b.number) }
+
+// numberOf is the number that a Seq has in this bucket; 0, which no record has, if it is of
+// another one.
+func (b *bucket) numberOf(seq uint64) uint64 {
+	number := seq >> bucketBits
+	if b.seqOf(number) != seq {
+		return 0
+	}
+	return number
+}
+
+// first returns the lowest number in this bucket of a Seq that is greater than after.
+func (b *bucket) first(after uint64) uint64 {
+	n := after >> bucketBits
+	if b.seqOf(n) <= after {
+		n++
+	}
+	return n
+}
+
+// maxNumber is the greatest number that a sorted set tells from its neighbours. The
+// microseconds since 1970 reach it in the year 2255.
+const maxNumber = uint64(1<<53 - 1)
+
+// microseconds is a time as a sorted set has it: rounded down, and the nearest that it can tell.
+func microseconds(sec int64, nanos int) int64 {
+	limit := int64(maxNumber) / 1e6
+	return max(min(sec, limit), -limit)*1e6 + int64(nanos)/1e3
+}
+
+// never is later than every score.
+const never = math.MaxInt64

@@ -1,0 +1,161 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// ready is what every writing method asks before it looks at Redis.
+func ready(ctx context.Context, rec *persist.Record, final bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := rec.Validate(); err != nil {
+		return err
+	}
+	if rec.State.Final() != final {
+		return fmt.Errorf("%w: state %v", persist.ErrInvalid, rec.State)
+	}
+	return nil
+}
+
+// Begin implements [persist.Journal].
+func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if err := ready(ctx, &rec, false); err != nil {
+		return persist.Record{}, false, err
+	}
+	b := j.of(idOf(rec.ID))
+	e := b.newEntry(&rec, 1)
+	doubted := false
+	err = j.settle(ctx, func(ctx context.Context, repeated bool) error {
+		doubted = repeated
+		word, rest, err := j.run(ctx, j.scripts.begin, b, e.id, e.token(), j.seen.Load(), e.head, e.intent, e.progress, e.body, e.answer)
+		if err != nil {
+			return err
+		}
+		created = word == "created"
+		if !created {
+			existing, err = b.existing(e.id, rest)
+			return err
+		}
+		n, err := numberAt(rest, 0)
+		existing = rec
+		existing.Seq, existing.Revision = b.seqOf(n), 1
+		j.met(n)
+		return err
+	})
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	if created && doubted {
+		j.late.Store(e.id, existing.Seq)
+	}
+	return existing, created, nil
+}
+
+// existing decodes what a Begin has met. Error: persist.ErrCorrupt.
+func (b *bucket) existing(id string, values []any) (persist.Record, error) {
+	e := entryOf(id, values)
+	if e == nil {
+		return persist.Record{}, fmt.Errorf("%w: record %x of bucket %d is not whole", persist.ErrCorrupt, id, b.number)
+	}
+	return e.record(b)
+}
+
+// mayLand reports whether an earlier try to begin the record may still be on its way to Redis.
+// If the record were forgotten, it would begin the operation once more.
+func (j *Journal) mayLand(rec *persist.Record) bool {
+	seq, known := j.late.Load(idOf(rec.ID))
+	return known && seq == rec.Seq
+}
+
+// Update implements [persist.Journal].
+func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
+	if err := j.change(ctx, &rec, false); err != nil {
+		return persist.Record{}, err
+	}
+	rec.Revision++
+	return rec, nil
+}
+
+// Finish implements [persist.Journal]. It is durable on return.
+func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
+	err := j.change(ctx, &rec, true)
+	if err == nil {
+		j.late.Delete(idOf(rec.ID)) // it can no longer be forgotten
+	}
+	return err
+}
+
+// change replaces the progress of the unfinished record with rec's ID and revision.
+func (j *Journal) change(ctx context.Context, rec *persist.Record, final bool) error {
+	if err := ready(ctx, rec, final); err != nil {
+		return err
+	}
+	b := j.of(idOf(rec.ID))
+	e := b.newEntry(rec, rec.Revision+1)
+	ended, over := scores(rec)
+	return j.settle(ctx, func(ctx context.Context, _ bool) error {
+		word, rest, err := j.run(ctx, j.scripts.change, b, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.progress, e.answer, ended, over)
+		if err != nil || word == "done" {
+			return err
+		}
+		return refusal(rec, word, rest)
+	})
+}
+
+// refusal is why a script has not changed the record.
+func refusal(rec *persist.Record, word string, rest []any) error {
+	switch word {
+	case "gone":
+		return notFound(rec.ID)
+	case "identity":
+		return fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
+	case "stale":
+		state, err := numberAt(rest, 0)
+		revision, err2 := numberAt(rest, 1)
+		if err := errors.Join(err, err2); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, persist.State(state), revision)
+	}
+	return fmt.Errorf("a script has answered %q", word)
+}
+
+// Forget implements [persist.Journal].
+func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
+	if j.mayLand(&rec) {
+		return j.failed(fmt.Errorf("%w: what began the record may still be on its way", persist.ErrUncertain))
+	}
+	id := idOf(rec.ID)
+	b := j.of(id)
+	return j.settle(ctx, func(ctx context.Context, repeated bool) error {
+		word, rest, err := j.run(ctx, j.scripts.forget, b, id, b.numberOf(rec.Seq), rec.Revision)
+		if err != nil || word == "done" {
+			return err
+		}
+		if repeated && goneSince(b.numberOf(rec.Seq), word, rest) {
+			return nil // an earlier try of this call has landed
+		}
+		return refusal(&rec, word, rest)
+	})
+}
+
+// goneSince reports whether the record of this number is no longer there, or another one in its
+// place.
+func goneSince(number uint64, word string, rest []any) bool {
+	stands, err := numberAt(rest, 2)
+	return word == "gone" || word == "stale" && err == nil && stands != number
+}
+
+// MarkReported implements [persist.Journal]. It is durable on return.
+func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
+	name := idOf(id)
+	return j.settle(ctx, func(ctx context.Context, _ bool) error {
+		_, _, err := j.run(ctx, j.scripts.report, j.of(name), name)
+		return err
+	})
+}

@@ -1,0 +1,144 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// address is where a journal is.
+type address struct {
+	options *goredis.Options // of the first node
+	nodes   []string         // every host:port that the URL names
+}
+
+// parse reads the URL. Its parameter addr, any number of times, names further nodes of a
+// cluster. Error: ErrOptions, which does not quote the URL.
+func (o Options) parse(rawURL string) (address, error) {
+	broken := fmt.Errorf("%w: the URL cannot be read (it is not shown, as it may hold a password); want redis://user:password@host:port/0", ErrOptions)
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return address{}, broken
+	}
+	query := u.Query()
+	more := query["addr"]
+	query.Del("addr")
+	u.RawQuery = query.Encode()
+	options, err := goredis.ParseURL(u.String())
+	if err != nil {
+		return address{}, broken
+	}
+	try := o.CallTimeout / triesInLimit
+	options.Protocol, options.DisableIdentity = 2, true // no notifications, and nothing that old servers refuse
+	options.MaxRetries = -1                             // settle repeats, and knows what it repeats
+	options.DialerRetries = 1
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = try, try, try, try
+	options.ContextTimeoutEnabled = true
+	options.PoolSize, options.MaxActiveConns, options.MaxIdleConns = o.MaxConns, o.MaxConns, o.MaxConns
+	options.OnConnect = o.greet
+	return address{options, append([]string{options.Addr}, more...)}, nil
+}
+
+// name is how errors call the journal. It holds no password.
+func (a address) name(prefix string) string {
+	return fmt.Sprintf("redis %s/%d prefix %s", strings.Join(a.nodes, ","), a.options.DB, prefix)
+}
+
+// client makes the client: of one server, or of the cluster that it is part of. It asks the
+// nodes in order, until one answers.
+func (a address) client(ctx context.Context) (goredis.UniversalClient, error) {
+	var all error
+	for _, node := range a.nodes {
+		one := *a.options
+		one.Addr = node
+		client := goredis.NewClient(&one)
+		info, err := client.Info(ctx, "cluster").Result()
+		if err == nil && !strings.Contains(info, "cluster_enabled:1") {
+			return client, nil
+		}
+		_ = client.Close()
+		if err == nil {
+			return goredis.NewClusterClient(a.cluster()), nil
+		}
+		all = errors.Join(all, err)
+	}
+	return nil, all
+}
+
+// cluster is the same for a cluster.
+func (a address) cluster() *goredis.ClusterOptions {
+	o := a.options
+	return &goredis.ClusterOptions{
+		Addrs: a.nodes, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		Protocol: o.Protocol, DisableIdentity: true, DisableRoutingPolicies: true,
+		MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, // the client of a cluster also repeats where it is redirected
+		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, PoolTimeout: o.PoolTimeout,
+		ContextTimeoutEnabled: true, PoolSize: o.PoolSize, MaxActiveConns: o.MaxActiveConns, MaxIdleConns: o.MaxIdleConns,
+		OnConnect: o.OnConnect,
+	}
+}
+
+// durable is what the server's settings have to be.
+var durable = []struct{ name, want string }{
+	{"appendonly", "yes"},
+	{"appendfsync", "always"},
+	{"no-appendfsync-on-rewrite", "no"},
+	{"maxmemory-policy", "noeviction"},
+}
+
+// greet looks at the server's settings before a new connection is used, so that a server that
+// was started anew with others, or a replica that took over, is noticed. Error: ErrVolatile.
+func (o Options) greet(ctx context.Context, conn *goredis.Conn) error {
+	if o.AllowVolatile {
+		return nil
+	}
+	asked := make([]*goredis.MapStringStringCmd, len(durable))
+	_, err := conn.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i, setting := range durable {
+			asked[i] = p.ConfigGet(ctx, setting.name)
+		}
+		return nil
+	})
+	var answered goredis.Error
+	if err != nil && !errors.As(err, &answered) {
+		return err
+	}
+	for i, setting := range durable {
+		switch is, err := asked[i].Result(); {
+		case err != nil:
+			return volatile("it does not tell its setting %s, which has to be %q: %w", setting.name, setting.want, err)
+		case is[setting.name] != setting.want:
+			return volatile("its setting %s is %q, which has to be %q", setting.name, is[setting.name], setting.want)
+		}
+	}
+	return nil
+}
+
+// volatile is ErrVolatile with what is wrong. It has two causes, since the client takes off
+// what wraps a single one.
+func volatile(format string, args ...any) error {
+	return fmt.Errorf("%w: %w; change it, or set AllowVolatile", ErrVolatile, fmt.Errorf(format, args...))
+}
+
+// refusals begin the answers of a server that has not made what it was asked.
+var (
+	// refused: it would say the same again.
+	refused = []string{"OOM", "MISCONF", "NOREPLICAS", "NOAUTH", "WRONGPASS", "CROSSSLOT", "DENIED"}
+	// passing: of a server that starts, of a cluster that moves slots or elects a master, of a script
+	// that runs for too long.
+	passing = []string{"LOADING", "BUSY", "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "NOSCRIPT"}
+)
+
+// code is the first word of a server's error.
+func code(err goredis.Error) string {
+	word, _, _ := strings.Cut(err.Error(), " ")
+	return strings.TrimSuffix(word, ":")
+}
+
+// isRefusal reports whether the server has answered with one of these.
+func isRefusal(err goredis.Error, codes []string) bool { return slices.Contains(codes, code(err)) }

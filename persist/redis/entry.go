@@ -1,0 +1,166 @@
+package redis
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// tokenSize is the length of the random token of a write in bytes.
+const tokenSize = 16
+
+// The flags of a head.
+const (
+	flagGenerated = 1 << iota
+	flagUnreported
+	flagSwept
+)
+
+// headSize is the length of a head without the owner of the lease.
+const headSize = 8 + 8 + tokenSize + 1 + 1 + 12 + 12 + 32 + 12
+
+// entry is one record as Redis keeps it. What is in the head is not in the other parts.
+type entry struct {
+	id       string
+	head     []byte // what scripts read: see appendHead
+	intent   []byte // codec's, without the body
+	progress []byte // codec's, without the body of the answer
+	body     []byte // of the request
+	answer   []byte // the body of the answer
+}
+
+// newEntry encodes a record as it is to be at this revision, under a new token. Its bodies are
+// the record's own.
+func (b *bucket) newEntry(rec *persist.Record, revision uint64) *entry {
+	next := *rec
+	next.Revision = revision
+	e := &entry{id: idOf(rec.ID), body: rec.Body}
+	if rec.Answer != nil {
+		e.answer = rec.Answer.Body
+	}
+	e.head = b.appendHead(make([]byte, 0, headSize+len(rec.LeaseOwner)), &next)
+	e.encode(&next)
+	return e
+}
+
+// appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, NextAttempt,
+// Created, fingerprint, and the end of the lease; its owner is the rest. A time is seconds
+// since 1970 and nanoseconds.
+func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
+	var token [tokenSize]byte
+	_, _ = rand.Read(token[:]) // never fails
+	flags := byte(0)
+	set := func(flag byte, on bool) {
+		if on {
+			flags |= flag
+		}
+	}
+	set(flagGenerated, rec.Generated)
+	set(flagUnreported, rec.Unreported)
+	set(flagSwept, rec.Swept)
+	head = binary.BigEndian.AppendUint64(head, b.numberOf(rec.Seq))
+	head = binary.BigEndian.AppendUint64(head, rec.Revision)
+	head = append(head, token[:]...)
+	head = append(head, byte(rec.State), flags)
+	head = appendTime(head, rec.NextAttempt)
+	head = appendTime(head, rec.Created)
+	head = append(head, rec.Fingerprint...)
+	head = appendTime(head, rec.LeaseUntil)
+	return append(head, rec.LeaseOwner...)
+}
+
+func appendTime(b []byte, t time.Time) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(t.Unix()))
+	return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
+}
+
+// encode fills intent and progress.
+func (e *entry) encode(rec *persist.Record) {
+	rest := *rec
+	rest.Fingerprint, rest.Generated, rest.Created = nil, false, time.Time{}
+	rest.Revision, rest.State, rest.Unreported, rest.Swept = 0, 0, false, false
+	rest.NextAttempt, rest.LeaseOwner, rest.LeaseUntil = time.Time{}, "", time.Time{}
+	e.intent = codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
+	e.progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
+}
+
+// token is the token of the write.
+func (e *entry) token() []byte { return e.head[16 : 16+tokenSize] }
+
+// record decodes the entry, and checks that it is whole. The record owns its memory.
+// Error: persist.ErrCorrupt.
+func (e *entry) record(b *bucket) (persist.Record, error) {
+	rec, intent, progress, err := e.withoutBodies(b)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	if intent.Len > 0 {
+		rec.Body = e.body
+	}
+	if progress.Len > 0 {
+		rec.Answer.Body = e.answer
+	}
+	if !intact(e.body, intent) || !intact(e.answer, progress) {
+		return persist.Record{}, fmt.Errorf("%w: the body kept for account %q, key %q is not what was written", persist.ErrCorrupt, rec.Account, rec.Key)
+	}
+	if err := rec.Validate(); err != nil {
+		return persist.Record{}, fmt.Errorf("%w: account %q, key %q: %v", persist.ErrCorrupt, rec.Account, rec.Key, err)
+	}
+	return rec, nil
+}
+
+// withoutBodies decodes all but the bodies. intent and progress say what those have to be.
+func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress codec.Outside, err error) {
+	intent, err = codec.DecodeIntent(e.intent, &rec)
+	if err == nil {
+		progress, err = codec.DecodeProgress(e.progress, &rec)
+	}
+	if err == nil {
+		err = e.readHead(b, &rec)
+	}
+	if err == nil && idOf(rec.ID) != e.id {
+		err = fmt.Errorf("%w: account %q, key %q is not where it belongs", persist.ErrCorrupt, rec.Account, rec.Key)
+	}
+	if err != nil {
+		return persist.Record{}, intent, progress, fmt.Errorf("record %x of bucket %d: %w", e.id, b.number, err)
+	}
+	return rec, intent, progress, nil
+}
+
+// readHead reads what appendHead and the scripts have written.
+func (e *entry) readHead(b *bucket, rec *persist.Record) error {
+	if len(e.head) < headSize {
+		return fmt.Errorf("%w: a head of %d bytes", persist.ErrCorrupt, len(e.head))
+	}
+	h, flags := e.head, e.head[33]
+	rec.Seq, rec.Revision = b.seqOf(binary.BigEndian.Uint64(h)), binary.BigEndian.Uint64(h[8:])
+	rec.State = persist.State(h[32])
+	rec.Generated, rec.Unreported, rec.Swept = flags&flagGenerated != 0, flags&flagUnreported != 0, flags&flagSwept != 0
+	rec.NextAttempt, rec.Created = timeAt(h[34:]), timeAt(h[46:])
+	rec.Fingerprint = h[58:90:90]
+	rec.LeaseUntil, rec.LeaseOwner = timeAt(h[90:]), string(h[headSize:])
+	return nil
+}
+
+func timeAt(b []byte) time.Time {
+	return time.Unix(int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint32(b[8:]))).UTC()
+}
+
+// intact reports whether the body is the one that was described.
+func intact(body []byte, want codec.Outside) bool {
+	return len(body) == want.Len && (want.Len == 0 || codec.Checksum(body) == want.Sum)
+}
+
+// scores are when a final record ended, and when its window does, as sorted sets have it; both
+// are empty for an unfinished one.
+func scores(rec *persist.Record) (ended, over any) {
+	if !rec.State.Final() {
+		return "", ""
+	}
+	end := rec.Finished.Add(rec.Window)
+	return microseconds(rec.Finished.Unix(), rec.Finished.Nanosecond()), microseconds(end.Unix(), end.Nanosecond())
+}

@@ -1,0 +1,36 @@
+package redis
+
+import (
+	"context"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// OpenEdited opens a journal one of whose scripts is edited: old, which must be in it, becomes new.
+func OpenEdited(ctx context.Context, url string, opts Options, script, old, new string) (*Journal, error) {
+	return opts.open(ctx, url, makeScripts(func(name string) string {
+		s := text(name)
+		if name != script {
+			return s
+		}
+		if !strings.Contains(s, old) {
+			panic(script + " does not contain " + old)
+		}
+		return strings.ReplaceAll(s, old, new)
+	}))
+}
+
+// BucketKeys are the keys that scripts get for a bucket.
+func BucketKeys(prefix string, number int) []string { return newBucket(prefix, number).keys }
+
+// BucketOf is the number of the bucket that holds a record.
+func (j *Journal) BucketOf(id persist.ID) int { return j.of(idOf(id)).number }
+
+// The kinds of errors, by name.
+func EffectOf(err error) string {
+	return map[effect]string{inDoubt: "in doubt", broken: "broken", again: "again", none: "none"}[effectOf(err)]
+}
+
+// Clock is the index of a bucket's counter among its keys.
+const Clock = int(clock)

@@ -1,0 +1,159 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// format is what this package writes. Code that does not know a journal's format refuses it.
+const format = 1
+
+// Journal is a journal on Redis. It implements [persist.Journal]. Make one with Open.
+type Journal struct {
+	persist.Attachment
+
+	client  goredis.UniversalClient
+	scripts scripts
+	buckets []*bucket
+	name    string
+	limit   time.Duration // of one call
+	keepKey time.Duration // 0: for ever
+	seen    atomic.Uint64 // the highest number that this process has met, of any bucket
+	late    sync.Map      // by id: the Seq of records whose Begin took more than one try, see mayLand
+
+	mu      sync.Mutex
+	shut    bool
+	running sync.WaitGroup // calls under way; entered under mu, and not once it is shut
+}
+
+// Open opens the journal at a URL such as redis://user:password@host:6379/0, or rediss:// with
+// TLS. A server that is part of a cluster is noticed; further nodes, to be asked when the first
+// is down, follow as ?addr=host:port&addr=…. Open makes the journal if there is none. ctx
+// bounds the opening alone, which also ends after Options.CallTimeout.
+// Errors: ErrOptions, ErrLayout, ErrVolatile, those of the server, the context's.
+func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
+	return opts.open(ctx, url, loadScripts())
+}
+
+func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, error) {
+	opts, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	at, err := opts.parse(url)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{scripts: with, name: at.name(opts.Prefix), limit: opts.CallTimeout, keepKey: opts.KeepKey}
+	if j.keepKey == KeepForever {
+		j.keepKey = 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, opts.CallTimeout)
+	defer cancel()
+	if j.client, err = at.client(ctx); err != nil {
+		return nil, j.failed(err)
+	}
+	if err := j.lay(ctx, opts); err != nil {
+		_ = j.client.Close()
+		return nil, j.failed(err)
+	}
+	return j, nil
+}
+
+// lay finds out how the journal is laid out, or notes it, and asks all masters.
+func (j *Journal) lay(ctx context.Context, opts Options) error {
+	buckets := opts.Buckets
+	if buckets == 0 {
+		buckets = defaultBuckets
+	}
+	noted, err := j.scripts.open.Run(ctx, j.client, []string{"{" + opts.Prefix + "}:journal"}, format, buckets).StringSlice()
+	if err != nil {
+		return err
+	}
+	if len(noted) != 2 || noted[0] != strconv.Itoa(format) {
+		return fmt.Errorf("%w: it has format %q, and this program knows %d: use a newer one", ErrLayout, noted, format)
+	}
+	n, err := strconv.Atoi(noted[1])
+	if err != nil || n < 1 || n > maxBuckets {
+		return fmt.Errorf("%w: it says that it has %q buckets", ErrLayout, noted[1])
+	}
+	if opts.Buckets != 0 && opts.Buckets != n {
+		return fmt.Errorf("%w: it has %d buckets, which cannot change, and Options.Buckets is %d", ErrLayout, n, opts.Buckets)
+	}
+	for i := range n {
+		j.buckets = append(j.buckets, newBucket(opts.Prefix, i))
+	}
+	_, err = j.lastNumber(ctx) // it asks every node
+	return err
+}
+
+// enter notes a call under way. It returns false once the journal is closed.
+func (j *Journal) enter() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.shut {
+		j.running.Add(1)
+	}
+	return !j.shut
+}
+
+// Close implements [persist.Journal].
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	was := j.shut
+	j.shut = true
+	j.mu.Unlock()
+	j.running.Wait()
+	if was {
+		return nil
+	}
+	return j.failed(j.client.Close())
+}
+
+// Flush implements [persist.Journal]. Every method returns after its write was synced, so that
+// there is nothing to wait for.
+func (j *Journal) Flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !j.enter() {
+		return j.failed(persist.ErrClosed)
+	}
+	j.running.Done()
+	return nil
+}
+
+// Get implements [persist.Journal].
+func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
+	name := idOf(id)
+	b := j.of(name)
+	err = j.read(ctx, func(ctx context.Context) error {
+		values, err := j.client.HMGet(ctx, b.keys[records], fields(name, everyPart)...).Result()
+		if err != nil {
+			return err
+		}
+		e := entryOf(name, values)
+		if e == nil {
+			return notFound(id)
+		}
+		rec, err = e.record(b)
+		return err
+	})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return rec, nil
+}
+
+// notFound is the error for an ID that no record has.
+func notFound(id persist.ID) error {
+	return fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, id.Account, id.Key)
+}

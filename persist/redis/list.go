@@ -1,0 +1,210 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The bounds of what a listing reads at once.
+const (
+	refRows   = 256     // places in an index, of one bucket
+	chunkRows = 256     // records
+	chunkSize = 1 << 20 // bytes, about
+)
+
+// List implements [persist.Journal]. It reads a part at a time, and holds no connection while
+// the loop body runs. Records begun after the call are left out.
+func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		l := listing{j: j, q: &q, rows: chunkRows / 8}
+		err := l.start(ctx)
+		for err == nil {
+			var chunk []found
+			chunk, err = l.next(ctx)
+			if len(chunk) == 0 {
+				break
+			}
+			if !l.hand(ctx, chunk, yield) {
+				return
+			}
+			err = ctx.Err()
+		}
+		if err != nil {
+			yield(persist.Record{}, err)
+		}
+	}
+}
+
+// listing is one List under way.
+type listing struct {
+	j       *Journal
+	q       *persist.Query
+	known   []ref     // the places of all records to come, in order, where streams is nil
+	streams []*stream // of each bucket
+	rows    int       // of the next chunk
+}
+
+// stream is one bucket's part of a listing by number.
+type stream struct {
+	bucket *bucket
+	set    index
+	from   uint64 // the lowest number that was not read yet
+	last   uint64 // the highest number to read
+	read   []ref  // and not yet taken
+	over   bool   // there is no more than read
+}
+
+// hand yields the records of a chunk that the query selects, as long as ctx lasts. It returns
+// false if the loop was left.
+func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Record, error) bool) bool {
+	for i := range chunk {
+		f := &chunk[i]
+		if ctx.Err() != nil {
+			return true
+		}
+		if (f.err != nil || l.q.Match(&f.rec)) && !yield(f.rec, f.err) {
+			return false
+		}
+		*f = found{} // the caller may keep the record for long
+	}
+	return true
+}
+
+// start finds out where to read. A query for a key or for one fingerprint selects few records,
+// whose places are read at once; nobody goes on after those by number.
+// The others are read by number, from all buckets beside each other.
+func (l *listing) start(ctx context.Context) (err error) {
+	q, j := l.q, l.j
+	switch {
+	case q.Key != "":
+		hash := hashOf(q.Key)
+		l.known, err = j.gather(ctx, []*bucket{j.of(hash)}, names, beginning(hash, accountHash), q.After)
+		return err
+	case q.Unresolved != nil:
+		l.known, err = j.gather(ctx, j.buckets, fingerprints, beginning(string(q.Unresolved), idSize), q.After)
+		return err
+	}
+	return l.bound(ctx)
+}
+
+// beginning selects the members of a set that begin so, and have so many bytes more.
+func beginning(with string, more int) goredis.ZRangeArgs {
+	return goredis.ZRangeArgs{ByLex: true, Start: "[" + with, Stop: "[" + with + strings.Repeat("\xff", more)}
+}
+
+// bound starts a listing by number, up to the highest that was given out. Since no bucket
+// gives out a lower one from then on, all records up to it are there to be read, and who goes
+// on after the last of them misses none.
+func (l *listing) bound(ctx context.Context) error {
+	last, err := l.j.lastNumber(ctx)
+	if err != nil {
+		return err
+	}
+	set := all
+	if l.q.AnyUnresolved {
+		set = unresolved
+	} else if len(l.q.States) > 0 && !slices.ContainsFunc(l.q.States, persist.State.Final) {
+		set = unfinished
+	}
+	for _, b := range l.j.buckets {
+		l.streams = append(l.streams, &stream{bucket: b, set: set, from: b.first(l.q.After), last: last})
+	}
+	return nil
+}
+
+// next reads the next records, in the order of their Seq. It returns none at the end.
+func (l *listing) next(ctx context.Context) ([]found, error) {
+	for {
+		refs, err := l.take(ctx)
+		if err != nil || len(refs) == 0 {
+			return nil, err
+		}
+		chunk, err := l.j.fetch(ctx, refs)
+		if err != nil {
+			return nil, err
+		}
+		size := 1
+		for i := range chunk {
+			size += chunk[i].size()
+		}
+		l.rows = max(1, min(chunkRows, 2*len(refs), len(refs)*chunkSize/size))
+		if len(chunk) > 0 { // else all of them have gone since
+			return chunk, nil
+		}
+	}
+}
+
+// take returns the places of the next records, l.rows at most.
+func (l *listing) take(ctx context.Context) (refs []ref, err error) {
+	if l.streams == nil {
+		n := min(l.rows, len(l.known))
+		refs, l.known = l.known[:n], l.known[n:]
+		return refs, nil
+	}
+	for len(refs) < l.rows {
+		first, err := l.first(ctx)
+		if first == nil || err != nil {
+			return refs, err
+		}
+		refs = append(refs, first.read[0])
+		first.read = first.read[1:]
+	}
+	return refs, nil
+}
+
+// first returns the stream whose next record has the lowest Seq, or nil at the end.
+func (l *listing) first(ctx context.Context) (first *stream, err error) {
+	if err := l.fill(ctx); err != nil {
+		return nil, err
+	}
+	for _, s := range l.streams {
+		if len(s.read) > 0 && (first == nil || bySeq(s.read[0], first.read[0]) < 0) {
+			first = s
+		}
+	}
+	return first, nil
+}
+
+func bySeq(a, b ref) int { return cmp.Compare(a.seq(), b.seq()) }
+
+// fill reads more places for the streams that have none left.
+func (l *listing) fill(ctx context.Context) error {
+	var empty []*stream
+	for _, s := range l.streams {
+		if len(s.read) == 0 && !s.over {
+			empty = append(empty, s)
+		}
+	}
+	return l.j.each(ctx, len(empty), func(ctx context.Context, p goredis.Pipeliner, i int) {
+		s := empty[i]
+		p.ZRangeArgsWithScores(ctx, goredis.ZRangeArgs{
+			Key: s.bucket.keys[s.set], ByScore: true, Start: s.from, Stop: s.last, Count: refRows,
+		})
+	}, func(i int, answer goredis.Cmder) error {
+		members, err := answer.(*goredis.ZSliceCmd).Result()
+		if err == nil {
+			empty[i].take(members)
+		}
+		return err
+	})
+}
+
+// take notes the places that were read.
+func (s *stream) take(members []goredis.Z) {
+	s.read = make([]ref, 0, len(members))
+	for _, m := range members {
+		id, _ := m.Member.(string)
+		s.read = append(s.read, ref{s.bucket, id, uint64(m.Score)})
+	}
+	s.over = len(members) < refRows
+	if n := len(s.read); n > 0 {
+		s.from = s.read[n-1].number + 1
+	}
+}

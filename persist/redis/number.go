@@ -1,0 +1,64 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// met notes a number that exists, so that what this process begins next gets a higher one.
+func (j *Journal) met(number uint64) {
+	for {
+		old := j.seen.Load()
+		if number <= old || j.seen.CompareAndSwap(old, number) {
+			return
+		}
+	}
+}
+
+// lastNumber returns the highest number of all buckets, and raises the others to it: what is
+// begun from now on gets a higher one, in whatever bucket.
+func (j *Journal) lastNumber(ctx context.Context) (uint64, error) {
+	numbers := make([]uint64, len(j.buckets))
+	err := j.each(ctx, len(j.buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {
+		p.Get(ctx, j.buckets[i].keys[clock])
+	}, func(i int, answer goredis.Cmder) (err error) {
+		numbers[i], err = answer.(*goredis.StringCmd).Uint64()
+		if errors.Is(err, goredis.Nil) {
+			return nil // nothing was begun in this bucket yet
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	last := slices.Max(numbers)
+	j.met(last)
+	var behind []*bucket
+	for i, b := range j.buckets {
+		if numbers[i] < last {
+			behind = append(behind, b)
+		}
+	}
+	_, err = j.runEach(ctx, j.scripts.raise, behind, func(int) []any { return []any{last} })
+	return last, err
+}
+
+// now returns the time by the journal's clock, which is that of the server, in a cluster of the
+// node that has the first bucket.
+func (j *Journal) now(ctx context.Context) (now time.Time, err error) {
+	err = j.read(ctx, func(ctx context.Context) error {
+		_, rest, err := j.run(ctx, j.scripts.time, j.buckets[0])
+		if err != nil {
+			return err
+		}
+		seconds, err := numberAt(rest, 0)
+		micros, err2 := numberAt(rest, 1)
+		now = time.Unix(int64(seconds), int64(micros)*1e3).UTC()
+		return errors.Join(err, err2)
+	})
+	return now, err
+}

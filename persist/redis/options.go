@@ -1,0 +1,89 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// The defaults of Options.
+const (
+	defaultPrefix      = "oncehttp"
+	defaultBuckets     = 16
+	defaultMaxConns    = 16
+	defaultCallTimeout = 9 * time.Second
+)
+
+// maxBuckets is what fits into a Seq beside the number.
+const maxBuckets = 1 << bucketBits
+
+// KeepForever, as Options.KeepKey, keeps the tombstones of chosen keys for ever, as the other
+// journals do. They take memory of the server's, about 1.1 KB each.
+const KeepForever time.Duration = 1<<63 - 1
+
+var (
+	// ErrVolatile: the server may lose or evict what it acknowledged, or does not say. The error names the setting.
+	ErrVolatile = errors.New("persist/redis: the server may lose what it has acknowledged")
+	// ErrLayout: the journal was made with other options, or by a newer version of this
+	// package. The error says what to do.
+	ErrLayout = errors.New("persist/redis: the journal is laid out otherwise")
+	// ErrOptions: an option or the URL cannot be used. The error says which.
+	ErrOptions = errors.New("persist/redis: wrong options")
+)
+
+// Options say where the journal is and bound what it does. Only KeepKey has to be set.
+type Options struct {
+	_ struct{}
+
+	// KeepKey is how long after its end it is remembered that a key was used that a caller
+	// chose: what a Sweep takes for Limits.KeepKey where that is zero. A key that comes again
+	// after that is a new operation. It has to be set; [KeepForever] is a choice.
+	KeepKey time.Duration
+	// Prefix begins the names of the journal's keys: letters, digits, '.', '_', '-' and ':',
+	// at most 60. Empty is "oncehttp".
+	Prefix string
+	// Buckets is how many parts the journal has, which a cluster can place on as many nodes:
+	// at most 256. A journal keeps what it was made with. Zero is that, and 16 for a new one.
+	Buckets int
+	// MaxConns bounds the connections of this journal to each node. Zero is 16.
+	MaxConns int
+	// CallTimeout bounds each call of a method, with its wait for a connection and all
+	// repetitions of a write in doubt. A third of it bounds one try, and the making of a
+	// connection. Zero is 9 seconds.
+	CallTimeout time.Duration
+	// AllowVolatile accepts a server that may lose or evict what it acknowledged. Otherwise
+	// each connection asks for appendonly yes, appendfsync always, no-appendfsync-on-rewrite
+	// no and maxmemory-policy noeviction; a server that does not let us read its settings is
+	// refused, too.
+	AllowVolatile bool
+}
+
+// prefixes is what a prefix may be, so that the hash tag of a key is what we think.
+var prefixes = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,60}$`)
+
+// checked fills in the defaults, except that of Buckets. Error: ErrOptions.
+func (o Options) checked() (Options, error) {
+	if o.Prefix == "" {
+		o.Prefix = defaultPrefix
+	}
+	if o.MaxConns == 0 {
+		o.MaxConns = defaultMaxConns
+	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = defaultCallTimeout
+	}
+	switch {
+	case o.KeepKey <= 0:
+		return o, fmt.Errorf("%w: KeepKey %v: say for how long used keys are remembered, since Redis holds them in memory; KeepForever is a choice", ErrOptions, o.KeepKey)
+	case !prefixes.MatchString(o.Prefix):
+		return o, fmt.Errorf("%w: Prefix %q: want letters, digits, '.', '_', '-' and ':', at most 60", ErrOptions, o.Prefix)
+	case o.Buckets < 0 || o.Buckets > maxBuckets:
+		return o, fmt.Errorf("%w: Buckets %d: want at most %d", ErrOptions, o.Buckets, maxBuckets)
+	case o.MaxConns < 1:
+		return o, fmt.Errorf("%w: MaxConns %d: want at least 1", ErrOptions, o.MaxConns)
+	case o.CallTimeout < 3*time.Millisecond:
+		return o, fmt.Errorf("%w: CallTimeout %v: want at least 3ms", ErrOptions, o.CallTimeout)
+	}
+	return o, nil
+}

@@ -1,0 +1,145 @@
+package redis
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// ref is the place of a record in an index. number is 0 as long as it is not known.
+type ref struct {
+	bucket *bucket
+	id     string
+	number uint64
+}
+
+func (r ref) seq() uint64 { return r.bucket.seqOf(r.number) }
+
+// found is a record that was read, or why it cannot be.
+type found struct {
+	*entry
+	bucket *bucket
+	rec    persist.Record
+	err    error // persist.ErrCorrupt
+}
+
+// number is that of the entry; 0 if its head is too short for one.
+func (e *entry) number() uint64 {
+	if len(e.head) < headSize {
+		return 0
+	}
+	return binary.BigEndian.Uint64(e.head)
+}
+
+// size is about how much memory the entry takes.
+func (e *entry) size() int {
+	return 512 + len(e.intent) + len(e.progress) + len(e.body) + len(e.answer)
+}
+
+// each asks for n things at once, and hands the answers on in order.
+func (j *Journal) each(ctx context.Context, n int, ask func(ctx context.Context, p goredis.Pipeliner, i int), answered func(i int, answer goredis.Cmder) error) error {
+	if n == 0 {
+		return nil
+	}
+	return j.read(ctx, func(ctx context.Context) error {
+		answers, err := j.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+			for i := range n {
+				ask(ctx, p, i)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, goredis.Nil) {
+			return err
+		}
+		for i, answer := range answers {
+			if err := answered(i, answer); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// parts reads some parts of the records at these places; which are their letters. A record that
+// has gone is nil. Each record is read in one step, so that it is never torn.
+func (j *Journal) parts(ctx context.Context, refs []ref, which string) ([]*entry, error) {
+	entries := make([]*entry, len(refs))
+	err := j.each(ctx, len(refs), func(ctx context.Context, p goredis.Pipeliner, i int) {
+		p.HMGet(ctx, refs[i].bucket.keys[records], fields(refs[i].id, which)...)
+	}, func(i int, answer goredis.Cmder) error {
+		values, err := answer.(*goredis.SliceCmd).Result()
+		entries[i] = entryOf(refs[i].id, values)
+		return err
+	})
+	return entries, err
+}
+
+// fetch reads the records at these places, in their order. One that has gone, or is another by
+// now, is left out.
+func (j *Journal) fetch(ctx context.Context, refs []ref) ([]found, error) {
+	entries, err := j.parts(ctx, refs, everyPart)
+	if err != nil {
+		return nil, err
+	}
+	chunk := make([]found, 0, len(refs))
+	for i, e := range entries {
+		if e == nil || e.number() != refs[i].number {
+			continue
+		}
+		f := found{entry: e, bucket: refs[i].bucket}
+		f.rec, f.err = e.record(f.bucket)
+		chunk = append(chunk, f)
+	}
+	return chunk, nil
+}
+
+// gather asks all of the buckets for members of a sorted set, and returns the places of their
+// records after a Seq, in order. The ids are the last bytes of the members.
+func (j *Journal) gather(ctx context.Context, buckets []*bucket, set index, within goredis.ZRangeArgs, after uint64) ([]ref, error) {
+	members := make([][]string, len(buckets))
+	err := j.each(ctx, len(buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {
+		within.Key = buckets[i].keys[set]
+		p.ZRangeArgs(ctx, within)
+	}, func(i int, answer goredis.Cmder) (err error) {
+		members[i], err = answer.(*goredis.StringSliceCmd).Result()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var refs []ref
+	for i, b := range buckets {
+		for _, member := range members[i] {
+			refs = append(refs, ref{bucket: b, id: member[max(0, len(member)-idSize):]})
+		}
+	}
+	return j.inOrder(ctx, refs, after)
+}
+
+// inOrder finds out the numbers of the records, leaves out those up to after and those that
+// have gone, and sorts the others by Seq.
+func (j *Journal) inOrder(ctx context.Context, refs []ref, after uint64) ([]ref, error) {
+	numbered := make([]ref, 0, len(refs))
+	for part := range slices.Chunk(refs, refRows) {
+		heads, err := j.parts(ctx, part, "h")
+		if err != nil {
+			return nil, err
+		}
+		for i, e := range heads {
+			if e == nil {
+				continue
+			}
+			r := ref{part[i].bucket, part[i].id, e.number()}
+			if r.seq() > after {
+				numbered = append(numbered, r)
+			}
+		}
+	}
+	slices.SortFunc(numbered, bySeq)
+	return numbered, nil
+}

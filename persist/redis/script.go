@@ -1,0 +1,147 @@
+package redis
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strconv"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+//go:embed lua/*.lua
+var lua embed.FS
+
+// script is one script. It gets all keys of one bucket.
+type script struct{ *goredis.Script }
+
+// scripts are the scripts of a journal.
+type scripts struct {
+	open *goredis.Script // the only one with a key of its own
+
+	begin, change, forget, report, sweep, raise, time script
+}
+
+// text is the text of a script, which the program holds.
+func text(name string) string {
+	b, err := lua.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err) // it was built without
+	}
+	return string(b)
+}
+
+// loadScripts reads the scripts. All but open begin with the prelude.
+func loadScripts() scripts { return makeScripts(text) }
+
+func makeScripts(text func(name string) string) scripts {
+	load := func(name string) script { return script{goredis.NewScript(text("prelude") + text(name))} }
+	return scripts{
+		open:  goredis.NewScript(text("open")),
+		begin: load("begin"), change: load("change"), forget: load("forget"), report: load("report"), sweep: load("sweep"), raise: load("raise"), time: load("time"),
+	}
+}
+
+// run runs a script on a bucket: by its hash, or with its text where the server does not know
+// it. It returns the word that the script begins its answer with, and the rest.
+func (j *Journal) run(ctx context.Context, s script, b *bucket, args ...any) (word string, rest []any, err error) {
+	return split(s.Run(ctx, j.client, b.keys, args...))
+}
+
+// split takes the answer of a script apart.
+func split(cmd *goredis.Cmd) (word string, rest []any, err error) {
+	answer, err := cmd.Slice()
+	if err != nil || len(answer) == 0 {
+		return "", nil, err
+	}
+	word, _ = answer[0].(string)
+	return word, answer[1:], nil
+}
+
+// runEach runs a script on each of the buckets, on all at once, and returns what comes after the
+// first word of each answer. It may run twice on any of them, so that it must do no harm then.
+func (j *Journal) runEach(ctx context.Context, s script, buckets []*bucket, args func(i int) []any) (rests [][]any, err error) {
+	if len(buckets) == 0 {
+		return nil, nil
+	}
+	err = j.attempt(ctx, func(ctx context.Context) (err error) {
+		if rests, err = j.runOn(ctx, s.EvalSha, buckets, args); goredis.HasErrorPrefix(err, "NOSCRIPT") {
+			rests, err = j.runOn(ctx, s.Eval, buckets, args)
+		}
+		return err
+	})
+	return rests, err
+}
+
+// how is one of the two ways to run a script.
+type how func(ctx context.Context, c goredis.Scripter, keys []string, args ...any) *goredis.Cmd
+
+// runOn is one try of runEach.
+func (j *Journal) runOn(ctx context.Context, run how, buckets []*bucket, args func(i int) []any) ([][]any, error) {
+	answers, err := j.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i, b := range buckets {
+			run(ctx, p, b.keys, args(i)...)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rests := make([][]any, len(buckets))
+	for i, answer := range answers {
+		if _, rests[i], err = split(answer.(*goredis.Cmd)); err != nil {
+			return nil, err
+		}
+	}
+	return rests, nil
+}
+
+// numberAt reads a number that a script has returned.
+func numberAt(answer []any, at int) (uint64, error) {
+	if at < len(answer) {
+		switch v := answer[at].(type) {
+		case int64:
+			return uint64(v), nil
+		case string:
+			return strconv.ParseUint(v, 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("an answer without a number: %v", answer)
+}
+
+// bytesOf reads a string that Redis has returned, or nil where there is none.
+func bytesOf(v any) []byte {
+	s, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	return []byte(s)
+}
+
+// everyPart are the letters of a record's parts, in the order of entryOf: head, intent,
+// progress, body, body of the answer.
+const everyPart = "hipba"
+
+// fields names parts of a record in the hash of its bucket; which are their letters.
+func fields(id, which string) []string {
+	names := make([]string, len(which))
+	for i, part := range which {
+		names[i] = string(part) + id
+	}
+	return names
+}
+
+// entryOf makes an entry of its first parts, as Redis has returned them. It returns nil if
+// there is no such record.
+func entryOf(id string, values []any) *entry {
+	if len(values) == 0 || values[0] == nil {
+		return nil
+	}
+	e := &entry{id: id}
+	for i, part := range []*[]byte{&e.head, &e.intent, &e.progress, &e.body, &e.answer} {
+		if i < len(values) {
+			*part = bytesOf(values[i])
+		}
+	}
+	return e
+}

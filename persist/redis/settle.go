@@ -1,0 +1,177 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// triesInLimit is how many tries of the full length fit into the limit of a call: the first
+// may hang in a network that drops packets, and the next has to settle it.
+const triesInLimit = 3
+
+// The pauses between two tries.
+const (
+	pauseFirst = 2 * time.Millisecond
+	pauseLast  = 250 * time.Millisecond
+)
+
+// effect is what an error says of the call that it ended.
+type effect int
+
+// The kinds of errors. The zero value is the cautious one.
+const (
+	inDoubt effect = iota // it may have taken effect, or may take effect yet
+	broken                // the script ended in its middle: it may have done a part, and would again
+	again                 // the server has done nothing, and may do it soon
+	none                  // nothing was sent, or the server has done nothing and says why
+)
+
+// effectOf sorts an error.
+func effectOf(err error) effect {
+	var answered goredis.Error
+	var network *net.OpError
+	switch {
+	case errors.Is(err, ErrVolatile):
+		return none
+	case errors.As(err, &answered):
+		return answeredWith(answered)
+	case errors.As(err, &network) && network.Op == "dial":
+		return none
+	case errors.Is(err, context.Canceled), errors.Is(err, goredis.ErrPoolTimeout), errors.Is(err, goredis.ErrClosed):
+		return none // without a connection; one that has begun to write does not look at the context
+	}
+	return inDoubt
+}
+
+// answeredWith sorts an error that the server has answered with. A script checks the codes of
+// refused before its first write, so that one that was refused has written nothing.
+func answeredWith(err goredis.Error) effect {
+	inScript := strings.Contains(err.Error(), "script")
+	switch {
+	case isRefusal(err, refused):
+		return none
+	case isRefusal(err, passing):
+		return again
+	case inScript:
+		return broken
+	}
+	return none
+}
+
+// settle makes a write until Redis has said what became of it, or the limit of the call is
+// over. A write whose answer was lost is made again: it must be of a kind that takes effect
+// once, however often it is made, and that finds its own earlier effect. ctx counts until the
+// write is handed over.
+//
+// Errors: those of write itself, which has then changed nothing; persist.ErrUncertain where the
+// limit ended while a write was in doubt; the context's.
+func (j *Journal) settle(ctx context.Context, write func(ctx context.Context, repeated bool) error) error {
+	doubt, err := j.repeat(ctx, context.WithoutCancel(ctx), write)
+	if doubt {
+		return j.failed(fmt.Errorf("%w: %w", persist.ErrUncertain, err))
+	}
+	return j.failed(err)
+}
+
+// attempt is settle for a write that does no harm, whether it has happened or not: its error
+// never says that anything is uncertain, which ends a client's Run.
+func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context) error) error {
+	_, err := j.repeat(ctx, context.WithoutCancel(ctx), func(ctx context.Context, _ bool) error { return write(ctx) })
+	return j.failed(err)
+}
+
+// read makes a read within the limit of a call, and no longer than ctx lasts. It is made again
+// where the connection failed.
+func (j *Journal) read(ctx context.Context, query func(ctx context.Context) error) error {
+	_, err := j.repeat(ctx, ctx, func(ctx context.Context, _ bool) error { return query(ctx) })
+	if ctx.Err() != nil && err != nil && !isOwn(err) {
+		return ctx.Err()
+	}
+	return j.failed(err)
+}
+
+// repeat is the loop of settle. base bounds what is under way. doubtful: it ended while a try was
+// in doubt.
+func (j *Journal) repeat(ctx, base context.Context, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if !j.enter() {
+		return false, persist.ErrClosed
+	}
+	defer j.running.Done()
+	limited, cancel := context.WithTimeout(base, j.limit)
+	defer cancel()
+	var doubt error // of an earlier try
+	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
+		err := j.try(ctx, limited, doubt != nil, write)
+		switch effect := effectOf(err); {
+		case err == nil:
+			return false, nil
+		case isOwn(err):
+			return false, err
+		case effect == inDoubt:
+			doubt = err
+		case effect == broken:
+			return true, err
+		case effect == none && doubt == nil:
+			return false, err
+		}
+		j.reload(limited)
+		select {
+		case <-limited.Done():
+			return doubt != nil, fmt.Errorf("no answer within %v: %w", j.limit, cmp.Or(doubt, err))
+		case <-time.After(pause):
+		}
+	}
+}
+
+// try makes the write once. A caller that leaves before a connection is there leaves nothing,
+// unless an earlier try is in doubt.
+func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, bool) error) error {
+	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
+	defer cancel()
+	if !repeated {
+		defer context.AfterFunc(ctx, cancel)()
+	}
+	err := write(short, repeated)
+	if !repeated && ctx.Err() != nil && effectOf(err) == none {
+		return ctx.Err()
+	}
+	return err
+}
+
+// reload lets the client of a cluster find out soon which node has what.
+func (j *Journal) reload(ctx context.Context) {
+	if cluster, ok := j.client.(*goredis.ClusterClient); ok {
+		cluster.ReloadState(ctx)
+	}
+}
+
+// isOwn reports whether the error is a decision of this package about what Redis answered, and
+// no failure of a call.
+func isOwn(err error) bool {
+	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, persist.ErrCorrupt} {
+		if errors.Is(err, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// failed names the journal in an error. The client's errors hold no password.
+func (j *Journal) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("journal %s: %w", j.name, err)
+}

@@ -1,0 +1,156 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// sweepRows is how many records one step of a sweep looks at.
+const sweepRows = 128
+
+// sweepMax is how many records a sweep changes where Limits.Max is zero.
+const sweepMax = 10_000
+
+// sweeping is one Sweep under way.
+type sweeping struct {
+	j     *Journal
+	l     persist.Limits
+	total int
+}
+
+// shelf is an index and the highest score in it that may belong to something to sweep.
+type shelf struct {
+	set  index
+	upTo string
+}
+
+// Sweep implements [persist.Journal]. Where l.KeepKey is zero it takes Options.KeepKey, and
+// where l.Now is, the time by the server's clock. Each step is one script, and passes over what has
+// changed since it was read.
+func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	if l.KeepKey == 0 {
+		l.KeepKey = j.keepKey
+	}
+	if l.Max <= 0 {
+		l.Max = sweepMax
+	}
+	if l.Now.IsZero() {
+		now, err := j.now(ctx)
+		if err != nil {
+			return 0, err
+		}
+		l.Now = now
+	}
+	s := sweeping{j: j, l: l}
+	for _, b := range j.buckets {
+		for _, shelf := range s.shelves() {
+			if err := s.clear(ctx, b, shelf); err != nil || s.total >= l.Max {
+				return s.total, err
+			}
+		}
+	}
+	return s.total, nil
+}
+
+// shelves are the indexes that can hold something to sweep. The tombstones of chosen keys are
+// looked at only if they may go, since there may be millions of them.
+func (s *sweeping) shelves() []shelf {
+	answers := shelf{expiring, s.ago(0)}
+	if s.l.KeepAnswer != 0 {
+		answers = shelf{finished, s.ago(s.l.KeepAnswer)}
+	}
+	shelves := []shelf{answers, {unreported, s.ago(0)}}
+	if s.l.KeepKey != 0 {
+		shelves = append(shelves, shelf{tombstones, s.ago(s.l.KeepKey)})
+	}
+	return shelves
+}
+
+// ago is the score of what is older than keep. Of a negative keep that is everything.
+func (s *sweeping) ago(keep time.Duration) string {
+	if keep < 0 {
+		return "+inf"
+	}
+	at := s.l.Now.Add(-keep)
+	return strconv.FormatInt(microseconds(at.Unix(), at.Nanosecond()), 10)
+}
+
+// clear sweeps one shelf of a bucket, from the lowest score on. left is how many places it has
+// passed over.
+func (s *sweeping) clear(ctx context.Context, b *bucket, from shelf) error {
+	for left := int64(0); s.total < s.l.Max; {
+		var ids []string
+		err := s.j.read(ctx, func(ctx context.Context) (err error) {
+			ids, err = s.j.client.ZRangeArgs(ctx, goredis.ZRangeArgs{
+				Key: b.keys[from.set], ByScore: true, Start: "-inf", Stop: from.upTo, Offset: left, Count: int64(min(sweepRows, s.l.Max-s.total)),
+			}).Result()
+			return err
+		})
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		changed, err := s.step(ctx, b, ids)
+		if err != nil {
+			return err
+		}
+		s.total += changed
+		left += int64(len(ids) - changed)
+	}
+	return nil
+}
+
+// step does to the records what the limits say, and returns how many it has changed. A damaged
+// record stays as it is.
+func (s *sweeping) step(ctx context.Context, b *bucket, ids []string) (changed int, err error) {
+	refs := make([]ref, len(ids))
+	for i, id := range ids {
+		refs[i] = ref{bucket: b, id: id}
+	}
+	entries, err := s.j.parts(ctx, refs, "hip")
+	if err != nil {
+		return 0, err
+	}
+	var args []any
+	for _, e := range entries {
+		if e == nil {
+			continue
+		}
+		if rec, _, _, err := e.withoutBodies(b); err == nil {
+			args = append(args, s.change(b, &rec, e.id)...)
+		}
+	}
+	if len(args) == 0 {
+		return 0, nil
+	}
+	err = s.j.attempt(ctx, func(ctx context.Context) error {
+		_, rest, err := s.j.run(ctx, s.j.scripts.sweep, b, args...)
+		if err != nil {
+			return err
+		}
+		n, err := numberAt(rest, 0)
+		changed = int(n)
+		return err
+	})
+	return changed, err
+}
+
+// change is what the script is told to do to one record; nothing if it stays as it is.
+func (s *sweeping) change(b *bucket, rec *persist.Record, id string) []any {
+	drop, strip := s.l.Sweep(rec, s.l.Now)
+	seq, revision := b.numberOf(rec.Seq), rec.Revision
+	switch {
+	case drop:
+		return []any{id, seq, revision, "", "", "", "", ""}
+	case strip:
+		rec.Strip()
+		e := b.newEntry(rec, revision+1)
+		ended, over := scores(rec)
+		return []any{id, seq, revision, e.head, e.intent, e.progress, ended, over}
+	}
+	return nil
+}
