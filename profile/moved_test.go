@@ -18,6 +18,13 @@ func TestMovedToData(t *testing.T) {
 		delete(c.is.Sources, "Notes")
 		c.is.Body = profile.BodyRule{} // is new, too
 		delete(c.is.Sources, "Body")
+		for _, field := range []string{"NotActed", "RetryAfter"} { // each status has its own source now
+			c.was.Sources[field] = c.is.Sources[field]
+		}
+		if c.is.Name == "gocardless" { // a repeat is answered 409, never with the answer that was kept
+			c.was.Stored = profile.Stored{}
+			delete(c.was.Sources, "Stored")
+		}
 		if c.is.Name == "stripe" { // a better source says the same now
 			if s := c.is.Sources["Mismatch"]; s.Confidence != profile.Primary {
 				t.Errorf("stripe: the mismatch is from %+v", s)

@@ -21,6 +21,7 @@ type batchFlags struct {
 	clientFlags
 	url        string
 	key        string
+	uuid       bool
 	method     string
 	numbers    []string
 	body       string
@@ -71,11 +72,15 @@ of a as a[b], and the first of a list a as a[0]. --form=false sends JSON.
 
 --key spells each row's idempotency key: {field} stands for a field's value, and
 the text before the first one is the scope. Of an NDJSON line {/order/id} is a
-nested field, by its JSON pointer; --url and --ordered-by take it too. Every row
-is checked before anything is sent. Two rows with one key and the same content
-are one operation; with other content they are an error. A batch that cannot
-succeed stops: after --max-errors rows in a row that failed alike, or when no
-connection can be had.
+nested field, by its JSON pointer; --url and --ordered-by take it too. Where the
+profile's API takes UUIDs, one is made of each key, always the same. Where it
+takes only those of version 4, or keys stand in the body or query, --key
+'{column}' is the key as it stands in the row.
+
+Every row is checked before anything is sent. Two rows with one key and the same
+content are one operation; with other content they are an error. A batch that
+cannot succeed stops: after --max-errors rows in a row that failed alike, or when
+no connection can be had.
 
 Each operation is in the journal, on disk, before its first byte leaves. Running
 the same command again, also after a crash, finishes what is pending, sends
@@ -107,6 +112,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
 	f.bind(fs)
 	fs.StringVar(&f.url, "url", "", "where each row is sent; {field} in the path or query stands for a row's value")
 	fs.StringVar(&f.key, "key", "", "spells each row's key, such as 'order:{user}:{order_id}'")
+	fs.BoolVar(&f.uuid, "key-uuid", false, "send each key as a UUID of version 5 that is made of it, where keys must be short (the profile says where they must be UUIDs)")
 	fs.StringVar(&f.journal, "journal", "", journalUsage+" (default: FILE.oncehttp.db)")
 	fs.StringVar(&f.method, "method", http.MethodPost, "the method")
 	fs.StringSliceVar(&f.numbers, "number", nil, "CSV columns that are JSON numbers, separated by commas")
@@ -211,7 +217,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if err := checkMethod(f.method); err != nil {
 		return fail(fmt.Errorf("--method: %w", err))
 	}
-	t, err := parseKeyTemplate(f.key)
+	t, err := keyTemplateFor(f.key, f.uuid, cfg.Profile)
 	if err != nil {
 		return fail(fmt.Errorf("--key %w", err))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // keyTemplate spells the key of a row: "order:{user}:{order_id}". What stands
@@ -17,12 +18,32 @@ type keyTemplate struct {
 	scope  oncehttp.Scope
 	parts  []keyPart
 	fields []string // the fields named, in order, each once
+	// whole: the one field is the key as it stands, without a scope.
+	whole bool
+	// uuid: a key is sent as the UUID that is made of it.
+	uuid bool
 }
 
 // keyPart is a literal or, where field is not negative, an index into fields.
 type keyPart struct {
 	literal string
 	field   int
+}
+
+// keyTemplateFor reads --key for an API. Where keys stand in the rows already, or are UUIDs, it may be one field alone.
+func keyTemplateFor(text string, uuid bool, p *profile.Profile) (keyTemplate, error) {
+	name, opened := strings.CutPrefix(text, "{")
+	name, closed := strings.CutSuffix(name, "}")
+	inRow := p.Carrier.Place == profile.Body || p.Carrier.Place == profile.Form || p.Carrier.Place == profile.Query
+	if opened && closed && name != "" && !strings.ContainsAny(name, "{}") && (inRow || p.Key.Format != profile.AnyFormat) {
+		return keyTemplate{whole: true, uuid: uuid, fields: []string{name}}, nil
+	}
+	t, err := parseKeyTemplate(text)
+	if err == nil && p.Key.Format == profile.UUIDv4 {
+		return t, fmt.Errorf("%q: the API of --profile %s takes UUIDs of version 4, which can be made of nothing; keep one beside each row, and say --key '{column}'", text, p.Name)
+	}
+	t.uuid = uuid || p.Key.Format == profile.UUID || p.Key.Alphabet != "" && !strings.Contains(p.Key.Alphabet, ":")
+	return t, err
 }
 
 // parseKeyTemplate reads a template such as "order:{user}:{order_id}": a scope, then fields or plain text, parted by
@@ -84,6 +105,9 @@ func (t *keyTemplate) parsePart(text string) (keyPart, error) {
 // t.fields. An empty value gives "", as Scope.Key does; the row readers refuse
 // it before, by name.
 func (t *keyTemplate) key(values []string) oncehttp.Key {
+	if t.whole {
+		return oncehttp.Key(values[0])
+	}
 	parts := make([]string, len(t.parts))
 	for i, p := range t.parts {
 		parts[i] = p.literal

@@ -15,12 +15,12 @@ import (
 // FormType is the media type of forms.
 const FormType = "application/x-www-form-urlencoded"
 
-// formatOf is the format that the Content-Type of a request names; "" for any other.
+// formatOf is the format that the Content-Type of a request names, JSON where it has none; "" for any other.
 func formatOf(r *http.Request) profile.BodyFormat {
 	switch kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); {
 	case kind == FormType:
 		return profile.FormBody
-	case kind == JSONType, strings.HasSuffix(kind, "+json"):
+	case kind == JSONType, r.Header.Get("Content-Type") == "", strings.HasSuffix(kind, "+json"):
 		return profile.JSONBody
 	}
 	return ""

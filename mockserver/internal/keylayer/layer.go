@@ -84,7 +84,7 @@ func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
 	}
 	switch {
 	case !reads(l.Profile, x.Request, x.Body):
-		return Problem(l.Profile, http.StatusUnsupportedMediaType, "the body is not "+l.Profile.Body.String(), ""), Unkeyed
+		return Problem(l.Profile, http.StatusUnsupportedMediaType, "the API does not read such a body", ""), Unkeyed
 	case !honoured:
 		return x.Execute(), Unkeyed
 	case x.Key.Err != nil:
