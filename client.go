@@ -42,17 +42,17 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, &Error{Op: "new", Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
 	}
-	attached := cfg.Journal.Attach(func() any { return &shared{calls: inflight.NewTable[*result]()} })
+	attached := cfg.Journal.Attach(func() any { return &shared{calls: inflight.NewTable[*result](), clock: newClock(cfg.Journal)} })
 	common, ok := attached.(*shared)
 	if !ok {
 		return nil, startError("new", "", ErrConfig, "the journal carries a %T, not this package's table of calls", attached)
 	}
 	c := &Client{cfg: cfg, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
-	_, leases := persist.As[persist.Claimer](cfg.Journal)
+	owner := string(RandomKey())
 	c.engine = &engine{
-		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: string(RandomKey()), leases: leases,
-		now: time.Now, loopRequest: newLoopRequest(),
+		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: owner, leases: newLeases(&c.cfg, common.clock, owner),
+		clock: common.clock, now: common.clock.now, loopRequest: newLoopRequest(),
 		wake: func() {
 			select {
 			case c.due <- struct{}{}:
@@ -291,6 +291,7 @@ func (c *Client) Close() error {
 	c.drain(ErrClosed)
 	cut := time.AfterFunc(c.cfg.Retry.AttemptTimeout, c.engine.shared.calls.GiveUpDraining)
 	c.running.Wait()
+	c.engine.leases.close()
 	cut.Stop()
 	if !c.ownsJournal {
 		return nil

@@ -120,9 +120,14 @@ type Config struct {
 	// removed is new again: the next call with it is another operation, which may
 	// take effect once more.
 	KeepKey time.Duration
-	// ClockSkew is how far this machine's clock may be off. Zero: 1 min, at most
-	// a tenth of the window.
+	// ClockSkew is how far the clock may be off by which windows are judged: that of the journal where it is a
+	// persist.Claimer, else this machine's. Where this machine's is off by more from the journal's, the logger is told
+	// once. Zero: 1 min, at most a tenth of the window.
 	ClockSkew time.Duration
+	// Lease is how long an operation is kept for a process that may have died, in a journal that several processes
+	// share (persist.Claimer). While the process lives, its leases are renewed every third of this time, in one call for
+	// all its operations. Choose it longer than the journal may be out of reach. Zero: 30 s. At least 100 ms.
+	Lease time.Duration
 
 	reader     request.Reader // made of the above by fill
 	randomKeys bool           // NewKey is RandomKey
@@ -144,6 +149,8 @@ const (
 	defaultResumeWorkers    = 8
 	defaultEnqueueMaxAge    = 24 * time.Hour
 	defaultClockSkew        = time.Minute
+	defaultLease            = 30 * time.Second
+	leaseMin                = 100 * time.Millisecond
 
 	keptBytesMax = 1 << 30
 	hopsMax      = 3 // same-origin 307 and 308 within one attempt
@@ -174,6 +181,10 @@ func (c *Config) fill() (err error) {
 	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
 	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
 	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
+	positive(&err, "Lease", &c.Lease, defaultLease)
+	if err == nil && c.Lease < leaseMin {
+		err = fmt.Errorf("a Lease of %v is below %v", c.Lease, leaseMin)
+	}
 	if err == nil && max(c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes) > keptBytesMax {
 		err = fmt.Errorf("a MaxRequestBytes of %d, a MaxRequestHeaderBytes of %d, a MaxResponseBytes of %d or a MaxResponseHeaderBytes of %d is over %d",
 			c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes, keptBytesMax)

@@ -26,10 +26,11 @@ type engine struct {
 	cfg     *Config
 	journal persist.Journal
 	shared  *shared
-	owner   string // of leases
-	leases  bool   // other processes share the journal
-	now     func() time.Time
-	wake    func() // tells Run that something may be due
+	owner   string           // of leases
+	leases  *leases          // nil: no other process shares the journal
+	clock   *clock           // of the journal
+	now     func() time.Time // clock.now
+	wake    func()           // tells Run that something may be due
 
 	loopRequest *http.Request // shared by all runs, and never changed
 }
@@ -37,6 +38,7 @@ type engine struct {
 // shared is what the clients of one journal have in common in this process.
 type shared struct {
 	calls   *inflight.Table[*result]
+	clock   *clock
 	origins pauses.Origins // those that take no connections
 	recipes recipes        // of the operations that a request without a key may repeat
 }
@@ -67,7 +69,7 @@ type run struct {
 	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
 	stopIfOriginDown bool
 
-	started  time.Time
+	started  time.Time // by this process's own clock
 	schedule *backoff.ExponentialBackOff
 	sender   wire.Sender
 	attempts int
@@ -100,7 +102,7 @@ type result struct {
 
 // do begins the operation, unless a record of it exists, and runs it. The existing record decides what happens instead.
 func (e *engine) do(call callers, name string, op *preparedRequest) *result {
-	rec, created, err := e.journal.Begin(call.Values(), e.intent(op))
+	rec, created, err := e.begin(call.Values(), op)
 	if err != nil {
 		return &result{err: e.errorAfterRead(call.Values(), name, op.named, true, err, ErrNotSent)}
 	}
@@ -118,8 +120,19 @@ func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	return r.execute()
 }
 
+// begin begins the operation, stamped by the journal's clock, unless a record of it exists.
+func (e *engine) begin(ctx context.Context, op *preparedRequest) (rec persist.Record, created bool, err error) {
+	if err := e.clock.sync(ctx, e.cfg); err != nil {
+		return persist.Record{}, false, err
+	}
+	return e.journal.Begin(ctx, e.intent(op))
+}
+
 // execute makes attempts until the verdict allows no further one, or a limit ends the run, and records the outcome.
+// The lease of the record is renewed meanwhile.
 func (r *run) execute() *result {
+	r.leases.hold(&r.rec)
+	defer r.leases.drop(r.rec.ID)
 	r.loop()
 	r.stopWaiting()
 	res := ending{r}.writeOutcome()
@@ -140,7 +153,7 @@ func (r *run) execute() *result {
 // follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when the
 // call is given up.
 func (r *run) loop() {
-	r.started = r.now()
+	r.started = time.Now()
 	if r.target == nil {
 		r.target, _ = request.URL(&r.rec)
 	}
@@ -189,7 +202,7 @@ func (r *run) attempt() {
 	}
 	r.attempts++
 	r.tell(EventAttempt, nil)
-	began := r.now()
+	began := time.Now()
 	sent := r.send()
 	r.remember(began, sent)
 	r.judge(sent)
@@ -203,8 +216,12 @@ func (r *run) attempt() {
 
 // mayAttempt reports whether an attempt may begin now. If not, it has set the verdict.
 func (r *run) mayAttempt() bool {
+	leased := r.leases.check(r.call.Values(), r.rec.ID)
 	now := r.now()
 	switch window := r.cfg.window(r.rec.FirstSent, now, r.rec.Window); {
+	case leased != nil:
+		r.stop = leased
+		r.skipAttempt(verdict{outcome: OutcomeUnknown})
 	case !r.history.InDoubt() && expiredBeforeSend(&r.rec, now):
 		r.stop = errMaxAge
 		r.skipAttempt(expired())
@@ -340,7 +357,7 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 	}
 	now := r.now()
 	p := plan{
-		policy: &r.cfg.Retry, now: now, started: r.started, deadline: r.call.Deadline(),
+		policy: &r.cfg.Retry, now: now, started: now.Add(-time.Since(r.started)), deadline: deadlineBy(now, r.call.Deadline()),
 		windowEnd: r.rec.FirstSent.Add(r.rec.Window - r.cfg.margin(r.rec.Window)),
 		attempts:  r.attempts, inProgress: r.inProgress, hint: r.hint,
 	}
@@ -371,6 +388,14 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 	draining := r.call.Draining() // it ends this wait, but not an attempt
 	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
 	return true, nil
+}
+
+// deadlineBy is a deadline, which is by this process's own clock, by the clock that shows now.
+func deadlineBy(now, deadline time.Time) time.Time {
+	if deadline.IsZero() {
+		return deadline
+	}
+	return now.Add(time.Until(deadline))
 }
 
 // stopWaiting removes the AfterFunc that decide set.

@@ -124,6 +124,10 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequ
 	if err := c.engine.missing(op.rec); err != nil {
 		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, ErrConfig)
 	}
+	if err := c.engine.clock.sync(req.Context(), &c.cfg); err != nil {
+		return nil, c.engine.errorAfterRead(req.Context(), name, op.named, false, err, ErrNotSent)
+	}
+	op.rec.Created = c.engine.now().Round(0)
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)
 	op.rec.Enqueued = true
 	return op, nil

@@ -1,8 +1,10 @@
 package oncehttp_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -108,3 +110,120 @@ func TestAdoptIsSeen(t *testing.T) {
 func replies(r reply) []reply { return []reply{r} }
 
 func accepted(delay time.Duration) reply { return reply{status: 201, delay: delay} }
+
+// freezing is a leasing journal of a process that is frozen from one moment to another: meanwhile it renews nothing.
+type freezing struct {
+	persist.Journal
+	persist.Claimer
+	from, to time.Time
+}
+
+// freeze freezes for a time.
+func (f *freezing) freeze(after, length time.Duration) {
+	f.from = time.Now().Add(after)
+	f.to = f.from.Add(length)
+}
+
+func (f *freezing) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	if now := time.Now(); !now.Before(f.from) && now.Before(f.to) {
+		time.Sleep(f.to.Sub(now))
+	}
+	return f.Claimer.Renew(ctx, owner, lease, ids)
+}
+
+func slowAnswers(cfg *oncehttp.Config) { cfg.Retry.AttemptTimeout = 5 * time.Minute }
+
+// TestFrozenPastItsLease: seconds after a process stopped, another goes on. When the first wakes up, it sends no more, and
+// what it records is refused.
+func TestFrozenPastItsLease(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		f := &freezing{Journal: &leasing{Journal: j, Claimer: j}, Claimer: j}
+		lost := &wire{replies: []reply{{err: errLost, delay: time.Minute}, {status: 201, body: "late", delay: time.Minute}}}
+		first, _ := newClient(t, lost, on(f, slowAnswers))
+		w := &wire{replies: []reply{{status: 201, body: "next"}}}
+		next, _ := newClient(t, w, on(newLeasing(j)))
+		done := make(chan error)
+		f.freeze(15*time.Second, 76*time.Second)
+		go func() { _, err := first.DoKey(post(t, "{}"), "k"); done <- err }()
+		time.Sleep(15 * time.Second)
+		if got := resume(t, next); len(got) != 0 {
+			t.Errorf("resumed %v while it is leased", got)
+		}
+		time.Sleep(26 * time.Second)
+		if got := resume(t, next); got["k"].err != nil || w.count() != 1 {
+			t.Errorf("41 s after the start, 31 s after the last renewal: %v, %d sends", got, w.count())
+		}
+		if err := <-done; !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Errorf("whoever was frozen: %v, want ErrOutcomeUnknown", err)
+		}
+		if rec := lookup(t, next, "k"); rec.State != persist.StateConfirmed || string(rec.Answer.Body) != "next" || lost.count() != 1 {
+			t.Errorf("it is %v, and whoever was frozen has sent %d times; want confirmed by the other, and 1", rec.State, lost.count())
+		}
+	})
+}
+
+// TestLateFinish: who was frozen in the middle of an attempt and then gets an answer cannot overwrite the other's.
+func TestLateFinish(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		f := &freezing{Journal: &leasing{Journal: j, Claimer: j}, Claimer: j}
+		late := &wire{replies: []reply{{status: 201, body: "late", delay: time.Minute}}}
+		var out logged
+		first, _ := newClient(t, late, on(f, slowAnswers, func(cfg *oncehttp.Config) { cfg.Logger = out.logger() }))
+		w := &wire{replies: []reply{{status: 201, body: "next"}}}
+		next, _ := newClient(t, w, on(newLeasing(j)))
+		done := make(chan error)
+		f.freeze(0, 91*time.Second)
+		go func() { _, err := first.DoKey(post(t, "{}"), "k"); done <- err }()
+		time.Sleep(31 * time.Second)
+		if got := resume(t, next); got["k"].err != nil {
+			t.Errorf("after the lease: %v", got)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("the answer was lost: %v", err)
+		}
+		if rec := lookup(t, next, "k"); string(rec.Answer.Body) != "next" || !out.has("the outcome could not be recorded") {
+			t.Errorf("it is %v with the answer %q; log %s", rec.State, rec.Answer.Body, &out)
+		}
+	})
+}
+
+// TestOneRenewalForAll: however many operations run, a third of the lease has one call of Renew, and none when nothing runs.
+func TestOneRenewalForAll(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		counted := &renewals{Claimer: j}
+		c, _ := newClient(t, &wire{replies: []reply{{status: 201, delay: 25 * time.Second}}}, on(&struct {
+			persist.Journal
+			*renewals
+		}{j, counted}))
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				if _, err := c.DoKey(post(t, "{}"), oncehttp.Key(string(rune('a'+i)))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		time.Sleep(time.Hour)
+		if len(counted.of) != 2 || counted.of[0] != 20 || counted.of[1] != 20 {
+			t.Errorf("renewals of %v leases, want 20 twice", counted.of)
+		}
+	})
+}
+
+// renewals notes of how many leases each Renew was.
+type renewals struct {
+	persist.Claimer
+	of []int
+}
+
+func (r *renewals) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	r.of = append(r.of, len(ids))
+	return r.Claimer.Renew(ctx, owner, lease, ids)
+}

@@ -176,6 +176,9 @@ func finishNow(ctx context.Context, journal persist.Journal, rec persist.Record)
 // in the table of calls meanwhile.
 func (c *Client) end(ctx context.Context, name string, key Key, options []LookupOption, end func(persist.Record) error) error {
 	rec, err := c.Lookup(ctx, key, options...)
+	if err == nil {
+		err = c.engine.clock.sync(ctx, &c.cfg)
+	}
 	if err != nil {
 		return err
 	}
@@ -204,7 +207,7 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, end f
 		return err
 	case rec.State.Final():
 		return e.refuseFinal(ctx, name, &rec, fmt.Errorf("it is %v", rec.State), finals(&rec)...).err
-	case e.leasedElsewhere(&rec, e.now()):
+	case e.leasedElsewhere(&rec):
 		return refuse(name, &rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight).err
 	}
 	if err := change(ctx, e.journal, &rec, func() error { return end(rec) }); err != nil {
@@ -234,6 +237,9 @@ func finals(rec *persist.Record) []error {
 // every account in the journal, and returns how many records it changed. Run
 // does so hourly.
 func (c *Client) Sweep(ctx context.Context) (int, error) {
+	if err := c.engine.clock.sync(ctx, &c.cfg); err != nil {
+		return 0, err
+	}
 	total := 0
 	for {
 		n, err := c.cfg.Journal.Sweep(ctx, persist.Limits{Now: c.engine.now(), KeepAnswer: c.cfg.KeepAnswer, KeepKey: c.cfg.KeepKey})

@@ -213,10 +213,11 @@ func (d ending) counted() persist.Record {
 	return rec
 }
 
-// remember adds an attempt to the record's history in memory; the next write of the record stores it.
+// remember adds an attempt to the record's history in memory; the next write of the record stores it. began is by this
+// process's own clock.
 func (r *run) remember(began time.Time, sent wire.Result) {
-	now := r.now()
-	attempt := persist.Attempt{At: began.Round(0), Took: now.Sub(began), Sent: !sent.Unsent}
+	took := time.Since(began)
+	attempt := persist.Attempt{At: r.now().Add(-took).Round(0), Took: took, Sent: !sent.Unsent}
 	if sent.Answer != nil {
 		attempt.Status = sent.Answer.Head.StatusCode
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // This file holds what happens to a record before the first send of a call: how it begins, what an existing record
@@ -20,43 +19,29 @@ import (
 // intent is the record of an operation that is about to be sent.
 func (e *engine) intent(op *preparedRequest) persist.Record {
 	rec, now := *op.rec, e.now().Round(0)
-	if rec.MaybeSent, rec.FirstSent = true, now; rec.ServerToken { // it is not sent before it has its token
+	rec.Created = now
+	if rec.MaybeSent, rec.FirstSent = true, e.firstSent(); rec.ServerToken { // it is not sent before it has its token
 		rec.MaybeSent, rec.FirstSent = false, time.Time{}
 		rec.SendBefore = now.Add(rec.Window - e.cfg.margin(rec.Window)) // as late as any other operation's last send
 	}
-	if e.leases {
-		rec.LeaseOwner, rec.LeaseUntil = e.owner, now.Add(e.leaseTime(op.prof))
-	}
+	e.leases.stamp(&rec)
 	return rec
 }
 
-// leaseTime outlasts one run of an operation under p, so that no lease needs renewing: the last attempt may begin
-// when MaxElapsed is over and takes AnswerTimeout, with Authorize, redirects and body; so does each lookup.
-func (e *engine) leaseTime(p *profile.Profile) time.Duration {
-	policy := &e.cfg.Retry
-	lease := policy.MaxElapsed + policy.AttemptTimeout + policy.AnswerTimeout
-	if p != nil && (p.Lookup != nil || p.Reference != nil) {
-		lease += lookupTries * policy.AnswerTimeout
-	}
-	if p != nil && p.Token != nil {
-		lease += policy.AnswerTimeout
-	}
-	if p != nil && p.Reference != nil && policy.AskFirst {
-		lease += lookupTries * policy.AnswerTimeout
-	}
-	return lease
-}
+// firstSent stamps a first send that follows.
+func (e *engine) firstSent() time.Time { return e.clock.earliest().Round(0) }
 
-// leasedElsewhere reports whether another process holds the record at now.
-func (e *engine) leasedElsewhere(rec *persist.Record, now time.Time) bool {
-	return rec.Leased(e.owner, now) && !strings.HasPrefix(rec.LeaseOwner, e.owner+"/")
-}
+// leasedElsewhere reports whether another process has the record.
+func (e *engine) leasedElsewhere(rec *persist.Record) bool { return rec.Leased(e.owner, e.now()) }
 
-// releaseLease gives up the lease of a claimed record that this client does not run, so that another can. If a
-// call changed the record since, this does nothing.
-func (e *engine) releaseLease(ctx context.Context, rec persist.Record) {
-	if rec.LeaseOwner == "" || e.leasedElsewhere(&rec, time.Time{}) || rec.State.Final() {
+// giveBack gives up the lease of a claimed record that this client does not run, so that another can, at a time at
+// which it is due again; zero: as before. If a call changed the record since, this does nothing.
+func (e *engine) giveBack(ctx context.Context, rec persist.Record, again time.Time) {
+	if rec.LeaseOwner != e.owner || rec.State.Final() {
 		return
+	}
+	if again = again.Round(0); again.After(rec.NextAttempt) {
+		rec.NextAttempt = again
 	}
 	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
 	_, err := e.journal.Update(context.WithoutCancel(ctx), rec)
@@ -216,7 +201,7 @@ func (x existing) answerFromJournal() *result {
 // adopt prepares the run of an unfinished record, under its recorded profile, and marks it as maybe sent, durably,
 // before the first send. A result ends the call.
 func (x existing) adopt() *result {
-	rec, now := &x.rec, x.now().Round(0)
+	rec := &x.rec
 	x.prof = x.cfg.profileOf(rec)
 	if rec.MaybeSent {
 		x.history.Doubt()
@@ -228,20 +213,18 @@ func (x existing) adopt() *result {
 		return refuse(x.name, rec, cause, ErrOutcomeUnknown, ErrConfig)
 	case !request.Intact(rec):
 		return refuse(x.name, rec, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt), ErrOutcomeUnknown)
-	case x.leasedElsewhere(rec, now):
+	case x.leasedElsewhere(rec):
 		return refuse(x.name, rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight)
-	case !rec.MaybeSent && expiredBeforeSend(rec, now):
+	case !rec.MaybeSent && expiredBeforeSend(rec, x.now()):
 		x.verdict, x.stop = expired(), errMaxAge
 		return ending(x).writeOutcome()
 	}
 	next := *rec
 	next.State, next.HoldReason = persist.StatePending, ""
 	if !next.MaybeSent && !wantsToken(rec) {
-		next.MaybeSent, next.FirstSent = true, now
+		next.MaybeSent, next.FirstSent = true, x.firstSent()
 	}
-	if x.leases {
-		next.LeaseOwner, next.LeaseUntil = x.owner, now.Add(x.leaseTime(x.prof))
-	}
+	x.leases.stamp(&next)
 	// Written even where nothing else changes: another process that has the record at this revision can no longer
 	// forget it as never sent.
 	updated, err := x.journal.Update(x.call.Values(), next)
@@ -251,8 +234,6 @@ func (x existing) adopt() *result {
 	x.rec = updated
 	return nil
 }
-
-var errElsewhere = errors.New("another process has it")
 
 // journalError returns the error for a journal that failed on an operation whose record exists.
 func journalError(name string, key Key, err error) *Error {

@@ -55,9 +55,9 @@ type pass struct {
 	ctx      context.Context // its end cuts off the attempts on the wire
 	draining context.Context // its end stops the waits and the listing
 	drain    context.CancelCauseFunc
-	owner    string // of the leases of what is claimed and not run yet
-	silent   bool   // begun by Run: no caller gets the results
-	fed      bool   // every due record was handed to a worker
+	silent   bool  // begun by Run: no caller gets the results
+	fed      bool  // every due record was handed to a worker
+	clockErr error // of the journal, which did not tell the time
 	query    persist.Query
 	jobs     chan persist.Record
 	results  chan resumed
@@ -73,12 +73,13 @@ type resumed struct {
 
 // newPass starts a pass over what is due now. The attempts on the wire end with ctx. Its end must be called.
 func newPass(ctx context.Context, c *Client, silent bool) *pass {
-	p := &pass{c: c, ctx: ctx, silent: silent, owner: c.engine.owner + "/" + string(RandomKey()), jobs: make(chan persist.Record), results: make(chan resumed)}
+	p := &pass{c: c, ctx: ctx, silent: silent, jobs: make(chan persist.Record), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(ctx)
 	if c.draining.Err() != nil {
 		p.drain(ErrClosed)
 	}
 	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
+	p.clockErr = c.engine.clock.sync(ctx, &c.cfg)
 	p.query = persist.Query{Account: c.accountBase, States: []persist.State{persist.StatePending}, DueBy: c.engine.now()}
 	if c.cfg.Reconcile != nil {
 		p.query.States = append(p.query.States, persist.StateHeld)
@@ -117,6 +118,10 @@ func (p *pass) end() {
 // feed lists what is due, or claims it where other processes share the journal.
 func (p *pass) feed() {
 	defer close(p.jobs)
+	if p.clockErr != nil {
+		p.failed(p.clockErr)
+		return
+	}
 	claimer, shared := persist.As[persist.Claimer](p.c.cfg.Journal)
 	query := p.query
 	if shared {
@@ -152,41 +157,52 @@ func (p *pass) tryNow(rec *persist.Record) bool {
 		p.c.engine.shared.origins.Try(rec.Origin, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
-// claim takes leases in batches of twice the workers. The pass has a lease owner of its
-// own, so that it cannot claim what another call of this client runs.
+// claim takes leases in batches of twice the workers. What it does not run it gives back with a time after the start of
+// the pass, so that it does not meet it again.
 func (p *pass) claim(j persist.Claimer) {
-	query := p.query
+	e, query := p.c.engine, p.query
 	query.States = []persist.State{persist.StatePending}
 	for p.draining.Err() == nil {
-		now := p.c.engine.now().Round(0)
-		batch, err := j.Claim(p.draining, query, p.owner, now, now.Add(p.c.engine.leaseTime(nil)), 2*p.c.cfg.ResumeWorkers)
+		before := e.clock.own()
+		batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, 2*p.c.cfg.ResumeWorkers)
 		if err != nil {
 			p.failed(err)
 			return
 		}
+		e.clock.learn(p.ctx, &p.c.cfg, now, before)
+		for i := range batch {
+			e.leases.hold(&batch[i])
+		}
+		fresh := 0
 		for i, rec := range batch {
-			query.After = max(query.After, rec.Seq)
-			if !p.tryNow(&rec) {
-				p.c.engine.releaseLease(p.ctx, rec)
-				continue
-			}
-			if rec.Created.After(p.query.DueBy) && !rec.Created.After(now) || !p.hand(rec) {
-				p.releaseLeases(batch[i:]) // broken off, or begun since the pass started
+			switch begun := rec.Created.After(p.query.DueBy); { // since the pass started
+			case begun && !p.silent:
+				fresh++
+				p.giveBack(rec, rec.Created)
+			case !p.tryNow(&rec):
+				p.giveBack(rec, p.again())
+			case !p.hand(rec):
+				for _, rec := range batch[i:] { // broken off
+					p.giveBack(rec, time.Time{})
+				}
 				return
 			}
 		}
-		if len(batch) == 0 {
+		if fresh == len(batch) {
 			return
 		}
 	}
 }
 
-// releaseLeases gives up the leases of claimed operations that are not run.
-func (p *pass) releaseLeases(batch []persist.Record) {
-	for _, rec := range batch {
-		p.c.engine.releaseLease(p.ctx, rec)
-	}
+// giveBack gives up the lease of a claimed operation that is not run, which is then due again at that time.
+func (p *pass) giveBack(rec persist.Record, again time.Time) {
+	p.c.engine.giveBack(p.ctx, rec, again)
+	p.c.engine.leases.drop(rec.ID)
 }
+
+// again is when an operation is due again that this pass cannot go on with: after the moment at which the pass began, so
+// that the next one meets it.
+func (p *pass) again() time.Time { return p.query.DueBy.Add(1) }
 
 // failed yields the journal's error. One damaged record does not end the pass.
 func (p *pass) failed(err error) {
@@ -219,8 +235,9 @@ func (p *pass) work() {
 
 // resume runs one record. over is false if it was left to another call.
 func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
+	defer p.c.engine.leases.drop(listed.ID)
 	if !p.c.enter() {
-		p.releaseLeases([]persist.Record{listed})
+		p.c.engine.giveBack(p.ctx, listed, time.Time{})
 		return resumed{}, false
 	}
 	defer p.c.running.Done()
@@ -228,7 +245,7 @@ func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
 		Record: &listed, Context: p.ctx, Draining: p.draining, InDoubt: true,
 	}, nil)
 	if arrival == inflight.Refused {
-		p.releaseLeases([]persist.Record{listed})
+		p.c.engine.giveBack(p.ctx, listed, p.again())
 		return resumed{}, false
 	}
 	defer context.AfterFunc(p.ctx, func() { caller.Leave() })()
@@ -292,21 +309,21 @@ func (p *pass) resolve(call callers, id persist.ID) (res *result, took, ran bool
 	case err != nil:
 		return &result{err: journalError(name, Key(id.Key), err)}, true, false
 	case rec.Sealed() != nil:
-		e.releaseLease(call.Values(), rec)
+		e.giveBack(call.Values(), rec, p.again())
 		return &result{err: journalError(name, Key(id.Key), rec.Sealed())}, true, false
-	case rec.NextAttempt.After(p.query.DueBy):
-		e.releaseLease(call.Values(), rec)
+	case rec.NextAttempt.After(e.now()):
+		e.giveBack(call.Values(), rec, time.Time{})
 		return &result{}, false, false
 	case rec.State == persist.StateHeld:
 		res, took = reconcile(r)
 		return res, took, false
 	}
 	if err := e.missing(&rec); err != nil {
-		e.releaseLease(call.Values(), rec)
+		e.giveBack(call.Values(), rec, p.again())
 		return refuse(name, &rec, err, ErrOutcomeUnknown, ErrConfig), true, false
 	}
 	if res := (existing{r}).adopt(); res != nil {
-		e.releaseLease(call.Values(), r.rec)
+		e.giveBack(call.Values(), r.rec, p.again())
 		return res, !errors.Is(res.err, persist.ErrStale), false // another process was faster
 	}
 	return r.execute(), true, true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -35,7 +36,7 @@ func haveToken(r *run) bool {
 		r.skipAttempt(expired())
 		return false
 	}
-	began := r.now()
+	began := time.Now()
 	token, again, err := askForToken(r)
 	if err == nil {
 		again, err = false, keepToken(r, token)
@@ -108,7 +109,7 @@ func keepToken(r *run, token string) error {
 	ctx := r.call.Values()
 	return change(ctx, r.journal, &r.rec, func() error {
 		rec := r.rec
-		rec.Token, rec.MaybeSent, rec.FirstSent = token, true, r.now().Round(0)
+		rec.Token, rec.MaybeSent, rec.FirstSent = token, true, r.firstSent()
 		updated, err := r.journal.Update(ctx, rec)
 		if err == nil {
 			r.rec = updated

@@ -25,7 +25,7 @@ var (
 // unreported: a loop around Do must not pay twice. It looks by the recipe of every operation that may be, since another
 // version, profile or configuration may have begun it.
 func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedRequest) error {
-	recipes, err := e.shared.recipes.forAccount(ctx, e.journal, op.rec, e.leases)
+	recipes, err := e.shared.recipes.forAccount(ctx, e.journal, op.rec, e.leases != nil)
 	if err != nil {
 		return e.couldNotLook(name, op, err)
 	}

@@ -152,15 +152,46 @@ type Journal interface {
 	Close() error
 }
 
-// Claimer is a journal that several processes share. Leases save sends; it is
-// the idempotency key that makes a double send harmless. It is optional: find it
-// with [As], which also looks into a journal that wraps another.
+// Claimer is a journal that several processes or machines share. It has a clock of its own,
+// that of its engine, and all times in its records are by that clock: a client asks for it
+// with Now, reckons from there, and so writes the same times as every other, whatever its
+// machine's clock says. It is optional: find it with [As], which also looks into a journal
+// that wraps another.
+//
+// A lease says which process runs an operation. Leases save sends; it is the idempotency key
+// that makes a double send harmless. A lease lasts seconds, is renewed while its operation
+// runs, is released by an Update or Finish without LeaseOwner, and ends by itself, so that
+// others go on soon after a process has died.
+//
+// Claim raises the revision, and that is the fence: an Update, Finish or Forget of whoever had
+// the record before is ErrStale from then on. A process that was frozen past its lease may
+// send once more, under the same key, and cannot overwrite what others have recorded since.
 type Claimer interface {
-	// Claim takes up to n records that match q, are Pending and have no lease
-	// that lasts beyond now (or owner's own), sets LeaseOwner and LeaseUntil on
-	// them in one atomic step, and returns them at their new revision. A lease
-	// is renewed and released by Update, and ends by itself.
-	Claim(ctx context.Context, q Query, owner string, now, until time.Time, n int) ([]Record, error)
+	// Now returns the time by the journal's clock, at a moment during the call; not that at
+	// which some transaction began.
+	// Errors: ErrClosed, the context's, or the journal's own.
+	Now(ctx context.Context) (time.Time, error)
+
+	// Claim takes up to n records that match q, are Pending and due, and have no lease that
+	// lasts. In one atomic step it sets their LeaseOwner to owner and their LeaseUntil to
+	// lease after now, and raises their revision. It returns them as they are then, in any
+	// order, and now, the time by the journal's clock at which it judged them; where it took
+	// none, any time during the call.
+	//
+	// Due is a record whose NextAttempt is neither after now nor after q.DueBy, if that is
+	// set. A lease lasts while now is before its LeaseUntil, whoever has it, owner itself
+	// included: what a claim took whose answer was lost is free again after the lease. Of the
+	// records that are due, those that have been so for longest should come first.
+	// Errors: ErrClosed, ErrCorrupt, the context's, or the journal's own.
+	Claim(ctx context.Context, q Query, owner string, lease time.Duration, n int) (claimed []Record, now time.Time, err error)
+
+	// Renew sets LeaseUntil to lease after now on those of the records that are Pending and
+	// have owner as their LeaseOwner, also where the lease has ended and nobody has taken it,
+	// in one step. Revisions stay as they are. It returns which those are, in any order: of
+	// any other the lease is lost. now is the time by the journal's clock; it is set also
+	// where none is held. It need not be durable: a lease that a crash loses costs a send.
+	// Errors: as Claim.
+	Renew(ctx context.Context, owner string, lease time.Duration, ids []ID) (held []ID, now time.Time, err error)
 }
 
 // As finds what a journal can do beyond [Journal]: it returns j as a T, or the
@@ -195,7 +226,8 @@ type Query struct {
 	Key string
 	// States selects these states; none means all.
 	States []State
-	// DueBy, if set, selects records with NextAttempt not after it.
+	// DueBy, if set, selects records with NextAttempt not after it. In a journal that is a
+	// [Claimer] it is a time by that journal's clock.
 	DueBy time.Time
 	// Unresolved, if set, selects records with a generated key and this
 	// Fingerprint that are unfinished, or final and Unreported. Journals answer
@@ -213,7 +245,8 @@ type Query struct {
 type Limits struct {
 	_ struct{}
 
-	// Now is the time against which ages are measured; zero is time.Now.
+	// Now is the time against which ages are measured. Zero: the present, by the clock of a
+	// [Claimer], else by that of this process.
 	Now time.Time
 	// KeepAnswer is how long after Finished the answer is kept. Zero: the
 	// record's own Window. Negative: not at all.

@@ -154,7 +154,8 @@ type Record struct {
 	// the headers that take part.
 	Recipe string
 
-	// Created is when the operation was begun, by the clock of the client.
+	// Created is when the operation was begun. This and all other times of a record are by
+	// the journal's clock where the journal is a [Claimer], else by that of the client.
 	Created time.Time
 	// Token is the key on the wire of a ServerToken record; empty until it was
 	// fetched. Update sets it together with MaybeSent. It may be taken back and

@@ -46,24 +46,20 @@ func onlyKeys(j persist.Journal, keys []string) persist.Journal {
 // keysClaimer is keysJournal over a journal that several processes share.
 type keysClaimer struct {
 	keysJournal
-	claimer persist.Claimer
+	persist.Claimer
 }
 
-// claimMax is more records than a key has, one in each account.
-const claimMax = 10_000
-
-// Claim is persist.Claimer's. It takes the due records of all keys at once, since a pass
-// that goes on after the last number would not meet those that it left out.
-func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, _ int) ([]persist.Record, error) {
-	var all []persist.Record
+// Claim is persist.Claimer's.
+func (j keysClaimer) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (all []persist.Record, now time.Time, err error) {
 	for _, key := range j.keys {
+		var claimed []persist.Record
 		q.Key = key
-		claimed, err := j.claimer.Claim(ctx, q, owner, now, until, claimMax)
-		if all = append(all, claimed...); err != nil {
-			return all, err
+		claimed, now, err = j.Claimer.Claim(ctx, q, owner, lease, n-len(all))
+		if all = append(all, claimed...); err != nil || len(all) >= n {
+			break
 		}
 	}
-	return all, nil
+	return all, now, err
 }
 
 // dryRun prints what a resume would send, and what keeps it from sending the rest.

@@ -24,6 +24,9 @@ type visitJournal struct {
 	mine *ownerLock // made by the first Begin or Update that names an owner
 }
 
+// visitLease outlasts a send, whose lease is not renewed in the file.
+const visitLease = 15 * time.Minute
+
 // visitWait is how long one call waits for others' calls.
 const visitWait = 10 * time.Second
 
@@ -133,8 +136,16 @@ func (j *visitJournal) Sweep(ctx context.Context, l persist.Limits) (int, error)
 
 // Claim is persist.Claimer's. send resumes nothing, so it is never
 // called; that it is there makes the client take leases.
-func (j *visitJournal) Claim(context.Context, persist.Query, string, time.Time, time.Time, int) ([]persist.Record, error) {
-	return nil, errors.New("a visited journal claims nothing")
+func (j *visitJournal) Claim(context.Context, persist.Query, string, time.Duration, int) ([]persist.Record, time.Time, error) {
+	return nil, time.Time{}, errors.New("a visited journal claims nothing")
+}
+
+// Now is persist.Claimer's. The processes that share a file share the machine's clock.
+func (*visitJournal) Now(context.Context) (time.Time, error) { return time.Now().Round(0), nil }
+
+// Renew is persist.Claimer's. A lease that is begun here outlasts the send, and nobody takes it while its owner lives.
+func (*visitJournal) Renew(_ context.Context, _ string, _ time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	return ids, time.Now().Round(0), nil
 }
 
 // Flush has nothing to do: every call closes the file, which makes all durable.

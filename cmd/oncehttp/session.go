@@ -202,7 +202,7 @@ func openVisiting(at place, cfg oncehttp.Config) (*session, error) {
 		return nil, journalError(path, err)
 	}
 	j := &visitJournal{path: path}
-	cfg.Journal = j
+	cfg.Journal, cfg.Lease = j, visitLease
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return nil, errors.Join(plain(err), j.Close())

@@ -132,7 +132,7 @@ func (d *disk) MarkReported(ctx context.Context, id persist.ID) error {
 }
 
 // Claim implements [persist.Claimer].
-func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.broken == nil && d.forgetting() {
@@ -141,14 +141,34 @@ func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, now, un
 		d.mu.Lock()
 	}
 	if d.broken != nil {
-		return nil, d.broken
+		return nil, time.Time{}, d.broken
 	}
-	claimed, err := d.mem.Claim(ctx, q, owner, now, until, n)
+	claimed, now, err := d.mem.Claim(ctx, q, owner, lease, n)
 	for i := range claimed { // a lease that is lost costs a send at most
 		d.put(change{rec: claimed[i].Clone()})
 	}
 	d.settle(d.first + len(d.wait))
-	return claimed, err
+	return claimed, now, err
+}
+
+// Now implements [persist.Claimer].
+func (d *disk) Now(ctx context.Context) (time.Time, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return time.Time{}, d.broken
+	}
+	return d.mem.Now(ctx)
+}
+
+// Renew implements [persist.Claimer]. A crash loses what it did.
+func (d *disk) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return nil, time.Time{}, d.broken
+	}
+	return d.mem.Renew(ctx, owner, lease, ids)
 }
 
 // write makes one change in memory, and waits until it is durable if durable. Before

@@ -137,20 +137,40 @@ func (h *handle) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Re
 }
 
 // Claim implements [persist.Claimer].
-func (h sharedHandle) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+func (h sharedHandle) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	if h.life.step("claim") {
-		return nil, errDead
+		return nil, time.Time{}, errDead
 	}
 	q.DueBy = later(q.DueBy, -h.clock)
 	if h.life.w.bug == BugNoLease {
-		now = now.Add(1000 * time.Hour)
+		lease = -time.Hour
 	}
-	claimed, err := h.life.store.(persist.Claimer).Claim(ctx, q, owner, later(now, -h.clock), later(until, -h.clock), n)
+	claimed, now, err := h.store().Claim(ctx, q, owner, lease, n)
 	for i := range claimed {
 		claimed[i] = shift(claimed[i], h.clock)
 	}
-	return claimed, err
+	return claimed, later(now, h.clock), err
 }
+
+// Now implements [persist.Claimer]. The clock of the journal is right; seen from a process whose own is off, it is not.
+func (h sharedHandle) Now(ctx context.Context) (time.Time, error) {
+	if h.life.step("now") {
+		return time.Time{}, errDead
+	}
+	now, err := h.store().Now(ctx)
+	return later(now, h.clock), h.life.heed(err)
+}
+
+// Renew implements [persist.Claimer].
+func (h sharedHandle) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	if h.life.step("renew") {
+		return nil, time.Time{}, errDead
+	}
+	held, now, err := h.store().Renew(ctx, owner, lease, ids)
+	return held, later(now, h.clock), h.life.heed(err)
+}
+
+func (h sharedHandle) store() persist.Claimer { return h.life.store.(persist.Claimer) }
 
 // Sweep implements [persist.Journal].
 func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {

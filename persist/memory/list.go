@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
 // step is how many records are looked at in one hold of the lock.
@@ -180,37 +179,4 @@ func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed 
 		e.begin(&rec) // into its room again
 	}
 	return drop || strip, nil
-}
-
-// Claim implements [persist.Claimer].
-func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.closed {
-		return nil, errClosed()
-	}
-	var claimed []persist.Record
-	for _, e := range j.candidates(&q, q.After) {
-		if len(claimed) >= n {
-			break
-		}
-		if e.dropped || e.state != persist.StatePending || !e.match(&q) {
-			continue
-		}
-		rec, err := e.record()
-		if err != nil {
-			return nil, err
-		}
-		if rec.Leased(owner, now) {
-			continue
-		}
-		rec.LeaseOwner, rec.LeaseUntil = owner, until
-		rec.Revision++
-		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))
-		claimed = append(claimed, rec)
-	}
-	return claimed, nil
 }

@@ -226,37 +226,79 @@ func (d *dialect) passed(ctx context.Context, conn *sql.Conn, gate int) (err err
 	return conn.QueryRowContext(ctx, d.bound+query, gate).Scan(new(int))
 }
 
+// Now implements sqljournal.Dialect. It is the start of the statement, in UTC whatever the
+// time zone of the session.
+func (d *dialect) Now() string {
+	return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 1000"
+}
+
 // Claim implements sqljournal.Dialect. The server has no UPDATE that returns rows.
-func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int) (claimed []sqljournal.Row, err error) {
+func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int) (claimed []sqljournal.Row, now int64, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { _ = tx.Rollback() }()
-	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY seq LIMIT %d FOR UPDATE SKIP LOCKED",
-		sqljournal.ColumnList(""), d.Records(), where, n), args...)
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s AND state = 0
+			AND next_attempt <= %s AND next_attempt <= ? AND (lease_owner = ? OR lease_until <= %s) ORDER BY next_attempt, seq LIMIT %d FOR UPDATE SKIP LOCKED`,
+		d.Now(), sqljournal.ColumnList(""), d.Records(), where, d.Now(), d.Now(), n), append(slices.Clone(args), lease.DueBy, []byte{})...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	ids := []any{lease.Owner, lease.Until, lease.Token}
+	ids := []any{lease.Owner, nil, lease.Token}
 	for rows.Next() {
 		var row sqljournal.Row
-		if err := rows.Scan(row.Dest()...); err != nil {
-			return nil, errors.Join(err, rows.Close())
+		if err := rows.Scan(append([]any{&now}, row.Dest()...)...); err != nil {
+			return nil, 0, errors.Join(err, rows.Close())
 		}
 		ids = append(ids, row.ID)
-		row.LeaseOwner, row.LeaseUntil, row.Token = lease.Owner, lease.Until, lease.Token
+		row.LeaseOwner, row.LeaseUntil, row.Token = lease.Owner, now+lease.For, lease.Token
 		row.Revision++
 		claimed = append(claimed, row)
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(claimed) == 0 {
-		return nil, err
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, 0, err
 	}
+	if len(claimed) == 0 {
+		err := tx.QueryRowContext(ctx, "SELECT "+d.Now()).Scan(&now)
+		return nil, now, err
+	}
+	ids[1] = now + lease.For
 	_, err = tx.ExecContext(ctx, "UPDATE "+d.Records()+" SET lease_owner = ?, lease_until = ?, token = ?, revision = revision + 1 WHERE id IN ("+parameters(len(claimed))+")", ids...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return claimed, tx.Commit()
+	return claimed, now, tx.Commit()
+}
+
+// Renew implements sqljournal.Dialect. The first statement takes effect whether the second is
+// made or not.
+func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Lease, ids [][]byte) (held [][]byte, now int64, err error) {
+	args := []any{lease.Owner}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	mine := "lease_owner = ? AND state = 0 AND id IN (" + parameters(len(ids)) + ")"
+	statement := d.Update("lease_until = "+d.Now()+" + ?", mine)
+	if _, err := conn.ExecContext(ctx, statement, append([]any{lease.For}, args...)...); err != nil {
+		return nil, 0, err
+	}
+	rows, err := conn.QueryContext(ctx, "SELECT "+d.Now()+", id, lease_until FROM (SELECT 1 AS one) clock LEFT JOIN "+d.Records()+" ON "+mine, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id []byte
+		var until sql.NullInt64
+		if err := rows.Scan(&now, &id, &until); err != nil {
+			return nil, 0, err
+		}
+		if id != nil {
+			held, now = append(held, id), until.Int64-lease.For // the time of the first statement
+		}
+	}
+	return held, now, rows.Err()
 }
 
 // Abandoned implements sqljournal.Dialect. The sessions of the pool have the setting.

@@ -13,85 +13,176 @@ func claimCases() []testCase {
 	return []testCase{
 		{name: "claim/takes", run: claimTakes,
 			why: "what a worker took must say so, or another takes it too"},
+		{name: "claim/due", run: claimDue,
+			why: "what is due is judged by the journal's clock, since the clocks of the workers differ"},
 		{name: "claim/leased", run: claimLeased,
 			why: "a lease holds until it ends, and not a moment longer"},
 		{name: "claim/disjoint", run: claimDisjoint,
 			why: "two workers that take one record both send"},
+		{name: "claim/fence", run: claimFence,
+			why: "a worker that was frozen past its lease must not overwrite what another has recorded since"},
+		{name: "claim/renew", run: claimRenew,
+			why: "an operation that is under way must not be taken by another, nor a lost one be kept"},
 	}
 }
 
-// claim claims from a journal that can do that; others pass.
-func claim(k *check, j persist.Journal, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, bool) {
-	c, ok := persist.As[persist.Claimer](j)
-	if !ok {
-		return nil, false
+// claimer is the journal as a Claimer. Journals that are none pass.
+func (k *check) claimer(j persist.Journal) (persist.Claimer, bool) {
+	return persist.As[persist.Claimer](j)
+}
+
+// now is the time by the journal's clock.
+func (k *check) now(c persist.Claimer) time.Time {
+	now, err := c.Now(context.Background())
+	if err != nil || now.IsZero() {
+		k.fatalf("Now: %v, error %v", now, err)
 	}
-	got, err := c.Claim(context.Background(), q, owner, now, until, n)
+	return now
+}
+
+// claim claims, and checks that now lies between two readings of the journal's clock.
+func (k *check) claim(c persist.Claimer, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time) {
+	before := k.now(c)
+	got, now, err := c.Claim(context.Background(), q, owner, lease, n)
 	if err != nil {
 		k.errorf("Claim: %v", err)
 	}
-	return got, true
+	if after := k.now(c); now.Before(before) || now.After(after) {
+		k.errorf("Claim was at %v, want a time between %v and %v", now, before, after)
+	}
+	return got, now
+}
+
+// renew renews leases, and gives the keys of those that are held.
+func (k *check) renew(c persist.Claimer, owner string, lease time.Duration, records ...persist.Record) ([]string, time.Time) {
+	var ids []persist.ID
+	for _, r := range records {
+		ids = append(ids, r.ID)
+	}
+	before := k.now(c)
+	held, now, err := c.Renew(context.Background(), owner, lease, ids)
+	if err != nil {
+		k.errorf("Renew: %v", err)
+	}
+	if after := k.now(c); now.Before(before) || now.After(after) {
+		k.errorf("Renew was at %v, want a time between %v and %v", now, before, after)
+	}
+	var names []string
+	for _, id := range held {
+		names = append(names, id.Account+" "+id.Key)
+	}
+	slices.Sort(names)
+	return names, now
+}
+
+// pass waits until the journal's clock has passed a time.
+func (k *check) pass(c persist.Claimer, t time.Time) {
+	for k.now(c).Before(t) {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func claimTakes(k *check) {
 	j := k.journal()
-	all := mixed(k, j)
-	now, until := epoch().Add(10*time.Minute), epoch().Add(11*time.Minute)
-	q := persist.Query{Account: "a", DueBy: epoch().Add(2 * time.Minute)}
-	got, ok := claim(k, j, q, "w", now, until, 10)
+	c, ok := k.claimer(j)
 	if !ok {
 		return
 	}
-	var want []persist.Record
+	all := mixed(k, j)
+	const most = 10
+	q := persist.Query{Account: "a", DueBy: epoch().Add(2 * time.Minute)}
+	got, now := k.claim(c, q, "w", time.Minute, most)
+	want := map[persist.ID]persist.Record{}
 	for _, r := range all {
-		if r.State == persist.StatePending && q.Match(&r) && len(want) < 10 {
-			r.LeaseOwner, r.LeaseUntil = "w", until
+		if r.State == persist.StatePending && q.Match(&r) {
+			r.LeaseOwner, r.LeaseUntil = "w", now.Add(time.Minute)
 			r.Revision++
-			want = append(want, r)
+			want[r.ID] = r
 		}
 	}
-	if !slices.Equal(keys(got), keys(want)) {
-		k.fatalf("Claim took %q, want %q", keys(got), keys(want))
+	if len(got) != most {
+		k.fatalf("Claim took %q, want %d", keys(got), most)
 	}
-	for i := range got {
-		if d := diff(got[i], want[i]); d != "" {
-			k.errorf("Claim returned %q: %s", got[i].Key, d)
+	for _, r := range got {
+		if d := diff(r, want[r.ID]); d != "" {
+			k.errorf("Claim returned %q: %s", r.Key, d)
+			continue
 		}
-		k.holds(j, want[i], "Claim")
+		k.holds(j, want[r.ID], "Claim")
+		delete(want, r.ID)
 	}
 	released := got[0]
 	released.LeaseOwner, released.LeaseUntil = "", time.Time{}
 	k.update(j, released)
-	if none, _ := claim(k, j, q, "w", now, until, 0); len(none) != 0 {
+	if none, _ := k.claim(c, q, "w", time.Minute, 0); len(none) != 0 {
 		k.errorf("Claim of none took %d", len(none))
+	}
+	again, _ := k.claim(c, q, "w", time.Minute, len(all))
+	if len(again) != len(want)+1 {
+		k.errorf("Claim of all took %d, want the %d that were left and the one that was released", len(again), len(want))
+	}
+}
+
+func claimDue(k *check) {
+	j := k.journal()
+	c, ok := k.claimer(j)
+	if !ok {
+		return
+	}
+	begin := func(key string, next time.Time) {
+		r := record("a", key)
+		r.NextAttempt = next
+		k.begin(j, r)
+	}
+	now := k.now(c)
+	begin("at once", time.Time{})
+	begin("now", now)
+	begin("soon", now.Add(10*time.Minute))
+	if got, _ := k.claim(c, persist.Query{Account: "a", DueBy: now.Add(-time.Nanosecond)}, "w", time.Minute, 5); !slices.Equal(keys(got), []string{"a at once"}) {
+		k.errorf("of what is due before now, Claim took %q", keys(got))
+	}
+	// A worker whose clock is ten minutes ahead says so in DueBy.
+	if got, _ := k.claim(c, persist.Query{Account: "a", DueBy: now.Add(time.Hour)}, "w", time.Minute, 5); !slices.Equal(keys(got), []string{"a now"}) {
+		k.errorf("of what is due by a time in the future, Claim took %q, want what is due now", keys(got))
 	}
 }
 
 func claimLeased(k *check) {
 	j := k.journal()
-	k.begin(j, record("a", "k"))
-	q, now, until := persist.Query{Account: "a"}, epoch(), epoch().Add(time.Minute)
-	got, ok := claim(k, j, q, "one", now, until, 5)
+	c, ok := k.claimer(j)
 	if !ok {
 		return
 	}
+	k.begin(j, record("a", "k"))
+	q := persist.Query{Account: "a"}
+	const lease = 50 * time.Millisecond
+	got, now := k.claim(c, q, "one", lease, 5)
 	if len(got) != 1 {
 		k.fatalf("Claim took %d, want 1", len(got))
 	}
-	if other, _ := claim(k, j, q, "two", until.Add(-1), until.Add(time.Minute), 5); len(other) != 0 {
-		k.errorf("a record was taken while it is leased to another")
-	}
-	if own, _ := claim(k, j, q, "one", until.Add(-1), until, 5); len(own) != 1 {
-		k.errorf("a record was not given to the owner of its lease")
-	}
-	if other, _ := claim(k, j, q, "two", until, until.Add(time.Minute), 5); len(other) != 1 {
-		k.errorf("a record was not taken when its lease had ended")
+	until := now.Add(lease)
+	for _, owner := range []string{"two", "one"} {
+		for {
+			before := k.now(c)
+			again, at := k.claim(c, q, owner, lease, 5)
+			if len(again) == 1 && at.Before(until) {
+				k.errorf("a record was given to %q at %v, while it was leased to %q until %v", owner, at, "one", until)
+			}
+			if len(again) == 1 {
+				until = at.Add(lease)
+				break
+			}
+			if !before.Before(until) {
+				k.fatalf("a record was not given to %q after %v, when its lease had ended at %v", owner, before, until)
+			}
+		}
 	}
 }
 
 func claimDisjoint(k *check) {
 	j := k.journal()
-	if _, ok := persist.As[persist.Claimer](j); !ok {
+	c, ok := k.claimer(j)
+	if !ok {
 		return
 	}
 	const n = 200
@@ -101,29 +192,99 @@ func claimDisjoint(k *check) {
 	taken := map[string]string{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for _, owner := range []string{"one", "two", "three", "four"} {
+	for _, owner := range []string{"one", "one", "two", "three"} { // two goroutines of one client, too
 		wg.Go(func() {
 			for {
-				got, _ := claim(k, j, persist.Query{Account: "a"}, owner, epoch(), epoch().Add(time.Minute), 7)
+				got, _, err := c.Claim(context.Background(), persist.Query{Account: "a"}, owner, time.Hour, 7)
+				if err != nil {
+					k.errorf("Claim: %v", err)
+				}
 				mu.Lock()
-				fresh := 0
 				for _, r := range got {
-					if was := taken[r.Key]; was != "" && was != owner {
+					if was := taken[r.Key]; was != "" {
 						k.errorf("%q was given to %q and to %q", r.Key, was, owner)
-					} else if was == "" {
-						fresh++
 					}
 					taken[r.Key] = owner
 				}
 				mu.Unlock()
-				if fresh == 0 {
+				if len(got) == 0 {
 					return
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if len(taken) == 0 {
-		k.errorf("Claim took nothing of %d records", n)
+	if len(taken) != n {
+		k.errorf("Claim took %d of %d records", len(taken), n)
 	}
+}
+
+func claimFence(k *check) {
+	j := k.journal()
+	c, ok := k.claimer(j)
+	if !ok {
+		return
+	}
+	ctx := context.Background()
+	k.begin(j, record("a", "k"))
+	q := persist.Query{Account: "a"}
+	frozen, now := k.claim(c, q, "frozen", time.Millisecond, 1)
+	k.pass(c, now.Add(time.Millisecond))
+	next, _ := k.claim(c, q, "next", time.Hour, 1)
+	if len(frozen) != 1 || len(next) != 1 {
+		k.fatalf("Claim took %d, and after the lease %d; want 1 and 1", len(frozen), len(next))
+	}
+	k.want(j.Finish(ctx, finished(frozen[0])), persist.ErrStale, "Finish by who had the lease before")
+	_, err := j.Update(ctx, frozen[0])
+	k.want(err, persist.ErrStale, "Update by who had the lease before")
+	k.want(j.Forget(ctx, frozen[0]), persist.ErrStale, "Forget by who had the lease before")
+	k.holds(j, next[0], "the late calls")
+	k.holds(j, k.finish(j, next[0]), "Finish")
+}
+
+func claimRenew(k *check) {
+	j := k.journal()
+	c, ok := k.claimer(j)
+	if !ok {
+		return
+	}
+	for _, key := range []string{"A", "a", "lost", "final", "released"} {
+		k.begin(j, record("a", key))
+	}
+	mine := map[string]persist.Record{}
+	got, now := k.claim(c, persist.Query{Account: "a"}, "w", time.Millisecond, 10)
+	for _, r := range got {
+		mine[r.Key] = r
+	}
+	if len(mine) != 5 {
+		k.fatalf("Claim took %q, want 5", keys(got))
+	}
+	k.pass(c, now.Add(time.Millisecond)) // the leases have ended, and nobody has taken them
+	if taken, _ := k.claim(c, persist.Query{Account: "a", Key: "lost"}, "other", time.Hour, 1); len(taken) != 1 {
+		k.fatalf("Claim after the lease took %d, want 1", len(taken))
+	}
+	final := k.finish(j, mine["final"])
+	free := mine["released"]
+	free.LeaseOwner, free.LeaseUntil = "", time.Time{}
+	free = k.update(j, free)
+
+	held, now := k.renew(c, "w", time.Hour, mine["A"], mine["a"], mine["lost"], mine["final"], mine["released"], record("a", "no such"))
+	if !slices.Equal(held, []string{"a A", "a a"}) {
+		k.errorf("Renew says that %q are held, want A and a", held)
+	}
+	k.holds(j, final, "Renew")
+	k.holds(j, free, "Renew")
+	for _, key := range []string{"A", "a"} {
+		r := mine[key]
+		r.LeaseUntil = now.Add(time.Hour)
+		k.holds(j, r, "Renew")
+	}
+	if taken, _ := k.claim(c, persist.Query{Account: "a", Key: "a"}, "other", time.Hour, 1); len(taken) != 0 {
+		k.errorf("a record was taken after its lease was renewed")
+	}
+	if none, _ := k.renew(c, "w", time.Hour); len(none) != 0 {
+		k.errorf("Renew of nothing says that %q are held", none)
+	}
+	// Whoever runs it records how it ended at the revision that it has.
+	k.holds(j, k.finish(j, mine["A"]), "Finish after Renew")
 }

@@ -54,8 +54,12 @@ func closeClosed(k *check) {
 	k.want(j.Flush(ctx), persist.ErrClosed, "Flush after Close")
 	k.want(j.MarkReported(ctx, r.ID), persist.ErrClosed, "MarkReported after Close")
 	if c, ok := persist.As[persist.Claimer](j); ok {
-		_, err := c.Claim(ctx, persist.Query{}, "w", epoch(), epoch(), 1)
+		_, err := c.Now(ctx)
+		k.want(err, persist.ErrClosed, "Now after Close")
+		_, _, err = c.Claim(ctx, persist.Query{}, "w", time.Minute, 1)
 		k.want(err, persist.ErrClosed, "Claim after Close")
+		_, _, err = c.Renew(ctx, "w", time.Minute, []persist.ID{r.ID})
+		k.want(err, persist.ErrClosed, "Renew after Close")
 	}
 }
 

@@ -104,8 +104,10 @@ func lateMet(k *check, j persist.Journal, account string, last uint64, seen map[
 	if err != nil || created {
 		k.errorf("Begin of what was committed: created %t, error %v", created, err)
 	}
-	if got, ok := claim(k, j, persist.Query{Account: account, After: last}, "w", epoch(), epoch().Add(time.Minute), 5); ok && (len(got) != 1 || got[0].Key != "late") {
-		k.errorf("Claim after the last number took %q, want the late record", keys(got))
+	if c, ok := k.claimer(j); ok {
+		if got, _ := k.claim(c, persist.Query{Account: account, After: last}, "w", time.Minute, 5); len(got) != 1 || got[0].Key != "late" {
+			k.errorf("Claim after the last number took %q, want the late record", keys(got))
+		}
 	}
 	k.begin(j, record(account, "three"))
 	last = k.follow(j, account, last, seen)

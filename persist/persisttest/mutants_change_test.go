@@ -17,6 +17,7 @@ func mutantUpdateReplaces() mutant {
 			}
 			return s.Update(ctx, r)
 		},
+		fails: []string{"claim/renew", "claim/takes"},
 	}
 }
 
@@ -32,7 +33,7 @@ func mutantUpdateStale() mutant {
 				return got, err
 			}
 		},
-		fails: []string{"update/one-wins", "reopen/goes-on"},
+		fails: []string{"update/one-wins", "reopen/goes-on", "claim/fence"},
 	}
 }
 
@@ -122,6 +123,7 @@ func mutantFinishStale() mutant {
 			}
 			return s.Finish(ctx, r)
 		},
+		fails: []string{"claim/fence"},
 	}
 }
 
@@ -173,6 +175,7 @@ func mutantForgetStale() mutant {
 			}
 			return s.Forget(ctx, r)
 		},
+		fails: []string{"claim/fence"},
 	}
 }
 

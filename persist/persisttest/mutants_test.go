@@ -26,7 +26,8 @@ type mutant struct {
 	get    func(s *store, ctx context.Context, id persist.ID) (persist.Record, error)
 	list   func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error]
 	sweep  func(s *store, ctx context.Context, l persist.Limits) (int, error)
-	claim  func(s *store, ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error)
+	claim  func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
+	renew  func(s *store, ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error)
 	flush  func(s *store) error
 	attach func(s *store, create func() any) any
 	report func(s *store, ctx context.Context, id persist.ID) error
@@ -159,14 +160,31 @@ func (o *opening) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return o.s.Sweep(ctx, l)
 }
 
-func (o *opening) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
+func (o *opening) Now(ctx context.Context) (time.Time, error) {
+	if err := o.closed("Now"); err != nil {
+		return time.Time{}, err
+	}
+	return o.s.Now(ctx)
+}
+
+func (o *opening) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	if err := o.closed("Claim"); err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	if o.s.m.claim != nil {
-		return o.s.m.claim(o.s, ctx, q, owner, now, until, n)
+		return o.s.m.claim(o.s, ctx, q, owner, lease, n)
 	}
-	return o.s.Claim(ctx, q, owner, now, until, n)
+	return o.s.Claim(ctx, q, owner, lease, n)
+}
+
+func (o *opening) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	if err := o.closed("Renew"); err != nil {
+		return nil, time.Time{}, err
+	}
+	if o.s.m.renew != nil {
+		return o.s.m.renew(o.s, ctx, owner, lease, ids)
+	}
+	return o.s.Renew(ctx, owner, lease, ids)
 }
 
 func (o *opening) Flush(context.Context) error {
@@ -321,8 +339,11 @@ func mutants() map[string]mutant {
 		"sweep/large":            mutantSweepLarge(),
 		"sweep/concurrent":       mutantSweepConcurrent(),
 		"claim/takes":            mutantClaimTakes(),
+		"claim/due":              mutantClaimDue(),
 		"claim/leased":           mutantClaimLeased(),
 		"claim/disjoint":         mutantClaimDisjoint(),
+		"claim/fence":            mutantClaimFence(),
+		"claim/renew":            mutantClaimRenew(),
 		"report/marks":           mutantReportMarks(),
 		"report/others":          mutantReportOthers(),
 		"report/keeps":           mutantReportKeeps(),

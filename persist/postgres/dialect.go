@@ -216,24 +216,60 @@ func (d *dialect) holders(ctx context.Context, conn *sql.Conn) ([]string, error)
 	return holders, rows.Err()
 }
 
+// Now implements sqljournal.Dialect. now() would be the start of the transaction.
+func (d *dialect) Now() string {
+	return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000"
+}
+
+// clock is a common table expression that reads the clock once for a statement.
+func (d *dialect) clock() string { return "clock AS MATERIALIZED (SELECT " + d.Now() + " AS now)" }
+
 // Claim implements sqljournal.Dialect, in one statement.
-func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int) (claimed []sqljournal.Row, err error) {
-	query := fmt.Sprintf(`WITH due AS MATERIALIZED (SELECT id FROM %s WHERE %s ORDER BY seq LIMIT %d FOR NO KEY UPDATE SKIP LOCKED)
-		UPDATE %s r SET lease_owner = ?, lease_until = ?, token = ?, revision = revision + 1 FROM due WHERE r.id = due.id RETURNING %s`,
-		d.table, where, n, d.table, sqljournal.ColumnList("r."))
-	rows, err := conn.QueryContext(ctx, d.Rebind(query), append(slices.Clone(args), lease.Owner, lease.Until, lease.Token)...)
+func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int) (claimed []sqljournal.Row, now int64, err error) {
+	query := fmt.Sprintf(`WITH %s, due AS MATERIALIZED (SELECT id FROM %s WHERE %s AND state = 0
+			AND next_attempt <= (SELECT now FROM clock) AND next_attempt <= ? AND (lease_owner = ? OR lease_until <= (SELECT now FROM clock))
+			ORDER BY next_attempt, seq LIMIT %d FOR NO KEY UPDATE SKIP LOCKED),
+		claimed AS (UPDATE %s r SET lease_owner = ?, lease_until = clock.now + ?, token = ?, revision = revision + 1 FROM due, clock WHERE r.id = due.id RETURNING %s)
+		SELECT clock.now, %s FROM clock LEFT JOIN claimed ON true`,
+		d.clock(), d.table, where, n, d.table, sqljournal.ColumnList("r."), sqljournal.ColumnList("claimed."))
+	args = append(slices.Clone(args), lease.DueBy, []byte{}, lease.Owner, lease.For, lease.Token)
+	rows, err := conn.QueryContext(ctx, d.Rebind(query), args...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var row sqljournal.Row
-		if err := rows.Scan(row.Dest()...); err != nil {
-			return nil, err
+		var row nullRow
+		if err := rows.Scan(append([]any{&now}, row.dest()...)...); err != nil {
+			return nil, 0, err
 		}
-		claimed = append(claimed, row)
+		if r := row.row(); r != nil {
+			claimed = append(claimed, *r)
+		}
 	}
-	return claimed, rows.Err()
+	return claimed, now, rows.Err()
+}
+
+// Renew implements sqljournal.Dialect, in one statement.
+func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Lease, ids [][]byte) (held [][]byte, now int64, err error) {
+	query := fmt.Sprintf(`WITH %s, %s, mine AS (UPDATE %s r SET lease_until = clock.now + $1 FROM bound, clock
+			WHERE r.id = ANY($2::bytea[]) AND r.lease_owner = $3 AND r.state = 0 RETURNING r.id)
+		SELECT clock.now, mine.id FROM clock LEFT JOIN mine ON true`, d.bound, d.clock(), d.table)
+	rows, err := conn.QueryContext(ctx, query, lease.For, ids, lease.Owner)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id []byte
+		if err := rows.Scan(&now, &id); err != nil {
+			return nil, 0, err
+		}
+		if id != nil {
+			held = append(held, id)
+		}
+	}
+	return held, now, rows.Err()
 }
 
 // Abandoned implements sqljournal.Dialect.

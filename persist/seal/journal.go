@@ -226,16 +226,19 @@ func earliest(heads []*head) (first *head) {
 	return first
 }
 
+// Now implements [persist.Claimer].
+func (j *claiming) Now(ctx context.Context) (time.Time, error) { return j.below.Now(ctx) }
+
 // Claim implements [persist.Claimer]. A record that cannot be unsealed is claimed, too, and left out: nobody can do
 // anything with it, and its lease ends by itself.
-func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) ([]persist.Record, error) {
-	var claimed []persist.Record
+func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, now time.Time, err error) {
 	var failed error
 	for _, below := range j.queries(q) {
-		sealed, err := j.below.Claim(ctx, below, owner, now, until, n-len(claimed))
+		sealed, at, err := j.below.Claim(ctx, below, owner, lease, n-len(claimed))
 		if err != nil {
-			return claimed, err
+			return claimed, at, err
 		}
+		now = at
 		for _, rec := range sealed {
 			if rec, err = j.s.Unseal(rec); err != nil {
 				failed = err
@@ -245,7 +248,22 @@ func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, now
 		}
 	}
 	if len(claimed) == 0 {
-		return nil, failed
+		return nil, now, failed
 	}
-	return claimed, nil
+	return claimed, now, nil
+}
+
+// Renew implements [persist.Claimer].
+func (j *claiming) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, now time.Time, err error) {
+	known := make(map[persist.ID]persist.ID, len(ids))
+	stored := make([]persist.ID, len(ids))
+	for i, id := range ids {
+		stored[i] = j.s.storedID(id)
+		known[stored[i]] = id
+	}
+	stored, now, err = j.below.Renew(ctx, owner, lease, stored)
+	for _, id := range stored {
+		held = append(held, known[id])
+	}
+	return held, now, err
 }

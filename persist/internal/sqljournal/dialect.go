@@ -59,9 +59,16 @@ type Dialect interface {
 	// Barrier returns when no statement that was in flight at the call holds a number any
 	// more. Such a statement ends by itself.
 	Barrier(ctx context.Context, conn *sql.Conn) error
-	// Claim leases up to n records that the condition selects, oldest first, and returns
-	// them in any order, as Columns.
-	Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease Lease, n int) ([]Row, error)
+	// Now is an expression for the time of the server's clock, in nanoseconds since 1970,
+	// in UTC, at which its statement is made.
+	Now() string
+	// Claim leases up to n pending records that the condition selects, that are due at now
+	// and at lease.DueBy and whose lease has ended at now, and returns them in any order, as
+	// Columns. now is the server's time of the claim.
+	Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease Lease, n int) (claimed []Row, now int64, err error)
+	// Renew lets the owner's leases of pending records last until for after now, which is the
+	// server's time, and returns the ids of those that the owner has.
+	Renew(ctx context.Context, conn *sql.Conn, lease Lease, ids [][]byte) (held [][]byte, now int64, err error)
 	// Abandoned is a statement for the start of a transaction of several statements: the
 	// server then ends it by itself, and frees its locks, where the next statement does not
 	// come for a while, as behind a network that drops packets. Empty: it does so anyway.
@@ -73,11 +80,12 @@ type Dialect interface {
 	Waited(err error) bool
 }
 
-// Lease is what Claim writes into the records that it takes.
+// Lease is what Claim and Renew write into records.
 type Lease struct {
-	Owner []byte // who takes them
-	Until int64  // when the lease ends by itself, in nanoseconds since 1970
-	Token []byte // the token of this write
+	Owner []byte // who takes or has them
+	For   int64  // how long the lease lasts, in nanoseconds
+	Token []byte // of Claim: the token of this write
+	DueBy int64  // of Claim: what is due later is left, in nanoseconds since 1970
 }
 
 // Config is what New needs.

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -203,37 +202,4 @@ func collect(rows *sql.Rows, limit int) (page []Row, full bool, err error) {
 		return nil, false, err
 	}
 	return page, size >= pageBytes || len(page) == limit, nil
-}
-
-// Claim implements [persist.Claimer]. A claim whose answer was lost is made again: what the
-// first one took is the owner's own.
-func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, now, until time.Time, n int) (claimed []persist.Record, err error) {
-	if n <= 0 {
-		return nil, j.Flush(ctx)
-	}
-	if err := j.number(ctx); err != nil {
-		return nil, err
-	}
-	c := j.selecting(&q)
-	c.and("state = 0")
-	c.and("seq > ?", number(q.After))
-	c.and("(lease_owner = ? OR lease_owner = ? OR lease_until <= ?)", []byte{}, []byte(owner), nanoseconds(now))
-	lease := Lease{Owner: []byte(owner), Until: nanoseconds(until), Token: NewToken()}
-	var rows []Row
-	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
-		rows, err = j.d.Claim(ctx, conn, c.where, c.args, lease, n)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(rows, func(a, b Row) int { return int(a.Seq.Int64 - b.Seq.Int64) })
-	for i := range rows {
-		rec, err := rows[i].Record()
-		if err != nil {
-			return claimed, j.failed(err)
-		}
-		claimed = append(claimed, rec)
-	}
-	return claimed, nil
 }

@@ -27,7 +27,11 @@ type sweeping struct {
 // records by an index, and passes over those that another process changes just now.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if l.Now.IsZero() {
-		l.Now = time.Now()
+		now, err := j.Now(ctx)
+		if err != nil {
+			return 0, err
+		}
+		l.Now = now
 	}
 	if l.Max <= 0 {
 		l.Max = sweepMax

@@ -80,6 +80,12 @@ func finishedIn(j persist.Journal, rec persist.Record) persist.Record {
 	return rec
 }
 
+// leased begins a record with a lease that has ended.
+func leased(j persist.Journal, rec persist.Record) persist.Record {
+	rec.LeaseOwner, rec.LeaseUntil = "w", rec.Created
+	return begun(j, rec)
+}
+
 // asIs is for a call that begins its own record.
 func asIs(_ persist.Journal, rec persist.Record) persist.Record { return rec }
 
@@ -131,11 +137,21 @@ func passes() map[string]call {
 	return map[string]call{
 		"Claim": {begun, func(j persist.Journal, rec persist.Record) error {
 			return patiently(func() (done bool, err error) {
+				// What a claim took whose answer was lost waits for the end of its lease.
 				q := persist.Query{Account: rec.Account}
-				got, err := j.(persist.Claimer).Claim(ctx, q, "w", time.Now(), time.Now().Add(time.Hour), 5)
+				got, _, err := j.(persist.Claimer).Claim(ctx, q, "w", 500*time.Millisecond, 5)
 				return len(got) == 1, err
 			})
 		}, func(now persist.Record, err error) bool { return err == nil && now.LeaseOwner == "w" }},
+		"Renew": {leased, func(j persist.Journal, rec persist.Record) error {
+			held, _, err := j.(persist.Claimer).Renew(ctx, "w", time.Hour, []persist.ID{rec.ID})
+			if err == nil && (len(held) != 1 || held[0] != rec.ID) {
+				err = fmt.Errorf("it holds %v", held)
+			}
+			return err
+		}, func(now persist.Record, err error) bool {
+			return err == nil && now.LeaseOwner == "w" && now.Revision == 1 && time.Until(now.LeaseUntil) > 30*time.Minute
+		}},
 		"Sweep": {finishedIn, func(j persist.Journal, rec persist.Record) error {
 			return patiently(func() (done bool, err error) {
 				if _, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: rec.Finished}); err != nil {
@@ -156,6 +172,13 @@ func reads() map[string]call {
 			got, err := j.Get(ctx, rec.ID)
 			if err == nil && !bytes.Equal(got.Body, rec.Body) {
 				err = fmt.Errorf("its body is %q", got.Body)
+			}
+			return err
+		}, at(1, persist.StatePending)},
+		"Now": {begun, func(j persist.Journal, rec persist.Record) error {
+			now, err := j.(persist.Claimer).Now(ctx)
+			if err == nil && now.Sub(rec.Created).Abs() > time.Hour {
+				err = fmt.Errorf("it is %v", now)
 			}
 			return err
 		}, at(1, persist.StatePending)},

@@ -1,0 +1,83 @@
+package sqljournal
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Now implements [persist.Claimer]. It is the clock of the database server.
+func (j *Journal) Now(ctx context.Context) (time.Time, error) {
+	var now int64
+	err := j.read(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		return conn.QueryRowContext(ctx, "SELECT "+j.d.Now()).Scan(&now)
+	})
+	return instant(now), err
+}
+
+// Claim implements [persist.Claimer]. What a claim took whose answer was lost waits for the
+// end of its lease.
+func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
+	if n <= 0 {
+		at, err := j.Now(ctx)
+		return nil, at, err
+	}
+	if err := j.number(ctx); err != nil {
+		return nil, time.Time{}, err
+	}
+	l := Lease{Owner: []byte(owner), For: int64(lease), Token: NewToken(), DueBy: math.MaxInt64}
+	if !q.DueBy.IsZero() {
+		l.DueBy = nanoseconds(q.DueBy)
+	}
+	q.DueBy = time.Time{}
+	c := j.selecting(&q)
+	c.and("seq > ?", number(q.After))
+	var rows []Row
+	var now int64
+	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+		rows, now, err = j.d.Claim(ctx, conn, c.where, c.args, l, n)
+		return err
+	})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	for i := range rows {
+		rec, err := rows[i].Record()
+		if err != nil {
+			return claimed, instant(now), j.failed(err)
+		}
+		claimed = append(claimed, rec)
+	}
+	return claimed, instant(now), nil
+}
+
+// Renew implements [persist.Claimer].
+func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, at time.Time, err error) {
+	if len(ids) == 0 {
+		at, err := j.Now(ctx)
+		return nil, at, err
+	}
+	byRow := make(map[string]persist.ID, len(ids))
+	asked := make([][]byte, 0, len(ids))
+	for _, id := range ids {
+		row := RowID(id)
+		byRow[string(row)] = id
+		asked = append(asked, row)
+	}
+	var rows [][]byte
+	var now int64
+	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+		rows, now, err = j.d.Renew(ctx, conn, Lease{Owner: []byte(owner), For: int64(lease)}, asked)
+		return err
+	})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	for _, row := range rows {
+		held = append(held, byRow[string(row)])
+	}
+	return held, instant(now), nil
+}

@@ -1,0 +1,89 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// Now implements [persist.Claimer]. The journal's clock is that of the process.
+func (j *Journal) Now(ctx context.Context) (time.Time, error) {
+	if err := j.Flush(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return now(), nil
+}
+
+// now is the wall clock alone, as it would be read by another process.
+func now() time.Time { return time.Now().Round(0) }
+
+// Claim implements [persist.Claimer]. It looks at every unfinished record.
+func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, time.Time{}, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, time.Time{}, errClosed()
+	}
+	now := now()
+	due := slices.DeleteFunc(slices.Clone(j.candidates(&q, q.After)), func(e *entry) bool {
+		return e.dropped || e.state != persist.StatePending || e.nextAttempt.After(now) || !e.match(&q)
+	})
+	slices.SortStableFunc(due, func(a, b *entry) int {
+		return cmp.Or(a.nextAttempt.Compare(b.nextAttempt), cmp.Compare(a.seq, b.seq))
+	})
+	var claimed []persist.Record
+	for _, e := range due {
+		if len(claimed) >= n {
+			break
+		}
+		rec, err := e.record()
+		if err != nil {
+			return nil, now, err
+		}
+		if rec.Leased("", now) {
+			continue
+		}
+		rec.LeaseOwner, rec.LeaseUntil = owner, now.Add(lease)
+		rec.Revision++
+		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))
+		claimed = append(claimed, rec)
+	}
+	return claimed, now, nil
+}
+
+// Renew implements [persist.Claimer].
+func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, at time.Time, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, time.Time{}, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, time.Time{}, errClosed()
+	}
+	at = now()
+	for _, id := range ids {
+		e := j.byID[id]
+		if e == nil || e.state != persist.StatePending {
+			continue
+		}
+		rec, err := e.record()
+		if err != nil {
+			return nil, at, err
+		}
+		if rec.LeaseOwner != owner {
+			continue
+		}
+		rec.LeaseUntil = at.Add(lease)
+		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))
+		held = append(held, id)
+	}
+	return held, at, nil
+}

@@ -1,0 +1,106 @@
+package persisttest_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// mutantClaimTakes: one more than asked for.
+func mutantClaimTakes() mutant {
+	return mutant{
+		claim: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+			return s.Claim(ctx, q, owner, lease, n+1)
+		},
+	}
+}
+
+// mutantClaimDue: what is due is what the worker says, by its own clock.
+func mutantClaimDue() mutant {
+	return mutant{
+		claim: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+			claimed, now, err := s.Claim(ctx, q, owner, lease, n)
+			q.States = []persist.State{persist.StatePending}
+			for r := range s.List(ctx, q) {
+				if !q.DueBy.IsZero() && r.NextAttempt.After(now) && len(claimed) < n {
+					r.LeaseOwner, r.LeaseUntil = owner, now.Add(lease)
+					r, err = s.Update(ctx, r)
+					claimed = append(claimed, r)
+				}
+			}
+			return claimed, now, err
+		},
+	}
+}
+
+// mutantClaimLeased: leases end early.
+func mutantClaimLeased() mutant {
+	return mutant{
+		claim: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+			now, err := s.Now(ctx)
+			if err != nil {
+				return nil, now, err
+			}
+			for r := range s.List(ctx, q) {
+				if !r.State.Final() && r.LeaseOwner != "" && r.LeaseUntil.Sub(now) < 30*time.Millisecond {
+					r.LeaseOwner, r.LeaseUntil = "", time.Time{}
+					_, _ = s.Update(ctx, r)
+				}
+			}
+			return s.Claim(ctx, q, owner, lease, n)
+		},
+	}
+}
+
+// mutantClaimDisjoint: looks, then takes.
+func mutantClaimDisjoint() mutant {
+	return mutant{
+		claim: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+			now, err := s.Now(ctx)
+			if q.States = []persist.State{persist.StatePending}; q.DueBy.IsZero() || q.DueBy.After(now) {
+				q.DueBy = now
+			}
+			var got []persist.Record
+			for r := range s.List(ctx, q) {
+				if len(got) < n && !r.Leased("", now) {
+					got = append(got, r)
+				}
+			}
+			for range 50 {
+				runtime.Gosched()
+			}
+			for i := range got {
+				r := s.current(ctx, got[i])
+				r.LeaseOwner, r.LeaseUntil = owner, now.Add(lease)
+				got[i], _ = s.Update(ctx, r)
+				got[i].ID = r.ID
+			}
+			return got, now, err
+		},
+	}
+}
+
+// mutantClaimFence: whoever had a lease may still write, at the old revision.
+func mutantClaimFence() mutant {
+	return mutant{
+		finish: func(s *store, ctx context.Context, r persist.Record) error {
+			if now, err := s.Get(ctx, r.ID); err == nil && r.LeaseOwner == "frozen" && now.LeaseOwner == "next" {
+				r = s.current(ctx, r)
+			}
+			return s.Finish(ctx, r)
+		},
+	}
+}
+
+// mutantClaimRenew: says of every record that it is held.
+func mutantClaimRenew() mutant {
+	return mutant{
+		renew: func(s *store, ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+			_, now, err := s.Renew(ctx, owner, lease, ids)
+			return slices.Clone(ids), now, err
+		},
+	}
+}
