@@ -72,6 +72,7 @@ or an export is wrong.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.journal, "journal", "", journalUsage+" (or ONCEHTTP_JOURNAL)")
+	bindSealKey(fs, &f.sealKey)
 	fs.StringVar(&f.account, "account", "", "only operations of this account (default: all)")
 	fs.StringArrayVar(&f.against, "against", nil, "an export, CSV or NDJSON; may be repeated")
 	fs.StringVar(&f.match, "match", "", "the export's column with the key, or with the reference")

@@ -114,6 +114,7 @@ is unknown, held or still to do. The summary names the next step for each.`,
 	fs.StringVar(&f.key, "key", "", "spells each row's key, such as 'order:{user}:{order_id}'")
 	fs.BoolVar(&f.uuid, "key-uuid", false, "send each key as a UUID of version 5 that is made of it, where keys must be short (the profile says where they must be UUIDs)")
 	fs.StringVar(&f.journal, "journal", "", journalUsage+" (default: FILE.oncehttp.db)")
+	bindSealKey(fs, &f.sealKey)
 	fs.StringVar(&f.method, "method", http.MethodPost, "the method")
 	fs.StringSliceVar(&f.numbers, "number", nil, "CSV columns that are JSON numbers, separated by commas")
 	fs.StringVar(&f.body, "body", "", `the JSON body of a CSV row, or @FILE: "{column}" in JSON strings, {column:number} or {column:bool} for values`)
@@ -145,7 +146,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 			return err
 		}
 	}
-	at, err := parsePlace(f.journal)
+	at, err := parseSealedPlace(f.journal, f.sealKey)
 	if err == nil && at.isFile() {
 		err = checkJournalPath(at.path, true)
 	}

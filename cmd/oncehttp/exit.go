@@ -70,6 +70,7 @@ func flagWords(text string) string {
 		"Retry.MaxAttempts", "--max-attempts", "Retry.MaxElapsed", "--max-elapsed", "Retry.AttemptTimeout", "--attempt-timeout",
 		"Retry.AnswerTimeout", "the time for a whole answer", "Retry.MinDelay", "--min-delay", "Retry.MaxDelay", "--max-delay",
 		"Retry.MaxRetryAfter", "--max-retry-after", "; set Config.Authorize", "; give them again with -H",
+		", or AcceptPlain of package persist/seal)", " @FILE)", "(package persist/seal)", "(--seal-key @FILE)",
 		"MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
 	).Replace(keyHeaderWords(naturalWords(text)))
 }

@@ -14,6 +14,7 @@ import (
 // journalFlags are the flags that all journal commands share.
 type journalFlags struct {
 	journal    string
+	sealKey    string
 	path       string // the journal's name in messages, once it is open
 	account    string
 	hasAccount bool
@@ -42,6 +43,7 @@ it), or final: confirmed, mismatched, settled, abandoned.`,
 		},
 	}
 	cmd.PersistentFlags().StringVar(&f.journal, "journal", "", journalUsage+" (or ONCEHTTP_JOURNAL)")
+	bindSealKey(cmd.PersistentFlags(), &f.sealKey)
 	cmd.PersistentFlags().StringVar(&f.account, "account", "", "only operations of this account (default: all)")
 	cmd.AddCommand(
 		journalListCommand(f, s), journalStuckCommand(f, s), journalStatsCommand(f, s), journalReportCommand(f, s), journalShowCommand(f, s), journalExportCommand(f, s), journalResumeCommand(f, s),
@@ -65,7 +67,7 @@ func (f *journalFlags) place() (place, error) {
 	if text == "" {
 		return place{}, errors.New("--journal is required")
 	}
-	at, err := parsePlace(text)
+	at, err := parseSealedPlace(text, f.sealKey)
 	f.path = at.name
 	return at, err
 }

@@ -21,9 +21,14 @@ func journalCompactCommand(f *journalFlags, s streams) *cobra.Command {
 		Short: "Give back the space of what was pruned",
 		Long: `Copy every operation into a new file, make it durable, and put it in the place of
 the old one. Whatever happens meanwhile, one of the two is there, whole. A damaged
-operation stops it, and nothing is changed.`,
-		Example: `  oncehttp journal prune --journal payments.db && oncehttp journal compact --journal payments.db`,
-		Args:    wantArgs(0, 0, ""),
+operation stops it, and nothing is changed.
+
+With --seal-key the new file is sealed with the current key, whichever key the old
+one was sealed with, or none. After that the other keys can go. What the old file
+held may still be on the disk: the space is free, and not overwritten.`,
+		Example: `  oncehttp journal prune --journal payments.db && oncehttp journal compact --journal payments.db
+  oncehttp journal compact --journal payments.db --seal-key @seal.keys`,
+		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.hasAccount {
 				return errors.New("compact goes through all accounts; leave --account out")
@@ -35,6 +40,7 @@ operation stops it, and nothing is changed.`,
 			if err != nil {
 				return err
 			}
+			at.adopt = true
 			ses, err := openSession(at, oncehttp.Config{}, false)
 			if err != nil {
 				return err
@@ -82,9 +88,13 @@ func compact(ctx context.Context, ses *session, s streams) error {
 // copyJournal writes every operation to a new journal. It is not synced while it is
 // written: replaceFile does that once.
 func copyJournal(ctx context.Context, ses *session, name string) (int, error) {
-	copied, err := bolt.Open(name, bolt.Options{Sync: func(*os.File) error { return nil }})
+	file, err := bolt.Open(name, bolt.Options{Sync: func(*os.File) error { return nil }})
 	if err != nil {
 		return 0, journalError(ses.place.name, err)
+	}
+	copied, err := ses.place.sealing(ctx, file)
+	if err != nil {
+		return 0, errors.Join(err, file.Close())
 	}
 	n := 0
 	err = eachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {

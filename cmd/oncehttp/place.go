@@ -20,6 +20,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/mysql"
 	"github.com/oncehttp/oncehttp/persist/postgres"
+	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
 // place is where a journal is: a file, or a database server.
@@ -28,6 +29,9 @@ type place struct {
 	url  *url.URL // of the server, with its password, which only the driver sees; nil for a file
 	name string   // what messages call the journal; it holds no password
 	arg  string   // what --journal takes for the same journal; it holds no password
+
+	sealer *seal.Sealer // of --seal-key; nil: the journal is in clear
+	adopt  bool         // one in clear may be read although there is a sealer
 }
 
 // engine is how journals on one kind of server are opened and made.

@@ -80,6 +80,7 @@ command again, with the same key, goes on.`,
 	fs.StringVarP(&f.user, "user", "u", "", "@FILE with one line user:password, for HTTP Basic")
 	fs.StringVar(&f.key, "key", "", "the operation's idempotency key")
 	fs.StringVar(&f.journal, "journal", "", journalUsage+" (default: ONCEHTTP_JOURNAL, else a file in the user's state folder)")
+	bindSealKey(fs, &f.sealKey)
 	fs.StringVarP(&f.out, "out", "o", "", "write the answer to this file instead of stdout")
 	bindKeepFields(fs, &f.keep, "nothing")
 	fs.BoolVarP(&f.include, "include", "i", false, "print the status line and headers too")
@@ -248,7 +249,7 @@ func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s st
 		}
 		f.note(s, "journal: %s", text)
 	}
-	at, err := parsePlace(text)
+	at, err := parseSealedPlace(text, f.sealKey)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ import (
 // clientFlags are the flags of every command that sends.
 type clientFlags struct {
 	journal   string
+	sealKey   string
 	account   string
 	profile   string
 	keyHeader string
@@ -168,17 +169,25 @@ func openSession(at place, cfg oncehttp.Config, create bool) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newSession(at, j, cfg)
+	used, err := at.unsealed(j)
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	ses, err := newSession(at, used, cfg)
+	if err == nil {
+		ses.holder = holdJournal(at, j) // readers unseal for themselves
+	}
+	return ses, err
 }
 
-// newSession makes the client, and serves readers of a file meanwhile.
+// newSession makes the client on an open journal, which it closes where that fails.
 func newSession(at place, j persist.Journal, cfg oncehttp.Config) (*session, error) {
 	cfg.Journal = j
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return nil, errors.Join(plain(err), j.Close())
 	}
-	return &session{client: c, journal: j, place: at, holder: holdJournal(at, j)}, nil
+	return &session{client: c, journal: j, place: at}, nil
 }
 
 // openVisiting is a session that holds a journal file only for the length of each
@@ -192,22 +201,25 @@ func openVisiting(at place, cfg oncehttp.Config) (*session, error) {
 		return nil, err
 	}
 	first, err := bolt.Open(path, bolt.Options{LockWait: visitWait}) // what is wrong with it shows before anything is sent
-	if errors.Is(err, persist.ErrLocked) {
+	switch {
+	case errors.Is(err, persist.ErrLocked):
 		return nil, lockedError(path, err)
-	}
-	if err == nil {
-		err = first.Close()
-	}
-	if err != nil {
+	case err != nil:
 		return nil, journalError(path, err)
 	}
-	j := &visitJournal{path: path}
-	cfg.Journal, cfg.Lease = j, visitLease
-	c, err := oncehttp.New(cfg)
-	if err != nil {
-		return nil, errors.Join(plain(err), j.Close())
+	_, err = at.unsealed(first)
+	if closing := first.Close(); err == nil && closing != nil {
+		err = journalError(path, closing)
 	}
-	return &session{client: c, journal: j, place: at}, nil
+	if err != nil {
+		return nil, err
+	}
+	j, err := at.sealing(context.Background(), &visitJournal{path: path})
+	if err != nil {
+		return nil, err
+	}
+	cfg.Lease = visitLease
+	return newSession(at, j, cfg)
 }
 
 // openReader opens the journal to read it: a file through the process that holds
@@ -218,14 +230,22 @@ func openReader(at place) (*session, error) {
 			return nil, err
 		}
 		if held := openHeld(at.path); held != nil {
-			return &session{journal: held, place: at}, nil
+			used, err := at.unsealed(held)
+			if err != nil {
+				return nil, err
+			}
+			return &session{journal: used, place: at}, nil
 		}
 	}
 	j, err := openJournal(at, false)
 	if err != nil {
 		return nil, err
 	}
-	return &session{journal: j, place: at, holder: holdJournal(at, j)}, nil
+	used, err := at.unsealed(j)
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return &session{journal: used, place: at, holder: holdJournal(at, j)}, nil
 }
 
 // openBolt opens the file. Where another process has it, the error says which.
@@ -262,7 +282,7 @@ func checkJournalPath(path string, create bool) error {
 // journalError says in one line what is wrong with the journal of this name.
 func journalError(path string, err error) error {
 	text := err.Error()
-	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", "migrate ", path + ": ", "persist: "} {
+	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", "migrate ", path + ": ", "persist/seal: ", "persist: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	if hasScheme.MatchString(path) && strings.HasPrefix(text, "journal ") {

@@ -84,6 +84,13 @@ refused, since every user of the machine sees them: put the URL into @FILE or
 ONCEHTTP_JOURNAL, or the password into PGPASSWORD, ~/.pgpass or MYSQL_PWD. Where a
 database does not answer, a command ends with status 3, and does nothing.
 
+--seal-key @FILE encrypts what the journal keeps: one id:base64 a line, 32 random
+bytes each, the current key first; only its owner may read FILE. Give it to every
+command on that journal. A new key goes first, with the old ones behind it.
+hash-keys:base64 on a line of its own hides the keys of the operations, too. A
+journal in clear is sealed by journal compact --seal-key @FILE, which also brings
+all of it under the current key. The output of commands, and FILE.csv, are in clear.
+
 Never copy a journal's file while a process holds it, and never delete a journal to
 "start again": what it remembers is what keeps a payment from being made twice.`
 

@@ -58,6 +58,7 @@ could not be printed: start it again; 5 another process holds the file.`,
 	fs := cmd.Flags()
 	f.bind(fs)
 	fs.StringVar(&f.journal, "journal", "", journalUsage+" (or ONCEHTTP_JOURNAL)")
+	bindSealKey(fs, &f.sealKey)
 	fs.IntVar(&f.workers, "workers", 8, "operations at once")
 	fs.StringVar(&f.listen, "listen", "", "serve /healthz at this address, such as 127.0.0.1:9180 (default: nowhere)")
 	fs.StringVar(&f.origin, "origin", "", "the server that -H is for, such as https://api.example.com")
@@ -71,7 +72,7 @@ func (f *workFlags) run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	at, err := (&journalFlags{journal: f.journal}).place()
+	at, err := (&journalFlags{journal: f.journal, sealKey: f.sealKey}).place()
 	if err != nil {
 		return err
 	}
