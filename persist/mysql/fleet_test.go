@@ -57,6 +57,12 @@ func TestFleetCalm(t *testing.T) {
 	f.Test(t)
 }
 
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	f := fleet(t)
+	sqltest.Frozen(t, f.Engine, f.Worker)
+}
+
 // ownServer starts a MariaDB of the test's own.
 func ownServer(t *testing.T) *sqltest.OwnServer {
 	install, err := exec.LookPath("mariadb-install-db")

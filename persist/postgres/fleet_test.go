@@ -54,6 +54,12 @@ func TestFleetCalm(t *testing.T) {
 	f.Test(t)
 }
 
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	f := fleet(t)
+	sqltest.Frozen(t, f.Engine, f.Worker)
+}
+
 // ownServer starts a PostgreSQL of the test's own.
 func ownServer(t *testing.T) *sqltest.OwnServer {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")

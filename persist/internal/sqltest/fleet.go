@@ -57,9 +57,9 @@ func Work(ctx context.Context, open func(context.Context) (persist.Journal, erro
 		return err
 	}
 	defer func() { _ = j.Close() }()
-	client, err := oncehttp.New(oncehttp.Config{Journal: j, ResumeWorkers: 8, Retry: oncehttp.Policy{
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, ResumeWorkers: 8, Lease: 2 * time.Second, Retry: oncehttp.Policy{
 		MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,
-		MaxElapsed: time.Second, AttemptTimeout: time.Second, AnswerTimeout: time.Second, MaxRetryAfter: time.Second,
+		MaxElapsed: time.Second, AttemptTimeout: 10 * time.Second, AnswerTimeout: 10 * time.Second, MaxRetryAfter: time.Second,
 	}})
 	if err != nil {
 		return err
