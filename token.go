@@ -63,7 +63,7 @@ func askForToken(r *run) (token string, again bool, err error) {
 	if err != nil {
 		return "", again, err
 	}
-	token, err = request.SpellToken(r.prof, token)
+	token, err = request.SpellKey(r.prof, token)
 	return token, false, err
 }
 

@@ -62,6 +62,7 @@ const (
 	HoldDuplicate   HoldReason = "duplicate"    // a business reference of the request was used before, by whom is not known
 	HoldMismatch    HoldReason = "mismatch"     // the key belongs to another request, after an unknown outcome
 	HoldRestored    HoldReason = "restored"     // the journal was restored, or lost records: what was sent since is not known
+	HoldRekey       HoldReason = "rekey"        // begun by Rekey, which was not finished; the same Rekey goes on
 	HoldCaller      HoldReason = "caller"       // a plain-HTTP caller was shown the answer and decides
 )
 
@@ -163,6 +164,9 @@ type Record struct {
 	// what they are given, and it is the client that must not change the token
 	// of an operation that may have been sent.
 	Token string
+	// Replaces is the key of the operation in whose place a person began this one,
+	// because that one had no effect (Client.Rekey). Only Begin sets it.
+	Replaces string
 	// MaybeSent is set, durably, before the first byte may leave. A record that
 	// is found with it set has an unknown outcome.
 	MaybeSent bool

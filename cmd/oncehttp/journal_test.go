@@ -153,6 +153,36 @@ func TestJournalResumeOrigins(t *testing.T) {
 	}
 }
 
+// TestJournalRekey: what was settled as absent is begun under another key, which the next resume sends; what was not, is not.
+func TestJournalRekey(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{})
+	j := pendingJournal(t, m)
+	before := m.Ledger().Snapshot().Effects
+	rekey := func(args ...string) []string {
+		return append(append([]string{"journal", "rekey"}, args...), "--journal", j)
+	}
+	run(t, rekey("idemp:o:a", "idemp:o:a:gen=2")...).usage(t, "oncehttp: say why, with --reason")
+	run(t, rekey("idemp:o:a", "--reason", "r")...).want(t, exitUsage).wantErr(t, "want KEY and NEWKEY")
+	run(t, rekey("idemp:o:a", "idemp:o:a:gen=2", "--reason", "r")...).want(t, exitUsage).wantErr(t, "settle it as absent first")
+	run(t, "journal", "settle", "idemp:o:a", "--absent", "--yes", "--journal", j).want(t, exitOK)
+	for range 2 {
+		got := run(t, rekey("idemp:o:a", "idemp:o:a:gen=2", "--reason", "the bank has none")...).want(t, exitOK)
+		if got.out != "to be sent as idemp:o:a:gen=2: idemp:o:a\n" {
+			t.Errorf("stdout %q", got.out)
+		}
+	}
+	run(t, rekey("idemp:o:a", "idemp:o:a:gen=3", "--reason", "r")...).wantErr(t, `under the key "idemp:o:a:gen=2" already`)
+	if out := run(t, "journal", "show", "idemp:o:a:gen=2", "--journal", j).want(t, exitOK).out; !strings.Contains(out, "replaces  idemp:o:a\n") || !strings.Contains(out, "the bank has none") {
+		t.Error(out)
+	}
+	run(t, "journal", "abandon", "idemp:o:b", "--yes", "--journal", j).want(t, exitOK)
+	run(t, fast("journal", "resume", "--journal", j, "-H", "Authorization: Bearer hidden", "--origin", m.URL())...)
+	if n := m.Ledger().Effects("idemp:o:a:gen=2"); n != 1 || m.Ledger().Snapshot().Effects != before+1 {
+		t.Errorf("%d effects under the new key, %d before, %d now", n, before, m.Ledger().Snapshot().Effects)
+	}
+}
+
 func TestJournalSettle(t *testing.T) {
 	t.Parallel()
 	m := startMock(t, mockserver.Config{})

@@ -2,6 +2,8 @@ package request
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,12 +70,39 @@ func Token(p *profile.Profile, status int, body []byte, whole bool) string {
 	return text
 }
 
-// SpellToken is a token as it is spelled on the wire, or what is wrong with it.
-func SpellToken(p *profile.Profile, token string) (wire string, err error) {
-	if err := checkKey(p, token); err != nil {
+// SpellKey is a key, or a token, as it is spelled on the wire, or what is wrong with it.
+func SpellKey(p *profile.Profile, key string) (wire string, err error) {
+	if err := checkKey(p, key); err != nil {
 		return "", err
 	}
-	return encodeKey(p.Encoding, token)
+	return encodeKey(p.Encoding, key)
+}
+
+// Rekeyed is the record of the same request under another key, which was never sent, or what keeps it from being so.
+func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.Record, err error) {
+	switch {
+	case inRequest(p):
+		return next, fmt.Errorf("the key travels in the request itself, in %s; make the request anew with the new key", place(p))
+	case rec.Swept:
+		return next, errors.New("the journal keeps its request no more; make the request anew with the new key")
+	case key == rec.Key:
+		return next, errors.New("the new key is the old one")
+	case rec.ServerToken: // the API never sees the key
+		err = checkKey(&profile.Profile{Name: p.Name}, key)
+	default:
+		next.WireKey, err = SpellKey(p, key)
+	}
+	if err != nil {
+		return next, err
+	}
+	wire := next.WireKey
+	next = persist.Record{
+		ID: persist.ID{Account: rec.Account, Key: key}, Replaces: rec.Key,
+		Origin: rec.Origin, Method: rec.Method, Target: rec.Target, Header: rec.Header, Body: rec.Body, Omitted: rec.Omitted, KeptFields: rec.KeptFields,
+		Carrier: rec.Carrier, CarrierName: rec.CarrierName, WireKey: wire, ServerToken: rec.ServerToken,
+		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe,
+	}
+	return next, nil
 }
 
 // expand puts values of the record's request into the path of a profile's recipe; known is false if one is missing.

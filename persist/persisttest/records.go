@@ -45,6 +45,7 @@ func fullest(account, key string) persist.Record {
 	r.Omitted = []string{"Authorization", "userinfo"}
 	r.KeptFields = []persist.KeptField{{Pointer: "/amount", Value: "1.50"}, {Pointer: "/a~1b/0", Value: "ä\n\""}, {Pointer: "/empty"}, {Pointer: "/long", Omitted: true}}
 	r.WireKey = `"` + key + `"`
+	r.Replaces = "the key before"
 	return changed(r)
 }
 

@@ -23,6 +23,7 @@ const (
 	fieldHistory  field = "history"
 	fieldNote     field = "note"
 	fieldToken    field = "token"
+	fieldReplaces field = "replaces"
 )
 
 // A sealed part is

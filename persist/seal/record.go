@@ -63,11 +63,10 @@ func (s *Sealer) sealChange(rec *persist.Record) (sealed persist.Record, b *box,
 	if b, err = current.newBox(sealed.ID, rec.Created); err != nil {
 		return persist.Record{}, nil, fmt.Errorf("persist/seal: key %q: %w", current.id, err)
 	}
-	if rec.Token != "" {
-		sealed.Token = string(b.seal(fieldToken, []byte(rec.Token)))
-	}
-	if rec.Note != "" {
-		sealed.Note = string(b.seal(fieldNote, []byte(rec.Note)))
+	for name, text := range map[field]*string{fieldToken: &sealed.Token, fieldReplaces: &sealed.Replaces, fieldNote: &sealed.Note} {
+		if *text != "" {
+			*text = string(b.seal(name, []byte(*text)))
+		}
 	}
 	if len(rec.History) > 0 {
 		history := b.seal(fieldHistory, encodeProgress(persist.Record{History: rec.History}))
@@ -155,7 +154,7 @@ func (o *opener) progress(sealed, rec *persist.Record) error {
 		field  field
 		sealed string
 		to     *string
-	}{{fieldToken, sealed.Token, &rec.Token}, {fieldNote, sealed.Note, &rec.Note}} {
+	}{{fieldToken, sealed.Token, &rec.Token}, {fieldReplaces, sealed.Replaces, &rec.Replaces}, {fieldNote, sealed.Note, &rec.Note}} {
 		if text.sealed == "" {
 			continue
 		}

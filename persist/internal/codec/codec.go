@@ -63,7 +63,10 @@ const (
 )
 
 // The tags of a progress's texts.
-const textToken = 1
+const (
+	textToken    = 1
+	textReplaces = 2
+)
 
 // progressState masks the bits of the state.
 const progressState = 7
@@ -114,7 +117,7 @@ func IntentSize(r *persist.Record, limit int) int {
 
 // ProgressSize bounds the size of r's progress likewise.
 func ProgressSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token)
+	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces)
 	for i := range r.History {
 		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
 	}
@@ -188,10 +191,10 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 // HasKept reports whether r's intent holds kept fields.
 func HasKept(r *persist.Record) bool { return len(r.KeptFields) > 0 }
 
-// Newer reports whether r holds what code from before there were kept fields or
-// server's tokens cannot read, or may take for something else: the frame around it
-// has to say so, in a way that such code refuses.
-func Newer(r *persist.Record) bool { return HasKept(r) || r.ServerToken }
+// Newer reports whether r holds what code from before there were kept fields,
+// server's tokens or replaced keys cannot read, or may take for something else: the
+// frame around it has to say so, in a way that such code refuses.
+func Newer(r *persist.Record) bool { return HasKept(r) || r.ServerToken || r.Replaces != "" }
 
 // appendKept appends how many fields there are, and each of them. A list that is nil
 // and one that is empty are the same.
@@ -224,7 +227,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressUnreported, r.Unreported)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
-	set(progressTexts, r.Token != "")
+	set(progressTexts, r.Token != "" || r.Replaces != "")
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	b = appendTimes(b, r, limit)
@@ -236,9 +239,8 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	if forOperators {
 		b = appendForOperators(b, r)
 	}
-	if r.Token != "" {
-		b = append(b, 1, textToken)
-		b = appendString(b, r.Token)
+	if flags&progressTexts != 0 {
+		b = appendTexts(b, r)
 	}
 	if r.Answer != nil {
 		b = appendAnswer(b, r.Answer, limit)
@@ -262,6 +264,19 @@ func appendForOperators(b []byte, r *persist.Record) []byte {
 			sent = 1
 		}
 		b = appendString(append(b, sent), a.Error)
+	}
+	return b
+}
+
+// appendTexts appends how many texts are set, and each of them after its tag.
+func appendTexts(b []byte, r *persist.Record) []byte {
+	at := len(b)
+	b = append(b, 0)
+	for tag, text := range [...]string{textToken: r.Token, textReplaces: r.Replaces} {
+		if text != "" {
+			b[at]++
+			b = appendString(append(b, byte(tag)), text)
+		}
 	}
 	return b
 }

@@ -190,6 +190,8 @@ func (d *decoder) texts(r *persist.Record) {
 		switch d.byte() {
 		case textToken:
 			r.Token = d.string()
+		case textReplaces:
+			r.Replaces = d.string()
 		default:
 			d.bad = true
 		}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func journalRekeyCommand(f *journalFlags, s streams) *cobra.Command {
+	a := &actFlags{journalFlags: f}
+	cmd := &cobra.Command{
+		Use:   "rekey KEY NEWKEY --reason WHY",
+		Short: "Try an operation that had no effect again, under another key",
+		Long: `Begin an operation that was settled as absent (journal settle KEY --absent) once
+more, under another key: the same request, which journal resume or the program
+itself then sends. The new record names both keys and the reason. Take the key
+under which the program would try again, such as KEY:gen=2 (batch --generation 2),
+so that both mean one operation. Saying the same again is no error; a third key is refused.`,
+		Example: `  oncehttp journal rekey idemp:order:u1:o7 idemp:order:u1:o7:gen=2 --journal p.db --reason 'not at the bank'`,
+		Args:    wantArgs(2, 2, "KEY and NEWKEY"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.reason == "" {
+				return errors.New("say why, with --reason")
+			}
+			return a.run(cmd.Context(), args[:1], act{
+				done: func(*persist.Record) bool { return false },
+				end: func(c *oncehttp.Client, rec *persist.Record) error {
+					return c.Rekey(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.Key(args[1]), a.reason, oncehttp.OfAccount(rec.Account))
+				},
+				said: "to be sent as " + args[1],
+			}, s)
+		},
+	}
+	a.bind(cmd.Flags())
+	return cmd
+}
