@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -50,11 +52,12 @@ const (
 // errAlone tells repeat to make the write for this row alone.
 var errAlone = errors.New("not served together with others")
 
-// gather lets calls that come at once share a statement: who finds a free slot writes for
+// gather lets calls that come at once share a statement: who finds a free slot runs it for
 // all who wait. Nobody waits for others to come.
 type gather struct {
 	j     *Journal
-	write func(ctx context.Context, conn *sql.Conn, rows []*Row) (served func(*Row) bool, err error)
+	reads bool // it changes nothing, so that it may end with the context of a lone call
+	run   func(ctx context.Context, conn *sql.Conn, rows []*Row) (served func(*Row) bool, err error)
 
 	mu      sync.Mutex
 	waiting []*sharer
@@ -67,14 +70,14 @@ type sharer struct {
 	turn chan turn // gets one
 }
 
-// turn ends a sharer's wait: it writes for all who wait, or has been served.
+// turn ends a sharer's wait: it runs the next statement, or has been served.
 type turn struct {
 	lead bool
 	kind Doubt
 	err  error
 }
 
-// first is the first try of a write of the row; nil if there is no gather.
+// first is the first try of a statement for the row; nil if there is no gather.
 func (g *gather) first(row *Row) firstTry {
 	if g == nil {
 		return nil
@@ -82,8 +85,8 @@ func (g *gather) first(row *Row) firstTry {
 	return func(ctx, limited context.Context) (Doubt, error) { return g.try(ctx, limited, row) }
 }
 
-// try makes one try at the write, together with others. Its results are those of
-// Journal.try; errAlone: the row is not written, for a reason that a try alone finds.
+// try makes one try, together with others. Its results are those of Journal.try; errAlone:
+// the row is not served, for a reason that a try alone finds.
 func (g *gather) try(ctx, limited context.Context, row *Row) (Doubt, error) {
 	me := &sharer{row: row, turn: make(chan turn, 1)}
 	if g.enter(me) {
@@ -134,7 +137,7 @@ func (g *gather) leave(me *sharer) bool {
 	return false
 }
 
-// lead writes for me and for those who wait, and hands the slot on.
+// lead runs the statement for me and for those who wait, and hands the slot on.
 func (g *gather) lead(ctx context.Context, me *sharer) (Doubt, error) {
 	batch := g.take(me)
 	rows := make([]*Row, len(batch))
@@ -142,9 +145,13 @@ func (g *gather) lead(ctx context.Context, me *sharer) (Doubt, error) {
 		rows[i] = s.row
 	}
 	var served func(*Row) bool
-	depended := len(batch) > 1 // then the write does not end with the context of one
-	kind, err := g.j.try(ctx, context.WithoutCancel(ctx), depended, func(ctx context.Context, conn *sql.Conn, _ bool) (err error) {
-		served, err = g.write(ctx, conn, rows)
+	depended := len(batch) > 1 // then the statement does not end with the context of one
+	limited := context.WithoutCancel(ctx)
+	if g.reads && !depended {
+		limited = ctx
+	}
+	kind, err := g.j.try(ctx, limited, depended, func(ctx context.Context, conn *sql.Conn, _ bool) (err error) {
+		served, err = g.run(ctx, conn, rows)
 		return err
 	})
 	g.handOn()
@@ -190,7 +197,37 @@ func (g *gather) handOn() {
 	g.waiting = g.waiting[1:]
 }
 
-// beginAll is the write of the gather of Begin.
+// getAll is the statement of the gather of Get. Each of the rows has only an ID, and is filled.
+// Of several with one ID the first is served, as no two callers may share a body.
+func (j *Journal) getAll(ctx context.Context, conn *sql.Conn, rows []*Row) (served func(*Row) bool, err error) {
+	var ids []any
+	waiting := make(map[string]*Row, len(rows))
+	for _, row := range slices.Backward(rows) {
+		ids, waiting[string(row.ID)] = append(ids, row.ID), row
+	}
+	for len(ids)&(len(ids)-1) != 0 { // so that there are few different statements
+		ids = append(ids, ids[0])
+	}
+	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id IN (?" + strings.Repeat(", ?", len(ids)-1) + ")")
+	result, err := conn.QueryContext(ctx, query, ids...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, result.Close()) }()
+	filled := map[*Row]bool{}
+	for result.Next() {
+		var row Row
+		if err := result.Scan(row.Dest()...); err != nil {
+			return nil, err
+		}
+		if to := waiting[string(row.ID)]; to != nil {
+			*to, filled[to] = row, true
+		}
+	}
+	return func(r *Row) bool { return filled[r] }, result.Err()
+}
+
+// beginAll is the statement of the gather of Begin.
 func beginAll(d Together) func(context.Context, *sql.Conn, []*Row) (func(*Row) bool, error) {
 	return func(ctx context.Context, conn *sql.Conn, rows []*Row) (func(*Row) bool, error) {
 		err := d.BeginAll(ctx, conn, rows)
@@ -198,7 +235,7 @@ func beginAll(d Together) func(context.Context, *sql.Conn, []*Row) (func(*Row) b
 	}
 }
 
-// changeAll is the write of the gather of Update and Finish.
+// changeAll is the statement of the gather of Update and Finish.
 func changeAll(d Together) func(context.Context, *sql.Conn, []*Row) (func(*Row) bool, error) {
 	return func(ctx context.Context, conn *sql.Conn, rows []*Row) (func(*Row) bool, error) {
 		tokens, err := d.ChangeAll(ctx, conn, rows)

@@ -20,6 +20,7 @@ type Journal struct {
 	d               Dialect
 	name            string
 	limit           time.Duration
+	gets            *gather
 	begins, changes *gather // nil if the engine writes each row alone
 
 	late sync.Map // by row ID: the Seq of records whose Begin took more than one try, see mayLand
@@ -32,8 +33,9 @@ type Journal struct {
 // New returns a journal on a database that has its tables.
 func New(c Config) *Journal {
 	j := &Journal{db: c.DB, d: c.Dialect, name: c.Name, limit: c.Limit}
+	j.gets = &gather{j: j, reads: true, run: j.getAll}
 	if d, ok := c.Dialect.(Together); ok {
-		j.begins, j.changes = &gather{j: j, write: beginAll(d)}, &gather{j: j, write: changeAll(d)}
+		j.begins, j.changes = &gather{j: j, run: beginAll(d)}, &gather{j: j, run: changeAll(d)}
 	}
 	return j
 }
@@ -162,19 +164,20 @@ func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, cr
 // Get implements [persist.Journal].
 func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
 	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id = ?")
-	err = j.read(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		var row Row
-		switch err := conn.QueryRowContext(ctx, query, RowID(id)).Scan(row.Dest()...); {
-		case errors.Is(err, sql.ErrNoRows):
+	row := &Row{ID: RowID(id)}
+	err = j.read(ctx, j.gets.first(row), func(ctx context.Context, conn *sql.Conn) error {
+		err := conn.QueryRowContext(ctx, query, RowID(id)).Scan(row.Dest()...)
+		if errors.Is(err, sql.ErrNoRows) {
 			return notFound(id)
-		case err != nil:
-			return err
 		}
-		rec, err = row.Record()
 		return err
 	})
 	if err != nil {
 		return persist.Record{}, err
+	}
+	rec, err = row.Record()
+	if err != nil {
+		return persist.Record{}, j.failed(err)
 	}
 	return rec, nil
 }

@@ -144,7 +144,7 @@ func (l *listing) bound(ctx context.Context) error {
 		return err
 	}
 	query := "SELECT COALESCE(MAX(seq), 0) FROM " + j.d.Records()
-	err := j.read(ctx, func(ctx context.Context, conn *sql.Conn) error {
+	err := j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
 		if err := conn.QueryRowContext(ctx, query).Scan(&l.last); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (l *listing) page(ctx context.Context) (page []Row, err error) {
 	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY seq LIMIT %d", columnList(""), l.j.d.Records(), c.where, l.rows)
 	query = l.j.d.Rebind(query)
 	full := false
-	err = l.j.read(ctx, func(ctx context.Context, conn *sql.Conn) error {
+	err = l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
 		rows, err := conn.QueryContext(ctx, query, c.args...)
 		if err != nil {
 			return err

@@ -69,14 +69,8 @@ func (j *Journal) repeat(ctx context.Context, first firstTry, write func(ctx con
 	defer cancel()
 	var doubt error // of an earlier try
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
-		var kind Doubt
-		var err error
-		if first != nil {
-			kind, err = first(ctx, limited)
-			first = nil
-		} else {
-			kind, err = j.try(ctx, limited, doubt != nil, write)
-		}
+		kind, err := j.tryOr(first, ctx, limited, doubt != nil, write)
+		first = nil
 		switch {
 		case err == nil:
 			return false, nil
@@ -95,6 +89,14 @@ func (j *Journal) repeat(ctx context.Context, first firstTry, write func(ctx con
 		case <-time.After(pause):
 		}
 	}
+}
+
+// tryOr makes the first try, if there is one, or else one alone.
+func (j *Journal) tryOr(first firstTry, ctx, limited context.Context, repeated bool, write func(context.Context, *sql.Conn, bool) error) (Doubt, error) {
+	if first != nil {
+		return first(ctx, limited)
+	}
+	return j.try(ctx, limited, repeated, write)
 }
 
 // try makes the write once, on a connection of its own, and sorts its error. A caller that
@@ -154,8 +156,9 @@ func (j *Journal) failed(err error) error {
 }
 
 // read makes a read within the limit of a call. It is made again where the connection
-// failed: the pool may hold some that a restart of the database has ended.
-func (j *Journal) read(ctx context.Context, query func(ctx context.Context, conn *sql.Conn) error) error {
+// failed: the pool may hold some that a restart of the database has ended. first is as for
+// settle.
+func (j *Journal) read(ctx context.Context, first firstTry, query func(ctx context.Context, conn *sql.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -166,10 +169,13 @@ func (j *Journal) read(ctx context.Context, query func(ctx context.Context, conn
 	limited, cancel := context.WithTimeout(ctx, j.limit)
 	defer cancel()
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
-		kind, err := j.try(limited, limited, false, func(ctx context.Context, conn *sql.Conn, _ bool) error { return query(ctx, conn) })
+		kind, err := j.tryOr(first, limited, limited, false, func(ctx context.Context, conn *sql.Conn, _ bool) error { return query(ctx, conn) })
+		first = nil
 		switch {
 		case err == nil:
 			return nil
+		case errors.Is(err, errAlone):
+			continue
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case kind == Undone || errors.Is(err, errNoConnection):

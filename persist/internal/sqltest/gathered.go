@@ -36,7 +36,38 @@ func atOnce(n int, call func(i int) error) []error {
 func Gathered(t *testing.T, e Engine) {
 	j := e.Open(t, e.Address, 30*time.Second)
 	records := gatheredBegins(t, j)
+	gatheredGets(t, j, records)
 	gatheredChanges(t, e, j, records)
+}
+
+// gatheredGets reads records at once: each of them, of the first one many times, and some
+// that are not there.
+func gatheredGets(t *testing.T, j persist.Journal, records []persist.Record) {
+	errs := atOnce(3*len(records), func(i int) error {
+		at := i % len(records)
+		want := records[at]
+		switch i / len(records) {
+		case 1:
+			want = records[0]
+		case 2:
+			_, err := j.Get(t.Context(), persist.ID{Account: "a", Key: fmt.Sprintf("absent %d", at)})
+			if !errors.Is(err, persist.ErrNotFound) {
+				return fmt.Errorf("a record that is not there: %w", err)
+			}
+			return nil
+		}
+		now, err := j.Get(t.Context(), want.ID)
+		if err == nil && (now.Key != want.Key || now.Seq != want.Seq || string(now.Body) != string(want.Body)) {
+			err = fmt.Errorf("it is %q with Seq %d", now.Key, now.Seq)
+		}
+		clear(now.Body) // it is the caller's own
+		return err
+	})
+	for i, err := range errs {
+		if err != nil {
+			t.Errorf("Get %d of %d at once: %v", i, len(errs), err)
+		}
+	}
 }
 
 // gatheredBegins begins records at once; of one key there are several.
