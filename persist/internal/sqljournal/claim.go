@@ -12,7 +12,7 @@ import (
 // Now implements [persist.Claimer]. It is the clock of the database server.
 func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 	var now int64
-	err := j.read(ctx, func(ctx context.Context, conn *sql.Conn) error {
+	err := j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
 		return conn.QueryRowContext(ctx, "SELECT "+j.d.Now()).Scan(&now)
 	})
 	return instant(now), err
