@@ -25,7 +25,7 @@ func work(ctx context.Context, schema string) error {
 		return err
 	}
 	defer func() { _ = journal.Close() }()
-	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Retry: policy()})
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Retry: policy(), Lease: 2 * time.Second})
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,6 @@ func work(ctx context.Context, schema string) error {
 }
 
 // policy is quick, as the server is near and this is a demonstration. The zero Policy suits a server on the internet.
-// What a dead worker has leased goes on when MaxElapsed, AttemptTimeout and AnswerTimeout are over.
 func policy() oncehttp.Policy {
 	return oncehttp.Policy{
 		MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,
