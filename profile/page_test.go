@@ -42,7 +42,7 @@ or a page that was replaced since, D a choice of this project that nobody has pr
 from such an answer. The package comment of ` + "`profile`" + ` has the whole rule. Facts of more than one product are the strictest of them.
 
 The page is generated from ` + "`profile/data`" + `: ` + "`go test ./profile -run TestProvidersPage -write`" + `. Nothing here was tried against an
-account of the vendor's. ` + "`oncehttp profile show NAME`" + ` shows one profile with every source, ` + "`oncehttp profile new`" + ` starts one of your own.
+account of the vendor's. ` + "`oncehttp profile show NAME`" + ` shows one profile with every source, ` + "`oncehttp profile new`" + ` starts one of your own: [my API is not in the list](my-api.md).
 
 | profile | API | key travels in | window | in progress | mismatch | mark of a replay | 5xx kept | |
 |---|---|---|---|---|---|---|---|---|
