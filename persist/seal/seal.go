@@ -107,9 +107,10 @@ func (k Key) valid() error {
 	return nil
 }
 
-// derive makes the keys for each purpose by HKDF (RFC 5869).
+// derive makes the keys for each purpose by HKDF (RFC 5869). One secret under two ids is two keys: a listing that asks for
+// what each of them stands for must not find a record twice.
 func (k Key) derive() (*key, error) {
-	root, err := hkdf.Extract(sha256.New, k.Secret, []byte("oncehttp seal v1"))
+	root, err := hkdf.Extract(sha256.New, k.Secret, []byte("oncehttp seal v1 "+k.ID))
 	if err != nil {
 		return nil, err
 	}

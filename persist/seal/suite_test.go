@@ -32,7 +32,7 @@ func sealer(t testing.TB, c seal.Config) *seal.Sealer {
 func sealers(t *testing.T) map[string]*seal.Sealer {
 	return map[string]*seal.Sealer{
 		"one key":    sealer(t, seal.Config{Keys: []seal.Key{testKey("a")}}),
-		"three keys": sealer(t, seal.Config{Keys: []seal.Key{testKey("c"), testKey("b"), testKey("a")}}),
+		"three keys": sealer(t, seal.Config{Keys: []seal.Key{testKey("b"), {ID: "secret-of-b", Secret: testKey("b").Secret}, testKey("a")}}),
 		"hashed":     sealer(t, seal.Config{Keys: []seal.Key{testKey("a")}, HashKey: bytes.Repeat([]byte("h"), 32)}),
 		"plain, too": sealer(t, seal.Config{Keys: []seal.Key{testKey("a")}, AcceptPlain: true}),
 	}
