@@ -53,6 +53,10 @@ func TestBeginFails(t *testing.T) {
 					if exactlyOne(t, err); !errors.Is(err, is) || w.count() != 0 || oncehttp.Running(c) != 0 {
 						t.Errorf("%v after %d sends, want %v after none", err, w.count(), is)
 					}
+					var e *oncehttp.Error
+					if errors.Is(err, persist.ErrUncertain) && (!errors.As(err, &e) || e.Key == "") {
+						t.Errorf("%v: want the key, whose record may stand", err)
+					}
 				})
 			})
 		}

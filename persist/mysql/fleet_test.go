@@ -67,11 +67,11 @@ func TestFrozen(t *testing.T) {
 func ownServer(t *testing.T) *sqltest.OwnServer {
 	install, err := exec.LookPath("mariadb-install-db")
 	if err != nil {
-		t.Fatal(err)
+		sqltest.Missing(t, err)
 	}
 	server, err := exec.LookPath("mariadbd")
 	if err != nil {
-		t.Fatal(err)
+		sqltest.Missing(t, err)
 	}
 	return sqltest.StartOwn(t, func(dir, port string) sqltest.OwnCommands {
 		config := mysql.NewConfig()
@@ -83,7 +83,7 @@ func ownServer(t *testing.T) *sqltest.OwnServer {
 		db := sql.OpenDB(connector)
 		t.Cleanup(func() { _ = db.Close() })
 		return sqltest.OwnCommands{
-			User: "mysql", Crash: syscall.SIGKILL, Ready: db.PingContext,
+			User: "mysql", Crash: syscall.SIGKILL, Stop: syscall.SIGTERM, Ready: db.PingContext,
 			Install: []string{install, "--no-defaults", "--datadir=" + dir, "--auth-root-authentication-method=normal"},
 			Serve: []string{
 				server, "--no-defaults", "--datadir=" + dir, "--bind-address=127.0.0.1", "--port=" + port,

@@ -68,7 +68,7 @@ func ownServer(t *testing.T) *sqltest.OwnServer {
 		initdb, err = slices.Max(found), nil
 	}
 	if err != nil {
-		t.Fatal(err)
+		sqltest.Missing(t, err)
 	}
 	return sqltest.StartOwn(t, func(dir, port string) sqltest.OwnCommands {
 		db, err := sql.Open("pgx", "postgres://postgres@127.0.0.1:"+port+"/postgres")
@@ -77,8 +77,8 @@ func ownServer(t *testing.T) *sqltest.OwnServer {
 		}
 		t.Cleanup(func() { _ = db.Close() })
 		return sqltest.OwnCommands{
-			User: "postgres", Crash: syscall.SIGQUIT, Ready: db.PingContext,
-			Install: []string{initdb, "-D", dir, "-A", "trust", "-U", "postgres"},
+			User: "postgres", Crash: syscall.SIGQUIT, Stop: syscall.SIGINT, Ready: db.PingContext,
+			Install: []string{initdb, "-D", dir, "-A", "trust", "-U", "postgres", "--no-sync"},
 			Serve: []string{
 				filepath.Join(filepath.Dir(initdb), "postgres"), "-D", dir, "-p", port,
 				"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=" + dir,

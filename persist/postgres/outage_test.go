@@ -40,6 +40,11 @@ func TestDown(t *testing.T) {
 	sqltest.Down(t, engine(t))
 }
 
+func TestDoDown(t *testing.T) {
+	t.Parallel()
+	sqltest.DoDown(t, engine(t))
+}
+
 func TestLate(t *testing.T) {
 	t.Parallel()
 	sqltest.Late(t, engine(t))

@@ -26,7 +26,18 @@ type OwnCommands struct {
 	Install []string // makes the folder
 	Serve   []string
 	Crash   os.Signal // ends the server at once
+	Stop    os.Signal // ends it in good order
 	Ready   func(ctx context.Context) error
+}
+
+// Missing skips a test that lacks a program of a server, and says so; it fails it where
+// ONCEHTTP_REQUIRE_SERVICES is 1.
+func Missing(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("ONCEHTTP_REQUIRE_SERVICES") == "1" {
+		t.Fatalf("%v, and ONCEHTTP_REQUIRE_SERVICES is 1", err)
+	}
+	t.Skipf("nothing was tested: %v", err)
 }
 
 // StartOwn installs a server into a folder of its own and starts it on a free port.
@@ -52,7 +63,7 @@ func StartOwn(t testing.TB, commands func(dir, port string) OwnCommands) *OwnSer
 		t.Fatalf("%v: %v: %s", s.Install[0], err, out)
 	}
 	s.start()
-	t.Cleanup(s.kill)
+	t.Cleanup(func() { s.end(s.Crash) })
 	return s
 }
 
@@ -83,17 +94,17 @@ func (s *OwnServer) start() {
 	}
 }
 
-// kill ends the server, without any care.
-func (s *OwnServer) kill() {
-	if err := s.cmd.Process.Signal(s.Crash); err != nil {
+// end ends the server by a signal, and waits for it.
+func (s *OwnServer) end(signal os.Signal) {
+	if err := s.cmd.Process.Signal(signal); err != nil {
 		s.t.Errorf("the server has ended by itself: %v", err)
 	}
-	_ = s.cmd.Wait() // it was killed
+	_ = s.cmd.Wait() // it was told to end
 }
 
 // Restart lets the server crash, and starts it again.
 func (s *OwnServer) Restart() {
-	s.kill()
+	s.end(s.Crash)
 	time.Sleep(500 * time.Millisecond)
 	s.start()
 }
