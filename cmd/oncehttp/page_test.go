@@ -24,15 +24,26 @@ type pageRun struct {
 }
 
 // A page that somebody follows: every command on it prints what the page says.
-func TestPageMyAPI(t *testing.T) {
+func TestPages(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/my-api.md")
-	if err != nil {
-		t.Fatal(err)
+	for name, commands := range map[string]int{"my-api.md": 12, "keys.md": 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile("../../docs/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ran := runPage(t, string(text)); ran != commands {
+				t.Errorf("%d commands, want %d: count them anew, or the page was not read", ran, commands)
+			}
+		})
 	}
+}
+
+// runPage runs the commands of a page, and returns how many there are.
+func runPage(t *testing.T, text string) (commands int) {
 	p := &pageRun{dir: shortDir(t)}
-	commands := 0
-	for _, block := range regexp.MustCompile("(?ms)^```(\\w+) ?(\\S*)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+	for _, block := range regexp.MustCompile("(?ms)^```(\\w+) ?(\\S*)\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 		switch kind, name, body := block[1], block[2], block[3]; {
 		case name != "":
 			writeFile(t, filepath.Join(p.dir, name), body)
@@ -47,9 +58,7 @@ func TestPageMyAPI(t *testing.T) {
 	if p.stop != nil {
 		p.stop()
 	}
-	if commands < 10 {
-		t.Errorf("%d commands: the page was not read", commands)
-	}
+	return commands
 }
 
 // command runs one command, with the lines that it should print behind it.
@@ -63,7 +72,7 @@ func (p *pageRun) command(t *testing.T, text string) {
 		target, args = args[i+1], args[:i]
 	}
 	for i, arg := range args {
-		if name := strings.TrimPrefix(arg, "./"); slices.ContainsFunc(p.files, func(f string) bool { return strings.HasPrefix(name, f) }) {
+		if name := strings.TrimPrefix(arg, "./"); strings.HasSuffix(name, ".db") || slices.ContainsFunc(p.files, func(f string) bool { return strings.HasPrefix(name, f) }) {
 			args[i] = filepath.Join(p.dir, name)
 		}
 		if p.listen != "" {
