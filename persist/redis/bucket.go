@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -21,7 +20,7 @@ const (
 	all                       // by number: every record
 	names                     // by member: every record; those of one key are beside each other
 	unfinished                // by number: pending and held
-	due                       // by NextAttempt: pending
+	due                       // by when they may be claimed, NextAttempt or the end of a lease: pending
 	unresolved                // by number: those that a caller without a key may still have to hear of
 	fingerprints              // by member, which is a fingerprint and an id: the same
 	finished                  // by Finished: final, with the answer
@@ -116,6 +115,3 @@ func microseconds(sec int64, nanos int) int64 {
 	limit := int64(maxNumber) / 1e6
 	return max(min(sec, limit), -limit)*1e6 + int64(nanos)/1e3
 }
-
-// never is later than every score.
-const never = math.MaxInt64

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -27,6 +28,14 @@ func BucketKeys(prefix string, number int) []string { return newBucket(prefix, n
 // BucketOf is the number of the bucket that holds a record.
 func (j *Journal) BucketOf(id persist.ID) int { return j.of(idOf(id)).number }
 
+// ClaimAsRead claims a record as it was read, whatever has become of it since.
+func (j *Journal) ClaimAsRead(ctx context.Context, rec persist.Record, owner string, now, until time.Time) (claimed int, err error) {
+	c := claiming{j: j, now: now, until: until, owner: owner}
+	id := idOf(rec.ID)
+	ours, err := c.lease(ctx, []found{{entry: &entry{id: id}, bucket: j.of(id), rec: rec}})
+	return len(ours), err
+}
+
 // The kinds of errors, by name.
 func EffectOf(err error) string {
 	return map[effect]string{inDoubt: "in doubt", broken: "broken", again: "again", none: "none"}[effectOf(err)]
@@ -34,3 +43,6 @@ func EffectOf(err error) string {
 
 // Clock is the index of a bucket's counter among its keys.
 const Clock = int(clock)
+
+// IDOf is what a record is called in its bucket.
+func (j *Journal) IDOf(id persist.ID) string { return idOf(id) }

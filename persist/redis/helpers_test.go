@@ -47,11 +47,23 @@ func start(t testing.TB, settings ...string) *server {
 	address, port := freePort(t)
 	s := &server{address: address}
 	s.args = append([]string{
-		program(t), "--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "", "--requirepass", "hunter2", "--loglevel", "warning",
+		program(t), "--bind", "127.0.0.1", "--port", port, "--dir", folder(t), "--save", "", "--requirepass", "hunter2", "--loglevel", "warning",
 	}, settings...)
 	t.Cleanup(func() { s.kill(t) })
 	s.run(t)
 	return s
+}
+
+// folder is a folder for the test, in memory where the system has that: killing a process
+// loses nothing there either, and a busy disk makes no test slow.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "oncehttp-redis-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // freePort finds a port of loopback that nobody listens on.

@@ -16,7 +16,13 @@ import (
 // format is what this package writes. Code that does not know a journal's format refuses it.
 const format = 1
 
-// Journal is a journal on Redis. It implements [persist.Journal]. Make one with Open.
+var (
+	_ persist.Journal = (*Journal)(nil)
+	_ persist.Claimer = (*Journal)(nil)
+)
+
+// Journal is a journal on Redis. It implements [persist.Journal] and [persist.Claimer]. Make one
+// with Open.
 type Journal struct {
 	persist.Attachment
 

@@ -47,9 +47,9 @@ func (j *Journal) lastNumber(ctx context.Context) (uint64, error) {
 	return last, err
 }
 
-// now returns the time by the journal's clock, which is that of the server, in a cluster of the
+// Now implements [persist.Claimer]. The journal's clock is that of the server, in a cluster of the
 // node that has the first bucket.
-func (j *Journal) now(ctx context.Context) (now time.Time, err error) {
+func (j *Journal) Now(ctx context.Context) (now time.Time, err error) {
 	err = j.read(ctx, func(ctx context.Context) error {
 		_, rest, err := j.run(ctx, j.scripts.time, j.buckets[0])
 		if err != nil {

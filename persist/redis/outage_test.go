@@ -18,13 +18,19 @@ func engine(t testing.TB, at string) sqltest.Engine {
 	}
 	opts := own(t, at)
 	return sqltest.Engine{
-		Address: u.Host, Limit: 5 * time.Second,
+		Address: u.Host, Limit: 4500 * time.Millisecond,
 		Open: func(t testing.TB, address string, limit time.Duration) persist.Journal {
 			through, o := *u, opts
 			through.Host, o.CallTimeout = address, limit
 			return open(t, through.String(), o)
 		},
 	}
+}
+
+func TestOutages(t *testing.T) {
+	t.Parallel()
+	at := durableURL(t)
+	sqltest.Outages(t, func(t *testing.T) sqltest.Engine { return engine(t, at) })
 }
 
 func TestDown(t *testing.T) {

@@ -79,8 +79,8 @@ func (j *Journal) parts(ctx context.Context, refs []ref, which string) ([]*entry
 	return entries, err
 }
 
-// fetch reads the records at these places, in their order. One that has gone, or is another by
-// now, is left out.
+// fetch reads the records at these places, in their order. One that has gone, or has another
+// number by now, is left out.
 func (j *Journal) fetch(ctx context.Context, refs []ref) ([]found, error) {
 	entries, err := j.parts(ctx, refs, everyPart)
 	if err != nil {
@@ -88,7 +88,7 @@ func (j *Journal) fetch(ctx context.Context, refs []ref) ([]found, error) {
 	}
 	chunk := make([]found, 0, len(refs))
 	for i, e := range entries {
-		if e == nil || e.number() != refs[i].number {
+		if e == nil || refs[i].number != 0 && e.number() != refs[i].number {
 			continue
 		}
 		f := found{entry: e, bucket: refs[i].bucket}

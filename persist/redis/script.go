@@ -19,7 +19,7 @@ type script struct{ *goredis.Script }
 type scripts struct {
 	open *goredis.Script // the only one with a key of its own
 
-	begin, change, forget, report, sweep, raise, time script
+	begin, change, forget, report, sweep, raise, time, claim, renew script
 }
 
 // text is the text of a script, which the program holds.
@@ -38,7 +38,7 @@ func makeScripts(text func(name string) string) scripts {
 	load := func(name string) script { return script{goredis.NewScript(text("prelude") + text(name))} }
 	return scripts{
 		open:  goredis.NewScript(text("open")),
-		begin: load("begin"), change: load("change"), forget: load("forget"), report: load("report"), sweep: load("sweep"), raise: load("raise"), time: load("time"),
+		begin: load("begin"), change: load("change"), forget: load("forget"), report: load("report"), sweep: load("sweep"), raise: load("raise"), time: load("time"), claim: load("claim"), renew: load("renew"),
 	}
 }
 

@@ -40,18 +40,16 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 		l.Max = sweepMax
 	}
 	if l.Now.IsZero() {
-		now, err := j.now(ctx)
+		now, err := j.Now(ctx)
 		if err != nil {
 			return 0, err
 		}
 		l.Now = now
 	}
 	s := sweeping{j: j, l: l}
-	for _, b := range j.buckets {
-		for _, shelf := range s.shelves() {
-			if err := s.clear(ctx, b, shelf); err != nil || s.total >= l.Max {
-				return s.total, err
-			}
+	for _, shelf := range s.shelves() {
+		if err := s.clear(ctx, shelf); err != nil {
+			return s.total, err
 		}
 	}
 	return s.total, nil
@@ -80,28 +78,45 @@ func (s *sweeping) ago(keep time.Duration) string {
 	return strconv.FormatInt(microseconds(at.Unix(), at.Nanosecond()), 10)
 }
 
-// clear sweeps one shelf of a bucket, from the lowest score on. left is how many places it has
-// passed over.
-func (s *sweeping) clear(ctx context.Context, b *bucket, from shelf) error {
-	for left := int64(0); s.total < s.l.Max; {
-		var ids []string
-		err := s.j.read(ctx, func(ctx context.Context) (err error) {
-			ids, err = s.j.client.ZRangeArgs(ctx, goredis.ZRangeArgs{
-				Key: b.keys[from.set], ByScore: true, Start: "-inf", Stop: from.upTo, Offset: left, Count: int64(min(sweepRows, s.l.Max-s.total)),
-			}).Result()
-			return err
-		})
-		if err != nil || len(ids) == 0 {
-			return err
-		}
-		changed, err := s.step(ctx, b, ids)
+// clear sweeps one shelf of all buckets, from the lowest score on. What it has passed over it
+// does not look at again.
+func (s *sweeping) clear(ctx context.Context, from shelf) error {
+	buckets, passed := s.j.buckets, make([]int, len(s.j.buckets))
+	for more := true; more && s.total < s.l.Max; {
+		places, err := s.places(ctx, from, passed)
 		if err != nil {
 			return err
 		}
-		s.total += changed
-		left += int64(len(ids) - changed)
+		more = false
+		for i, ids := range places {
+			ids = ids[:min(len(ids), s.l.Max-s.total)]
+			if len(ids) == 0 {
+				continue
+			}
+			changed, err := s.step(ctx, buckets[i], ids)
+			if err != nil {
+				return err
+			}
+			s.total += changed
+			passed[i] += len(ids) - changed
+			more = true
+		}
 	}
 	return nil
+}
+
+// places reads the next places of a shelf, of each bucket.
+func (s *sweeping) places(ctx context.Context, from shelf, passed []int) ([][]string, error) {
+	places := make([][]string, len(passed))
+	err := s.j.each(ctx, len(passed), func(ctx context.Context, p goredis.Pipeliner, i int) {
+		p.ZRangeArgs(ctx, goredis.ZRangeArgs{
+			Key: s.j.buckets[i].keys[from.set], ByScore: true, Start: "-inf", Stop: from.upTo, Offset: int64(passed[i]), Count: sweepRows,
+		})
+	}, func(i int, answer goredis.Cmder) (err error) {
+		places[i], err = answer.(*goredis.StringSliceCmd).Result()
+		return err
+	})
+	return places, err
 }
 
 // step does to the records what the limits say, and returns how many it has changed. A damaged

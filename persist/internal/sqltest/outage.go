@@ -26,7 +26,7 @@ type Engine struct {
 	DB      *sql.DB // whose statements find the tables
 	Records string  // the name of the table of records, as DB finds it
 
-	// Limit is that of the calls in Down, which waits for two of them. Zero is 12 seconds.
+	// Limit is that of the calls in Outages and in Down, which wait for many of them. Zero is 6 and 12 seconds.
 	Limit time.Duration
 
 	// Open opens a journal whose calls take no longer than limit, through an address. The
@@ -220,7 +220,7 @@ const exchangesMax = 30
 // taken effect once, and says so. Most of the time it waits, so that many run at once,
 // whatever the number of processors.
 func Outages(t *testing.T, engine func(t *testing.T) Engine) {
-	const limit, atOnce = 6 * time.Second, 12
+	const atOnce = 12
 	var running sync.WaitGroup
 	defer running.Wait()
 	free := make(chan struct{}, atOnce)
@@ -229,7 +229,10 @@ func Outages(t *testing.T, engine func(t *testing.T) Engine) {
 			free <- struct{}{}
 			running.Go(func() {
 				defer func() { <-free }()
-				t.Run(name+"/"+fault, func(t *testing.T) { outage(t, engine(t), c, f, limit) })
+				t.Run(name+"/"+fault, func(t *testing.T) {
+					e := engine(t)
+					outage(t, e, c, f, cmp.Or(e.Limit, 6*time.Second))
+				})
 			})
 		}
 	}

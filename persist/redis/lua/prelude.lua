@@ -42,6 +42,22 @@ local function list(set, belongs, score, member)
   end
 end
 
+-- waits enters a pending record into due: by when it may be claimed, in microseconds.
+local function waits(r)
+  local from = r.next * 1000000 + math.floor(r.nextNano / 1000)
+  if r.owner ~= '' then
+    from = math.max(from, r.leaseUntil * 1000000 + math.floor(r.leaseNano / 1000))
+  end
+  redis.call('ZADD', due, from, r.id)
+end
+
+-- lease gives a pending record to an owner until a time.
+local function lease(r, owner, till, tillNano)
+  r.owner, r.leaseUntil, r.leaseNano = owner, till, tillNano
+  redis.call('HSET', records, 'h' .. r.id, format(r))
+  waits(r)
+end
+
 -- place enters a record into the indexes that change with it. ended is when it was finished,
 -- over when its window ends after that, in microseconds; both are '' as long as it is open.
 local function place(r, ended, over)
@@ -50,7 +66,11 @@ local function place(r, ended, over)
   local mine = has(r, generatedFlag)
   local told = not has(r, unreportedFlag)
   list(unfinished, open, r.seq, r.id)
-  list(due, r.state == 0, r.next * 1000000 + math.floor(r.nextNano / 1000), r.id)
+  if r.state == 0 then
+    waits(r)
+  else
+    redis.call('ZREM', due, r.id)
+  end
   if mine then
     list(unresolved, open or not told, r.seq, r.id)
     list(fingerprints, open or not told, 0, r.fingerprint .. r.id)

@@ -1,0 +1,215 @@
+package redis
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// claiming is one Claim under way.
+type claiming struct {
+	j     *Journal
+	q     *persist.Query
+	now   time.Time
+	until time.Time
+	owner string
+	lines []*line // of each bucket
+
+	claimed []persist.Record
+	damaged error // of a record that cannot be read
+}
+
+// line is what is due in one bucket, longest first.
+type line struct {
+	bucket *bucket
+	read   []goredis.Z // and not yet looked at
+	left   int64       // places that were read and are still there: looked at in vain, or not yet
+	over   bool        // there is no more than read
+}
+
+// Claim implements [persist.Claimer]. In a cluster the time is that of one node, for all of
+// them. A damaged record is passed over where there are others.
+func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	now, err := j.Now(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	c := claiming{j: j, q: &q, now: now, until: now.Add(lease), owner: owner}
+	for _, b := range j.buckets {
+		c.lines = append(c.lines, &line{bucket: b})
+	}
+	for len(c.claimed) < n {
+		refs, err := c.next(ctx, n-len(c.claimed))
+		if err == nil && len(refs) > 0 {
+			err = c.take(ctx, refs)
+		}
+		if err != nil {
+			return c.claimed, now, err
+		}
+		if len(refs) == 0 {
+			break
+		}
+	}
+	if len(c.claimed) == 0 {
+		return nil, now, c.damaged
+	}
+	return c.claimed, now, nil
+}
+
+// next returns the places of the n records that have been due for longest, and were not looked
+// at yet.
+func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
+	for len(refs) < n {
+		if err := c.fill(ctx, n); err != nil {
+			return nil, err
+		}
+		var first *line
+		for _, l := range c.lines {
+			if len(l.read) > 0 && (first == nil || l.read[0].Score < first.read[0].Score) {
+				first = l
+			}
+		}
+		if first == nil {
+			break
+		}
+		id, _ := first.read[0].Member.(string)
+		refs = append(refs, ref{bucket: first.bucket, id: id})
+		first.read = first.read[1:]
+	}
+	return refs, nil
+}
+
+// fill reads up to n more places for the lines that have none.
+func (c *claiming) fill(ctx context.Context, n int) error {
+	upTo := strconv.FormatInt(microseconds(c.now.Unix(), c.now.Nanosecond()), 10)
+	var empty []*line
+	for _, l := range c.lines {
+		if len(l.read) == 0 && !l.over {
+			empty = append(empty, l)
+		}
+	}
+	return c.j.each(ctx, len(empty), func(ctx context.Context, p goredis.Pipeliner, i int) {
+		p.ZRangeArgsWithScores(ctx, goredis.ZRangeArgs{
+			Key: empty[i].bucket.keys[due], ByScore: true, Start: "-inf", Stop: upTo, Offset: empty[i].left, Count: int64(n),
+		})
+	}, func(i int, answer goredis.Cmder) error {
+		places, err := answer.(*goredis.ZSliceCmd).Result()
+		if err == nil {
+			empty[i].read, empty[i].over = places, len(places) < n
+			empty[i].left += int64(len(places))
+		}
+		return err
+	})
+}
+
+// take claims those of the records that the query selects and that nobody has.
+func (c *claiming) take(ctx context.Context, refs []ref) error {
+	chunk, err := c.j.fetch(ctx, refs)
+	if err != nil {
+		return err
+	}
+	chunk = slices.DeleteFunc(chunk, func(f found) bool {
+		if f.err != nil {
+			c.damaged = c.j.failed(f.err)
+		}
+		return f.err != nil || !c.free(&f.rec)
+	})
+	ours, err := c.lease(ctx, chunk)
+	for _, f := range chunk {
+		if !ours[f.id] {
+			continue
+		}
+		f.rec.LeaseOwner, f.rec.LeaseUntil = c.owner, c.until
+		f.rec.Revision++
+		c.claimed = append(c.claimed, f.rec)
+		for _, l := range c.lines {
+			if l.bucket == f.bucket {
+				l.left-- // it is no longer among what is due
+			}
+		}
+	}
+	return err
+}
+
+// free reports whether the record may be claimed, as it was read.
+func (c *claiming) free(rec *persist.Record) bool {
+	return rec.State == persist.StatePending && !rec.NextAttempt.After(c.now) && !rec.Leased("", c.now) && c.q.Match(rec)
+}
+
+// lease leases the records that are as they were read, in one step for each bucket, and returns
+// the ids of those.
+func (c *claiming) lease(ctx context.Context, chunk []found) (ours map[string]bool, err error) {
+	begin := append(append(seconds(c.now), c.owner), seconds(c.until)...)
+	parts := byBucket{}
+	for _, f := range chunk {
+		parts.add(f.bucket, f.id, begin, f.bucket.numberOf(f.rec.Seq), f.rec.Revision)
+	}
+	return c.j.runParts(ctx, c.j.scripts.claim, parts)
+}
+
+// seconds is a time as scripts compare it: seconds since 1970 and nanoseconds.
+func seconds(t time.Time) []any { return []any{t.Unix(), t.Nanosecond()} }
+
+// Renew implements [persist.Claimer].
+func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, now time.Time, err error) {
+	if now, err = j.Now(ctx); err != nil {
+		return nil, time.Time{}, err
+	}
+	begin := append([]any{owner}, seconds(now.Add(lease))...)
+	parts, byID := byBucket{}, map[string]persist.ID{}
+	for _, id := range ids {
+		name := idOf(id)
+		byID[name] = id
+		parts.add(j.of(name), name, begin)
+	}
+	ours, err := j.runParts(ctx, j.scripts.renew, parts)
+	for name := range ours {
+		held = append(held, byID[name])
+	}
+	return held, now, err
+}
+
+// byBucket is what a script is told in each bucket about some records of that bucket.
+type byBucket map[*bucket]*part
+
+// part is what it is told in one.
+type part struct {
+	ids  []string
+	args []any
+}
+
+// add adds a record. begin goes before the first of each bucket, and more follows the id.
+func (p byBucket) add(b *bucket, id string, begin []any, more ...any) {
+	if p[b] == nil {
+		p[b] = &part{args: slices.Clone(begin)}
+	}
+	p[b].ids = append(p[b].ids, id)
+	p[b].args = append(append(p[b].args, id), more...)
+}
+
+// runParts runs a script that returns which of the records it has changed, counted from 0, and
+// returns their ids.
+func (j *Journal) runParts(ctx context.Context, s script, parts byBucket) (changed map[string]bool, err error) {
+	buckets := slices.Collect(maps.Keys(parts))
+	answers, err := j.runEach(ctx, s, buckets, func(i int) []any { return parts[buckets[i]].args })
+	if err != nil {
+		return nil, err
+	}
+	changed = map[string]bool{}
+	for i, b := range buckets {
+		for at := range answers[i] {
+			n, err := numberAt(answers[i], at)
+			if err != nil {
+				return changed, err
+			}
+			changed[parts[b].ids[n]] = true
+		}
+	}
+	return changed, nil
+}
