@@ -194,6 +194,22 @@ type Claimer interface {
 	Renew(ctx context.Context, owner string, lease time.Duration, ids []ID) (held []ID, now time.Time, err error)
 }
 
+// DueTimes is a journal that knows from an index what is due when, so that Run need not look at all that waits. It is
+// optional: find it with [As].
+type DueTimes interface {
+	// DueTimes returns for each origin of the pending records that q selects when the first of them is due, in any order:
+	// the earliest NextAttempt, which may be past or zero. Records with a lease that lasts are left out. Of q, Account,
+	// AllAccounts and Origin count. What it costs grows with the number of origins and of leases, not with that of records.
+	// Errors: ErrClosed, the context's, or the journal's own.
+	DueTimes(ctx context.Context, q Query) ([]DueTime, error)
+}
+
+// DueTime says when the first pending record of an origin is due.
+type DueTime struct {
+	Origin string    // as Record.Origin
+	At     time.Time // its NextAttempt; zero is at once
+}
+
 // As finds what a journal can do beyond [Journal]: it returns j as a T, or the
 // first journal below j that is a T. A journal that wraps another shows it by a
 // method Unwrap() Journal. ok is false if none of them is a T.
@@ -224,6 +240,8 @@ type Query struct {
 	AllAccounts bool
 	// Key selects records of this key only.
 	Key string
+	// Origin selects records of this origin only; empty means all.
+	Origin string
 	// States selects these states; none means all.
 	States []State
 	// DueBy, if set, selects records with NextAttempt not after it. In a journal that is a

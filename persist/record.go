@@ -359,6 +359,8 @@ func (q *Query) Match(r *Record) bool {
 		return false
 	case q.Key != "" && r.Key != q.Key:
 		return false
+	case q.Origin != "" && r.Origin != q.Origin:
+		return false
 	case len(q.States) > 0 && !slices.Contains(q.States, r.State):
 		return false
 	case !q.DueBy.IsZero() && r.NextAttempt.After(q.DueBy):

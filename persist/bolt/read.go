@@ -286,6 +286,13 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 	if q.Key != "" {
 		head.Key = string(i.Key)
 	}
+	if q.Origin != "" {
+		var whole persist.Record
+		if _, err := codec.DecodeIntent(intent, &whole); err != nil {
+			return false, err
+		}
+		head.Origin = whole.Origin
+	}
 	return q.Match(&head), nil
 }
 

@@ -87,3 +87,35 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 	}
 	return held, at, nil
 }
+
+// DueTimes implements [persist.DueTimes]. It looks at every unfinished record.
+func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return nil, errClosed()
+	}
+	q = persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, States: []persist.State{persist.StatePending}}
+	now, first := now(), map[string]time.Time{}
+	for _, e := range j.order {
+		if e.dropped || !e.match(&q) {
+			continue
+		}
+		rec, err := e.record()
+		if err != nil {
+			return nil, err
+		}
+		at, known := first[rec.Origin]
+		if !rec.Leased("", now) && (!known || rec.NextAttempt.Before(at)) {
+			first[rec.Origin] = rec.NextAttempt
+		}
+	}
+	var all []persist.DueTime
+	for origin, at := range first {
+		all = append(all, persist.DueTime{Origin: origin, At: at})
+	}
+	return all, nil
+}

@@ -105,7 +105,7 @@ func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 // match asks q without decoding the record.
 func (e *entry) match(q *persist.Query) bool {
 	head := persist.Record{ID: e.id, Seq: e.seq, State: e.state, Generated: e.generated, Unreported: e.unreported, NextAttempt: e.nextAttempt}
-	head.Fingerprint = e.fingerprint[:]
+	head.Fingerprint, head.Origin = e.fingerprint[:], e.origin
 	return q.Match(&head)
 }
 

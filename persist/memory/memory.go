@@ -19,6 +19,8 @@ import (
 var (
 	_ persist.Journal = (*Journal)(nil)
 	_ persist.Claimer = (*Journal)(nil)
+
+	_ persist.DueTimes = (*Journal)(nil)
 )
 
 // Journal keeps records in memory. [New] makes one. All methods are safe for
@@ -49,6 +51,7 @@ type entry struct {
 	dropped     bool
 	nextAttempt time.Time
 	created     time.Time
+	origin      string
 	fingerprint [32]byte
 	intent      []byte
 	progress    []byte // behind the intent, if there is room
@@ -68,7 +71,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 		return persist.Record{}, false, err
 	}
 	rec.Revision = 1
-	e := &entry{id: rec.ID, generated: rec.Generated, created: rec.Created, fingerprint: [32]byte(rec.Fingerprint)}
+	e := &entry{id: rec.ID, generated: rec.Generated, created: rec.Created, origin: rec.Origin, fingerprint: [32]byte(rec.Fingerprint)}
 	e.begin(&rec)
 
 	j.mu.Lock()

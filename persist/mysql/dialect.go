@@ -226,6 +226,9 @@ func (d *dialect) passed(ctx context.Context, conn *sql.Conn, gate int) (err err
 	return conn.QueryRowContext(ctx, d.bound+query, gate).Scan(new(int))
 }
 
+// OriginHash implements sqljournal.Dialect. It is a column of the table.
+func (d *dialect) OriginHash() string { return "origin_hash" }
+
 // Now implements sqljournal.Dialect. It is the start of the statement, in UTC whatever the
 // time zone of the session.
 func (d *dialect) Now() string {

@@ -2,6 +2,7 @@ package persisttest
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +22,72 @@ func claimCases() []testCase {
 			why: "two workers that take one record both send"},
 		{name: "claim/fence", run: claimFence,
 			why: "a worker that was frozen past its lease must not overwrite what another has recorded since"},
+		{name: "claim/origins", run: claimOrigins,
+			why: "an origin with much that is due must not keep others from their turn"},
 		{name: "claim/renew", run: claimRenew,
 			why: "an operation that is under way must not be taken by another, nor a lost one be kept"},
+	}
+}
+
+// dueTimes asks when the first record of each origin is due.
+func (k *check) dueTimes(j persist.Journal, q persist.Query) map[string]time.Time {
+	d, _ := persist.As[persist.DueTimes](j)
+	all, err := d.DueTimes(context.Background(), q)
+	if err != nil {
+		k.errorf("DueTimes: %v", err)
+	}
+	times := map[string]time.Time{}
+	for _, t := range all {
+		if _, twice := times[t.Origin]; twice {
+			k.errorf("DueTimes names %q twice", t.Origin)
+		}
+		times[t.Origin] = t.At
+	}
+	return times
+}
+
+// ofOrigin is a record of another origin, due at a time.
+func ofOrigin(account, key, origin string, next time.Time) persist.Record {
+	r := record(account, key)
+	r.Origin, r.NextAttempt = origin, next
+	return r
+}
+
+func claimOrigins(k *check) {
+	j := k.journal()
+	if _, ok := persist.As[persist.DueTimes](j); !ok {
+		return
+	}
+	const one, two, three = "https://one.example:443", "https://two.example:443", "https://three.example:443"
+	k.begin(j, ofOrigin("a", "1", one, epoch().Add(time.Hour)))
+	k.begin(j, ofOrigin("a", "2", one, epoch()))
+	k.begin(j, ofOrigin("a|S=1", "3", two, epoch().Add(2*time.Hour)))
+	k.begin(j, ofOrigin("a", "4", three, time.Time{}))
+	k.begin(j, ofOrigin("other", "5", two, epoch()))
+	k.finish(j, k.begin(j, ofOrigin("a", "6", two, epoch())))
+	k.update(j, changed(k.begin(j, ofOrigin("a", "7", two, epoch())))) // held
+
+	all := persist.Query{Account: "a"}
+	want := map[string]time.Time{one: epoch(), two: epoch().Add(2 * time.Hour), three: {}}
+	if got := k.dueTimes(j, all); !maps.EqualFunc(got, want, time.Time.Equal) {
+		k.errorf("DueTimes: %v, want %v", got, want)
+	}
+	if got := k.dueTimes(j, persist.Query{Account: "a", Origin: one}); !maps.EqualFunc(got, map[string]time.Time{one: epoch()}, time.Time.Equal) {
+		k.errorf("DueTimes of one origin: %v", got)
+	}
+	c, ok := k.claimer(j)
+	if !ok {
+		return
+	}
+	if got, _ := k.claim(c, persist.Query{Account: "a", Origin: one}, "w", time.Hour, 1); !slices.Equal(keys(got), []string{"a 2"}) && !slices.Equal(keys(got), []string{"a 1"}) {
+		k.errorf("Claim of one origin took %q", keys(got))
+	}
+	if got, _ := k.claim(c, persist.Query{Account: "a", Origin: one}, "w", time.Hour, 5); len(got) != 1 {
+		k.errorf("Claim of the rest of one origin took %q", keys(got))
+	}
+	delete(want, one) // leased
+	if got := k.dueTimes(j, all); !maps.EqualFunc(got, want, time.Time.Equal) {
+		k.errorf("DueTimes where one origin is leased: %v, want %v", got, want)
 	}
 }
 

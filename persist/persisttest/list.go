@@ -188,6 +188,8 @@ func querying() []testCase {
 			why: "a client that resumes another account's operations pays with the wrong credentials"},
 		{name: "query/states", run: queryStates,
 			why: "what is held must not be sent, what is pending must not be missed"},
+		{name: "query/origin", run: queryOrigin,
+			why: "a worker that asks for one API's operations must not get another's"},
 		{name: "query/key", run: queryKey,
 			why: "an operator who asks for a key must see it in every scope"},
 		{name: "query/due", run: queryDue,
@@ -288,6 +290,23 @@ func queryStates(k *check) {
 		persist.Query{Account: "a", States: []persist.State{persist.StateConfirmed}},
 		persist.Query{Account: "a", States: []persist.State{persist.StateSettled, persist.StateHeld}},
 		persist.Query{Account: "a", States: []persist.State{persist.StateAbandoned}},
+	)
+}
+
+func queryOrigin(k *check) {
+	j := k.journal()
+	all := mixed(k, j)
+	const other = "https://other.example:443"
+	for i := range 3 {
+		r := record("a", fmt.Sprint("of another origin ", i))
+		r.Origin = other
+		all = append(all, k.begin(j, r))
+	}
+	k.queries(j, all,
+		persist.Query{Account: "a", Origin: other},
+		persist.Query{Account: "a", Origin: all[0].Origin},
+		persist.Query{AllAccounts: true, Origin: other, States: []persist.State{persist.StatePending}},
+		persist.Query{Account: "a", Origin: "https://none.example:443"},
 	)
 }
 

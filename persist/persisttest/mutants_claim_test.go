@@ -15,6 +15,7 @@ func mutantClaimTakes() mutant {
 		claim: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 			return s.Claim(ctx, q, owner, lease, n+1)
 		},
+		fails: []string{"claim/origins"},
 	}
 }
 
@@ -101,6 +102,16 @@ func mutantClaimRenew() mutant {
 		renew: func(s *store, ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 			_, now, err := s.Renew(ctx, owner, lease, ids)
 			return slices.Clone(ids), now, err
+		},
+	}
+}
+
+// mutantClaimOrigins: forgets that the records of another account are none of this one's business.
+func mutantClaimOrigins() mutant {
+	return mutant{
+		due: func(s *store, ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+			q.AllAccounts = true
+			return s.DueTimes(ctx, q)
 		},
 	}
 }

@@ -174,6 +174,19 @@ func mutantQueryKey() mutant {
 	}
 }
 
+// mutantQueryOrigin: looks at the beginning of the origin only.
+func mutantQueryOrigin() mutant {
+	return mutant{
+		list: func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+			if q.Origin != "" {
+				q.Origin = ""
+				return filtered(s, ctx, q, func(r *persist.Record) bool { return r.Origin[:8] == "https://" })
+			}
+			return s.List(ctx, q)
+		},
+	}
+}
+
 // mutantQueryDue: a moment late.
 func mutantQueryDue() mutant {
 	return mutant{

@@ -28,6 +28,7 @@ type mutant struct {
 	sweep  func(s *store, ctx context.Context, l persist.Limits) (int, error)
 	claim  func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
 	renew  func(s *store, ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error)
+	due    func(s *store, ctx context.Context, q persist.Query) ([]persist.DueTime, error)
 	flush  func(s *store) error
 	attach func(s *store, create func() any) any
 	report func(s *store, ctx context.Context, id persist.ID) error
@@ -177,6 +178,16 @@ func (o *opening) Claim(ctx context.Context, q persist.Query, owner string, leas
 	return o.s.Claim(ctx, q, owner, lease, n)
 }
 
+func (o *opening) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	if err := o.closed("DueTimes"); err != nil {
+		return nil, err
+	}
+	if o.s.m.due != nil {
+		return o.s.m.due(o.s, ctx, q)
+	}
+	return o.s.DueTimes(ctx, q)
+}
+
 func (o *opening) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 	if err := o.closed("Renew"); err != nil {
 		return nil, time.Time{}, err
@@ -321,6 +332,7 @@ func mutants() map[string]mutant {
 		"list/late":              mutantListLate(),
 		"query/accounts":         mutantQueryAccounts(),
 		"query/states":           mutantQueryStates(),
+		"query/origin":           mutantQueryOrigin(),
 		"query/key":              mutantQueryKey(),
 		"query/due":              mutantQueryDue(),
 		"query/unresolved":       mutantQueryUnresolved(),
@@ -344,6 +356,7 @@ func mutants() map[string]mutant {
 		"claim/disjoint":         mutantClaimDisjoint(),
 		"claim/fence":            mutantClaimFence(),
 		"claim/renew":            mutantClaimRenew(),
+		"claim/origins":          mutantClaimOrigins(),
 		"report/marks":           mutantReportMarks(),
 		"report/others":          mutantReportOthers(),
 		"report/keeps":           mutantReportKeeps(),

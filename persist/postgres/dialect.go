@@ -216,6 +216,9 @@ func (d *dialect) holders(ctx context.Context, conn *sql.Conn) ([]string, error)
 	return holders, rows.Err()
 }
 
+// OriginHash implements sqljournal.Dialect, as the index has it.
+func (d *dialect) OriginHash() string { return "sha256(origin)" }
+
 // Now implements sqljournal.Dialect. now() would be the start of the transaction.
 func (d *dialect) Now() string {
 	return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000"

@@ -156,6 +156,9 @@ func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 			if err == nil {
 				rec, err = j.s.Unseal(rec)
 			}
+			if err == nil && q.Origin != "" && rec.Origin != q.Origin {
+				continue
+			}
 			if !yield(rec, err) {
 				return
 			}
@@ -163,9 +166,10 @@ func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	}
 }
 
-// queries are q as the journal below knows it: one, or one for each key where q asks for a fingerprint.
+// queries are q as the journal below knows it, which knows no origins: one, or one for each key where q asks for a
+// fingerprint.
 func (j *journal) queries(q persist.Query) []persist.Query {
-	q.Key = j.s.stored(q.Key)
+	q.Key, q.Origin = j.s.stored(q.Key), ""
 	if q.Unresolved == nil {
 		return []persist.Query{q}
 	}
@@ -232,6 +236,9 @@ func (j *claiming) Now(ctx context.Context) (time.Time, error) { return j.below.
 // Claim implements [persist.Claimer]. A record that cannot be unsealed is claimed, too, and left out: nobody can do
 // anything with it, and its lease ends by itself.
 func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, now time.Time, err error) {
+	if q.Origin != "" {
+		return nil, time.Time{}, errors.New("persist/seal: the journal does not know the origins of sealed records; claim without Query.Origin")
+	}
 	var failed error
 	for _, below := range j.queries(q) {
 		sealed, at, err := j.below.Claim(ctx, below, owner, lease, n-len(claimed))

@@ -59,6 +59,9 @@ type Dialect interface {
 	// Barrier returns when no statement that was in flight at the call holds a number any
 	// more. Such a statement ends by itself.
 	Barrier(ctx context.Context, conn *sql.Conn) error
+	// OriginHash is an expression for the SHA-256 of a record's origin, which may be longer
+	// than an entry of an index.
+	OriginHash() string
 	// Now is an expression for the time of the server's clock, in nanoseconds since 1970,
 	// in UTC, at which its statement is made.
 	Now() string

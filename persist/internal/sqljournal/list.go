@@ -2,6 +2,7 @@ package sqljournal
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -46,6 +47,10 @@ func (j *Journal) selecting(q *persist.Query) condition {
 		first := keyPrefix(q.Key)
 		last := append(slices.Clone(first), strings.Repeat("\xff", accountHash)...)
 		c.and("id >= ? AND id <= ? AND op_key = ?", first, last, []byte(q.Key))
+	}
+	if q.Origin != "" {
+		sum := sha256.Sum256([]byte(q.Origin))
+		c.and(j.d.OriginHash()+" = ? AND origin = ?", sum[:], []byte(q.Origin))
 	}
 	if len(q.States) > 0 {
 		list := make([]string, len(q.States))
