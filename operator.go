@@ -32,6 +32,7 @@ type LookupOption func(*chosen)
 type chosen struct {
 	account *string
 	note    string
+	undo    bool
 }
 
 // OfAccount names the account of the operation, as persist.Account spells it and
@@ -46,6 +47,11 @@ func OfAccount(account string) LookupOption {
 // as why; see Resolution.Note.
 func WithNote(note string) LookupOption {
 	return func(c *chosen) { c.note = note }
+}
+
+// Undo lets Abandon ask the API to undo what the key may have done; see there.
+func Undo() LookupOption {
+	return func(c *chosen) { c.undo = true }
 }
 
 func choose(options []LookupOption) (c chosen) {
@@ -114,13 +120,27 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...L
 
 // Abandon stops sending an operation, and proves nothing of its effect: the key
 // stays spent. Errors: as Settle.
+//
+// With Undo, and where the profile has a Cancel for it, the API is asked to undo what the
+// key may have done. The record is held first (persist.HoldUndo), so that nothing is sent
+// after that; once the API answered 2xx it is abandoned, and its note begins with
+// "undo answered" and the status. Even that proves no absence: APIs answer so where they find nothing, and what is late on its
+// way may still arrive. Of an operation that was never sent nothing is to be undone. More errors: ErrConfig, where the
+// profile does not say how, or credentials are missing and there is no Config.Authorize; nothing has changed then. Where
+// the API answers otherwise or not at all, the error matches ErrHeld, and the record stays held: abandon it again.
 func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) error {
-	note := choose(options).note
+	chosen := choose(options)
+	note := chosen.note
 	if err := (Resolution{Note: note, Effect: EffectAbsent}).check(&c.cfg); err != nil {
 		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
 		return c.engine.errorBeforeRead(ctx, "abandon", named, err, ErrConfig)
 	}
-	return c.end(ctx, "abandon", key, options, func(rec persist.Record) error {
+	return c.end(ctx, "abandon", key, options, func(rec persist.Record) (err error) {
+		if chosen.undo {
+			if rec, note, err = undo(ctx, c.engine, rec, chosen.note); err != nil {
+				return err
+			}
+		}
 		rec.State, rec.HoldReason, rec.Finished, rec.Note = persist.StateAbandoned, "", c.engine.now().Round(0), note
 		rec.NextAttempt = time.Time{}
 		return finishNow(ctx, c.cfg.Journal, rec)
@@ -211,6 +231,9 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, end f
 		return refuse(name, &rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight).err
 	}
 	if err := change(ctx, e.journal, &rec, func() error { return end(rec) }); err != nil {
+		if e := (*Error)(nil); errors.As(err, &e) {
+			return e
+		}
 		return &Error{Op: name, Key: Key(rec.Key), State: rec.State, Cause: err, is: []error{ErrOutcomeUnknown}}
 	}
 	return nil

@@ -60,6 +60,8 @@ type Config struct {
 	// TokenScript is the fault of each request for a token, in the order of arrival: none, drop-before, drop-after (the
 	// token is handed out, and its answer lost) or answer. Requests for tokens are no sends, and meet no other fault.
 	TokenScript []Fault
+	// UndoScript is the fault of each request to undo by key, likewise, where the profile has a Cancel.
+	UndoScript []Fault
 
 	// Window is how long a key is known after its first request. Zero: the
 	// profile's floor.

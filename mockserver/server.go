@@ -24,7 +24,8 @@ type Server struct {
 	ledger  *Ledger
 	plan    *plan
 	rules   *sendRules
-	tokens  *tokenDesk   // nil where the profile has none
+	tokens  *tokenDesk // nil where the profile has none
+	undone  undone
 	own     *service     // nil where Config.Handler supplies the effect
 	service http.Handler // what has the effect
 
@@ -43,6 +44,7 @@ type Server struct {
 	process *process
 	fronts  []io.Closer
 	url     string
+	undos   int                    // requests to undo so far
 	late    map[string][]*exchange // requests to be handled after the next one with their key
 }
 
@@ -57,6 +59,7 @@ func New(cfg Config) *Server {
 	s.plan = newPlan(&s.cfg)
 	s.rules = newSendRules(&s.cfg, s.ledger)
 	s.tokens = newTokenDesk(&s.cfg)
+	s.undone.reset()
 	s.service = s.cfg.Handler
 	if s.service == nil {
 		s.own = newService(s.cfg.Profile)
@@ -100,9 +103,10 @@ func (s *Server) Reset() {
 	s.ledger.reset()
 	s.plan.reset()
 	s.tokens.reset()
+	s.undone.reset()
 	s.rules.reset()
 	s.mu.Lock()
-	s.late = map[string][]*exchange{}
+	s.late, s.undos = map[string][]*exchange{}, 0
 	s.mu.Unlock()
 	if s.own != nil {
 		s.own.reset()
@@ -124,6 +128,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = unmoved(r)
 	if s.tokens.asksFor(r) {
 		s.handOutToken(w, r)
+		return
+	}
+	if s.asksToUndo(r) {
+		s.undo(w, r)
 		return
 	}
 	x := &exchange{w: w, arrived: arrived, Exchange: keylayer.Exchange{Request: r, Number: s.requests.Add(1)}}

@@ -167,20 +167,22 @@ func (s *Server) refuseToken(x *exchange) *keylayer.Answer {
 	return keylayer.Problem(s.cfg.Profile, http.StatusForbidden, why, "")
 }
 
-// validateTokens says what is wrong with the configuration of tokens.
+// validateTokens says what is wrong with the configuration of tokens and of undoing.
 func (c *Config) validateTokens() error {
 	if c.TokenLife < 0 {
 		return fmt.Errorf("mockserver: negative TokenLife %v", c.TokenLife)
 	}
-	for i, f := range c.TokenScript {
-		if f.Kind != None && f.Kind != DropBefore && f.Kind != DropAfter && f.Kind != Answer {
-			return fmt.Errorf("mockserver: entry %d of TokenScript: %v; want none, drop-before, drop-after or answer", i+1, f.Kind)
+	for name, script := range map[string][]Fault{"TokenScript": c.TokenScript, "UndoScript": c.UndoScript} {
+		for i, f := range script {
+			if f.Kind != None && f.Kind != DropBefore && f.Kind != DropAfter && f.Kind != Answer {
+				return fmt.Errorf("mockserver: entry %d of %s: %v; want none, drop-before, drop-after or answer", i+1, name, f.Kind)
+			}
 		}
 	}
 	if len(c.TokenScript) > 0 && !handsOut(c.Profile) {
 		return fmt.Errorf("mockserver: TokenScript, and a profile that says nothing of tokens")
 	}
-	return validateScripts([][]Fault{c.TokenScript})
+	return validateScripts([][]Fault{c.TokenScript, c.UndoScript})
 }
 
 func handsOut(p *profile.Profile) bool { return p != nil && p.Token != nil && p.Token.Path != "" }

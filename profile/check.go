@@ -304,9 +304,23 @@ func checkToken(p *Profile) error {
 	return nil
 }
 
-// Check says what is wrong with the requests that a profile which was put together in Go describes: Lookup, Reference and
-// Token. [Load] checks files as a whole.
+func checkCancel(p *Profile) error {
+	for name, path := range map[string]string{"for": p.Cancel.For, "path": p.Cancel.Path} {
+		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{}") {
+			return fmt.Errorf("%s: %q, want a path that starts with /", name, path)
+		}
+	}
+	return checkPointer(p.Cancel.Pointer)
+}
+
+// Check says what is wrong with the requests that a profile which was put together in Go describes: Lookup, Reference,
+// Token and Cancel. [Load] checks files as a whole.
 func (p *Profile) Check() error {
+	if p.Cancel != nil {
+		if err := checkCancel(p); err != nil {
+			return fmt.Errorf("cancel: %w", err)
+		}
+	}
 	if p.Token != nil {
 		if err := checkToken(p); err != nil {
 			return fmt.Errorf("token: %w", err)

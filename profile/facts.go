@@ -125,6 +125,8 @@ func otherFacts() []fact {
 			doubted: func(p *Profile) { p.Lookup = nil }, use: useUnknown},
 		{name: "reference", field: "Reference", part: func(p *Profile) any { return &p.Reference }, check: checkReference,
 			doubted: func(p *Profile) { p.Reference = nil }, use: useUnknown},
+		{name: "cancel", field: "Cancel", part: func(p *Profile) any { return &p.Cancel }, check: checkCancel,
+			doubted: func(p *Profile) { p.Cancel = nil }, use: useUnknown},
 		{name: "reconcile", field: "Reconcile", part: func(p *Profile) any { return &p.Reconcile }, check: noCheck, assumed: true},
 		{name: "notes", field: "Notes", part: func(p *Profile) any { return &p.Notes }, check: noCheck, assumed: true},
 	}

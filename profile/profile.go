@@ -109,6 +109,8 @@ type Profile struct {
 	Lookup *Lookup
 	// Reference finds what was made under the request's own business reference; nil: the API cannot, or it is not known.
 	Reference *Reference
+	// Cancel undoes what was made under a key; nil: the API cannot, or it is not known.
+	Cancel *Cancel
 	// Reconcile says in prose how a person finds out what happened.
 	Reconcile string
 	// Notes are facts for people, which no program reads.
@@ -320,6 +322,17 @@ type Token struct {
 	// for the value at this pointer in its body, percent-encoded. Empty: the client's Config.Token knows how.
 	Path string `json:"path"`
 	// Pointer leads to the token in the JSON of the answer.
+	Pointer string `json:"pointer"`
+}
+
+// Cancel says how the API undoes what was made under a key, by a POST with a JSON body. Its success proves neither that there
+// was an effect nor that there was none.
+type Cancel struct {
+	// For is the path of the operations that it undoes.
+	For string `json:"for"`
+	// Path is where the POST goes, at the origin of the operation.
+	Path string `json:"path"`
+	// Pointer says where in its body the key stands, such as /idempotency_key.
 	Pointer string `json:"pointer"`
 }
 

@@ -136,6 +136,11 @@ func (h Hint) String() string {
 // String says where the resource is found.
 func (l Lookup) String() string { return fmt.Sprintf("GET %s, the id from %s", l.Path, l.Pointer) }
 
+// String says how what was made is undone.
+func (c Cancel) String() string {
+	return fmt.Sprintf("POST %s, the key at %s, for operations at %s", c.Path, c.Pointer, c.For)
+}
+
 // String says where the token comes from.
 func (t Token) String() string {
 	if t.Path == "" {
@@ -190,6 +195,8 @@ func words(value any) string {
 		}
 		return strings.Join(texts, ", ")
 	case **Lookup:
+		return (*v).String()
+	case **Cancel:
 		return (*v).String()
 	case **Token:
 		return (*v).String()

@@ -1,32 +1,105 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
+// undoFlags are the flags of journal abandon --undo.
+type undoFlags struct {
+	undo    bool
+	headers []string
+	profile string
+}
+
 func journalAbandonCommand(f *journalFlags, s streams) *cobra.Command {
-	a := &actFlags{journalFlags: f}
+	a, u := &actFlags{journalFlags: f}, &undoFlags{}
 	cmd := &cobra.Command{
 		Use:   "abandon KEY...",
 		Short: "Stop sending operations for ever",
 		Long: `Stop sending operations that are pending or held. It proves nothing of their
 effect, and the keys stay spent; where you know what happened, settle it. "-"
-reads keys from stdin, one a line. Saying it again is no error.`,
-		Example: `  oncehttp journal abandon idemp:order:u1:o7 --journal payments.db --reason 'order cancelled'`,
-		Args:    wantArgs(1, 1<<20, "KEY"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.run(cmd.Context(), args, act{
-				done: func(rec *persist.Record) bool { return rec.State == persist.StateAbandoned },
-				end: func(c *oncehttp.Client, rec *persist.Record) error {
-					return c.Abandon(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.OfAccount(rec.Account), oncehttp.WithNote(a.reason))
-				},
-				said: "abandoned",
-			}, s)
-		},
+reads keys from stdin, one a line. Saying it again is no error.
+
+With --undo the API is asked to undo what the key may have done, where the
+profile says how (cancel, in oncehttp profile show). Even a success proves no
+absence, since APIs say so where they find nothing, too. Until it has succeeded
+the operation is held, and nothing is sent. Credentials are never in a journal:
+give them with -H, for the operations of one server at a time.`,
+		Example: `  oncehttp journal abandon idemp:order:u1:o7 --journal payments.db --reason 'order cancelled'
+  oncehttp journal abandon idemp:order:u1:o7 --undo -H @auth.txt --journal payments.db`,
+		Args: wantArgs(1, 1<<20, "KEY"),
+		RunE: func(cmd *cobra.Command, args []string) error { return u.run(cmd.Context(), a, args, s) },
 	}
 	a.bind(cmd.Flags())
+	u.bind(cmd.Flags())
 	return cmd
+}
+
+func (u *undoFlags) bind(fs *pflag.FlagSet) {
+	fs.BoolVar(&u.undo, "undo", false, "ask the API to undo what the key may have done")
+	fs.StringArrayVarP(&u.headers, "header", "H", nil, "for --undo: 'Name: value', or @FILE with one a line; may be repeated")
+	fs.StringVar(&u.profile, "profile", profile.Draft07().Name, "for --undo: the profile file that operations were begun with; built-in ones are known")
+}
+
+func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s streams) error {
+	config, err := u.config()
+	if err != nil {
+		return err
+	}
+	options := func(rec *persist.Record) []oncehttp.LookupOption {
+		list := []oncehttp.LookupOption{oncehttp.OfAccount(rec.Account), oncehttp.WithNote(a.reason)}
+		if u.undo {
+			list = append(list, oncehttp.Undo())
+		}
+		return list
+	}
+	return a.run(ctx, keys, act{
+		done: func(rec *persist.Record) bool {
+			return rec.State == persist.StateAbandoned && (!u.undo || strings.HasPrefix(rec.Note, "undo answered "))
+		},
+		end: func(c *oncehttp.Client, rec *persist.Record) error {
+			return c.Abandon(ctx, oncehttp.Key(rec.Key), options(rec)...)
+		},
+		config: config,
+		said:   "abandoned",
+	}, s)
+}
+
+// config is what a client needs that undoes. The headers go to the first operation's server only.
+func (u *undoFlags) config() (func(*persist.Record) (oncehttp.Config, error), error) {
+	p, err := findProfile(u.profile)
+	if err != nil {
+		return nil, err
+	}
+	header, err := parseHeaders(u.headers)
+	if err != nil {
+		return nil, err
+	}
+	if len(header) > 0 && !u.undo {
+		return nil, fmt.Errorf("-H is for --undo")
+	}
+	origin := ""
+	return func(rec *persist.Record) (oncehttp.Config, error) {
+		cfg := oncehttp.Config{Profile: p}
+		if len(header) == 0 {
+			return cfg, nil
+		}
+		if origin == "" {
+			origin = rec.Origin
+		}
+		if origin != rec.Origin {
+			return cfg, fmt.Errorf("%q leads to %s, and the headers are for %s: name the operations of one server at a time", clip(rec.Key), rec.Origin, origin)
+		}
+		cfg.Authorize = authorize(header, origin)
+		return cfg, nil
+	}, nil
 }

@@ -35,6 +35,8 @@ type act struct {
 	warning func(rec *persist.Record) string
 	// end does it.
 	end func(c *oncehttp.Client, rec *persist.Record) error
+	// config is what the client needs for it, beside journal and account; nil: nothing.
+	config func(rec *persist.Record) (oncehttp.Config, error)
 	// said is what is printed behind an operation's key.
 	said string
 }
@@ -165,7 +167,15 @@ func (f *actFlags) endAll(ses *session, records []persist.Record, a act, s strea
 }
 
 func (f *actFlags) endOne(ses *session, rec *persist.Record, a act) error {
-	c, err := oncehttp.New(oncehttp.Config{Journal: ses.journal, Account: accountName(rec.Account)})
+	var cfg oncehttp.Config
+	var err error
+	if a.config != nil {
+		if cfg, err = a.config(rec); err != nil {
+			return err
+		}
+	}
+	cfg.Journal, cfg.Account = ses.journal, accountName(rec.Account)
+	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return err
 	}

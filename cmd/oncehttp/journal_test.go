@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // pendingJournal is a journal in which the rows a and b are of unknown outcome
@@ -180,6 +182,38 @@ func TestJournalRekey(t *testing.T) {
 	run(t, fast("journal", "resume", "--journal", j, "-H", "Authorization: Bearer hidden", "--origin", m.URL())...)
 	if n := m.Ledger().Effects("idemp:o:a:gen=2"); n != 1 || m.Ledger().Snapshot().Effects != before+1 {
 		t.Errorf("%d effects under the new key, %d before, %d now", n, before, m.Ledger().Snapshot().Effects)
+	}
+}
+
+// TestJournalUndo: abandon --undo asks the API with the headers that are given, records its answer, and is no error when
+// it is said again; where the profile does not say how, nothing changes.
+func TestJournalUndo(t *testing.T) {
+	t.Parallel()
+	p, _ := profile.ByName("square")
+	var asked atomic.Value
+	m := startMock(t, mockserver.Config{Profile: p, Script: []mockserver.Fault{{Kind: mockserver.DropAfter}, {Kind: mockserver.DropAfter}}, Verify: func(req *http.Request, _ []byte) error {
+		if strings.HasSuffix(req.URL.Path, "/cancel") {
+			asked.Store(req.Header.Get("Authorization"))
+		}
+		return nil
+	}})
+	j := filepath.Join(t.TempDir(), "j.db")
+	for key, path := range map[string]string{"k": "/v2/payments", "r": "/v2/refunds"} {
+		body := `{"idempotency_key":"` + key + `"}`
+		run(t, fast("send", "POST", m.URL()+path, "-d", body, "-H", "Authorization: Bearer hidden", "--profile", "square", "--journal", j, "--key", key, "--max-attempts", "1")...).want(t, exitUnknown)
+	}
+	abandon := func(args ...string) []string { return append([]string{"journal", "abandon", "--journal", j}, args...) }
+	run(t, abandon("k", "--undo")...).want(t, exitUsage).wantErr(t, "credentials that no journal keeps")
+	run(t, abandon("k", "-H", "A: b")...).want(t, exitUsage).wantErr(t, "-H is for --undo")
+	run(t, abandon("r", "--undo", "-H", "Authorization: Bearer hidden")...).want(t, exitUsage).wantErr(t, "does not say how to undo")
+	for range 2 {
+		run(t, abandon("k", "--undo", "-H", "Authorization: Bearer hidden", "--reason", "cancelled")...).want(t, exitOK)
+	}
+	if out := run(t, "journal", "show", "k", "--journal", j).want(t, exitOK).out; !strings.Contains(out, "abandoned") || !strings.Contains(out, "undo answered 200; cancelled") {
+		t.Error(out)
+	}
+	if !m.Undone("k") || asked.Load() != "Bearer hidden" {
+		t.Errorf("undone %t, asked as %v", m.Undone("k"), asked.Load())
 	}
 }
 

@@ -2,10 +2,12 @@ package request
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
@@ -68,6 +70,28 @@ func Token(p *profile.Profile, status int, body []byte, whole bool) string {
 	}
 	text, _ := jsonpointer.Text(jsonpointer.Decode(body), p.Token.Pointer)
 	return text
+}
+
+// CancelRequest is the request by which the API undoes what was made under the record's key, and its target. The target is
+// nil if the profile does not say how for operations at this path.
+func CancelRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record, target *url.URL) {
+	if p.Cancel == nil || p.Cancel.For != Path(rec.Target) {
+		return ask, nil
+	}
+	var body any = rec.KeyOnWire()
+	names := strings.Split(p.Cancel.Pointer[1:], "/")
+	for _, name := range slices.Backward(names) {
+		body = map[string]any{strings.NewReplacer("~1", "/", "~0", "~").Replace(name): body}
+	}
+	ask, target = getRequest(rec, p.Cancel.Path)
+	ask.Method = http.MethodPost
+	ask.Body, _ = json.Marshal(body) // of strings
+	ask.Header = rec.Header.Clone()
+	if ask.Header == nil {
+		ask.Header = http.Header{}
+	}
+	ask.Header["Content-Type"] = []string{"application/json"}
+	return ask, target
 }
 
 // SpellKey is a key, or a token, as it is spelled on the wire, or what is wrong with it.

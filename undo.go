@@ -1,0 +1,76 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// undo asks the API to undo what the operation's key may have done, for Abandon. It returns the record, which is held then,
+// and the note with which to abandon it.
+func undo(ctx context.Context, e *engine, rec persist.Record, note string) (persist.Record, string, error) {
+	if !rec.MaybeSent && rec.Sends == 0 {
+		return rec, note, nil
+	}
+	wrong := func(cause error) error {
+		return refuse("abandon", &rec, cause, ErrOutcomeUnknown, ErrConfig).err
+	}
+	prof := e.cfg.profileOf(&rec)
+	if prof == nil {
+		return rec, "", wrong(fmt.Errorf("profile %q version %q, under which it was begun, is not known to this client", rec.Profile, rec.ProfileVersion))
+	}
+	ask, target := request.CancelRequest(&rec, prof)
+	if target == nil {
+		return rec, "", wrong(fmt.Errorf("profile %q does not say how to undo by key what was sent there", prof.Name))
+	}
+	if err := e.missing(&rec); err != nil {
+		return rec, "", wrong(err)
+	}
+	if len(note)+len(undone(0, "")) > persist.NoteBytesMax {
+		return rec, "", wrong(errors.New("the note leaves no room for the answer"))
+	}
+	held := rec
+	held.State, held.HoldReason, held.NextAttempt = persist.StateHeld, persist.HoldUndo, time.Time{}
+	held, err := e.journal.Update(ctx, held)
+	if err != nil {
+		return rec, "", err
+	}
+	sent := askToUndo(ctx, &run{engine: e, rec: held, prof: prof}, ask, target)
+	defer sent.Drain()
+	if sent.Answer == nil {
+		return held, "", refuse("abandon", &held, fmt.Errorf("the undo: %w", sanitized(sent.Err)), ErrOutcomeUnknown, ErrHeld).err
+	}
+	status := sent.Answer.Head.StatusCode
+	if status < 200 || status >= 300 {
+		return held, "", refuse("abandon", &held, fmt.Errorf("the undo was answered %d", status), ErrOutcomeUnknown, ErrHeld).err
+	}
+	return held, undone(status, note), nil
+}
+
+// undone is the note of an operation whose undo was answered with this status.
+func undone(status int, note string) string {
+	text := fmt.Sprintf("undo answered %03d", status)
+	if note != "" {
+		text += "; " + note
+	}
+	return text
+}
+
+// askToUndo asks up to lookupTries times, as long as there is no answer but a 5xx. To undo twice is to undo once.
+func askToUndo(ctx context.Context, r *run, ask persist.Record, target *url.URL) (sent wire.Result) {
+	sender := newSender(r.cfg, &lookups{r, ask})
+	for range lookupTries {
+		sent.Drain()
+		sent = sender.Send(ctx, target)
+		if sent.Answer != nil && sent.Answer.Head.StatusCode < 500 || sent.Fatal || ctx.Err() != nil {
+			break
+		}
+	}
+	return sent
+}
