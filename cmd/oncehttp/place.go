@@ -48,6 +48,7 @@ func engines() map[string]engine {
 	return map[string]engine{
 		"postgres": onPostgres, "postgresql": onPostgres,
 		"mysql": onMySQL, "mariadb": onMySQL,
+		"redis": {open: openRedis}, "rediss": {open: openRedis},
 	}
 }
 
@@ -123,15 +124,19 @@ func publicURL(u *url.URL) string {
 	if name := u.User.Username(); name != "" {
 		public.User = url.User(name)
 	}
-	if schema := u.Query().Get(schemaParameter); schema != "" {
-		public.RawQuery = url.Values{schemaParameter: {schema}}.Encode()
+	shown := url.Values{}
+	for _, name := range []string{schemaParameter, prefixParameter, keepParameter} {
+		if value := u.Query().Get(name); value != "" {
+			shown.Set(name, value)
+		}
 	}
+	public.RawQuery = shown.Encode()
 	return public.String()
 }
 
 // errPasswordShown refuses a password in the arguments of the command.
 var errPasswordShown = errors.New("--journal: a password there would stand in the process list; " +
-	"put the URL into ONCEHTTP_JOURNAL or into a file (--journal @FILE), or the password into PGPASSWORD, ~/.pgpass or MYSQL_PWD")
+	"put the URL into ONCEHTTP_JOURNAL or into a file (--journal @FILE), or the password into PGPASSWORD, ~/.pgpass, MYSQL_PWD or REDISCLI_AUTH")
 
 // checkShown refuses a URL with a password where everybody may see it.
 func checkShown(text string) error {

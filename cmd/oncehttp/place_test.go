@@ -25,6 +25,7 @@ func TestPlaceUsage(t *testing.T) {
 		"postgres://u:1?hunter2@h/db":          "the URL cannot be read",
 		"postgres://u:1#hunter2@h/db":          "the URL cannot be read",
 		"postgres://u@h/db?schema=No%20Schema": "Schema",
+		"redis://:hunter2@h/0":                 "a password there would stand in the process list",
 		"mysql://u@127.0.0.1:1":                "names no database",
 		"@" + noURL:                            "want one line with a URL",
 		"@" + noURL + ".not.there":             "no such file",

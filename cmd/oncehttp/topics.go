@@ -77,12 +77,15 @@ operations are
   postgres://user@host:5432/database      tables that several machines share;
                                           ?schema=NAME for another schema than oncehttp
   mysql://user@host:3306/database         the same on MariaDB
+  redis://host:6379/0?keep_key=8760h      Redis, where used keys are remembered so long,
+                                          or forever; ?prefix=NAME for another journal
   @FILE                                   one of these URLs, in a file
 
-Make the tables first: oncehttp journal migrate URL. A password in the arguments is
+Make the tables first, but for Redis: oncehttp journal migrate URL. A password in the arguments is
 refused, since every user of the machine sees them: put the URL into @FILE or
-ONCEHTTP_JOURNAL, or the password into PGPASSWORD, ~/.pgpass or MYSQL_PWD. Where a
-database does not answer, a command ends with status 3, and does nothing.
+ONCEHTTP_JOURNAL, or the password into PGPASSWORD, ~/.pgpass, MYSQL_PWD or
+REDISCLI_AUTH. Where a database does not answer, a command ends with status 3, and
+does nothing.
 
 --seal-key @FILE encrypts what the journal keeps: one id:base64 a line, 32 random
 bytes each, the current key first; only its owner may read FILE. Give it to every
