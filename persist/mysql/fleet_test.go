@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -17,8 +18,8 @@ import (
 
 var fleetOrders = flag.Int("fleet", 0, "orders of the fleet test, on a server of its own, which crashes once; 0: 300 on the shared one")
 
-// worker is the role of a process that runs the journal: see sqltest.Work.
-func worker(ctx context.Context, args []string) error {
+// fleetWorker is the role of a process that runs the journal: see sqltest.Work.
+func fleetWorker(ctx context.Context, args []string) error {
 	return sqltest.Work(ctx, func(ctx context.Context) (persist.Journal, error) {
 		return journal.Open(ctx, args[0], journal.Options{Database: args[1], MaxConns: 4})
 	})
@@ -31,7 +32,7 @@ func fleet(t *testing.T) sqltest.Fleet {
 	if err := e.DB.QueryRow("SELECT DATABASE()").Scan(&name); err != nil {
 		t.Fatal(err)
 	}
-	return sqltest.Fleet{Engine: e, Worker: []string{server(t), name}, Orders: 300, Rounds: 10, Seed: 1}
+	return sqltest.Fleet{Engine: e, Journal: e.Open(t, e.Address, 9*time.Second), Worker: []string{server(t), name}, Orders: 300, Rounds: 10, Seed: 1}
 }
 
 func TestFleet(t *testing.T) {

@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 		"migrate": func(ctx context.Context, args []string) error {
 			return journal.Migrate(ctx, args[0], journal.Options{Database: args[1]})
 		},
-		"order":  order,
-		"worker": worker,
+		"order": order,
+		"fleet": fleetWorker,
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
@@ -18,8 +19,8 @@ import (
 
 var fleetOrders = flag.Int("fleet", 0, "orders of the fleet test, on a server of its own, which crashes once; 0: 300 on the shared one")
 
-// worker is the role of a process that runs the journal: see sqltest.Work.
-func worker(ctx context.Context, args []string) error {
+// fleetWorker is the role of a process that runs the journal: see sqltest.Work.
+func fleetWorker(ctx context.Context, args []string) error {
 	return sqltest.Work(ctx, func(ctx context.Context) (persist.Journal, error) {
 		return postgres.Open(ctx, args[0], postgres.Options{Schema: args[1], MaxConns: 4})
 	})
@@ -28,7 +29,7 @@ func worker(ctx context.Context, args []string) error {
 // fleet is a fleet on a schema of its own.
 func fleet(t *testing.T) sqltest.Fleet {
 	e := engine(t)
-	return sqltest.Fleet{Engine: e, Worker: []string{server(t), strings.TrimSuffix(e.Records, ".record")}, Orders: 300, Rounds: 10, Seed: 1}
+	return sqltest.Fleet{Engine: e, Journal: e.Open(t, e.Address, 9*time.Second), Worker: []string{server(t), strings.TrimSuffix(e.Records, ".record")}, Orders: 300, Rounds: 10, Seed: 1}
 }
 
 func TestFleet(t *testing.T) {

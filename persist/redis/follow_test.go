@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sqltest.Main(m, map[string]func(context.Context, []string) error{"worker": worker, "pay": pay})
+	sqltest.Main(m, map[string]func(context.Context, []string) error{"worker": worker, "pay": pay, "fleet": fleetWorker})
 }
 
 // The work of each worker process.

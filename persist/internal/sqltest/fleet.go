@@ -22,13 +22,15 @@ import (
 )
 
 // Fleet is a test with several worker processes on one journal. Orders are written with
-// their operations in transactions, one in ten of which is rolled back.
+// their operations in transactions, one in ten of which is rolled back. Where the engine has
+// no Begin, the operations are enqueued, and of one order in ten there is none.
 type Fleet struct {
 	Engine
-	Worker []string // the arguments of the role "worker", which opens the journal and calls Work
-	Orders int
-	Rounds int    // in which they come; in each, a worker is killed or frozen, and woken up again
-	Seed   uint64 // of what happens to whom
+	Journal persist.Journal
+	Worker  []string // the arguments of the role "fleet", which opens the journal and calls Work
+	Orders  int
+	Rounds  int    // in which they come; in each, a worker is killed or frozen, and woken up again
+	Seed    uint64 // of what happens to whom
 	// Calm: the API breaks nothing, and no worker is killed or frozen.
 	Calm bool
 	// Restart crashes the database half-way and starts it again. Nil: it stays up.
@@ -85,7 +87,8 @@ type fleet struct {
 	Fleet
 	t       *testing.T
 	api     *mockserver.Server
-	table   string // of orders
+	table   string   // of orders
+	taken   sync.Map // the keys of orders, where there is no table
 	random  *rand.Rand
 	workers [fleetWorkers]*worker
 	kills   int
@@ -102,7 +105,10 @@ type worker struct {
 // Test runs the fleet and looks at what the API was asked to do: every order that was
 // committed took effect once, and none that was rolled back did.
 func (f Fleet) Test(t *testing.T) {
-	run := &fleet{Fleet: f, t: t, table: f.orders(t), random: rand.New(rand.NewPCG(f.Seed, 0))}
+	run := &fleet{Fleet: f, t: t, random: rand.New(rand.NewPCG(f.Seed, 0))}
+	if f.Begin != nil {
+		run.table = f.orders(t)
+	}
 	run.serve()
 	for i := range run.workers {
 		run.start(i)
@@ -147,7 +153,7 @@ func (f *fleet) serve() {
 
 // start starts a worker at a place.
 func (f *fleet) start(at int) {
-	cmd := Child(f.t.Context(), "worker", f.Worker...)
+	cmd := Child(f.t.Context(), "fleet", f.Worker...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
@@ -188,7 +194,11 @@ func (f *fleet) strike() {
 
 // enqueue writes the orders from one number up to another, in transactions, several at once.
 func (f *fleet) enqueue(from, to int) {
-	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New()}) // Prepare writes nothing
+	journal := f.Journal
+	if f.Begin != nil {
+		journal = memory.New() // Prepare writes nothing
+	}
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -225,16 +235,32 @@ func (f *fleet) order(client *oncehttp.Client, i int) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	rec, err := client.Prepare(req, oncehttp.Key(orderKey(i)))
-	if err != nil {
-		return err
+	write := func() error { return f.enqueueOne(client, req, orderKey(i), rolledBack(i)) }
+	if f.Begin != nil {
+		rec, err := client.Prepare(req, oncehttp.Key(orderKey(i)))
+		if err != nil {
+			return err
+		}
+		write = func() error { return f.write(rec, rolledBack(i)) }
 	}
 	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		err := f.write(rec, rolledBack(i))
+		err := write()
 		if err == nil || time.Since(start) > time.Minute {
 			return err
 		}
 	}
+}
+
+// enqueueOne enqueues the operation of one order, where there are no transactions.
+func (f *fleet) enqueueOne(client *oncehttp.Client, req *http.Request, key string, back bool) error {
+	if back {
+		return nil
+	}
+	err := client.Enqueue(req, oncehttp.Key(key))
+	if err == nil {
+		f.taken.Store(key, true)
+	}
+	return err
 }
 
 // write is the transaction of one order.
@@ -268,12 +294,25 @@ func (f *fleet) write(rec persist.Record, back bool) error {
 func (f *fleet) drain() {
 	start, limit := time.Now(), time.Minute+time.Duration(f.Orders)*10*time.Millisecond
 	for open := -1; open != 0; time.Sleep(20 * time.Millisecond) {
-		err := f.DB.QueryRow("SELECT COUNT(*) FROM " + f.Records + " WHERE state < 2").Scan(&open)
+		var err error
+		open, err = f.unfinished()
 		if time.Since(start) > limit {
 			f.t.Fatalf("%v after the last order and the last fault, %d operations are unfinished, error %v", limit, open, err)
 		}
 	}
 	f.t.Logf("drained %v after the last order", time.Since(start).Round(time.Millisecond))
+}
+
+// unfinished counts the operations that have not ended.
+func (f *fleet) unfinished() (n int, err error) {
+	query := persist.Query{States: []persist.State{persist.StatePending, persist.StateHeld}}
+	for _, err := range f.Journal.List(f.t.Context(), query) {
+		if err != nil {
+			return -1, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 // stop tells the workers to stop, and waits for them.
@@ -286,9 +325,16 @@ func (f *fleet) stop() {
 	}
 }
 
-// judge compares the orders with the ledger of the API.
-func (f *fleet) judge() {
+// committed are the keys of the orders that there are.
+func (f *fleet) committed() map[string]bool {
 	committed := map[string]bool{}
+	if f.Begin == nil {
+		f.taken.Range(func(key, _ any) bool {
+			committed[key.(string)] = true
+			return true
+		})
+		return committed
+	}
 	rows, err := f.DB.Query("SELECT id FROM " + f.table)
 	if err != nil {
 		f.t.Fatal(err)
@@ -301,6 +347,12 @@ func (f *fleet) judge() {
 		}
 		committed[id] = true
 	}
+	return committed
+}
+
+// judge compares the orders with the ledger of the API.
+func (f *fleet) judge() {
+	committed := f.committed()
 	ledger, lost, duplicates, ghosts, want := f.api.Ledger().Snapshot(), 0, 0, 0, 0
 	for i := range f.Orders {
 		key := orderKey(i)

@@ -1,0 +1,53 @@
+package redis_test
+
+import (
+	"context"
+	"flag"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+	"github.com/oncehttp/oncehttp/persist/redis"
+)
+
+var fleetOrders = flag.Int("fleet", 300, "orders of the fleet test; with other than 300 its server crashes once")
+
+// fleetWorker is the role of a process that runs the journal: see sqltest.Work.
+func fleetWorker(ctx context.Context, args []string) error {
+	return sqltest.Work(ctx, func(ctx context.Context) (persist.Journal, error) {
+		return redis.Open(ctx, args[0], redis.Options{Prefix: args[1], MaxConns: 4, KeepKey: redis.KeepForever})
+	})
+}
+
+// fleet is a fleet on a server of its own.
+func fleet(t *testing.T) (sqltest.Fleet, *server) {
+	s := start(t, durable()...)
+	opts := own(t, s.url())
+	j, err := redis.Open(t.Context(), s.url(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	return sqltest.Fleet{
+		Journal: j, Worker: []string{s.url(), opts.Prefix}, Orders: *fleetOrders, Rounds: max(10, *fleetOrders/50), Seed: 1,
+	}, s
+}
+
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	f, s := fleet(t)
+	if *fleetOrders != 300 {
+		f.Restart = func() {
+			s.kill(t)
+			s.run(t)
+		}
+	}
+	f.Test(t)
+}
+
+func TestFleetCalm(t *testing.T) {
+	t.Parallel()
+	f, _ := fleet(t)
+	f.Calm = true
+	f.Test(t)
+}
