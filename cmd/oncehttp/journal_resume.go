@@ -101,7 +101,7 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 		if err != nil {
 			return err
 		}
-		cfg.Authorize = authorize(header, origin)
+		cfg.Authorize = inTurn(authorize(header, origin), cfg.Authorize)
 	}
 	if cfg.ProfileByHost, err = recordedProfiles(ctx, ses, cfg.Account, cfg.Profile); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -17,6 +18,7 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/bugs"
 	"github.com/oncehttp/oncehttp/mockserver/referee"
 	"github.com/oncehttp/oncehttp/profile"
+	"github.com/oncehttp/oncehttp/sign"
 )
 
 // mockFlags are the flags of mock, as given.
@@ -28,6 +30,7 @@ type mockFlags struct {
 	profile string
 	header  string
 	natural naturalFlags
+	signing string
 	bug     string
 	pointer string
 	require bool
@@ -90,6 +93,7 @@ call is wrong, it cannot listen, or nothing was judged.`,
 	fs.BoolVar(&f.assume, "assume", false, "play what is common where the profile does not say")
 	fs.StringVar(&f.header, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
 	f.natural.bind(fs)
+	fs.StringVar(&f.signing, "sign", "", "a JSON file that says how requests must be signed, not more than 5 minutes ago and each once; see help signing")
 	fs.StringVar(&f.bug, "bug", "", "play a broken server; list names them all, with what a customer sees and the check cases that catch it")
 	fs.StringVar(&f.pointer, "operation-pointer", "", "JSON pointer to what names an operation in a body, such as /reference")
 	fs.BoolVar(&f.require, "require-key", false, "answer 400 to a request without a key")
@@ -139,6 +143,9 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	if judge, err = f.newReferee(); err != nil {
 		return cfg, nil, err
 	}
+	if err := f.setVerify(&cfg); err != nil {
+		return cfg, nil, err
+	}
 	if err := f.checkAccess(); err != nil {
 		return cfg, nil, err
 	}
@@ -149,6 +156,24 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 		return cfg, nil, mockError("", err)
 	}
 	return cfg, judge, nil
+}
+
+// setVerify makes the mock check signatures. Where one stands in the Authorization header it differs on each attempt, so
+// that all requests are one caller's.
+func (f *mockFlags) setVerify(cfg *mockserver.Config) error {
+	if f.signing == "" {
+		return nil
+	}
+	s, err := readSignature(f.signing, cfg.Profile)
+	if err == nil {
+		if cfg.Verify, err = s.Verifier(sign.Freshness{}); err != nil {
+			err = signError(f.signing, err)
+		}
+	}
+	if l, isLayout := s.(sign.Layout); isLayout && l.Headers["Authorization"] != "" {
+		cfg.Caller = func(*http.Request) string { return "" }
+	}
+	return err
 }
 
 // knownBug reports whether a broken server has that name; "" is the sound one.

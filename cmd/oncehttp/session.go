@@ -38,6 +38,7 @@ type clientFlags struct {
 	declinedTexts []string
 	declines      declines
 
+	signing string
 	caFile  string
 	verbose bool
 }
@@ -56,6 +57,7 @@ func (f *clientFlags) bindSending(fs *pflag.FlagSet) {
 	f.natural.bind(fs)
 	fs.BoolVar(&f.natural.askFirst, "ask-first", false, "--lookup is asked before an operation in doubt is sent again")
 	bindDeclines(fs, &f.declinedTexts)
+	fs.StringVar(&f.signing, "sign", "", signUsage)
 	fs.StringVar(&f.caFile, "cacert", "", "a PEM file of the certificates to trust instead of the system's")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what is sent again, and why")
 	fs.IntVar(&f.retry.MaxAttempts, "max-attempts", 6, "attempts for one operation in one run")
@@ -93,6 +95,9 @@ func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, er
 		return oncehttp.Config{}, nil, errors.New("--ask-first: there is nothing to ask; say --lookup, or give a profile that has a lookup by reference")
 	}
 	cfg := oncehttp.Config{Account: f.account, Profile: p, Retry: f.retry}
+	if cfg.Authorize, err = signer(f.signing, p); err != nil {
+		return cfg, nil, err
+	}
 	if cfg.Transport, err = f.transport(); err != nil {
 		return cfg, nil, err
 	}
@@ -358,7 +363,9 @@ func (noJournal) Close() error { return nil }
 // openUnjournaled is a session for what needs no journal.
 func openUnjournaled(cfg oncehttp.Config) (*session, error) {
 	cfg.Journal = noJournal{}
-	cfg.Authorize = func(*http.Request) error { return nil }
+	if cfg.Authorize == nil {
+		cfg.Authorize = func(*http.Request) error { return nil }
+	}
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return nil, plain(err)

@@ -8,6 +8,7 @@ func helpTopics() []*cobra.Command {
 		{Use: "results", Short: "What became of an operation, in one word", Long: resultsTopic},
 		{Use: "exit-codes", Short: "The exit statuses", Long: exitCodesTopic},
 		{Use: "keys", Short: "How to choose idempotency keys", Long: keysTopic},
+		{Use: "signing", Short: "Sign each attempt: the file of --sign", Long: signingTopic},
 		{Use: "configuration", Short: "The configuration file, and variables", Long: configurationTopic},
 		{Use: "journals", Short: "What a journal is, and what may be done with it", Long: journalsTopic},
 	}
@@ -60,6 +61,33 @@ const keysTopic = `An idempotency key names one operation for ever. Build it fro
 A part must be there and must not be empty. Do not use a time stamp of now, a
 random number, or an id that is used again (user:update:{user} stops every
 second update). A new try after a final refusal is spelled out: --generation 2.`
+
+const signingTopic = `--sign FILE signs each attempt anew: timestamp, nonce and signature are fresh, key and
+body stay as they are. FILE is JSON, and the key is in a file beside it:
+
+  {
+    "algorithm": "hmac-sha256",
+    "key_file": "secret.txt",
+    "layout": {
+      "text": "{timestamp}\n{nonce}\n{method}\n{target}\n{key}\n{body}",
+      "headers": {"X-Timestamp": "{timestamp}", "X-Nonce": "{nonce}", "X-Signature": "{signature}"},
+      "encoding": "hex"
+    }
+  }
+
+algorithm  hmac-sha256, ed25519, ecdsa-p256-sha256, rsa-pss-sha512 or rsa-v1_5-sha256
+key_file   the secret (a line feed at its end does not count), or a private key as PEM
+           in PKCS #8; relative to FILE's folder
+layout     a text of the API's own: text has {method}, {authority}, {path}, {query},
+           {target}, {timestamp}, {nonce}, {key}, {body} and {digest}; headers say where
+           they go; encoding and digest are hex or base64, unit is s or ms;
+           "key_elsewhere": true where the API's text does not cover the key
+message    HTTP Message Signatures (RFC 9421): {"key_id": "shop-2026"}, and if wanted
+           components, label, tag and lifetime ("60s")
+wechat_pay WeChat Pay's API v3: {"merchant": "…", "serial": "…"}
+
+oncehttp mock --sign FILE checks them: what is older than five minutes, or comes a
+second time, is answered 401. docs/signing.md has more.`
 
 const journalsTopic = `A journal keeps each operation's key, request and answer, and no credentials. Its
 operations are

@@ -95,7 +95,7 @@ func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
 	cfg.ResumeWorkers = f.workers
 	headers, err := f.headersByOrigin(header)
 	if err == nil && len(headers) > 0 {
-		cfg.Authorize = authorizeOrigins(headers)
+		cfg.Authorize = inTurn(authorizeOrigins(headers), cfg.Authorize)
 	}
 	return cfg, err
 }
