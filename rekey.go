@@ -1,10 +1,13 @@
 package oncehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
@@ -12,8 +15,15 @@ import (
 
 // Rekey begins an operation that had no effect once more, under newKey: the same request, to be sent by Resume or Run
 // within Config.EnqueueMaxAge, as Enqueue's. The new record names both keys (persist.Record.Replaces), and keeps reason,
-// which must not be empty, as its note. The operation under key must have been settled as absent before; it does not
-// change. Calling it again with the same keys is nil once the new operation exists. Best is the key under which the
+// which must not be empty, as its note.
+//
+// The operation under key must have been settled as absent before. Where the profile says within which time after the last
+// send its lookup finds everything for certain (profile.Reference.FoundWithin), Rekey settles an unfinished one itself: it holds it,
+// so that nothing more is sent, waits for that time or until ctx ends, asks, and settles it as absent if nothing has the
+// request's reference; else the operation is as it was before, and the error says what was found. A ctx that ended leaves
+// it held, and the same Rekey goes on. The lookup needs the request's credentials from Config.Authorize.
+//
+// Calling it again with the same keys is nil once the new operation exists. Best is the key under which the
 // business itself would try again, Key.Generation, so that both mean one operation.
 //
 // Errors: those of Lookup for key; ErrConfig where reason or newKey cannot be used, or the request is no more in the
@@ -37,9 +47,10 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 	if arrival == inflight.Refused {
 		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 	}
+	defer context.AfterFunc(ctx, func() { caller.Leave() })()
 	call := caller.Call()
 	call.Run(func() *result {
-		err = rekey{c.engine, call.Values()}.do(rec.ID, newKey, reason)
+		err = rekey{c.engine, call.Values(), call}.do(rec.ID, newKey, reason)
 		return &result{notShared: true}
 	}, crashed(name, rec.Key))
 	if panicked := call.Panicked(); panicked != nil {
@@ -51,20 +62,24 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 // rekey is one Rekey under way.
 type rekey struct {
 	*engine
-	ctx context.Context
+	ctx  context.Context
+	call callers
 }
 
 // do begins the new operation, held, looks for another one in the place of the old, and only then lets it go on. So of
 // two Rekeys to two keys, in whatever processes, one at most goes on; and one that was cut off goes on when it is called again.
 func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 	old, err := k.journal.Get(k.ctx, id)
-	if err == nil {
-		err = k.absent(&old)
-	}
 	if err != nil {
 		return err
 	}
 	next, err := k.successor(&old, newKey, reason)
+	if err == nil && !old.State.Final() {
+		old, err = k.settleByLookup(old, reason)
+	}
+	if err == nil {
+		err = k.absent(&old)
+	}
 	if err != nil {
 		return err
 	}
@@ -95,8 +110,6 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 // absent says what keeps an operation from being tried under another key; nil if it durably is settled as absent.
 func (k rekey) absent(old *persist.Record) error {
 	switch {
-	case !old.State.Final():
-		return refuse("rekey", old, fmt.Errorf("it is %v; settle it as absent first", old.State), ErrOutcomeUnknown).err
 	case old.State != persist.StateSettled || old.Effect != persist.EffectAbsent:
 		return k.refuseFinal(k.ctx, "rekey", old, fmt.Errorf("it is %v, and not settled as absent", old.State), finals(old)...).err
 	}
@@ -134,4 +147,71 @@ func (k rekey) alone(rec *persist.Record) error {
 		}
 	}
 	return nil
+}
+
+// settleByLookup settles an unfinished operation as absent, if the API's lookup proves that nothing was made, and returns it.
+// The time in which everything is found counts from when the record is held: from then on nobody sends.
+func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
+	prof := k.cfg.profileOf(&old)
+	get, target := request.ByReference(&old, prof)
+	missing := k.missing(&old)
+	switch {
+	case k.leasedElsewhere(&old):
+		return old, refuse("rekey", &old, errElsewhere, ErrOutcomeUnknown, ErrInFlight).err
+	case target == nil || prof.Reference.FoundWithin == 0:
+		return old, refuse("rekey", &old, fmt.Errorf("it is %v; settle it as absent first", old.State), ErrOutcomeUnknown).err
+	case missing != nil:
+		return old, refuse("rekey", &old, missing, ErrOutcomeUnknown, ErrConfig).err
+	}
+	held := old
+	if old.HoldReason != persist.HoldRekey {
+		held.State, held.HoldReason = persist.StateHeld, persist.HoldRekey
+		held.NextAttempt = k.now().Round(0).Add(prof.Reference.FoundWithin) // when the lookup may be asked
+		var err error
+		if held, err = k.journal.Update(k.ctx, held); err != nil {
+			return old, journalError("rekey", Key(old.Key), err)
+		}
+	}
+	select {
+	case <-time.After(held.NextAttempt.Sub(k.now())):
+	case <-k.call.Context().Done():
+		return old, refuse("rekey", &held, context.Cause(k.call.Context()), ErrOutcomeUnknown, ErrHeld).err
+	}
+	finding, sent := askByReference(&run{engine: k.engine, call: k.call, rec: held, prof: prof}, get, target)
+	sent.Drain()
+	if finding != classify.FindingNone {
+		return old, k.found(&old, &held, finding, sent.Err)
+	}
+	return k.journalAbsent(held, reason)
+}
+
+// found puts the record back as it was, and says what the lookup found.
+func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause error) error {
+	back := *held
+	back.State, back.HoldReason, back.NextAttempt = old.State, old.HoldReason, old.NextAttempt
+	if _, err := k.journal.Update(k.ctx, back); err != nil {
+		return journalError("rekey", Key(old.Key), err)
+	}
+	k.wake()
+	switch finding {
+	case classify.FindingSame:
+		cause = errors.New("the API has what the request asks for: it took effect")
+	case classify.FindingOther:
+		cause = errors.New("the API has something else under the request's reference")
+	default:
+		cause = fmt.Errorf("the API does not say whether there is something under the request's reference (%w)", cmp.Or(cause, errors.New("the answer is none")))
+	}
+	return refuse("rekey", &back, sanitized(cause), ErrOutcomeUnknown).err
+}
+
+// journalAbsent settles the record as absent, and returns it.
+func (k rekey) journalAbsent(held persist.Record, reason string) (persist.Record, error) {
+	note := "nothing was found under its reference; " + reason
+	if len(note) > persist.NoteBytesMax {
+		note = reason
+	}
+	if err := resolve(k.ctx, k.engine, held, Resolution{Effect: EffectAbsent, Note: note}); err != nil {
+		return held, journalError("rekey", Key(held.Key), err)
+	}
+	return k.journal.Get(k.ctx, held.ID)
 }

@@ -1,7 +1,9 @@
 package oncehttp_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -222,6 +224,125 @@ func TestRekeyGoesOn(t *testing.T) {
 		pass(t, c)
 		if effects(server) != 1 {
 			t.Errorf("%d effects", effects(server))
+		}
+	})
+}
+
+// promising is the shop's profile where lookups find everything within a minute.
+func promising(cfg *oncehttp.Config) {
+	cfg.Profile = byNumber()
+	cfg.Profile.Reference.FoundWithin = time.Minute
+	cfg.Retry.MaxAttempts = 1
+}
+
+// lostOrder sends an order whose request is lost before it reaches the shop; what it does afterwards is through's.
+func lostOrder(t *testing.T, through *shop, change func(*oncehttp.Config)) (*oncehttp.Client, *crashing, persist.Journal) {
+	t.Helper()
+	lost := true
+	w := &crashing{through: through, lose: func(*http.Request) bool { was := lost; lost = false; return was }}
+	c, j := newClient(t, w, change)
+	if _, err := c.DoKey(post(t, orderOne), "k"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+		t.Fatal(err)
+	}
+	return c, w, j
+}
+
+// TestRekeyByLookup: where the profile promises that lookups find everything within a minute, an operation in doubt that is
+// not found a minute after it was held is absent, and goes on under the new key. Nothing is sent meanwhile.
+func TestRekeyByLookup(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		s := &shop{}
+		c, w, _ := lostOrder(t, s, promising)
+		begun, asked := time.Now(), time.Time{}
+		w.at = func(*http.Request) { asked = time.Now() }
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			time.Sleep(30 * time.Second)
+			pass(t, c)
+			if _, err := c.DoKey(post(t, orderOne), "k"); err == nil {
+				t.Error("the old key was sent while it is rekeyed")
+			}
+		})
+		if err := c.Rekey(t.Context(), "k", "k2", why); err != nil {
+			t.Fatal(err)
+		}
+		waiting.Wait()
+		if asked.Sub(begun) < time.Minute || s.gets != 1 || s.posts != 0 {
+			t.Errorf("asked after %v, %d lookups, %d orders", asked.Sub(begun), s.gets, s.posts)
+		}
+		if old := lookup(t, c, "k"); old.State != persist.StateSettled || old.Effect != persist.EffectAbsent || !strings.HasSuffix(old.Note, why) {
+			t.Errorf("%v %q, %q", old.State, old.Effect, old.Note)
+		}
+		pass(t, c)
+		if rec := lookup(t, c, "k2"); rec.State != persist.StateConfirmed || s.effects != 1 {
+			t.Errorf("%v, %d effects", rec.State, s.effects)
+		}
+	})
+}
+
+// TestRekeyFindsIt: what the lookup finds, or does not tell, leaves the operation as it was, and begins nothing.
+func TestRekeyFindsIt(t *testing.T) {
+	t.Parallel()
+	other := map[string]any{"number": "A/1&x", "amount": 7.}
+	for name, r := range map[string]struct {
+		shop   *shop
+		change func(*oncehttp.Config)
+		want   string
+	}{
+		"it took effect":       {&shop{orders: []map[string]any{{"number": "A/1&x", "amount": 100.}}}, promising, "it took effect"},
+		"something else":       {&shop{orders: []map[string]any{other}}, promising, "something else"},
+		"two of them":          {&shop{orders: []map[string]any{other, other}}, promising, "something else"},
+		"no answer":            {&shop{broken: true}, promising, "does not say"},
+		"nothing is promised":  {&shop{}, func(cfg *oncehttp.Config) { promising(cfg); cfg.Profile.Reference.FoundWithin = 0 }, "settle it as absent first"},
+		"there is no lookup":   {&shop{}, func(cfg *oncehttp.Config) { promising(cfg); cfg.Profile.Reference = nil }, "settle it as absent first"},
+		"a journal that fails": {&shop{}, func(cfg *oncehttp.Config) { promising(cfg); cfg.Journal = &faulty{Journal: memory.New()} }, errDisk.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				c, _, j := lostOrder(t, r.shop, r.change)
+				before := lookup(t, c, "k")
+				if j, ok := j.(*faulty); ok {
+					j.update = fails(errDisk)
+				}
+				err := c.Rekey(t.Context(), "k", "k2", why)
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !strings.Contains(err.Error(), r.want) {
+					t.Errorf("%v, want %q", err, r.want)
+				}
+				after := lookup(t, c, "k")
+				if after.State != before.State || after.HoldReason != before.HoldReason || !after.NextAttempt.Equal(before.NextAttempt) {
+					t.Errorf("%v for %q, was %v", after.State, after.HoldReason, before.State)
+				}
+				if _, err := c.Lookup(t.Context(), "k2"); !errors.Is(err, persist.ErrNotFound) || r.shop.posts != 0 {
+					t.Errorf("something was begun: %v, %d orders", err, r.shop.posts)
+				}
+			})
+		})
+	}
+}
+
+// TestRekeyLookupCutOff: a Rekey whose caller left while it waited goes on when it is called again, in another process, and
+// waits for what is left of the time.
+func TestRekeyLookupCutOff(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		s := &shop{}
+		c, _, j := lostOrder(t, s, promising)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		err := c.Rekey(ctx, "k", "k2", why)
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrHeld) || s.gets != 0 {
+			t.Errorf("%v, %d lookups", err, s.gets)
+		}
+		next, _ := newClient(t, s, on(survivors(t, j), promising))
+		pass(t, next)
+		begun := time.Now()
+		if err := next.Rekey(t.Context(), "k", "k2", why); err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(begun); waited > 40*time.Second || waited < 39*time.Second || s.gets != 1 || s.posts != 0 {
+			t.Errorf("waited %v, %d lookups, %d orders", waited, s.gets, s.posts)
 		}
 	})
 }

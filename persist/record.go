@@ -63,7 +63,7 @@ const (
 	HoldMismatch    HoldReason = "mismatch"     // the key belongs to another request, after an unknown outcome
 	HoldRestored    HoldReason = "restored"     // the journal was restored, or lost records: what was sent since is not known
 	HoldUndo        HoldReason = "undo"         // abandoning it with Undo is under way, or failed; do it again
-	HoldRekey       HoldReason = "rekey"        // begun by Rekey, which was not finished; the same Rekey goes on
+	HoldRekey       HoldReason = "rekey"        // a Rekey of it, or that began it, was not finished; the same Rekey goes on
 	HoldCaller      HoldReason = "caller"       // a plain-HTTP caller was shown the answer and decides
 )
 

@@ -348,6 +348,8 @@ func checkReference(p *Profile) error {
 		return fmt.Errorf("path: %q, want one that starts with / or {path}", p.Reference.Path)
 	case len(pointers) == 0:
 		return fmt.Errorf("path: %q, want one that holds a value of the request, such as {/order_id}", p.Reference.Path)
+	case p.Reference.FoundWithin < 0 || p.Reference.FoundWithin > minDelayMax:
+		return fmt.Errorf("found_within: %v, want at most %v", p.Reference.FoundWithin, spanText(minDelayMax))
 	case len(p.Reference.Same) == 0:
 		return errors.New("same: want at least one value that is equal in request and resource")
 	case !slices.ContainsFunc(p.Reference.Same, func(s Same) bool { return slices.Contains(pointers, s.Request) }):

@@ -287,6 +287,34 @@ func units() []unit {
 	return []unit{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
 }
 
+// referenceParts is a Reference as files spell it.
+type referenceParts struct {
+	referencePlain
+	FoundWithin spanText `json:"found_within,omitzero"`
+}
+
+type referencePlain Reference
+
+// MarshalJSON spells the reference as files do.
+func (r Reference) MarshalJSON() ([]byte, error) {
+	return json.Marshal(referenceParts{referencePlain(r), spanText(r.FoundWithin)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and nothing else.
+func (r *Reference) UnmarshalJSON(text []byte) error {
+	var parts referenceParts
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return err
+	}
+	if err := into(value, &parts); err != nil {
+		return err
+	}
+	*r = Reference(parts.referencePlain)
+	r.FoundWithin = time.Duration(parts.FoundWithin)
+	return nil
+}
+
 // windowText is a Window as files spell it.
 type windowText Window
 

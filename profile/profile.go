@@ -347,6 +347,9 @@ type Reference struct {
 	// Same lists what must be equal for a resource to be the operation's own: the reference itself, amount, currency. It
 	// holds at least one.
 	Same []Same `json:"same"`
+	// FoundWithin is how long after the last send everything that was made is found for certain; only then a lookup that
+	// finds nothing proves that there is nothing. Zero: it never does.
+	FoundWithin time.Duration `json:"-"` // found_within in files, such as "60s"
 }
 
 // Same names one value in two places, by JSON pointers. Numbers are compared by value, other text as it is.

@@ -159,7 +159,11 @@ func (r Reference) String() string {
 	if r.List != "" {
 		where = ", the list at " + r.List
 	}
-	return fmt.Sprintf("GET %s%s, where %s", r.Path, where, strings.Join(same, ", "))
+	text := fmt.Sprintf("GET %s%s, where %s", r.Path, where, strings.Join(same, ", "))
+	if r.FoundWithin > 0 {
+		text += "; found for certain within " + spanText(r.FoundWithin).String()
+	}
+	return text
 }
 
 func joined(numbers []int) string {

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,14 +10,12 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // undoFlags are the flags of journal abandon --undo.
 type undoFlags struct {
-	undo    bool
-	headers []string
-	profile string
+	undo   bool
+	server serverFlags
 }
 
 func journalAbandonCommand(f *journalFlags, s streams) *cobra.Command {
@@ -46,14 +44,16 @@ give them with -H, for the operations of one server at a time.`,
 
 func (u *undoFlags) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&u.undo, "undo", false, "ask the API to undo what the key may have done")
-	fs.StringArrayVarP(&u.headers, "header", "H", nil, "for --undo: 'Name: value', or @FILE with one a line; may be repeated")
-	fs.StringVar(&u.profile, "profile", profile.Draft07().Name, "for --undo: the profile file that operations were begun with; built-in ones are known")
+	u.server.bind(fs, "--undo")
 }
 
 func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s streams) error {
-	config, err := u.config()
+	config, err := u.server.config()
 	if err != nil {
 		return err
+	}
+	if len(u.server.headers) > 0 && !u.undo {
+		return errors.New("-H is for --undo")
 	}
 	options := func(rec *persist.Record) []oncehttp.LookupOption {
 		list := []oncehttp.LookupOption{oncehttp.OfAccount(rec.Account), oncehttp.WithNote(a.reason)}
@@ -72,34 +72,4 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s strea
 		config: config,
 		said:   "abandoned",
 	}, s)
-}
-
-// config is what a client needs that undoes. The headers go to the first operation's server only.
-func (u *undoFlags) config() (func(*persist.Record) (oncehttp.Config, error), error) {
-	p, err := findProfile(u.profile)
-	if err != nil {
-		return nil, err
-	}
-	header, err := parseHeaders(u.headers)
-	if err != nil {
-		return nil, err
-	}
-	if len(header) > 0 && !u.undo {
-		return nil, fmt.Errorf("-H is for --undo")
-	}
-	origin := ""
-	return func(rec *persist.Record) (oncehttp.Config, error) {
-		cfg := oncehttp.Config{Profile: p}
-		if len(header) == 0 {
-			return cfg, nil
-		}
-		if origin == "" {
-			origin = rec.Origin
-		}
-		if origin != rec.Origin {
-			return cfg, fmt.Errorf("%q leads to %s, and the headers are for %s: name the operations of one server at a time", clip(rec.Key), rec.Origin, origin)
-		}
-		cfg.Authorize = authorize(header, origin)
-		return cfg, nil
-	}, nil
 }

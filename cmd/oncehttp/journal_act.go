@@ -13,6 +13,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // actFlags are the flags of the commands that end operations.
@@ -180,6 +181,45 @@ func (f *actFlags) endOne(ses *session, rec *persist.Record, a act) error {
 		return err
 	}
 	return errors.Join(a.end(c, rec), c.Close())
+}
+
+// serverFlags are those of an act that asks the operations' server.
+type serverFlags struct {
+	headers []string
+	profile string
+}
+
+// bind binds them; what says what they are for.
+func (f *serverFlags) bind(fs *pflag.FlagSet, what string) {
+	fs.StringArrayVarP(&f.headers, "header", "H", nil, "for "+what+": 'Name: value', or @FILE with one a line; may be repeated")
+	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "for "+what+": the profile file that operations were begun with; built-in ones are known")
+}
+
+// config is what a client needs for it. The headers go to the first operation's server only.
+func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), error) {
+	p, err := findProfile(f.profile)
+	if err != nil {
+		return nil, err
+	}
+	header, err := parseHeaders(f.headers)
+	if err != nil {
+		return nil, err
+	}
+	origin := ""
+	return func(rec *persist.Record) (oncehttp.Config, error) {
+		cfg := oncehttp.Config{Profile: p}
+		if len(header) == 0 {
+			return cfg, nil
+		}
+		if origin == "" {
+			origin = rec.Origin
+		}
+		if origin != rec.Origin {
+			return cfg, fmt.Errorf("%q leads to %s, and the headers are for %s: name the operations of one server at a time", clip(rec.Key), rec.Origin, origin)
+		}
+		cfg.Authorize = authorize(header, origin)
+		return cfg, nil
+	}, nil
 }
 
 // maybeSentText warns that the server may have acted on an operation.

@@ -10,7 +10,7 @@ import (
 )
 
 func journalRekeyCommand(f *journalFlags, s streams) *cobra.Command {
-	a := &actFlags{journalFlags: f}
+	a, server := &actFlags{journalFlags: f}, &serverFlags{}
 	cmd := &cobra.Command{
 		Use:   "rekey KEY NEWKEY --reason WHY",
 		Short: "Try an operation that had no effect again, under another key",
@@ -18,22 +18,31 @@ func journalRekeyCommand(f *journalFlags, s streams) *cobra.Command {
 more, under another key: the same request, which journal resume or the program
 itself then sends. The new record names both keys and the reason. Take the key
 under which the program would try again, such as KEY:gen=2 (batch --generation 2),
-so that both mean one operation. Saying the same again is no error; a third key is refused.`,
+so that both mean one operation. One that is pending or held is settled as absent
+by itself where the profile promises within which time its lookup finds everything
+(found_within, in oncehttp profile show): the command holds it, waits for that time,
+and asks, with the headers of -H. Saying the same again is no error; a third key is refused.`,
 		Example: `  oncehttp journal rekey idemp:order:u1:o7 idemp:order:u1:o7:gen=2 --journal p.db --reason 'not at the bank'`,
 		Args:    wantArgs(2, 2, "KEY and NEWKEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.reason == "" {
 				return errors.New("say why, with --reason")
 			}
+			config, err := server.config()
+			if err != nil {
+				return err
+			}
 			return a.run(cmd.Context(), args[:1], act{
 				done: func(*persist.Record) bool { return false },
 				end: func(c *oncehttp.Client, rec *persist.Record) error {
 					return c.Rekey(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.Key(args[1]), a.reason, oncehttp.OfAccount(rec.Account))
 				},
-				said: "to be sent as " + args[1],
+				config: config,
+				said:   "to be sent as " + args[1],
 			}, s)
 		},
 	}
 	a.bind(cmd.Flags())
+	server.bind(cmd.Flags(), "the lookup")
 	return cmd
 }
