@@ -1,0 +1,43 @@
+package postgres_test
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+)
+
+// tombstones is how many BenchmarkBegin has beside it; docs/journals.md has figures of a million.
+var tombstones = flag.Int("tombstones", 10_000, "tombstones beside the Begin that is measured")
+
+// BenchmarkBegin measures Begin on an empty table, and beside tombstones.
+func BenchmarkBegin(b *testing.B) {
+	db := admin(b)
+	var engines [2]sqltest.Engine
+	for i := range engines {
+		opts := migrated(b, db)
+		engines[i] = sqltest.Engine{
+			DB: db, Records: opts.Schema + ".record",
+			Open: func(t testing.TB, _ string, _ time.Duration) persist.Journal { return open(t, server(t), opts) },
+		}
+	}
+	full := engines[1].Records
+	var names, values []string
+	for _, c := range sqljournal.Columns() {
+		value := c.Name
+		switch c.Name {
+		case "id":
+			value = "sha256(n::text::bytea)"
+		case "seq":
+			value = "nextval('" + full + "_seq')"
+		}
+		names, values = append(names, c.Name), append(values, value)
+	}
+	sqltest.Tombstones(b, engines[0], engines[1], *tombstones, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s, generate_series(1, %d) n",
+		full, strings.Join(names, ", "), strings.Join(values, ", "), full, *tombstones))
+}
