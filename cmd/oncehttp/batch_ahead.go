@@ -38,6 +38,7 @@ type readRow struct {
 const (
 	groupRowsMax  = 64
 	groupBytesMax = 256 << 10
+	groupsMax     = 4 // wait to be taken: one who reads keeps no more processors busy
 )
 
 // rowGroup is a few rows that follow each other.
@@ -50,7 +51,7 @@ type rowGroup struct {
 // take for each row that was looked at, one after the other, in the order of the rows.
 // It returns when every row was taken, or when take has returned false.
 func readAhead(rows rowReader, look func([]readRow), take func(*readRow) bool) {
-	groups := make(chan *rowGroup, runtime.GOMAXPROCS(0))
+	groups := make(chan *rowGroup, min(runtime.GOMAXPROCS(0), groupsMax))
 	var running sync.WaitGroup
 	defer running.Wait()
 	stop := make(chan struct{})
