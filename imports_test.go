@@ -50,6 +50,7 @@ func importRules() []rule {
 		{"persist/seal", true, []string{module + "/persist", module + "/persist/internal/codec"}},
 		{"persist/redis", true, []string{module + "/persist", module + "/persist/internal/codec", "github.com/redis/go-redis/v9"}},
 		{"persist/persisttest", true, []string{module + "/persist"}},
+		{"reconcile", true, []string{module, module + "/persist", module + "/profile", module + "/internal/classify", module + "/internal/request", module + "/internal/jsonpointer"}},
 		{"sign", true, []string{"github.com/dunglas/httpsfv"}},
 		{"mockserver", false, []string{module + "/profile", module + "/mockserver/bugs", module + "/mockserver/internal/keylayer"}},
 		{"mockserver/bugs", true, []string{module + "/mockserver/internal/keylayer"}},

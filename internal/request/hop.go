@@ -45,7 +45,7 @@ func ByReference(rec *persist.Record, p *profile.Profile) (get persist.Record, t
 	if !known {
 		return get, nil
 	}
-	return getRequest(rec, path)
+	return Get(rec, path)
 }
 
 // TokenRequest is the request, without key and body, by which the API hands out the token of the record's request, and its
@@ -58,7 +58,7 @@ func TokenRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record, 
 	if !known {
 		return ask, nil
 	}
-	ask, target = getRequest(rec, path)
+	ask, target = Get(rec, path)
 	ask.Method = cmp.Or(p.Token.Method, http.MethodPost)
 	return ask, target
 }
@@ -83,7 +83,7 @@ func CancelRequest(rec *persist.Record, p *profile.Profile) (ask persist.Record,
 	for _, name := range slices.Backward(names) {
 		body = map[string]any{strings.NewReplacer("~1", "/", "~0", "~").Replace(name): body}
 	}
-	ask, target = getRequest(rec, p.Cancel.Path)
+	ask, target = Get(rec, p.Cancel.Path)
 	ask.Method = http.MethodPost
 	ask.Body, _ = json.Marshal(body) // of strings
 	ask.Header = rec.Header.Clone()
@@ -147,8 +147,8 @@ func expand(rec *persist.Record, template string) (path string, known bool) {
 	return strings.Join(parts, ""), true
 }
 
-// getRequest is a GET at the record's origin, without key and body.
-func getRequest(rec *persist.Record, target string) (get persist.Record, at *url.URL) {
+// Get is a GET at the record's origin, without key and body.
+func Get(rec *persist.Record, target string) (get persist.Record, at *url.URL) {
 	get = *rec
 	get.Method, get.Body, get.Carrier, get.Target = http.MethodGet, nil, "", target
 	at, err := URL(&get)
@@ -168,5 +168,5 @@ func Lookup(rec *persist.Record, p *profile.Profile, body []byte, whole bool) (g
 	if !found || id == "" {
 		return get, nil
 	}
-	return getRequest(rec, strings.NewReplacer("{path}", Path(rec.Target), "{id}", url.PathEscape(id)).Replace(p.Lookup.Path))
+	return Get(rec, strings.NewReplacer("{path}", Path(rec.Target), "{id}", url.PathEscape(id)).Replace(p.Lookup.Path))
 }

@@ -1,0 +1,145 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+const (
+	pagesMax   = 100             // of a list: 10,000 objects
+	clocksDiff = 5 * time.Minute // between this machine's clock and the API's, at most
+)
+
+// list is a page of a list, as Stripe and Increase spell it.
+type list struct {
+	Data    []json.RawMessage `json:"data"`
+	HasMore bool              `json:"has_more"`
+}
+
+// Stripe goes through the list of what was made since the operation was first sent (created[gte], on the path that it was
+// posted to), and takes the one object whose value at the pointer unique, such as "/metadata/order", is the request's own.
+// It must name the order, or best this very try at it: two objects with it leave the operation held. The values at
+// same, such as "/amount" and "/currency", must be equal, too. Stripe's search is no way to find this out: its
+// documentation says that it is not for reading right after writing (https://docs.stripe.com/search). A list of more than
+// 10,000 objects since then is an error.
+func (a Asker) Stripe(unique string, same ...string) Func {
+	ref := &profile.Reference{Same: []profile.Same{{Request: unique, Resource: unique}}}
+	for _, pointer := range same {
+		ref.Same = append(ref.Same, profile.Same{Request: pointer, Resource: pointer})
+	}
+	return func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {
+		asked, err := request.FieldsOf(rec.Header, rec.Body).Text(unique)
+		if err != nil {
+			return oncehttp.Resolution{}, fmt.Errorf("reconcile: %s in the request: %w", unique, err)
+		}
+		found, err := a.listed(ctx, &rec, func(object json.RawMessage) bool {
+			text, is := jsonpointer.Text(jsonpointer.Decode(object), unique)
+			return is && text == asked
+		})
+		if err != nil || len(found) != 1 {
+			return oncehttp.Resolution{}, err
+		}
+		return judge(&rec, ref, found[0], "found in Stripe's list"), nil
+	}
+}
+
+// listed are the objects of the list that are wanted, made since shortly before the operation was first sent.
+func (a *Asker) listed(ctx context.Context, rec *persist.Record, wanted func(json.RawMessage) bool) (found []json.RawMessage, err error) {
+	since := rec.FirstSent
+	if since.IsZero() {
+		since = rec.Created
+	}
+	query := url.Values{"limit": {"100"}, "created[gte]": {strconv.FormatInt(since.Add(-clocksDiff).Unix(), 10)}}
+	for range pagesMax {
+		page, err := a.page(ctx, rec, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range page.Data {
+			if wanted(object) {
+				found = append(found, object)
+			}
+		}
+		if !page.HasMore {
+			return found, nil
+		}
+		last, _ := jsonpointer.Text(jsonpointer.Decode(page.Data[len(page.Data)-1]), "/id")
+		if last == "" || last == query.Get("starting_after") {
+			return nil, errors.New("reconcile: a page of the list does not say where it ends")
+		}
+		query.Set("starting_after", last)
+	}
+	return nil, fmt.Errorf("reconcile: the list has more than %d pages", pagesMax)
+}
+
+// page is one page of a list.
+func (a *Asker) page(ctx context.Context, rec *persist.Record, query url.Values) (page list, err error) {
+	got, err := a.get(ctx, rec, request.Path(rec.Target)+"?"+query.Encode())
+	if err != nil {
+		return page, err
+	}
+	if err := json.Unmarshal(got, &page); err != nil || page.Data == nil || page.HasMore && len(page.Data) == 0 {
+		return page, errors.New("reconcile: the answer is no list")
+	}
+	return page, nil
+}
+
+// Increase asks by the key itself: each list takes a filter idempotency_key, and one key makes at most one object in all of
+// Increase (https://increase.com/documentation/idempotency-keys). The values at same, such as "/amount", must be equal in
+// request and object, since the key may have been used for another one. An operation that is held as a mismatch stays so.
+func (a Asker) Increase(same ...string) Func {
+	ref := &profile.Reference{}
+	for _, pointer := range same {
+		ref.Same = append(ref.Same, profile.Same{Request: pointer, Resource: pointer})
+	}
+	return func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {
+		if rec.HoldReason == persist.HoldMismatch {
+			return oncehttp.Resolution{}, nil
+		}
+		page, err := a.page(ctx, &rec, url.Values{"idempotency_key": {rec.WireKey}})
+		if err != nil || len(page.Data) != 1 {
+			return oncehttp.Resolution{}, err
+		}
+		if key, _ := jsonpointer.Text(jsonpointer.Decode(page.Data[0]), "/idempotency_key"); key != rec.WireKey {
+			return oncehttp.Resolution{}, errors.New("reconcile: what was found does not have the key; the filter was not heeded")
+		}
+		return judge(&rec, ref, page.Data[0], "found by its key"), nil
+	}
+}
+
+// GoCardless fetches the resource that the last answer names, which the key made: links.conflicting_resource_id of a 409
+// with reason idempotent_creation_conflict (github.com/gocardless/gocardless-nodejs). An operation whose last answer is
+// another one is left held: GoCardless has no lookup by key.
+func (a Asker) GoCardless() Func {
+	p := profile.GoCardless()
+	return func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {
+		last := rec.Answer
+		if last == nil || last.Status != http.StatusConflict || last.BodyDropped {
+			return oncehttp.Resolution{}, nil
+		}
+		if reason, _ := jsonpointer.Text(jsonpointer.Decode(last.Body), p.AlreadyDone[0].Pointer); reason != p.AlreadyDone[0].Equals[0] {
+			return oncehttp.Resolution{}, nil
+		}
+		get, target := request.Lookup(&rec, p, last.Body, true)
+		if target == nil {
+			return oncehttp.Resolution{}, nil
+		}
+		found, err := a.send(ctx, &get, target)
+		if err != nil {
+			return oncehttp.Resolution{}, err
+		}
+		return happened(found, "the resource that the key made"), nil
+	}
+}
