@@ -26,6 +26,7 @@ func (s *Sealer) Seal(rec persist.Record) (persist.Record, error) {
 	if err != nil {
 		return persist.Record{}, err
 	}
+	sealed.Fingerprint = s.keys[0].index(rec.Fingerprint)
 	sealed.Target = string(box.seal(fieldIdentity, encodeIntent(identityOf(&rec))))
 	sealed.Body = box.seal(fieldRequest, encodeIntent(persist.Record{Header: rec.Header, Omitted: rec.Omitted, Body: rec.Body}))
 	return sealed, nil
@@ -41,7 +42,7 @@ func identityOf(rec *persist.Record) persist.Record {
 }
 
 // sealChange seals what may change of rec, and leaves out what Begin froze: an Update or a Finish does not write it
-// again.
+// again. What stands for the fingerprint is the caller's to set.
 func (s *Sealer) sealChange(rec *persist.Record) (sealed persist.Record, b *box, err error) {
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, nil, err
@@ -59,7 +60,6 @@ func (s *Sealer) sealChange(rec *persist.Record) (sealed persist.Record, b *box,
 	sealed.Carrier, sealed.CarrierName = persist.CarrierSealed, current.id
 	sealed.Header, sealed.Body, sealed.Omitted, sealed.KeptFields = nil, nil, nil, nil
 	sealed.Profile, sealed.ProfileVersion, sealed.Recipe = "", "", ""
-	sealed.Fingerprint = current.index(rec.Fingerprint)
 	if b, err = current.newBox(sealed.ID, rec.Created); err != nil {
 		return persist.Record{}, nil, fmt.Errorf("persist/seal: key %q: %w", current.id, err)
 	}
