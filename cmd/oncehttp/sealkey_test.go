@@ -47,7 +47,7 @@ func TestSealKeyBatch(t *testing.T) {
 		return run(t, fast("batch", in, "--url", m.URL()+"/payments?via=secret-query", "--key", "order:{order_id}", "--journal", journal, "--quiet", "--seal-key", keys)...)
 	}
 	first := batch(sealKeys(t, "a")).want(t, exitOK).lines(t)
-	for _, secret := range []string{"secret-card", "secret-query", "/payments", "127.0.0.1", "application/json"} {
+	for _, secret := range []string{"secret-card", "secret-query", "/payments", "application/json"} {
 		if holds(t, journal, secret) {
 			t.Errorf("the journal holds %q", secret)
 		}

@@ -23,11 +23,22 @@ type claiming struct {
 	below persist.Claimer
 }
 
+// due is a journal over one that is a persist.DueTimes, too.
+type due struct {
+	claiming
+	times persist.DueTimes
+}
+
+// DueTimes implements [persist.DueTimes]: all that it is about is in clear.
+func (j *due) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	return j.times.DueTimes(ctx, q)
+}
+
 // checkMax is how many unfinished records Journal looks at.
 const checkMax = 100
 
-// Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one. It looks at
-// the oldest record and at some of the unfinished ones first.
+// Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one, and a
+// persist.DueTimes if j is both. It looks at the oldest record and at some of the unfinished ones first.
 //
 // Errors: persist.ErrSealed if the keys are not those of these records, or these are not sealed; what j.List failed with. Then j is the caller's to
 // close; else closing the result closes it.
@@ -42,8 +53,13 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 		}
 	}
 	sealed := journal{Journal: j, s: s}
-	if below, ok := persist.As[persist.Claimer](j); ok {
-		return &claiming{sealed, below}, nil
+	claimer, claims := persist.As[persist.Claimer](j)
+	times, knows := persist.As[persist.DueTimes](j)
+	switch {
+	case claims && knows:
+		return &due{claiming{sealed, claimer}, times}, nil
+	case claims:
+		return &claiming{sealed, claimer}, nil
 	}
 	return &sealed, nil
 }
@@ -156,9 +172,6 @@ func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 			if err == nil {
 				rec, err = j.s.Unseal(rec)
 			}
-			if err == nil && q.Origin != "" && rec.Origin != q.Origin {
-				continue
-			}
 			if !yield(rec, err) {
 				return
 			}
@@ -166,10 +179,9 @@ func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 	}
 }
 
-// queries are q as the journal below knows it, which knows no origins: one, or one for each key where q asks for a
-// fingerprint.
+// queries are q as the journal below knows it: one, or one for each key where q asks for a fingerprint.
 func (j *journal) queries(q persist.Query) []persist.Query {
-	q.Key, q.Origin = j.s.stored(q.Key), ""
+	q.Key = j.s.stored(q.Key)
 	if q.Unresolved == nil {
 		return []persist.Query{q}
 	}
@@ -236,9 +248,6 @@ func (j *claiming) Now(ctx context.Context) (time.Time, error) { return j.below.
 // Claim implements [persist.Claimer]. A record that cannot be unsealed is claimed, too, and left out: nobody can do
 // anything with it, and its lease ends by itself.
 func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, now time.Time, err error) {
-	if q.Origin != "" {
-		return nil, time.Time{}, errors.New("persist/seal: the journal does not know the origins of sealed records; claim without Query.Origin")
-	}
 	var failed error
 	for _, below := range j.queries(q) {
 		sealed, at, err := j.below.Claim(ctx, below, owner, lease, n-len(claimed))

@@ -278,16 +278,24 @@ func openMaybe(t testing.TB, path string, s *seal.Sealer) (j persist.Journal) {
 func TestClaimer(t *testing.T) {
 	t.Parallel()
 	type only struct{ persist.Journal }
+	type leases struct {
+		persist.Journal
+		persist.Claimer
+	}
+	m := memory.New()
 	for name, c := range map[string]struct {
-		below persist.Journal
-		want  bool
-	}{"leases": {memory.New(), true}, "no leases": {only{memory.New()}, false}} {
+		below       persist.Journal
+		want, times bool
+	}{"leases and times": {m, true, true}, "leases": {leases{m, m}, true, false}, "neither": {only{m}, false, false}} {
 		j, err := keysOf(t, c.below, seal.Config{Keys: []seal.Key{testKey("a")}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, ok := persist.As[persist.Claimer](j); ok != c.want {
 			t.Errorf("%s: a Claimer %t, want %t", name, ok, c.want)
+		}
+		if _, ok := persist.As[persist.DueTimes](j); ok != c.times {
+			t.Errorf("%s: a DueTimes %t, want %t", name, ok, c.times)
 		}
 		if _, ok := persist.As[*memory.Journal](j); ok {
 			t.Errorf("%s: the journal below is found", name)

@@ -53,7 +53,7 @@ func (s *Sealer) sealChange(rec *persist.Record) (sealed persist.Record, b *box,
 	current := s.keys[0]
 	sealed = *rec
 	sealed.ID = s.storedID(rec.ID)
-	sealed.Origin, sealed.Method, sealed.Target = placeholder, placeholder, ""
+	sealed.Method, sealed.Target = placeholder, ""
 	if !rec.ServerToken {
 		sealed.WireKey = sealed.Key
 	}
@@ -125,12 +125,12 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 		return persist.Record{}, fmt.Errorf("%w: %q is the hash of a business key under another HashKey than the one that was given", persist.ErrSealed, o.id.Key)
 	}
 	same := was.Account == o.id.Account && was.Created.Equal(sealed.Created) && was.Window == sealed.Window
-	same = same && was.Generated == sealed.Generated && was.ServerToken == sealed.ServerToken
+	same = same && was.Origin == sealed.Origin && was.Generated == sealed.Generated && was.ServerToken == sealed.ServerToken
 	if !same || !bytes.Equal(o.box.key.index(was.Fingerprint), sealed.Fingerprint) {
 		return persist.Record{}, o.corrupt(fieldIdentity)
 	}
 	rec := *sealed
-	rec.ID, rec.Origin, rec.Method, rec.Target, rec.KeptFields = was.ID, was.Origin, was.Method, was.Target, was.KeptFields
+	rec.ID, rec.Method, rec.Target, rec.KeptFields = was.ID, was.Method, was.Target, was.KeptFields
 	rec.Carrier, rec.CarrierName, rec.WireKey, rec.Profile, rec.ProfileVersion = was.Carrier, was.CarrierName, was.WireKey, was.Profile, was.ProfileVersion
 	rec.Fingerprint, rec.Recipe = was.Fingerprint, was.Recipe
 	rec.Header, rec.Body, rec.Omitted = nil, nil, nil

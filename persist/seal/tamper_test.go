@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func full(key string) persist.Record {
 	at := time.Date(2026, 7, 1, 2, 3, 4, 567, time.UTC)
 	return persist.Record{
 		ID: persist.ID{Account: "shop", Key: key}, State: persist.StateHeld, HoldReason: persist.HoldStoredError, Generated: true,
-		Origin: "https://secret-origin.example:443", Method: "PATCH", Target: "/secret-target?q=secret-query",
+		Origin: "https://api.example:443", Method: "PATCH", Target: "/secret-target?q=secret-query",
 		Header: http.Header{"X-Note": {"secret-header"}}, Body: []byte("secret-body"), Omitted: []string{"X-Secret-Omitted"},
 		KeptFields: []persist.KeptField{{Pointer: "/secret-pointer", Value: "secret-kept"}},
 		Carrier:    "header", CarrierName: "X-Secret-Carrier", ServerToken: true, Token: "secret-token", Replaces: "secret-replaces", Profile: "secret-profile", ProfileVersion: "secret-version",
@@ -34,7 +35,7 @@ func full(key string) persist.Record {
 // secrets are what must not be found where the record is sealed.
 func secrets() []string {
 	return []string{
-		"secret-origin", "PATCH", "secret-target", "secret-query", "secret-header", "secret-body", "X-Secret-Omitted", "secret-pointer", "secret-kept",
+		"PATCH", "secret-target", "secret-query", "secret-header", "secret-body", "X-Secret-Omitted", "secret-pointer", "secret-kept",
 		"X-Secret-Carrier", "secret-token", "secret-replaces", "secret-profile", "secret-version", "secret-fingerprint-of-32-bytes!!", "secret-recipe",
 		"X-Answer", "secret-answer-header", "secret-answer-body", "secret-history", "secret-note",
 	}
@@ -100,6 +101,25 @@ func TestSealAndUnseal(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Every field of a record is known here as sealed or in clear: whoever adds one has to decide.
+func TestEveryField(t *testing.T) {
+	t.Parallel()
+	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe " + // sealed by Begin
+		"Token Replaces Answer History Note " + // sealed by each change
+		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported Origin ServerToken Window Created MaybeSent FirstSent " + // in clear
+		"NextAttempt SendBefore Attempts Sends LeaseOwner LeaseUntil Effect Finished Swept Status"
+	var fields []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[persist.Record]()) {
+		if len(f.Index) == 1 { // not those of the ID
+			fields = append(fields, f.Name)
+		}
+	}
+	slices.Sort(fields)
+	if want := slices.Sorted(slices.Values(strings.Fields(known))); !slices.Equal(fields, want) {
+		t.Errorf("a record has the fields\n%v; known are\n%v", fields, want)
 	}
 }
 
@@ -177,6 +197,7 @@ func TestTamperedIndex(t *testing.T) {
 		"time of creation":   func(r *persist.Record) { r.Created = r.Created.Add(-1) },
 		"kind of key":        func(r *persist.Record) { r.Generated = false },
 		"carrier of a token": func(r *persist.Record) { r.ServerToken, r.Token, r.WireKey = false, "", "k" },
+		"origin":             func(r *persist.Record) { r.Origin = "https://evil.example:443" },
 		"window":             func(r *persist.Record) { r.Window++ },
 		"answer's status":    func(r *persist.Record) { r.Answer.Status = 201 },
 		"request, as swept":  func(r *persist.Record) { r.Body = nil },
