@@ -81,3 +81,16 @@ func TestBatchKeyInForm(t *testing.T) {
 		}
 	}
 }
+
+// send refuses JSON for an API that reads forms, unless the header says that it is meant.
+func TestSendForm(t *testing.T) {
+	t.Parallel()
+	s := serveBodies(t)
+	args := []string{"send", "POST", s.url, "--profile", "stripe", "--journal", journalIn(t), "--silent"}
+	run(t, append(args, "-d", `{"amount":100}`)...).usage(t, "oncehttp: --data is JSON, and the API of --profile stripe reads forms: write -d 'amount=100' -d 'metadata[order]=o1', or say -H 'Content-Type: application/json'")
+	run(t, append(args, "-d", "amount=100", "-d", "metadata[order]=o1")...).want(t, exitOK)
+	run(t, append(args, "-d", `{"amount":100}`, "-H", "Content-Type: application/json")...).want(t, exitOK)
+	if len(s.got) != 2 || s.got[0] != "application/x-www-form-urlencoded amount=100&metadata[order]=o1" || s.got[1] != `application/json {"amount":100}` {
+		t.Errorf("got %q", s.got)
+	}
+}

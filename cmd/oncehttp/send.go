@@ -131,7 +131,9 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s streams) e
 	if err != nil {
 		return err
 	}
-	f.setType(header, body)
+	if err := f.setType(header, body, cfg.Profile); err != nil {
+		return err
+	}
 	if err := checkReferenced(newRequest(ctx, method, u, header, body), body, cfg.Profile); err != nil {
 		return fmt.Errorf("--data: %w", err)
 	}
@@ -215,16 +217,20 @@ func readData(text string, stdin io.Reader) ([]byte, error) {
 	return readBounded(name, rowBytesMax)
 }
 
-// setType says what the data is, where no header does.
-func (f *sendFlags) setType(header http.Header, body []byte) {
+// setType says what the data is, where no header does. JSON for an API that is known to read only forms is refused.
+func (f *sendFlags) setType(header http.Header, body []byte, p *profile.Profile) error {
 	if len(f.data) == 0 || header.Get("Content-Type") != "" {
-		return
+		return nil
 	}
 	kind := typeForm
 	if text := bytes.TrimSpace(body); len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text) {
 		kind = "application/json"
+		if len(p.Body.Formats) > 0 && !slices.Contains(p.Body.Formats, profile.JSONBody) {
+			return fmt.Errorf("--data is JSON, and the API of --profile %s reads forms: write -d 'amount=100' -d 'metadata[order]=o1', or say -H 'Content-Type: application/json'", p.Name)
+		}
 	}
 	header.Set("Content-Type", kind)
+	return nil
 }
 
 // open checks the request, whose body it uses up, and opens the journal, which a
