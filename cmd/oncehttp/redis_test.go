@@ -2,9 +2,11 @@ package main
 
 import (
 	"net"
+	"net/http"
 	"os"
 	osexec "os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -12,9 +14,20 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
-// ownRedis starts a redis-server with these settings, which ends with the test, and returns
-// its address.
-func ownRedis(t *testing.T, settings ...string) string {
+// redisServer is a redis-server of a test's own.
+type redisServer struct {
+	address string
+	command []string
+	cmd     *osexec.Cmd
+}
+
+// durable are the settings with which a redis-server keeps what it acknowledged.
+func durable() []string {
+	return []string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"}
+}
+
+// ownRedis starts a redis-server with these settings, which ends with the test.
+func ownRedis(t *testing.T, settings ...string) *redisServer {
 	t.Helper()
 	path, err := osexec.LookPath("redis-server")
 	if err != nil && os.Getenv("ONCEHTTP_REQUIRE_SERVICES") != "1" {
@@ -24,22 +37,33 @@ func ownRedis(t *testing.T, settings ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	_, port, _ := net.SplitHostPort(address)
+	s := &redisServer{address: l.Addr().String()}
+	_, port, _ := net.SplitHostPort(s.address)
 	_ = l.Close()
-	cmd := osexec.CommandContext(t.Context(), path, append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", ""}, settings...)...)
-	if err := cmd.Start(); err != nil {
+	s.command = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", ""}, settings...)
+	s.start(t)
+	t.Cleanup(s.kill)
+	return s
+}
+
+// kill ends the server at once.
+func (s *redisServer) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait() // it was killed
+}
+
+// start starts the server, and returns when it listens.
+func (s *redisServer) start(t *testing.T) {
+	t.Helper()
+	s.cmd = osexec.Command(s.command[0], s.command[1:]...)
+	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
-	})
 	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		conn, err := net.Dial("tcp", address)
+		conn, err := net.Dial("tcp", s.address)
 		if err == nil {
 			_ = conn.Close()
-			return address
+			return
 		}
 		if time.Since(start) > 20*time.Second {
 			t.Fatalf("redis-server does not answer: %v", err)
@@ -51,7 +75,7 @@ func ownRedis(t *testing.T, settings ...string) string {
 // for how long it remembers keys.
 func TestRedisJournal(t *testing.T) {
 	t.Parallel()
-	address := ownRedis(t, "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
+	address := ownRedis(t, durable()...).address
 	journal := "redis://" + address + "/0?keep_key=forever"
 	if got := run(t, "journal", "list", "--journal", "redis://"+address+"/0").want(t, exitUsage); !strings.Contains(got.err, "?keep_key=8760h") {
 		t.Errorf("without keep_key: %s", got.err)
@@ -86,8 +110,53 @@ func TestRedisJournal(t *testing.T) {
 			t.Errorf("%s: %d effects, want 1", id, n)
 		}
 	}
-	volatile := "redis://" + ownRedis(t) + "/0?keep_key=forever"
+	volatile := "redis://" + ownRedis(t).address + "/0?keep_key=forever"
 	if got := run(t, "journal", "list", "--journal", volatile).want(t, exitUsage); !strings.Contains(got.err, "appendonly") || strings.Count(got.err, "\n") != 1 {
 		t.Errorf("a server that keeps nothing: %s", got.err)
+	}
+}
+
+// While its journal does not answer, work says so on /healthz and does not end; once the
+// journal is back, so is work, also with what was on the wire.
+func TestWorkWithoutJournal(t *testing.T) {
+	t.Parallel()
+	server := ownRedis(t, durable()...)
+	journal := "redis://" + server.address + "/0?keep_key=forever"
+	arrived, answer := make(chan struct{}, 10), make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-answer
+		w.WriteHeader(http.StatusCreated)
+	})
+	release := sync.OnceFunc(func() { close(answer) })
+	t.Cleanup(release)
+	enqueue(t, journal, s.url, 2)
+	w := startWork(t, "--journal", journal, "--workers", "1")
+	<-arrived
+	await := func(status int, says string) {
+		t.Helper()
+		for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+			got, now := w.ask(t)
+			if got == status && now.Status == says {
+				return
+			}
+			if time.Since(start) > 20*time.Second {
+				t.Fatalf("healthz answers %d: %+v, want %d and %q", got, now, status, says)
+			}
+		}
+	}
+	await(http.StatusOK, "ok")
+	server.kill()
+	await(http.StatusServiceUnavailable, "journal")
+	server.start(t)
+	await(http.StatusOK, "ok")
+	release()
+	for range 2 {
+		if l, more := w.next(t); !more || l.Result != resultDone {
+			t.Errorf("line %+v", l)
+		}
+	}
+	if got := w.stop(t, syscall.SIGTERM); got != exitOK {
+		t.Errorf("status %d: %s", got, w.errs.await(t, "(?s).*"))
 	}
 }
