@@ -138,6 +138,9 @@ func (k rekey) successor(old *persist.Record, newKey Key, reason string) (persis
 // alone returns an error if there is another operation in the place of the one that rec replaces.
 func (k rekey) alone(rec *persist.Record) error {
 	for other, err := range k.journal.List(k.ctx, persist.Query{Account: rec.Account}) {
+		if err == nil {
+			err = other.Sealed() // it may be that one
+		}
 		switch {
 		case err != nil:
 			return journalError("rekey", Key(rec.Key), err)

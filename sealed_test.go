@@ -180,6 +180,29 @@ func TestSealedWithoutKeys(t *testing.T) {
 	})
 }
 
+// Without the keys, a Rekey cannot see whether a sealed operation is in the same place already.
+func TestSealedRekey(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		below := memory.New()
+		w := &wire{replies: []reply{{status: 201}, {err: errLost}}}
+		do(t, sealedClient(t, w, below, "a"), post(t, "{}"), "sealed")
+		c := sealedClient(t, w, below, "")
+		if _, err := c.DoKey(post(t, `{"other":1}`), "plain"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		if err := c.Settle(t.Context(), "plain", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Rekey(t.Context(), "plain", "next", "it is not there"); !errors.Is(err, persist.ErrSealed) {
+			t.Errorf("%v; want ErrSealed", err)
+		}
+		if _, err := c.Lookup(t.Context(), "next"); !errors.Is(err, persist.ErrNotFound) {
+			t.Errorf("the new operation was begun: %v", err)
+		}
+	})
+}
+
 // Open refuses a sealed file, so that nothing is begun in clear beside what is sealed.
 func TestOpenSealed(t *testing.T) {
 	t.Parallel()
