@@ -40,7 +40,7 @@ func (o Options) parse(rawURL string) (address, error) {
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = try, try, try, try
 	options.ContextTimeoutEnabled = true
 	options.PoolSize, options.MaxActiveConns, options.MaxIdleConns = o.MaxConns, o.MaxConns, o.MaxConns
-	options.OnConnect = o.greet
+	options.OnConnect, options.Dialer = o.greet, dialer(options)
 	return address{options, append([]string{options.Addr}, more...)}, nil
 }
 
@@ -79,7 +79,7 @@ func (a address) cluster() *goredis.ClusterOptions {
 		MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, // the client of a cluster also repeats where it is redirected
 		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, PoolTimeout: o.PoolTimeout,
 		ContextTimeoutEnabled: true, PoolSize: o.PoolSize, MaxActiveConns: o.MaxActiveConns, MaxIdleConns: o.MaxIdleConns,
-		OnConnect: o.OnConnect,
+		OnConnect: o.OnConnect, Dialer: o.Dialer,
 	}
 }
 

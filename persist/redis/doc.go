@@ -31,6 +31,12 @@
 // 1.1 KB) is kept for ever by the other journals; here Options.KeepKey has to say for how
 // long. Requests and answers leave with [Journal.Sweep].
 //
+// # The client library
+//
+// It is go-redis, whose own repetitions are switched off: they would repeat a Begin. It prints
+// connections that it could not make to the standard error; its SetLogger changes that for the
+// whole program.
+//
 // # How it is laid out
 //
 // A journal is a number of buckets. The keys of a bucket share a hash tag, so that they lie on

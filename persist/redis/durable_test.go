@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
@@ -29,26 +30,21 @@ func TestKilledServer(t *testing.T) {
 	for w := range 6 {
 		workers.Go(func() {
 			for i := range 40 {
-				rec, created, err := j.Begin(t.Context(), sqltest.Record("killed", fmt.Sprintf("%d of %d", i, w)))
-				if err != nil || !created {
-					t.Errorf("Begin: created %t, error %v", created, err)
-					return
-				}
-				now := last{rec: rec}
-				switch i % 4 {
-				case 1:
-					now.rec, err = j.Update(t.Context(), rec)
-				case 2:
-					now.rec = sqltest.Finished(rec)
-					err = j.Finish(t.Context(), now.rec)
-					now.rec.Revision++
-				case 3:
-					// A Begin that was in doubt refuses to be forgotten, and stays.
-					err = j.Forget(t.Context(), rec)
-					now.gone = err == nil
-					if errors.Is(err, persist.ErrUncertain) {
-						err = nil
+				rec, err := insist(func() (persist.Record, error) {
+					rec, created, err := j.Begin(t.Context(), sqltest.Record("killed", fmt.Sprintf("%d of %d", i, w)))
+					if err == nil && !created {
+						t.Errorf("%q was there already", rec.Key)
 					}
+					return rec, err
+				})
+				now := last{rec: rec}
+				if err == nil {
+					now.rec, err = insist(func() (persist.Record, error) { return killedChange(t, j, i%4, rec) })
+				}
+				// A Begin that was in doubt refuses to be forgotten, and stays.
+				now.gone = i%4 == 3 && err == nil
+				if i%4 == 3 && errors.Is(err, persist.ErrUncertain) {
+					now.rec, err = rec, nil
 				}
 				if err != nil {
 					t.Errorf("change %d: %v", i%4, err)
@@ -81,6 +77,33 @@ func TestKilledServer(t *testing.T) {
 			t.Errorf("%s is %v at revision %d, error %v; acknowledged was %v at %d", key, got.State, got.Revision, err, want.rec.State, want.rec.Revision)
 		}
 	}
+}
+
+// insist makes a call until it has an effect, or may have had one. Any other error says that nothing was written.
+func insist(call func() (persist.Record, error)) (rec persist.Record, err error) {
+	for start := time.Now(); time.Since(start) < 30*time.Second; time.Sleep(5 * time.Millisecond) {
+		rec, err = call()
+		if err == nil || errors.Is(err, persist.ErrUncertain) || errors.Is(err, persist.ErrStale) || errors.Is(err, persist.ErrNotFound) {
+			break
+		}
+	}
+	return rec, err
+}
+
+// killedChange makes one of four changes of a record, and returns it as it has to be then.
+func killedChange(t *testing.T, j persist.Journal, which int, rec persist.Record) (persist.Record, error) {
+	switch which {
+	case 1:
+		return j.Update(t.Context(), rec)
+	case 2:
+		err := j.Finish(t.Context(), sqltest.Finished(rec))
+		rec = sqltest.Finished(rec)
+		rec.Revision++
+		return rec, err
+	case 3:
+		return rec, j.Forget(t.Context(), rec)
+	}
+	return rec, nil
 }
 
 // TestVolatile: a server that may lose or evict what it acknowledged is refused, also where it

@@ -2,8 +2,11 @@ package redis
 
 import (
 	"context"
+	"net"
 	"strings"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -46,3 +49,8 @@ const Clock = int(clock)
 
 // IDOf is what a record is called in its bucket.
 func (j *Journal) IDOf(id persist.ID) string { return idOf(id) }
+
+// Dialer makes connections that know whether their greeting is over.
+func Dialer(o *goredis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return dialer(o)
+}

@@ -14,18 +14,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sqltest.Main(m, map[string]func(context.Context, []string) error{"worker": worker, "pay": pay, "fleet": fleetWorker})
+	sqltest.Main(m, map[string]func(context.Context, []string) error{"begin": begin, "pay": pay, "fleet": fleetWorker, "worker": fleetWorker})
 }
 
-// The work of each worker process.
+// The work of each process that begins records.
 const (
 	sharedKeys = 40 // which all of them begin
 	ownKeys    = 40
 )
 
-// worker is the role of a process: it begins keys of its own, and others that all workers want;
+// begin is the role of a process: it begins keys of its own, and others that all of them want;
 // who creates one of those finishes it.
-func worker(ctx context.Context, args []string) error {
+func begin(ctx context.Context, args []string) error {
 	j, err := redis.Open(ctx, args[0], redis.Options{Prefix: args[1], KeepKey: redis.KeepForever})
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func TestProcesses(t *testing.T) {
 	over := make(chan struct{})
 	work.Go(func() {
 		defer close(over)
-		if err := sqltest.Together(t.Context(), 3, "worker", at, opts.Prefix); err != nil {
+		if err := sqltest.Together(t.Context(), 3, "begin", at, opts.Prefix); err != nil {
 			t.Error(err)
 		}
 	})

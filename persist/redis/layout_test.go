@@ -151,3 +151,42 @@ func TestEffects(t *testing.T) {
 		}
 	}
 }
+
+// TestGreeting: what fails before anything but a greeting was sent was not sent.
+func TestGreeting(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	go func() { // whoever connects is heard, and then cut off
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1))
+			_ = conn.Close()
+		}
+	}()
+	client := goredis.NewClient(&goredis.Options{
+		Addr: l.Addr().String(), MaxRetries: -1, DisableIdentity: true, Protocol: 2,
+		Dialer: redis.Dialer(&goredis.Options{DialTimeout: time.Second}),
+	})
+	defer func() { _ = client.Close() }()
+	if err := client.Ping(t.Context()).Err(); redis.EffectOf(err) != "none" {
+		t.Errorf("cut off in its greeting: %s: %v", redis.EffectOf(err), err)
+	}
+	conn, err := redis.Dialer(&goredis.Options{DialTimeout: time.Second})(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.Write([]byte("*2\r\n$7\r\nevalsha\r\n$5\r\nhello\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); redis.EffectOf(err) != "in doubt" {
+		t.Errorf("cut off after a script was sent: %s: %v", redis.EffectOf(err), err)
+	}
+}

@@ -42,3 +42,8 @@ func TestLate(t *testing.T) {
 	t.Parallel()
 	sqltest.Late(t, engine(t, durableURL(t)))
 }
+
+func TestDoDown(t *testing.T) {
+	t.Parallel()
+	sqltest.DoDown(t, engine(t, durableURL(t)))
+}

@@ -40,7 +40,7 @@ func effectOf(err error) effect {
 	var answered goredis.Error
 	var network *net.OpError
 	switch {
-	case errors.Is(err, ErrVolatile):
+	case errors.Is(err, ErrVolatile), errors.Is(err, errGreeting):
 		return none
 	case errors.As(err, &answered):
 		return answeredWith(answered)

@@ -73,7 +73,7 @@ func Restarted(t *testing.T, e Engine, server *OwnServer) {
 	if err := client.Close(); err != nil {
 		t.Error(err)
 	}
-	r.sendWhatIsLeft(t, e, j)
+	r.sendWhatIsLeft(t, j)
 	r.check(t, j)
 }
 
@@ -158,7 +158,7 @@ func (r *restarting) failsFast(t *testing.T, j persist.Journal, name string) {
 
 // sendWhatIsLeft runs the journal until nothing is pending. The leases of calls that could
 // not be recorded are over then.
-func (r *restarting) sendWhatIsLeft(t *testing.T, e Engine, j persist.Journal) {
+func (r *restarting) sendWhatIsLeft(t *testing.T, j persist.Journal) {
 	t.Helper()
 	client, err := oncehttp.New(oncehttp.Config{Journal: j})
 	if err != nil {
@@ -166,8 +166,7 @@ func (r *restarting) sendWhatIsLeft(t *testing.T, e Engine, j persist.Journal) {
 	}
 	defer func() { _ = client.Close() }()
 	for start := time.Now(); ; {
-		// A connection of this pool may be of the server's life before.
-		_, err := e.DB.Exec("UPDATE " + e.Records + " SET lease_until = 1, next_attempt = 0 WHERE state = 0")
+		err := release(t.Context(), j)
 		for _, resumeErr := range client.Resume(t.Context()) {
 			err = errors.Join(err, resumeErr)
 		}
@@ -182,6 +181,20 @@ func (r *restarting) sendWhatIsLeft(t *testing.T, e Engine, j persist.Journal) {
 			t.Fatalf("%d operations are left, error %v", left, err)
 		}
 	}
+}
+
+// release makes all that is pending due at once, and ends its leases.
+func release(ctx context.Context, j persist.Journal) error {
+	for rec, err := range j.List(ctx, persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}) {
+		if err == nil {
+			rec.NextAttempt, rec.LeaseOwner, rec.LeaseUntil = time.Time{}, "", time.Time{}
+			_, err = j.Update(ctx, rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check holds what the callers were told against the journal and the server.

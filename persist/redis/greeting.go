@@ -1,0 +1,80 @@
+package redis
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// greeting is a connection that knows whether anything but the client's greeting was written to
+// it. Until then its errors are those of a connection that was not made, since nothing of a
+// call can have reached the server.
+type greeting struct {
+	net.Conn
+	over bool // guarded by whoever has the connection
+}
+
+// errGreeting: the connection failed before anything was sent on it but a greeting.
+var errGreeting = errors.New("no connection")
+
+// greets are the commands with which the client begins a connection. They change nothing.
+func greets() []string { return []string{"hello", "auth", "select", "readonly", "config"} }
+
+// Write passes on what the client has written, which is one or more whole commands.
+func (g *greeting) Write(b []byte) (int, error) {
+	g.over = g.over || !isGreeting(b)
+	n, err := g.Conn.Write(b)
+	return n, g.failed(err)
+}
+
+// Read is that of the connection.
+func (g *greeting) Read(b []byte) (int, error) {
+	n, err := g.Conn.Read(b)
+	return n, g.failed(err)
+}
+
+func (g *greeting) failed(err error) error {
+	if err == nil || g.over {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errGreeting, err) // with two causes, since the client takes off what wraps a single one
+}
+
+// isGreeting reports whether the first of these commands, as arrays of the protocol begin, is
+// one of a greeting.
+func isGreeting(commands []byte) bool {
+	lines := bytes.SplitN(commands, []byte("\r\n"), 4)
+	if len(lines) < 4 {
+		return false
+	}
+	for _, command := range greets() {
+		if bytes.EqualFold(lines[2], []byte(command)) {
+			return true
+		}
+	}
+	return false
+}
+
+// dialer makes such connections.
+func dialer(o *goredis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := goredis.NewDialer(o)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		g := &greeting{Conn: conn}
+		if sys, ok := conn.(syscall.Conn); ok { // not of TLS: by it the client looks whether an idle connection has ended
+			return struct {
+				*greeting
+				syscall.Conn
+			}{g, sys}, nil
+		}
+		return g, nil
+	}
+}
