@@ -109,6 +109,14 @@ type Config struct {
 	MaxResponseHeaderBytes int64
 	// ResumeWorkers is how many operations Resume runs at once. Zero: 8.
 	ResumeWorkers int
+	// OriginWorkers bounds how many operations of one origin (scheme, host and port) Run drives at once, in a journal
+	// that several processes share (persist.Claimer and persist.DueTimes). There Run gives each origin with something
+	// due an equal share of ResumeWorkers; this keeps some free also while only one has. Zero, or more: ResumeWorkers.
+	OriginWorkers int
+	// Limiter gives the limiter of an origin, as Record.Origin spells it, which is asked before each send of an operation;
+	// nil: no limit. *rate.Limiter of golang.org/x/time/rate is one. A send whose limiter returns an error is not made.
+	// It is called before each send: keep the limiters. Zero: no limits.
+	Limiter func(origin string) Limiter
 	// EnqueueMaxAge is how long after Enqueue a first send may still happen;
 	// then the operation is held. Zero: 24 h.
 	EnqueueMaxAge time.Duration
@@ -131,6 +139,12 @@ type Config struct {
 
 	reader     request.Reader // made of the above by fill
 	randomKeys bool           // NewKey is RandomKey
+}
+
+// Limiter bounds the pace of sends.
+type Limiter interface {
+	// Wait returns nil when a send may start. It returns an error if that will not be, and soon after ctx has ended.
+	Wait(ctx context.Context) error
 }
 
 // The defaults and the fixed bounds.
@@ -179,6 +193,7 @@ func (c *Config) fill() (err error) {
 	positive(&err, "MaxResponseBytes", &c.MaxResponseBytes, defaultMaxResponseBytes)
 	positive(&err, "MaxResponseHeaderBytes", &c.MaxResponseHeaderBytes, defaultMaxHeaderBytes)
 	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
+	positive(&err, "OriginWorkers", &c.OriginWorkers, c.ResumeWorkers)
 	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
 	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
 	positive(&err, "Lease", &c.Lease, defaultLease)

@@ -1,6 +1,7 @@
 package oncehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -284,10 +285,32 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	if cause := context.Cause(r.call.Context()); cause != nil {
 		return wire.Result{Err: cause, Unsent: true, Fatal: true}
 	}
+	if err := r.limited(); err != nil {
+		return wire.Result{Err: sanitized(err), Unsent: true, Fatal: true}
+	}
 	sent := sender.Send(r.call.Context(), target)
 	sent.Err = sanitized(sent.Err)
 	r.sends += sent.Sends
 	return sent
+}
+
+// limited waits for the limiter of the record's origin, unless the call is given up or drains meanwhile.
+func (r *run) limited() error {
+	if r.cfg.Limiter == nil {
+		return nil
+	}
+	limiter := r.cfg.Limiter(r.rec.Origin)
+	if limiter == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(r.call.Context())
+	defer cancel(nil)
+	draining := r.call.Draining()
+	defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
+	if err := limiter.Wait(ctx); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
 }
 
 // judge classifies what an attempt learned, and sets the verdict on the operation. An answer counts even if the

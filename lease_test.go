@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
@@ -185,6 +186,7 @@ func TestLateFinish(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("the answer was lost: %v", err)
 		}
+		synctest.Wait() // for the renewal that was frozen
 		if rec := lookup(t, next, "k"); string(rec.Answer.Body) != "next" || !out.has("the outcome could not be recorded") {
 			t.Errorf("it is %v with the answer %q; log %s", rec.State, rec.Answer.Body, &out)
 		}

@@ -210,6 +210,8 @@ func TestConfigBounds(t *testing.T) {
 		"MaxRequestHeaderBytes":  func(c *oncehttp.Config) { c.MaxRequestHeaderBytes = -1 },
 		"MaxResponseHeaderBytes": func(c *oncehttp.Config) { c.MaxResponseHeaderBytes = -1 },
 		"ResumeWorkers":          func(c *oncehttp.Config) { c.ResumeWorkers = -1 },
+		"OriginWorkers":          func(c *oncehttp.Config) { c.OriginWorkers = -1 },
+		"Lease":                  func(c *oncehttp.Config) { c.Lease = -1 },
 		"EnqueueMaxAge":          func(c *oncehttp.Config) { c.EnqueueMaxAge = -1 },
 		"ClockSkew":              func(c *oncehttp.Config) { c.ClockSkew = -1 },
 		"Methods":                func(c *oncehttp.Config) { c.Methods = []string{"POST", "GET"} },

@@ -59,7 +59,8 @@ type pass struct {
 	fed      bool  // every due record was handed to a worker
 	clockErr error // of the journal, which did not tell the time
 	query    persist.Query
-	jobs     chan persist.Record
+	jobs     chan persist.Record // nil where there are lanes
+	lanes    *lanes              // of a fair Run; nil for any other pass
 	results  chan resumed
 	workers  sync.WaitGroup
 }
@@ -73,7 +74,7 @@ type resumed struct {
 
 // newPass starts a pass over what is due now. The attempts on the wire end with ctx. Its end must be called.
 func newPass(ctx context.Context, c *Client, silent bool) *pass {
-	p := &pass{c: c, ctx: ctx, silent: silent, jobs: make(chan persist.Record), results: make(chan resumed)}
+	p := &pass{c: c, ctx: ctx, silent: silent, results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(ctx)
 	if c.draining.Err() != nil {
 		p.drain(ErrClosed)
@@ -84,10 +85,16 @@ func newPass(ctx context.Context, c *Client, silent bool) *pass {
 	if c.cfg.Reconcile != nil {
 		p.query.States = append(p.query.States, persist.StateHeld)
 	}
+	if fair, ok := fairly(c.cfg.Journal); ok && silent {
+		p.lanes = newLanes(c.cfg.ResumeWorkers, c.cfg.OriginWorkers)
+		p.workers.Go(func() { p.feedFairly(fair) })
+	} else {
+		p.jobs = make(chan persist.Record)
+		p.workers.Go(p.feed)
+	}
 	for range c.cfg.ResumeWorkers {
 		p.workers.Go(p.work)
 	}
-	p.workers.Go(p.feed)
 	go func() {
 		p.workers.Wait()
 		stop()
@@ -201,8 +208,13 @@ func (p *pass) giveBack(rec persist.Record, again time.Time) {
 }
 
 // again is when an operation is due again that this pass cannot go on with: after the moment at which the pass began, so
-// that the next one meets it.
-func (p *pass) again() time.Time { return p.query.DueBy.Add(1) }
+// that the next one meets it; of one that does not end, a while later.
+func (p *pass) again() time.Time {
+	if p.lanes != nil {
+		return p.c.engine.now().Add(pauseMax)
+	}
+	return p.query.DueBy.Add(1)
+}
 
 // failed yields the journal's error. One damaged record does not end the pass.
 func (p *pass) failed(err error) {
@@ -217,6 +229,9 @@ func (p *pass) failed(err error) {
 }
 
 func (p *pass) hand(rec persist.Record) bool {
+	if p.lanes != nil {
+		return p.lanes.put(rec)
+	}
 	select {
 	case p.jobs <- rec:
 		return true
@@ -226,11 +241,33 @@ func (p *pass) hand(rec persist.Record) bool {
 }
 
 func (p *pass) work() {
-	for rec := range p.jobs {
-		if r, over := p.resume(rec); over {
+	for {
+		rec, more := p.take()
+		if !more {
+			return
+		}
+		if p.lanes != nil && !p.tryNow(&rec) { // the origin has failed since it was claimed
+			p.giveBack(rec, time.Time{})
+			p.lanes.done(rec.Origin)
+			continue
+		}
+		r, over := p.resume(rec)
+		if p.lanes != nil {
+			p.lanes.done(rec.Origin)
+		}
+		if over {
 			p.results <- r // always received: end reads what the caller does not
 		}
 	}
+}
+
+// take waits for the next record to run; more is false if none will come.
+func (p *pass) take() (rec persist.Record, more bool) {
+	if p.lanes != nil {
+		return p.lanes.take()
+	}
+	rec, more = <-p.jobs
+	return rec, more
 }
 
 // resume runs one record. over is false if it was left to another call.

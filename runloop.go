@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -18,8 +19,12 @@ import (
 // ErrClosed or ErrLocked from a journal that takes nothing more.
 func (c *Client) Run(ctx context.Context) error {
 	r := runner{Client: c}
+	sweeping, stop := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { r.sweepHourly(sweeping) })
+	defer beside.Wait()
+	defer stop()
 	for {
-		r.sweep(ctx)
 		err := r.pass(ctx)
 		due := pauseMax
 		if err == nil {
@@ -57,8 +62,7 @@ func takesNoMore(err error) bool {
 // runner is one Run under way.
 type runner struct {
 	*Client
-	swept    time.Time // when the journal was swept last
-	failures int       // passes in a row that the journal could not make
+	failures int // passes in a row that the journal could not make
 }
 
 // afterFailure returns the pause after a pass that the journal could not make: a database that is started anew answers
@@ -68,20 +72,26 @@ func (r *runner) afterFailure() time.Duration {
 	return min(failedPauseMin<<(r.failures-1), pauseMax)
 }
 
-// sweep sweeps the journal, if the last sweep was an hour ago or longer.
-func (r *runner) sweep(ctx context.Context) {
-	now := r.engine.now()
-	if ctx.Err() != nil || now.Sub(r.swept).Abs() < time.Hour {
-		return
+// sweepHourly sweeps the journal now and every hour, until ctx ends.
+func (r *runner) sweepHourly(ctx context.Context) {
+	for ctx.Err() == nil {
+		r.sweep(ctx)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Hour):
+		}
 	}
-	r.swept = now
+}
+
+// sweep sweeps the journal once.
+func (r *runner) sweep(ctx context.Context) {
 	if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
 		r.cfg.blocked(ctx, &persist.Record{}, err)
 		r.cfg.log(ctx, slog.LevelError, "sweep failed", "", err)
 	}
 }
 
-// pass makes one pass over what is due. When ctx ends, the pass starts nothing more, and its attempts on the wire go on.
+// pass makes one pass over what is due; of a fair journal one that does not end by itself. When ctx ends, the pass starts nothing more, and its attempts on the wire go on.
 func (r *runner) pass(ctx context.Context) error {
 	if ctx.Err() != nil || r.draining.Err() != nil {
 		return nil

@@ -75,6 +75,13 @@ func (o *Origins) Reached(name string) (was bool) {
 	return was
 }
 
+// Failing reports whether the origin failed when it was tried last.
+func (o *Origins) Failing(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.down[name] != nil
+}
+
 // Wait is how long the origin should not be tried; zero if it may be tried now.
 func (o *Origins) Wait(name string, now time.Time) time.Duration {
 	o.mu.Lock()

@@ -72,12 +72,10 @@ func Work(ctx context.Context, open func(context.Context) (persist.Journal, erro
 		stop()
 	}()
 	for ctx.Err() == nil {
-		// Run looks for what other processes have enqueued when it begins, and then once a minute.
-		running, end := context.WithTimeout(ctx, 300*time.Millisecond)
-		if err := client.Run(running); err != nil { // the database is away
+		if err := client.Run(ctx); err != nil { // the database is away
 			fmt.Fprintln(os.Stderr, "run:", err)
+			time.Sleep(100 * time.Millisecond)
 		}
-		end()
 	}
 	return nil
 }

@@ -1,0 +1,122 @@
+package oncehttp
+
+import (
+	"context"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// fairJournal is what a journal that several processes share must be able to do for a fair Run.
+type fairJournal struct {
+	persist.Claimer
+	persist.DueTimes
+}
+
+// fairly returns the journal as a fairJournal; ok is false if it is none.
+func fairly(j persist.Journal) (fair fairJournal, ok bool) {
+	claimer, claims := persist.As[persist.Claimer](j)
+	times, knows := persist.As[persist.DueTimes](j)
+	return fairJournal{claimer, times}, claims && knows
+}
+
+// feedFairly goes on until the pass is broken off or the journal fails: it claims what is due, of each origin its share,
+// whenever there is room, something was enqueued, or something falls due.
+func (p *pass) feedFairly(j fairJournal) {
+	defer context.AfterFunc(p.draining, p.lanes.shut)()
+	defer func() {
+		for _, rec := range p.lanes.close() {
+			p.giveBack(rec, time.Time{})
+		}
+	}()
+	var held time.Time // when they were listed last
+	for p.draining.Err() == nil {
+		if now := time.Now(); len(p.query.States) > 1 && (held.IsZero() || now.Sub(held) >= pauseMax) {
+			held = now
+			query := p.query
+			query.States, query.DueBy = query.States[1:], p.c.engine.now()
+			if !p.list(query) {
+				return
+			}
+		}
+		wait, err := p.claimShares(j)
+		if err != nil {
+			p.failed(err)
+			return
+		}
+		select {
+		case <-p.draining.Done():
+		case <-p.c.due:
+		case <-p.lanes.wanted:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// claimShares claims of each origin with something due what there is room for, and returns how long it is until
+// something else falls due; a third of a lease at most, since the lease of a process that has died may end at any time.
+func (p *pass) claimShares(j fairJournal) (wait time.Duration, err error) {
+	e := p.c.engine
+	if err := e.clock.sync(p.draining, &p.c.cfg); err != nil {
+		return 0, err
+	}
+	times, err := j.DueTimes.DueTimes(p.draining, persist.Query{Account: p.query.Account})
+	if err != nil {
+		return 0, err
+	}
+	wait = min(pauseMax, p.c.cfg.Lease/renewals)
+	due := map[string]bool{}
+	for _, t := range times {
+		now := e.now()
+		if until := max(t.At.Sub(now), e.shared.origins.Wait(t.Origin, now)); until > 0 {
+			wait = min(wait, until)
+		} else {
+			due[t.Origin] = true
+		}
+	}
+	p.lanes.divide(len(due) + p.lanes.active(due))
+	var claimed []persist.Record
+	for origin := range due { // in random order, so that each is first at times
+		n := p.lanes.room(origin, len(claimed))
+		if n == 0 {
+			continue
+		}
+		batch, err := p.claimShare(j, origin, n)
+		if claimed = append(claimed, batch...); err != nil {
+			p.put(claimed)
+			return 0, err
+		}
+		if len(batch) == 0 { // another process took it, or the journal's clock is a moment behind ours
+			wait = min(wait, pauseMin)
+		}
+	}
+	p.put(claimed) // together, so that the workers choose among all origins
+	return wait, nil
+}
+
+// put hands claimed records to the workers, or gives them back where the pass was broken off.
+func (p *pass) put(claimed []persist.Record) {
+	if len(claimed) == 0 || p.lanes.put(claimed...) {
+		return
+	}
+	for _, rec := range claimed {
+		p.giveBack(rec, time.Time{})
+	}
+}
+
+// claimShare claims up to n operations of one origin. Of an origin that took no connections when it was tried last it
+// claims one.
+func (p *pass) claimShare(j fairJournal, origin string, n int) ([]persist.Record, error) {
+	e := p.c.engine
+	if e.shared.origins.Failing(origin) {
+		n = 1
+	}
+	query := persist.Query{Account: p.query.Account, Origin: origin}
+	before := e.clock.own()
+	batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, n)
+	e.clock.learn(p.ctx, &p.c.cfg, now, before)
+	for i := range batch {
+		e.leases.hold(&batch[i])
+	}
+	return batch, err
+}

@@ -1,0 +1,221 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// enqueueAt enqueues n operations of a host.
+func enqueueAt(t *testing.T, c *oncehttp.Client, host string, n int) {
+	t.Helper()
+	for i := range n {
+		if err := c.Enqueue(request(t, "POST", "https://"+host+"/", "{}"), oncehttp.Key(fmt.Sprint(host, i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// most is a transport that notes how many sends are under way at most, for each host.
+type most struct {
+	to        http.RoundTripper
+	mu        sync.Mutex
+	now, ever map[string]int
+}
+
+func (m *most) RoundTrip(req *http.Request) (*http.Response, error) {
+	host := req.URL.Host
+	m.mu.Lock()
+	m.now[host]++
+	m.ever[host] = max(m.ever[host], m.now[host])
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		m.now[host]--
+		m.mu.Unlock()
+	}()
+	return m.to.RoundTrip(req)
+}
+
+// at is how many sends to a host are under way, and how many were at most.
+func (m *most) at(host string) (now, ever int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now[host], m.ever[host]
+}
+
+func watched(to http.RoundTripper) *most {
+	return &most{to: to, now: map[string]int{}, ever: map[string]int{}}
+}
+
+// TestRunIsFair: a slow API with a long backlog does not keep another from its turn, and never has more workers than
+// OriginWorkers.
+func TestRunIsFair(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int]time.Duration{0: 20 * time.Second, 6: 0} { // a worker is free within one attempt, or at once
+		bubble(t, func(t *testing.T) {
+			slow, quick := &wire{replies: []reply{{status: 201, delay: 20 * time.Second}}}, &wire{replies: []reply{{status: 201}}}
+			rt := watched(byHost{"slow.example": slow, "quick.example": quick})
+			c, _ := newClient(t, rt, func(cfg *oncehttp.Config) { cfg.OriginWorkers = limit })
+			enqueueAt(t, c, "slow.example", 200)
+			stop := running(t, c)
+			time.Sleep(time.Second)
+			start := time.Now()
+			enqueueAt(t, c, "quick.example", 20)
+			time.Sleep(want + time.Millisecond)
+			if quick.count() != 20 {
+				t.Errorf("limit %d: %d of 20 were sent after %v, while another API is slow", limit, quick.count(), time.Since(start))
+			}
+			time.Sleep(20 * time.Minute)
+			if err := stop(); err != nil || slow.count() != 200 {
+				t.Errorf("limit %d: %v, %d of 200 were sent to the slow one", limit, err, slow.count())
+			}
+			bound := limit
+			if limit == 0 {
+				bound = 8
+			}
+			if _, ever := rt.at("slow.example"); ever != bound {
+				t.Errorf("limit %d: up to %d at once to the slow one, want %d", limit, ever, bound)
+			}
+		})
+	}
+}
+
+// TestRunSharesTheWorkers: two slow APIs have half of the workers each.
+func TestRunSharesTheWorkers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		slow := &wire{replies: []reply{{status: 201, delay: 10 * time.Second}}}
+		rt := watched(slow)
+		c, _ := newClient(t, rt, nil)
+		enqueueAt(t, c, "one.example", 40)
+		enqueueAt(t, c, "two.example", 8)
+		stop := running(t, c)
+		time.Sleep(9 * time.Second)
+		one, _ := rt.at("one.example")
+		two, _ := rt.at("two.example")
+		if one != 4 || two != 4 {
+			t.Errorf("%d and %d at once, want 4 and 4 of 8 workers", one, two)
+		}
+		time.Sleep(10 * time.Minute)
+		if err := stop(); err != nil || slow.count() != 48 {
+			t.Errorf("%v, %d of 48 were sent", err, slow.count())
+		}
+	})
+}
+
+// pace is a limiter that lets one send start in each period, as rate.Limiter does.
+type pace struct {
+	period time.Duration
+	mu     sync.Mutex
+	next   time.Time
+}
+
+func (p *pace) Wait(ctx context.Context) error {
+	p.mu.Lock()
+	at := p.next
+	if now := time.Now(); at.Before(now) {
+		at = now
+	}
+	p.next = at.Add(p.period)
+	p.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(at)):
+		return nil
+	}
+}
+
+// TestLimiter: each send waits for the limiter of its origin, those of Do and later attempts too, and others do not.
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		limited, free := &wire{replies: []reply{{status: 503}, {status: 201}}}, &wire{replies: []reply{{status: 201}}}
+		one := &pace{period: time.Minute}
+		c, _ := newClient(t, byHost{"limited.example": limited, "free.example": free}, on(j, func(cfg *oncehttp.Config) {
+			cfg.Retry.MaxElapsed = time.Hour
+			cfg.Limiter = func(origin string) oncehttp.Limiter {
+				if origin == "https://limited.example:443" {
+					return one
+				}
+				return nil
+			}
+		}))
+		start := time.Now()
+		if _, err := c.DoKey(request(t, "POST", "https://limited.example/", "{}"), "do"); err != nil {
+			t.Fatal(err)
+		}
+		enqueueAt(t, c, "limited.example", 3)
+		enqueueAt(t, c, "free.example", 3)
+		stop := running(t, c)
+		time.Sleep(time.Hour)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		for i, s := range limited.all() {
+			if at := s.at.Sub(start); at != time.Duration(i)*time.Minute {
+				t.Errorf("send %d to the limited one after %v, want one a minute", i, at)
+			}
+		}
+		if limited.count() != 5 || free.count() != 3 || free.all()[2].at.Sub(start) > 3*time.Minute {
+			t.Errorf("%d sends and %d", limited.count(), free.count())
+		}
+	})
+}
+
+// refuser is a limiter that lets nothing start.
+type refuser struct{}
+
+var errBurst = errors.New("would exceed the burst")
+
+func (refuser) Wait(context.Context) error { return errBurst }
+
+// TestLimiterRefuses: what the limiter refuses is not sent, and Do says so.
+func TestLimiterRefuses(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 201}}}
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+			cfg.Limiter = func(string) oncehttp.Limiter { return refuser{} }
+		})
+		_, err := c.DoKey(post(t, "{}"), "k")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, errBurst) || w.count() != 0 {
+			t.Errorf("%v after %d sends, want ErrNoEffect and the limiter's error", err, w.count())
+		}
+	})
+}
+
+// TestRunStopsWithABacklog: when Run ends, what it has claimed and not begun is free for others at once.
+func TestRunStopsWithABacklog(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		w := &wire{replies: []reply{{status: 201, delay: 10 * time.Second}}}
+		c, _ := newClient(t, w, on(newLeasing(j)))
+		enqueueAt(t, c, "one.example", 100)
+		stop := running(t, c)
+		time.Sleep(5 * time.Second)
+		start := time.Now()
+		if err := stop(); err != nil || time.Since(start) != 5*time.Second || w.count() != 8 {
+			t.Errorf("%v after %v and %d sends; want what 8 workers had on the wire", err, time.Since(start), w.count())
+		}
+		left := 0
+		for rec := range c.Unfinished(t.Context()) {
+			if left++; rec.LeaseOwner != "" || rec.MaybeSent {
+				t.Fatalf("%s is leased by %q, maybe sent %t", rec.Key, rec.LeaseOwner, rec.MaybeSent)
+			}
+		}
+		if left != 92 {
+			t.Errorf("%d left, want 92", left)
+		}
+	})
+}

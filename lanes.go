@@ -1,0 +1,162 @@
+package oncehttp
+
+import (
+	"sync"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// lanes are the operations that a Run has claimed and not begun yet, a queue for each origin, and how many of each origin
+// its workers run. A worker takes from the origin of which the fewest are running, and no origin has more than its share
+// of the workers, so that a slow one does not keep others from their turn. They are safe for concurrent use.
+type lanes struct {
+	workers int           // all that take
+	limit   int           // of operations of one origin that run at once
+	wanted  chan struct{} // gets a value when there is room for more
+
+	mu      sync.Mutex
+	changed *sync.Cond // on mu
+	of      map[string]*lane
+	queued  int // in all lanes
+	share   int // of operations of one origin that run at once, at present
+	closed  bool
+}
+
+// lane is what a Run has of one origin.
+type lane struct {
+	queue   []persist.Record
+	running int
+}
+
+// newLanes returns empty lanes.
+func newLanes(workers, limit int) *lanes {
+	l := &lanes{workers: workers, limit: limit, share: limit, wanted: make(chan struct{}, 1), of: map[string]*lane{}}
+	l.changed = sync.NewCond(&l.mu)
+	return l
+}
+
+// put queues records, once fewer than twice the workers are queued. It returns false if the lanes are closed.
+func (l *lanes) put(records ...persist.Record) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.closed && l.queued >= 2*l.workers {
+		l.changed.Wait()
+	}
+	if l.closed {
+		return false
+	}
+	for _, rec := range records {
+		at := l.of[rec.Origin]
+		if at == nil {
+			at = &lane{}
+			l.of[rec.Origin] = at
+		}
+		at.queue = append(at.queue, rec)
+		l.queued++
+	}
+	l.changed.Broadcast()
+	return true
+}
+
+// take waits for a record that may be run now. Whoever takes one calls done. more is false once the lanes are closed.
+func (l *lanes) take() (rec persist.Record, more bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.closed {
+		if at := l.next(); at != nil {
+			rec, at.queue = at.queue[0], at.queue[1:]
+			at.running++
+			l.queued--
+			l.tell()
+			return rec, true
+		}
+		l.changed.Wait()
+	}
+	return persist.Record{}, false
+}
+
+// next is the lane of which the fewest operations are running, among those that have one to run; nil if none has. The
+// caller holds mu.
+func (l *lanes) next() (best *lane) {
+	for _, at := range l.of {
+		if len(at.queue) > 0 && at.running < l.share && (best == nil || at.running < best.running) {
+			best = at
+		}
+	}
+	return best
+}
+
+// done says that an operation of an origin runs no more.
+func (l *lanes) done(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.of[origin]
+	if at.running--; at.running == 0 && len(at.queue) == 0 {
+		delete(l.of, origin)
+	}
+	l.tell()
+}
+
+// tell wakes whoever waits for a change. The caller holds mu.
+func (l *lanes) tell() {
+	l.changed.Broadcast()
+	select {
+	case l.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// divide gives each of so many origins an equal share of the workers, one at least.
+func (l *lanes) divide(origins int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if share := min((l.workers+origins-1)/max(origins, 1), l.limit); share != l.share {
+		l.share = max(share, 1)
+		l.changed.Broadcast()
+	}
+}
+
+// room is how many more operations of an origin may be claimed: its share, and as many to go on with. claimed are those of
+// all origins that are claimed and not put yet.
+func (l *lanes) room(origin string, claimed int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	has := 0
+	if at := l.of[origin]; at != nil {
+		has = at.running + len(at.queue)
+	}
+	return max(min(2*l.share-has, 2*l.workers-l.queued-claimed), 0)
+}
+
+// active is how many origins have operations here that are not among these.
+func (l *lanes) active(but map[string]bool) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for origin := range l.of {
+		if !but[origin] {
+			n++
+		}
+	}
+	return n
+}
+
+// shut ends all waits. Nothing is put or taken any more.
+func (l *lanes) shut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.changed.Broadcast()
+}
+
+// close is shut, and returns what was not taken.
+func (l *lanes) close() (left []persist.Record) {
+	l.shut()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, at := range l.of {
+		left = append(left, at.queue...)
+		at.queue = nil
+	}
+	l.queued = 0
+	return left
+}
