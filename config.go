@@ -29,6 +29,11 @@ type Config struct {
 	// identity of every operation: a client sees and resumes only its own
 	// account's. Zero: the unnamed account.
 	Account string
+	// Credential is the hash of the credential that this client uses, as CredentialHash makes it, and Region the name of
+	// the region that it speaks to. Each operation keeps them, and one that was begun with another of either is not
+	// sent, looked up or undone by this client (ErrConfig): at an API that knows keys by API key or by region, a changed
+	// one would be another operation. Zero: operations are not pinned, and those that were are not sent.
+	Credential, Region string
 	// Profile is how the API does idempotency. Zero: profile.Draft07.
 	Profile *profile.Profile
 	// ProfileByHost gives single hosts another profile, so that one client and one journal serve many APIs. A host is
@@ -210,6 +215,9 @@ func (c *Config) fill() (err error) {
 	if c.Profile == nil {
 		c.Profile = profile.Draft07()
 	}
+	if err := c.checkPin(); err != nil {
+		return err
+	}
 	if err := c.fillMethods(); err != nil {
 		return err
 	}
@@ -243,7 +251,7 @@ func (c *Config) fillMethods() error {
 func (c *Config) fillReader() error {
 	c.reader = request.Reader{
 		Account: c.Account, MaxBodyBytes: c.MaxRequestBytes, MaxHeaderBytes: c.MaxRequestHeaderBytes, RequireKey: c.RequireKey,
-		NewKey: c.makeKey(),
+		NewKey: c.makeKey(), Credential: c.Credential, Region: c.Region,
 		Secrets: request.Secrets{
 			KeepHeader: c.KeepHeader, Headers: slices.Clone(c.SecretHeaders), Parameters: slices.Clone(c.SecretParameters),
 		},

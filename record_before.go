@@ -50,9 +50,12 @@ func (e *engine) giveBack(ctx context.Context, rec persist.Record, again time.Ti
 	}
 }
 
-// missing returns an error if the record needs credentials that are not journaled and there is no Config.Authorize to
-// add them.
+// missing returns an error if this client may not send the record: it is pinned to something else, or needs credentials that
+// are not journaled and there is no Config.Authorize to add them.
 func (e *engine) missing(rec *persist.Record) error {
+	if err := e.cfg.pinned(rec); err != nil {
+		return err
+	}
 	if len(rec.Omitted) == 0 || e.cfg.Authorize != nil {
 		return nil
 	}
@@ -163,7 +166,7 @@ func (x existing) confirmed() *result {
 		return x.answerFromJournal()
 	}
 	x.prof = x.cfg.profileOf(&x.rec)
-	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.rec.Window) != windowOpen || !request.Intact(&x.rec) {
+	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.rec.Window) != windowOpen || !request.Intact(&x.rec) || x.cfg.pinned(&x.rec) != nil {
 		return refuse(x.name, &x.rec, nil, ErrOutcomeUnknown, ErrAnswerGone)
 	}
 	x.askedAgain = true
@@ -211,6 +214,8 @@ func (x existing) adopt() *result {
 	case x.prof == nil:
 		cause := fmt.Errorf("profile %q version %q, under which it was begun, is not known to this client", rec.Profile, rec.ProfileVersion)
 		return refuse(x.name, rec, cause, ErrOutcomeUnknown, ErrConfig)
+	case x.cfg.pinned(rec) != nil:
+		return refuse(x.name, rec, x.cfg.pinned(rec), ErrOutcomeUnknown, ErrConfig)
 	case !request.Intact(rec):
 		return refuse(x.name, rec, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt), ErrOutcomeUnknown)
 	case x.leasedElsewhere(rec):

@@ -168,6 +168,11 @@ type Record struct {
 	// Replaces is the key of the operation in whose place a person began this one,
 	// because that one had no effect (Client.Rekey). Only Begin sets it.
 	Replaces string
+	// Credential and Region pin where the operation belongs, beside its origin: the
+	// hash of the credential, as "sha256:" and 64 hexadecimal digits, never the
+	// credential itself, and the name of the region; empty where nobody gave
+	// one. Only Begin sets them.
+	Credential, Region string
 	// MaybeSent is set, durably, before the first byte may leave. A record that
 	// is found with it set has an unknown outcome.
 	MaybeSent bool

@@ -187,10 +187,12 @@ func (f *actFlags) endOne(ses *session, rec *persist.Record, a act) error {
 type serverFlags struct {
 	headers []string
 	profile string
+	pin     pinFlags
 }
 
 // bind binds them; what says what they are for.
 func (f *serverFlags) bind(fs *pflag.FlagSet, what string) {
+	f.pin.bind(fs)
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "for "+what+": 'Name: value', or @FILE with one a line; may be repeated")
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, "for "+what+": the profile file that operations were begun with; built-in ones are known")
 }
@@ -207,7 +209,7 @@ func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), 
 	}
 	origin := ""
 	return func(rec *persist.Record) (oncehttp.Config, error) {
-		cfg := oncehttp.Config{Profile: p}
+		cfg := oncehttp.Config{Profile: p, Credential: f.pin.credential, Region: f.pin.region}
 		if len(header) == 0 {
 			return cfg, nil
 		}

@@ -79,6 +79,9 @@ func showText(w io.Writer, rec *persist.Record, parts recordParts, c clock) erro
 	}
 	line("state", "%s, result %s", stateText(rec), declines(nil).resultOfRecord(rec))
 	line("request", "%s %s%s, %d bytes, profile %s", rec.Method, rec.Origin, pathOf(rec.Target), len(rec.Body), rec.Profile)
+	if rec.Region != "" || rec.Credential != "" {
+		line("pinned", "region %s, credential %s", cmp.Or(rec.Region, "-"), cmp.Or(rec.Credential, "-"))
+	}
 	if rec.Replaces != "" {
 		line("replaces", "%s", rec.Replaces)
 	}

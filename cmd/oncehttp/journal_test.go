@@ -217,6 +217,32 @@ func TestJournalUndo(t *testing.T) {
 	}
 }
 
+// TestJournalPinned: what was begun for one region and credential is not resumed for another; show says what it is pinned to.
+func TestJournalPinned(t *testing.T) {
+	t.Parallel()
+	m := startMock(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.DropBefore}}})
+	j := filepath.Join(t.TempDir(), "j.db")
+	const hash = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+	send := fast("send", "POST", m.URL()+"/payments", "-d", "{}", "--journal", j, "--key", "k", "--max-attempts", "1", "--region", "eu")
+	run(t, append(send, "--credential", "sk_live")...).want(t, exitUsage).wantErr(t, "no hash")
+	run(t, append(send, "--credential", hash)...).want(t, exitUnknown)
+	resume := fast("journal", "resume", "k", "--journal", j, "--credential", hash)
+	if got := run(t, append(resume, "--region", "us")...).want(t, exitUnknown); !strings.Contains(got.out, "begun for the region") {
+		t.Errorf("stdout %q", got.out)
+	}
+	if m.Ledger().Snapshot().Effects != 0 {
+		t.Error("it was sent to another region")
+	}
+	if out := run(t, "journal", "show", "k", "--journal", j).want(t, exitOK).out; !strings.Contains(out, "region eu, credential "+hash) {
+		t.Error(out)
+	}
+	time.Sleep(10 * time.Millisecond) // fast's waits are shorter: it is due
+	run(t, append(resume, "--region", "eu")...).want(t, exitOK)
+	if m.Ledger().Snapshot().Effects != 1 {
+		t.Errorf("%d effects", m.Ledger().Snapshot().Effects)
+	}
+}
+
 func TestJournalSettle(t *testing.T) {
 	t.Parallel()
 	m := startMock(t, mockserver.Config{})

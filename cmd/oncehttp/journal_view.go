@@ -33,6 +33,8 @@ type recordView struct {
 	WindowSeconds  int64              `json:"window_seconds"`
 	Fingerprint    string             `json:"fingerprint"`
 	Replaces       string             `json:"replaces,omitempty"`
+	Credential     string             `json:"credential,omitempty"`
+	Region         string             `json:"region,omitempty"`
 	Token          *string            `json:"token,omitempty"` // "": it is to be fetched
 	Created        time.Time          `json:"created"`
 	MaybeSent      bool               `json:"maybe_sent"`
@@ -80,7 +82,7 @@ type answerView struct {
 func viewOf(rec *persist.Record, parts recordParts) recordView {
 	v := recordView{
 		Key: rec.Key, Account: rec.Account, State: rec.State.String(), Why: rec.HoldReason, Effect: rec.Effect,
-		Replaces: rec.Replaces, Generated: rec.Generated, PlainHTTP: rec.PlainHTTP,
+		Replaces: rec.Replaces, Credential: rec.Credential, Region: rec.Region, Generated: rec.Generated, PlainHTTP: rec.PlainHTTP,
 		Method: rec.Method, Origin: rec.Origin, Target: pathOf(rec.Target),
 		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, WindowSeconds: int64(rec.Window / time.Second),
 		Fingerprint: hex.EncodeToString(rec.Fingerprint),

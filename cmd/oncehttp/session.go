@@ -33,6 +33,7 @@ type clientFlags struct {
 	keyHeader string
 	headers   []string
 	retry     oncehttp.Policy
+	pin       pinFlags
 
 	natural       naturalFlags
 	declinedTexts []string
@@ -54,6 +55,7 @@ func (f *clientFlags) bind(fs *pflag.FlagSet) {
 // on record.
 func (f *clientFlags) bindSending(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value', or @FILE with one a line; may be repeated")
+	f.pin.bind(fs)
 	f.natural.bind(fs)
 	fs.BoolVar(&f.natural.askFirst, "ask-first", false, "--lookup is asked before an operation in doubt is sent again")
 	bindDeclines(fs, &f.declinedTexts)
@@ -94,7 +96,7 @@ func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	if f.retry.AskFirst && p.Reference == nil {
 		return oncehttp.Config{}, nil, errors.New("--ask-first: there is nothing to ask; say --lookup, or give a profile that has a lookup by reference")
 	}
-	cfg := oncehttp.Config{Account: f.account, Profile: p, Retry: f.retry}
+	cfg := oncehttp.Config{Account: f.account, Profile: p, Retry: f.retry, Credential: f.pin.credential, Region: f.pin.region}
 	if cfg.Authorize, err = signer(f.signing, p); err != nil {
 		return cfg, nil, err
 	}

@@ -33,6 +33,8 @@ type Reader struct {
 	NewKey func(*http.Request) (key string, business bool, err error)
 	// Secrets says what is a credential.
 	Secrets Secrets
+	// Credential and Region go into each record as they are.
+	Credential, Region string
 	// KeepFields are pointers to values of the body that become Record.KeptFields. CheckPointers has taken them.
 	KeepFields []string
 }
@@ -202,6 +204,8 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		CarrierName:    p.Carrier.Name,
 		WireKey:        wire,
 		ServerToken:    p.Token != nil,
+		Credential:     r.Credential,
+		Region:         r.Region,
 		Profile:        p.Name,
 		ProfileVersion: p.Version,
 		Window:         p.Window.Floor,

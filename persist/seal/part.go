@@ -24,6 +24,9 @@ const (
 	fieldNote     field = "note"
 	fieldToken    field = "token"
 	fieldReplaces field = "replaces"
+
+	fieldCredential field = "credential"
+	fieldRegion     field = "region"
 )
 
 // A sealed part is

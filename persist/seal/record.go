@@ -63,7 +63,9 @@ func (s *Sealer) sealChange(rec *persist.Record) (sealed persist.Record, b *box,
 	if b, err = current.newBox(sealed.ID, rec.Created); err != nil {
 		return persist.Record{}, nil, fmt.Errorf("persist/seal: key %q: %w", current.id, err)
 	}
-	for name, text := range map[field]*string{fieldToken: &sealed.Token, fieldReplaces: &sealed.Replaces, fieldNote: &sealed.Note} {
+	for name, text := range map[field]*string{
+		fieldToken: &sealed.Token, fieldReplaces: &sealed.Replaces, fieldCredential: &sealed.Credential, fieldRegion: &sealed.Region, fieldNote: &sealed.Note,
+	} {
 		if *text != "" {
 			*text = string(b.seal(name, []byte(*text)))
 		}
@@ -154,7 +156,10 @@ func (o *opener) progress(sealed, rec *persist.Record) error {
 		field  field
 		sealed string
 		to     *string
-	}{{fieldToken, sealed.Token, &rec.Token}, {fieldReplaces, sealed.Replaces, &rec.Replaces}, {fieldNote, sealed.Note, &rec.Note}} {
+	}{
+		{fieldToken, sealed.Token, &rec.Token}, {fieldReplaces, sealed.Replaces, &rec.Replaces}, {fieldNote, sealed.Note, &rec.Note},
+		{fieldCredential, sealed.Credential, &rec.Credential}, {fieldRegion, sealed.Region, &rec.Region},
+	} {
 		if text.sealed == "" {
 			continue
 		}

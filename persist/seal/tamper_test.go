@@ -24,7 +24,7 @@ func full(key string) persist.Record {
 		Origin: "https://api.example:443", Method: "PATCH", Target: "/secret-target?q=secret-query",
 		Header: http.Header{"X-Note": {"secret-header"}}, Body: []byte("secret-body"), Omitted: []string{"X-Secret-Omitted"},
 		KeptFields: []persist.KeptField{{Pointer: "/secret-pointer", Value: "secret-kept"}},
-		Carrier:    "header", CarrierName: "X-Secret-Carrier", ServerToken: true, Token: "secret-token", Replaces: "secret-replaces", Profile: "secret-profile", ProfileVersion: "secret-version",
+		Carrier:    "header", CarrierName: "X-Secret-Carrier", ServerToken: true, Token: "secret-token", Replaces: "secret-replaces", Credential: "secret-credential", Region: "secret-region", Profile: "secret-profile", ProfileVersion: "secret-version",
 		Window: 24 * time.Hour, Fingerprint: []byte("secret-fingerprint-of-32-bytes!!"), Recipe: "secret-recipe", Created: at,
 		MaybeSent: true, FirstSent: at, Attempts: 2, Sends: 2,
 		Answer:  &persist.Answer{Status: 500, Header: http.Header{"X-Answer": {"secret-answer-header"}}, Body: []byte("secret-answer-body"), At: at},
@@ -36,7 +36,7 @@ func full(key string) persist.Record {
 func secrets() []string {
 	return []string{
 		"PATCH", "secret-target", "secret-query", "secret-header", "secret-body", "X-Secret-Omitted", "secret-pointer", "secret-kept",
-		"X-Secret-Carrier", "secret-token", "secret-replaces", "secret-profile", "secret-version", "secret-fingerprint-of-32-bytes!!", "secret-recipe",
+		"X-Secret-Carrier", "secret-token", "secret-replaces", "secret-credential", "secret-region", "secret-profile", "secret-version", "secret-fingerprint-of-32-bytes!!", "secret-recipe",
 		"X-Answer", "secret-answer-header", "secret-answer-body", "secret-history", "secret-note",
 	}
 }
@@ -56,6 +56,8 @@ func parts() []sealedPart {
 		{"history", func(r *persist.Record) []byte { return []byte(r.History[0].Error) }, func(r *persist.Record, b []byte) { r.History[0].Error = string(b) }},
 		{"token", func(r *persist.Record) []byte { return []byte(r.Token) }, func(r *persist.Record, b []byte) { r.Token = string(b) }},
 		{"replaces", func(r *persist.Record) []byte { return []byte(r.Replaces) }, func(r *persist.Record, b []byte) { r.Replaces = string(b) }},
+		{"credential", func(r *persist.Record) []byte { return []byte(r.Credential) }, func(r *persist.Record, b []byte) { r.Credential = string(b) }},
+		{"region", func(r *persist.Record) []byte { return []byte(r.Region) }, func(r *persist.Record, b []byte) { r.Region = string(b) }},
 		{"note", func(r *persist.Record) []byte { return []byte(r.Note) }, func(r *persist.Record, b []byte) { r.Note = string(b) }},
 	}
 }
@@ -175,7 +177,7 @@ func TestTampered(t *testing.T) {
 		}
 		for name, b := range bad {
 			raw := sealed(t, s, full("k"))
-			if p.set(&raw, b); len(b) == 0 && (p.name == "note" || p.name == "token" || p.name == "replaces") {
+			if p.set(&raw, b); len(b) == 0 && slices.Contains([]string{"note", "token", "replaces", "credential", "region"}, p.name) {
 				continue // the same as none, which is not sealed
 			}
 			if rec, err := s.Unseal(raw); !errors.Is(err, persist.ErrCorrupt) || errors.Is(err, persist.ErrSealed) || !strings.Contains(err.Error(), `"k"`) || !reflect.DeepEqual(rec, persist.Record{}) {

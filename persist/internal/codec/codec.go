@@ -64,8 +64,10 @@ const (
 
 // The tags of a progress's texts.
 const (
-	textToken    = 1
-	textReplaces = 2
+	textToken      = 1
+	textReplaces   = 2
+	textCredential = 3
+	textRegion     = 4
 )
 
 // progressState masks the bits of the state.
@@ -117,7 +119,7 @@ func IntentSize(r *persist.Record, limit int) int {
 
 // ProgressSize bounds the size of r's progress likewise.
 func ProgressSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces)
+	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region)
 	for i := range r.History {
 		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
 	}
@@ -192,9 +194,11 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 func HasKept(r *persist.Record) bool { return len(r.KeptFields) > 0 }
 
 // Newer reports whether r holds what code from before there were kept fields,
-// server's tokens or replaced keys cannot read, or may take for something else: the
-// frame around it has to say so, in a way that such code refuses.
-func Newer(r *persist.Record) bool { return HasKept(r) || r.ServerToken || r.Replaces != "" }
+// server's tokens, replaced keys or pins cannot read, or may take for something else:
+// the frame around it has to say so, in a way that such code refuses.
+func Newer(r *persist.Record) bool {
+	return HasKept(r) || r.ServerToken || r.Replaces != "" || r.Credential != "" || r.Region != ""
+}
 
 // appendKept appends how many fields there are, and each of them. A list that is nil
 // and one that is empty are the same.
@@ -227,7 +231,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressUnreported, r.Unreported)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
-	set(progressTexts, r.Token != "" || r.Replaces != "")
+	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "")
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	b = appendTimes(b, r, limit)
@@ -272,7 +276,7 @@ func appendForOperators(b []byte, r *persist.Record) []byte {
 func appendTexts(b []byte, r *persist.Record) []byte {
 	at := len(b)
 	b = append(b, 0)
-	for tag, text := range [...]string{textToken: r.Token, textReplaces: r.Replaces} {
+	for tag, text := range [...]string{textToken: r.Token, textReplaces: r.Replaces, textCredential: r.Credential, textRegion: r.Region} {
 		if text != "" {
 			b[at]++
 			b = appendString(append(b, byte(tag)), text)

@@ -192,6 +192,10 @@ func (d *decoder) texts(r *persist.Record) {
 			r.Token = d.string()
 		case textReplaces:
 			r.Replaces = d.string()
+		case textCredential:
+			r.Credential = d.string()
+		case textRegion:
+			r.Region = d.string()
 		default:
 			d.bad = true
 		}
