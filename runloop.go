@@ -13,7 +13,10 @@ import (
 
 // Run resumes now, after each Enqueue, and whenever something falls due, until
 // ctx ends; then it lets the attempts on the wire come to their end, as Resume
-// does after a break, and returns nil. It also sweeps, hourly. Config.Observe and
+// does after a break, and returns nil. On a journal that several processes share
+// (persist.Claimer and persist.DueTimes) it gives each origin with something due its
+// share of Config.ResumeWorkers, and looks every third of Config.Lease for what others
+// have enqueued or left. It also sweeps, hourly. Config.Observe and
 // the logger learn of each operation, and of a pass that the journal could not make:
 // it is made again after a second, then ever more seldom, after a minute at most. Errors: ErrClosed, and persist.ErrUncertain,
 // ErrClosed or ErrLocked from a journal that takes nothing more.
