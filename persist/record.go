@@ -371,10 +371,16 @@ func (q *Query) Match(r *Record) bool {
 		return false
 	case !q.DueBy.IsZero() && r.NextAttempt.After(q.DueBy):
 		return false
-	case (q.Unresolved != nil || q.AnyUnresolved) && !r.unresolved():
-		return false
-	case q.Unresolved != nil && !slices.Equal(r.Fingerprint, q.Unresolved):
-		return false
+	}
+	return q.matchUnresolved(r)
+}
+
+func (q *Query) matchUnresolved(r *Record) bool {
+	switch {
+	case q.Unresolved != nil:
+		return r.unresolved() && slices.Equal(r.Fingerprint, q.Unresolved)
+	case q.AnyUnresolved:
+		return r.unresolved()
 	}
 	return true
 }

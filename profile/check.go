@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -387,18 +388,36 @@ func checkTogether(p *Profile) error {
 		return errors.New("window: published is yes, but the source is an assumption")
 	case assumed("Key") && p.Key.MaxBytes > keyBytesMax:
 		return fmt.Errorf("key: max_bytes: %d that nobody has said, want at most %d", p.Key.MaxBytes, keyBytesMax)
-	case p.Encoding == SFString && p.Carrier.Place != Header:
+	case p.Lookup != nil && len(p.AlreadyDone) == 0:
+		return errors.New("lookup: it reads answers of already_done, which are not known well enough")
+	}
+	return cmp.Or(checkInHeader(p), checkBesideCarrier(p))
+}
+
+// checkInHeader checks what can only travel in a header.
+func checkInHeader(p *Profile) error {
+	inHeader := p.Carrier.Place == Header
+	switch {
+	case p.Encoding == SFString && !inHeader:
 		return errors.New("encoding: sf-string is a spelling in headers, and the carrier is none")
-	case p.Token != nil && p.Carrier.Place != Header:
+	case p.Token != nil && !inHeader:
 		return errors.New("token: it travels in a header, and the carrier is none")
-	case p.FirstSent != "" && (p.Carrier.Place != Header || strings.EqualFold(p.FirstSent, p.Carrier.Name)):
+	case p.FirstSent != "" && (!inHeader || strings.EqualFold(p.FirstSent, p.Carrier.Name)):
 		return errors.New("first_sent: it travels in a header beside that of the key, and the carrier is none, or is the same")
-	case len(p.Body.Formats) > 0 && (p.Carrier.Place == Form && !slices.Contains(p.Body.Formats, FormBody) || p.Carrier.Place == Body && !slices.Contains(p.Body.Formats, JSONBody)):
+	}
+	return nil
+}
+
+// checkBesideCarrier checks what the carrier rules out, or asks for.
+func checkBesideCarrier(p *Profile) error {
+	lacks := func(format BodyFormat) bool {
+		return len(p.Body.Formats) > 0 && !slices.Contains(p.Body.Formats, format)
+	}
+	switch {
+	case p.Carrier.Place == Form && lacks(FormBody), p.Carrier.Place == Body && lacks(JSONBody):
 		return fmt.Errorf("body: formats: the key travels in %s, which none of them is", p.Carrier)
 	case p.Carrier.Place == Nowhere && (len(p.Stored.Client) > 0 || len(p.Replay) > 0):
 		return errors.New("carrier: without a key there is no answer that is stored under it; leave stored.client and replay out")
-	case p.Lookup != nil && len(p.AlreadyDone) == 0:
-		return errors.New("lookup: it reads answers of already_done, which are not known well enough")
 	}
 	return nil
 }

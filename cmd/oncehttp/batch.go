@@ -51,12 +51,7 @@ const (
 	rateMax    = 1e6
 )
 
-func batchCommand(s streams) *cobra.Command {
-	f := &batchFlags{}
-	cmd := &cobra.Command{
-		Use:   "batch FILE --url URL --key TEMPLATE",
-		Short: "Send one operation for each row of a file, each exactly once",
-		Long: `Send one operation for each row of FILE: CSV or TSV with a header row, or NDJSON
+const batchHelp = `Send one operation for each row of FILE: CSV or TSV with a header row, or NDJSON
 (one JSON object a line), packed with gzip or not; "-" is stdin. An NDJSON line
 is sent byte for byte. A CSV row is sent as a JSON object of strings; --number
 makes numbers of columns, and --body spells any JSON: inside its strings
@@ -95,14 +90,23 @@ nothing either).
 
 Exit status: 0 all is done; 1 some rows were declined, invalid, rejected or
 mismatched; 2 the call or the input is wrong and nothing was sent; 3 something
-is unknown, held or still to do. The summary names the next step for each.`,
-		Example: `  oncehttp batch orders.csv --url https://api.example.com/payments \
+is unknown, held or still to do. The summary names the next step for each.`
+
+const batchExamples = `  oncehttp batch orders.csv --url https://api.example.com/payments \
       --key 'order:{user}:{order_id}' --number amount -H @auth.txt
   oncehttp batch orders.csv --url https://api.example.com/payments --key 'order:{order_id}' \
       --body '{"amount":{amount:number},"meta":{"order":"{order_id}"}}'
   oncehttp batch - --url http://127.0.0.1:8080/payments --key 'evt:{id}' \
-      --journal events.db < events.ndjson`,
-		Args: wantArgs(1, 1, "FILE"),
+      --journal events.db < events.ndjson`
+
+func batchCommand(s streams) *cobra.Command {
+	f := &batchFlags{}
+	cmd := &cobra.Command{
+		Use:     "batch FILE --url URL --key TEMPLATE",
+		Short:   "Send one operation for each row of a file, each exactly once",
+		Long:    batchHelp,
+		Example: batchExamples,
+		Args:    wantArgs(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.template, f.formSaid = cmd.Flags().Changed("body"), cmd.Flags().Changed("form")
 			return f.run(cmd.Context(), args[0], s)

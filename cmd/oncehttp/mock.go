@@ -111,17 +111,8 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 	if !knownBug(f.bug) {
 		return cfg, nil, fmt.Errorf("--bug %s: no such bug; --bug list names them", clip(f.bug))
 	}
-	p, err := findProfile(f.profile)
+	p, err := f.played()
 	if err != nil {
-		return cfg, nil, err
-	}
-	if p, err = f.natural.apply(p); err != nil {
-		return cfg, nil, err
-	}
-	if p, err = carriedBy(p, f.header); err != nil {
-		return cfg, nil, err
-	}
-	if err := f.playable(p); err != nil {
 		return cfg, nil, err
 	}
 	mix, err := mockserver.ParseFaults(f.faults)
@@ -156,6 +147,21 @@ func (f *mockFlags) config() (cfg mockserver.Config, judge *referee.Referee, err
 		return cfg, nil, mockError("", err)
 	}
 	return cfg, judge, nil
+}
+
+// played is the profile that the mock plays.
+func (f *mockFlags) played() (*profile.Profile, error) {
+	p, err := findProfile(f.profile)
+	if err == nil {
+		p, err = f.natural.apply(p)
+	}
+	if err == nil {
+		p, err = carriedBy(p, f.header)
+	}
+	if err == nil {
+		err = f.playable(p)
+	}
+	return p, err
 }
 
 // setVerify makes the mock check signatures. Where one stands in the Authorization header it differs on each attempt, so

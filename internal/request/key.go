@@ -72,20 +72,8 @@ func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body
 	if err == nil && key == "" {
 		key = generated
 	}
-	switch {
-	case err != nil:
-	case key == "" && r.RequireKey:
-		err = errors.New("the request has no key, and RequireKey is set")
-	case key == "" && !given.Generate:
-		err = errors.New("the request has no key")
-	case wire == "" && inRequest(p):
-		err = fmt.Errorf("profile %q wants the key in %s; it is never inserted", p.Name, place(p))
-	case p.Token != nil && wire != "":
-		err = fmt.Errorf("the request has a header %s; leave it out, since the server's token travels there", p.Carrier.Name)
-	case p.Token != nil:
-		err = checkKey(&profile.Profile{Name: p.Name}, key) // the API's own rule is for the token
-	default:
-		err = checkKey(p, key)
+	if err == nil {
+		err = r.checkOne(p, key, wire, given)
 	}
 	if err == nil && wire == "" && p.Token == nil {
 		wire, err = encodeKey(p.Encoding, key)
@@ -94,6 +82,23 @@ func (r *Reader) oneKey(req *http.Request, p *profile.Profile, named Named, body
 		return "", "", &Error{InvalidKey, err}
 	}
 	return key, wire, nil
+}
+
+// checkOne checks the key of a request, and its spelling if the request carries it, against the profile.
+func (r *Reader) checkOne(p *profile.Profile, key, wire string, given Given) error {
+	switch {
+	case key == "" && r.RequireKey:
+		return errors.New("the request has no key, and RequireKey is set")
+	case key == "" && !given.Generate:
+		return errors.New("the request has no key")
+	case wire == "" && inRequest(p):
+		return fmt.Errorf("profile %q wants the key in %s; it is never inserted", p.Name, place(p))
+	case p.Token != nil && wire != "":
+		return fmt.Errorf("the request has a header %s; leave it out, since the server's token travels there", p.Carrier.Name)
+	case p.Token != nil:
+		return checkKey(&profile.Profile{Name: p.Name}, key) // the API's own rule is for the token
+	}
+	return checkKey(p, key)
 }
 
 // findKey is the one key that the call names, and its spelling if the request carries it; both are empty if there is

@@ -25,7 +25,7 @@ func liveHeap() float64 {
 // and as a tombstone. It looks at the whole heap, so it is not parallel.
 // docs/performance.md has the figures: go test -v shows them.
 func TestHeapARecord(t *testing.T) {
-	const n, most = 50_000, 800
+	const n, most = 50_000, 850
 	at := time.Unix(1_750_000_000, 123).UTC()
 	before := liveHeap()
 	j := memory.New()
