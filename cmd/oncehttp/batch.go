@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp"
 )
@@ -112,7 +113,12 @@ func batchCommand(s streams) *cobra.Command {
 			return f.run(cmd.Context(), args[0], s)
 		},
 	}
-	fs := cmd.Flags()
+	f.bindBatch(cmd.Flags())
+	return cmd
+}
+
+// bindBatch binds the flags of batch.
+func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	f.bind(fs)
 	fs.StringVar(&f.url, "url", "", "where each row is sent; {field} in the path or query stands for a row's value")
 	fs.StringVar(&f.key, "key", "", "spells each row's key, such as 'order:{user}:{order_id}'")
@@ -134,7 +140,6 @@ func batchCommand(s streams) *cobra.Command {
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests, and send nothing")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
-	return cmd
 }
 
 // run goes from checks that touch nothing to the first send, in this order, so

@@ -1,0 +1,124 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// What a file may say of lookups and of other requests that are not the operation: for tokens, and to cancel.
+
+func checkLookup(p *Profile) error {
+	if err := checkPointer(p.Lookup.Pointer); err != nil {
+		return fmt.Errorf("pointer: %w", err)
+	}
+	if path := p.Lookup.Path; !strings.Contains(path, "{id}") || path[0] != '/' && !strings.HasPrefix(path, "{path}/") {
+		return fmt.Errorf("path: %q, want one that starts with / or {path}/ and holds {id}", path)
+	}
+	return nil
+}
+
+// checkTokenFact checks the token of a file, which has to say all of it.
+func checkTokenFact(p *Profile) error {
+	if p.Token.Path == "" {
+		return errors.New("path: it is missing")
+	}
+	return checkToken(p)
+}
+
+func checkToken(p *Profile) error {
+	t := p.Token
+	if *t == (Token{}) {
+		return nil // the client's Config.Token knows how
+	}
+	switch plain := strings.ReplaceAll(t.Path, "{path}", ""); {
+	case !slices.Contains([]string{"", http.MethodPost, http.MethodGet}, t.Method):
+		return fmt.Errorf("method: %q, want POST or GET", t.Method)
+	case !strings.HasPrefix(t.Path, "/") && !strings.HasPrefix(t.Path, "{path}"):
+		return fmt.Errorf("path: %q, want one that starts with / or {path}", t.Path)
+	default:
+		for _, pointer := range append(referencePointers(plain), t.Pointer) {
+			if err := checkPointer(pointer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkCancel(p *Profile) error {
+	for name, path := range map[string]string{"for": p.Cancel.For, "path": p.Cancel.Path} {
+		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{}") {
+			return fmt.Errorf("%s: %q, want a path that starts with /", name, path)
+		}
+	}
+	return checkPointer(p.Cancel.Pointer)
+}
+
+// Check says what is wrong with the requests that a profile which was put together in Go describes: Lookup, Reference,
+// Token and Cancel. [Load] checks files as a whole.
+func (p *Profile) Check() error {
+	if p.Cancel != nil {
+		if err := checkCancel(p); err != nil {
+			return fmt.Errorf("cancel: %w", err)
+		}
+	}
+	if p.Token != nil {
+		if err := checkToken(p); err != nil {
+			return fmt.Errorf("token: %w", err)
+		}
+	}
+	if p.Lookup != nil {
+		if err := checkLookup(p); err != nil {
+			return fmt.Errorf("lookup: %w", err)
+		}
+	}
+	if p.Reference != nil {
+		if err := checkReference(p); err != nil {
+			return fmt.Errorf("reference: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkReference refuses a lookup that names no value of the request, or that would take any resource for the request's.
+func checkReference(p *Profile) error {
+	path := strings.TrimPrefix(p.Reference.Path, "{path}")
+	pointers := referencePointers(path)
+	switch {
+	case path == p.Reference.Path && !strings.HasPrefix(path, "/"):
+		return fmt.Errorf("path: %q, want one that starts with / or {path}", p.Reference.Path)
+	case len(pointers) == 0:
+		return fmt.Errorf("path: %q, want one that holds a value of the request, such as {/order_id}", p.Reference.Path)
+	case p.Reference.FoundWithin < 0 || p.Reference.FoundWithin > minDelayMax:
+		return fmt.Errorf("found_within: %v, want at most %v", p.Reference.FoundWithin, spanText(minDelayMax))
+	case len(p.Reference.Same) == 0:
+		return errors.New("same: want at least one value that is equal in request and resource")
+	case !slices.ContainsFunc(p.Reference.Same, func(s Same) bool { return slices.Contains(pointers, s.Request) }):
+		return errors.New("same: want the value that the path asks for among those that are equal")
+	}
+	if p.Reference.List != "" {
+		pointers = append(pointers, p.Reference.List)
+	}
+	for _, same := range p.Reference.Same {
+		pointers = append(pointers, same.Request, same.Resource)
+	}
+	for _, pointer := range pointers {
+		if err := checkPointer(pointer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// referencePointers lists what stands in braces.
+func referencePointers(path string) []string {
+	var pointers []string
+	for _, part := range strings.Split(path, "{")[1:] {
+		pointer, _, _ := strings.Cut(part, "}")
+		pointers = append(pointers, pointer)
+	}
+	return pointers
+}
