@@ -110,7 +110,7 @@ func TestSealAndUnseal(t *testing.T) {
 func TestEveryField(t *testing.T) {
 	t.Parallel()
 	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe " + // sealed by Begin
-		"Token Replaces Answer History Note " + // sealed by each change
+		"Token Replaces Credential Region Answer History Note " + // sealed by each change
 		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported Origin ServerToken Window Created MaybeSent FirstSent " + // in clear
 		"NextAttempt SendBefore Attempts Sends LeaseOwner LeaseUntil Effect Finished Swept Status"
 	var fields []string
