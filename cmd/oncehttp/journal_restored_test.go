@@ -49,6 +49,25 @@ func dumped(t *testing.T, journal string) (restore func()) {
 	}
 }
 
+// dumpedMySQL dumps a database of MariaDB, and empties it before it plays the dump back.
+func dumpedMySQL(t *testing.T, journal string) (restore func()) {
+	t.Helper()
+	u, err := url.Parse(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	at := []string{"--host=" + u.Hostname(), "--port=" + u.Port(), "--user=" + u.User.Username()}
+	dump := filepath.Join(t.TempDir(), "dump.sql")
+	client(t, "mariadb-dump", append(at, "--single-transaction", "--result-file="+dump, name)...)
+	return func() {
+		db := mysqlDB(t, u, "")
+		mustExec(t, db, "DROP DATABASE "+name)
+		mustExec(t, db, "CREATE DATABASE "+name)
+		client(t, "mariadb", append(at, "--execute=source "+dump, name)...)
+	}
+}
+
 // client runs a program of the database's own.
 func client(t *testing.T, name string, args ...string) {
 	t.Helper()
@@ -69,13 +88,15 @@ func TestRestored(t *testing.T) {
 		t.Parallel()
 		testRestored(t, filepath.Join(t.TempDir(), "j.db"), copied)
 	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		s := servers()["postgres"]
-		journal := s.database(t, s.url(t))
-		run(t, "journal", "migrate", journal).want(t, exitOK)
-		testRestored(t, journal, dumped)
-	})
+	for name, keep := range map[string]backup{"postgres": dumped, "mysql": dumpedMySQL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := servers()[name]
+			journal := s.database(t, s.url(t))
+			run(t, "journal", "migrate", journal).want(t, exitOK)
+			testRestored(t, journal, keep)
+		})
+	}
 }
 
 func testRestored(t *testing.T, journal string, keep backup) {
