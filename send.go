@@ -1,0 +1,86 @@
+package oncehttp
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// send makes one attempt at the operation: one send, and one more for each redirect within the origin, each with
+// credentials of its own and a check of the retention window.
+func (r *run) send() wire.Result {
+	if r.target == nil {
+		return wire.Result{Err: errNoTarget, Unsent: true, Fatal: true}
+	}
+	return r.sendBy(&r.sender, r.target)
+}
+
+// newSender returns a Sender that uses the client's transport and limits.
+func newSender(cfg *Config, requests wire.Requests) wire.Sender {
+	return wire.Sender{Transport: cfg.Transport, Limits: cfg.wireLimits(), Requests: requests}
+}
+
+// recordedRequest makes the requests of the operation itself.
+type recordedRequest struct{ *run }
+
+// Prepare makes the recorded request anew.
+func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
+	req, err := d.requestFor(ctx, send, &d.rec, target)
+	if err == nil && d.cfg.window(d.rec.FirstSent, d.now(), d.rec.Window) != windowOpen {
+		err = errWindow // Authorize may have taken all the time that was left
+	}
+	return req, err
+}
+
+// Follow allows redirects within the origin.
+func (d recordedRequest) Follow(from *url.URL, location string) *url.URL {
+	return request.Hop(&d.rec, from, location)
+}
+
+// requestFor is the request of a record, with its credentials, for one send. ctx is the send's without its trace.
+func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
+	req := request.New(send, rec, target, r.credentials)
+	request.SetFirstSent(req, rec, r.prof)
+	if r.cfg.Authorize == nil {
+		return req, nil
+	}
+	return req, request.Authorize(ctx, req, rec, r.prof, r.cfg.Authorize)
+}
+
+// sendBy sends, unless the call was given up, and counts the sends.
+func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
+	if cause := context.Cause(r.call.Context()); cause != nil {
+		return wire.Result{Err: cause, Unsent: true, Fatal: true}
+	}
+	if err := r.limited(); err != nil {
+		return wire.Result{Err: sanitized(err), Unsent: true, Fatal: true}
+	}
+	sent := sender.Send(r.call.Context(), target)
+	sent.Err = sanitized(sent.Err)
+	r.sends += sent.Sends
+	return sent
+}
+
+// limited waits for the limiter of the record's origin, unless the call is given up or drains meanwhile.
+func (r *run) limited() error {
+	if r.cfg.Limiter == nil {
+		return nil
+	}
+	limiter := r.cfg.Limiter(r.rec.Origin)
+	if limiter == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(r.call.Context())
+	defer cancel(nil)
+	draining := r.call.Draining()
+	defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
+	if err := limiter.Wait(ctx); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
+}
