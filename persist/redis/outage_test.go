@@ -9,16 +9,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 )
 
-// engine is a journal of the test's own on a server.
-func engine(t testing.TB, at string) sqltest.Engine {
+// engine is a journal of the test's own on a server, with so many connections.
+func engine(t testing.TB, at string, conns int) sqltest.Engine {
 	t.Helper()
 	u, err := url.Parse(at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	opts := own(t, at)
+	opts.MaxConns = conns
 	return sqltest.Engine{
-		Address: u.Host, Limit: 4500 * time.Millisecond,
+		Address: u.Host, Limit: 3600 * time.Millisecond,
 		Open: func(t testing.TB, address string, limit time.Duration) persist.Journal {
 			through, o := *u, opts
 			through.Host, o.CallTimeout = address, limit
@@ -30,20 +31,21 @@ func engine(t testing.TB, at string) sqltest.Engine {
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	at := durableURL(t)
-	sqltest.Outages(t, func(t *testing.T) sqltest.Engine { return engine(t, at) })
+	sqltest.Outages(t, func(t *testing.T) sqltest.Engine { return engine(t, at, 8) })
 }
 
 func TestDown(t *testing.T) {
 	t.Parallel()
-	sqltest.Down(t, engine(t, durableURL(t)))
+	// With one connection it is sure that a call is made on one that was used before, and is in doubt.
+	sqltest.Down(t, engine(t, durableURL(t), 1))
 }
 
 func TestLate(t *testing.T) {
 	t.Parallel()
-	sqltest.Late(t, engine(t, durableURL(t)))
+	sqltest.Late(t, engine(t, durableURL(t), 1))
 }
 
 func TestDoDown(t *testing.T) {
 	t.Parallel()
-	sqltest.DoDown(t, engine(t, durableURL(t)))
+	sqltest.DoDown(t, engine(t, durableURL(t), 8))
 }

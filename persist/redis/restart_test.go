@@ -15,7 +15,7 @@ func TestFrozen(t *testing.T) {
 	t.Parallel()
 	at := durableURL(t)
 	opts := own(t, at)
-	e := engine(t, at)
+	e := engine(t, at, 8)
 	e.Open = func(t testing.TB, _ string, _ time.Duration) persist.Journal { return open(t, at, opts) }
 	sqltest.Frozen(t, e, []string{at, opts.Prefix})
 }

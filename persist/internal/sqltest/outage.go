@@ -26,7 +26,7 @@ type Engine struct {
 	DB      *sql.DB // whose statements find the tables
 	Records string  // the name of the table of records, as DB finds it
 
-	// Limit is that of the calls in Outages and in Down, which wait for many of them. Zero is 6 and 12 seconds.
+	// Limit is that of the calls in Outages, Down and DoDown, which wait for many of them. Zero is 6 seconds, in Down 12.
 	Limit time.Duration
 
 	// Open opens a journal whose calls take no longer than limit, through an address. The
@@ -371,7 +371,7 @@ func recovers(t *testing.T, j persist.Journal, proxy *Proxy, way func() error) {
 // DoDown calls Do while the way to the database swallows everything, and while nobody listens:
 // the call ends within a bound, sends nothing, and says what is known.
 func DoDown(t *testing.T, e Engine) {
-	const limit = 6 * time.Second
+	limit := cmp.Or(e.Limit, 6*time.Second)
 	api := &effects{n: map[string]int{}}
 	web := httptest.NewServer(api)
 	defer web.Close()
