@@ -155,16 +155,16 @@ func TestTryOverlaps(t *testing.T) {
 	wire := &wireLog{}
 	server := httptest.NewServer(wire)
 	defer server.Close()
-	left := tryExchange(300, 40, "/leave?slow", "", "k", "")
+	left := tryExchange(3000, 400, "/leave?slow", "", "k", "")
 	left.Status, left.Error = 0, "the client left"
-	large := tryExchange(400, 5, "/large", "", "k", `{"padding":""}`)
+	large := tryExchange(4000, 50, "/large", "", "k", `{"padding":""}`)
 	large.Request.Run = &report.Run{At: 12, Of: "x", Count: 200_000}
 	large.Request.BodyBytes += 200_000
 	c := report.Case{ID: "inflight/x", Level: report.Safety, Verdict: report.Fail, Rule: "r", Exchanges: []report.Exchange{
-		tryExchange(0, 200, "/lead?slow", "", "k", ""),
-		tryExchange(50, 10, "/follow", "", "k", ""), tryExchange(50, 10, "/follow", "", "k", ""), tryExchange(50, 10, "/follow", "", "k", ""),
-		tryExchange(50, 10, "/follow", "", "k", ""), tryExchange(70, 10, "/other", "", "k", ""), tryExchange(70, 10, "/other", "", "k", ""),
-		tryExchange(250, 10, "/later", "", "k", ""), left, large,
+		tryExchange(0, 2000, "/lead?slow", "", "k", ""),
+		tryExchange(500, 100, "/follow", "", "k", ""), tryExchange(500, 100, "/follow", "", "k", ""), tryExchange(500, 100, "/follow", "", "k", ""),
+		tryExchange(500, 100, "/follow", "", "k", ""), tryExchange(700, 100, "/other", "", "k", ""), tryExchange(700, 100, "/other", "", "k", ""),
+		tryExchange(2500, 100, "/later", "", "k", ""), left, large,
 	}}
 	lines := scriptOf(t, c, server.URL)
 	began := time.Now()
@@ -180,7 +180,7 @@ func TestTryOverlaps(t *testing.T) {
 	if got := strings.Join(paths, " "); got != want {
 		t.Errorf("the requests are %s, want %s\n%s", got, want, strings.Join(lines, "\n"))
 	}
-	for _, part := range []string{"& sleep 0.05\n", "/follow -H ", "& done; sleep 0.02\n", "-X POST " + server.URL + "/other", "; wait\n"} {
+	for _, part := range []string{"& sleep 0.50\n", "/follow -H ", "& done; sleep 0.20\n", "-X POST " + server.URL + "/other", "; wait\n"} {
 		if !strings.Contains(strings.Join(lines, "\n"), part) {
 			t.Errorf("%q is missing in\n%s", part, strings.Join(lines, "\n"))
 		}
