@@ -1,0 +1,68 @@
+package sqltest
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// DoDown calls Do while the way to the database swallows everything, and while nobody listens:
+// the call ends within a bound, sends nothing, and says what is known.
+func DoDown(t *testing.T, e Engine) {
+	limit := cmp.Or(e.Limit, 6*time.Second)
+	api := &effects{n: map[string]int{}}
+	web := httptest.NewServer(api)
+	defer web.Close()
+	proxy := NewProxy(t, e.Address)
+	j := e.Open(t, proxy.Address(), limit)
+	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	call := func(key oncehttp.Key) (*oncehttp.Error, time.Duration) {
+		t.Helper()
+		req, err := http.NewRequest(http.MethodPost, web.URL, strings.NewReader(string(key)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, do := time.Now(), func() (*http.Response, error) { return client.DoKey(req, key) }
+		if key == "" {
+			do = func() (*http.Response, error) { return client.Do(req) }
+		}
+		_, err = do()
+		var said *oncehttp.Error
+		if !errors.As(err, &said) {
+			t.Fatalf("key %q: %v, want an error of the call", key, err)
+		}
+		named(t, "Do", err, proxy)
+		return said, time.Since(start)
+	}
+	for what, broken := range map[string]func(){"nobody listens": proxy.Refuse, "everything is swallowed": func() { proxy.Hole(true) }} {
+		begun(j, Record("warm", Name()))
+		broken()
+		for _, key := range []oncehttp.Key{"k", ""} {
+			said, took := call(key)
+			if !errors.Is(said, oncehttp.ErrOutcomeUnknown) || errors.Is(said, oncehttp.ErrNoEffect) || said.Key != key {
+				t.Errorf("%s: key %q: %v, want ErrOutcomeUnknown and the key", what, key, said)
+			}
+			if took > 2*limit {
+				t.Errorf("%s: key %q: it took %v, want twice %v at most", what, key, took, limit)
+			}
+		}
+		proxy.Refuse()
+		proxy.Hole(false)
+		if err := proxy.Listen(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := api.of("k") + api.of(""); n != 0 {
+		t.Errorf("%d requests were sent without a record", n)
+	}
+}
