@@ -56,7 +56,7 @@ func TestClocksOfWorkers(t *testing.T) {
 			if got := resume(t, two); len(got) != 0 {
 				t.Errorf("clocks %v: before it was due, two resumed %v", off, got)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			if got := resume(t, two); got["k"].err != nil || w.count() != 2 {
 				t.Errorf("clocks %v: when it was due, two resumed %v, after %d sends", off, got, w.count())
 			}

@@ -27,11 +27,11 @@ func CredentialHash(secret string) string {
 func (c *Config) checkPin() error {
 	digits, hashed := strings.CutPrefix(c.Credential, credentialPrefix)
 	if sum, err := hex.DecodeString(digits); c.Credential != "" && (!hashed || err != nil || len(sum) != sha256.Size) {
-		return errors.New("Credential is no hash; want what CredentialHash makes of the credential, never the credential itself")
+		return errors.New("the Credential is no hash; want what CredentialHash makes of the credential, never the credential itself")
 	}
 	notVisible := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(c.Region) > regionBytesMax || strings.ContainsFunc(c.Region, notVisible) {
-		return fmt.Errorf("Region %q: want a name of at most %d visible characters", c.Region, regionBytesMax)
+		return fmt.Errorf("the Region %q: want a name of at most %d visible characters", c.Region, regionBytesMax)
 	}
 	return nil
 }

@@ -21,11 +21,6 @@ type together struct {
 	change string
 }
 
-// changedColumns are those that ChangeAll sets.
-func changedColumns() []string {
-	return []string{"token", "state", "unreported", "swept", "next_attempt", "finished", "lease_owner", "lease_until", "progress", "answer"}
-}
-
 // together returns the statements for several rows. Their parameters are arrays, one of each column.
 func (o Options) together(d *dialect) together {
 	bound := fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", min(o.LockWait, togetherWait).Milliseconds())
