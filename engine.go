@@ -68,6 +68,7 @@ type run struct {
 	fromResume  bool     // Resume or Run began this run, not a caller with the key
 	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
 	stopIfOriginDown bool
+	lanes            *lanes // of a fair Run, which bound the sends; else nil
 
 	started  time.Time // by this process's own clock
 	schedule *backoff.ExponentialBackOff

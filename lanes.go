@@ -1,13 +1,15 @@
 package oncehttp
 
 import (
+	"context"
 	"sync"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // lanes are the operations that a Run has claimed and not begun yet, a queue for each origin, and how many of each origin
-// its workers run. A worker takes from the origin of which the fewest are running, and no origin has more than its share
+// its workers run. Half of what is taken may send at a time: meanwhile the journal writes the beginning and the end of
+// the others. A worker takes from the origin of which the fewest are running, and no origin has more than its share
 // of the workers, so that a slow one does not keep others from their turn. They are safe for concurrent use.
 type lanes struct {
 	workers int           // all that take
@@ -18,6 +20,7 @@ type lanes struct {
 	changed *sync.Cond // on mu
 	of      map[string]*lane
 	queued  int // in all lanes
+	sending int // in all lanes
 	share   int // of operations of one origin that run at once, at present
 	closed  bool
 }
@@ -25,7 +28,8 @@ type lanes struct {
 // lane is what a Run has of one origin.
 type lane struct {
 	queue   []persist.Record
-	running int
+	running int // taken and not done
+	sending int // of these
 }
 
 // newLanes returns empty lanes.
@@ -84,6 +88,37 @@ func (l *lanes) next() (best *lane) {
 		}
 	}
 	return best
+}
+
+// enter waits until an operation that was taken may send: half of those that run may, so that the journal writes the
+// beginning and the end of the others meanwhile. Whoever entered calls leave. Error: the cause of the context.
+func (l *lanes) enter(ctx context.Context, origin string) error {
+	defer context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.changed.Broadcast()
+	})()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.of[origin]
+	for ctx.Err() == nil && (l.sending >= max(l.workers/2, 1) || at.sending >= max(l.share/2, 1)) {
+		l.changed.Wait()
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	at.sending++
+	l.sending++
+	return nil
+}
+
+// leave says that an operation that entered has its answer.
+func (l *lanes) leave(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of[origin].sending--
+	l.sending--
+	l.changed.Broadcast()
 }
 
 // done says that an operation of an origin runs no more.

@@ -85,14 +85,16 @@ func newPass(ctx context.Context, c *Client, silent bool) *pass {
 	if c.cfg.Reconcile != nil {
 		p.query.States = append(p.query.States, persist.StateHeld)
 	}
+	workers := c.cfg.ResumeWorkers
 	if fair, ok := fairly(c.cfg.Journal); ok && silent {
-		p.lanes = newLanes(c.cfg.ResumeWorkers, c.cfg.OriginWorkers)
+		workers *= 2 // half of them send, while the journal works for the others
+		p.lanes = newLanes(workers, 2*c.cfg.OriginWorkers)
 		p.workers.Go(func() { p.feedFairly(fair) })
 	} else {
 		p.jobs = make(chan persist.Record)
 		p.workers.Go(p.feed)
 	}
-	for range c.cfg.ResumeWorkers {
+	for range workers {
 		p.workers.Go(p.work)
 	}
 	go func() {
@@ -339,7 +341,7 @@ func (p *pass) resolve(call callers, id persist.ID) (res *result, took, ran bool
 	const name = "resume"
 	e := p.c.engine
 	rec, err := e.journal.Get(call.Values(), id)
-	r := &run{engine: e, call: call, name: name, rec: rec, fromResume: true, stopIfOriginDown: p.silent}
+	r := &run{engine: e, call: call, name: name, rec: rec, fromResume: true, stopIfOriginDown: p.silent, lanes: p.lanes}
 	switch {
 	case errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final():
 		return &result{}, false, false

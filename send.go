@@ -57,30 +57,38 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	if cause := context.Cause(r.call.Context()); cause != nil {
 		return wire.Result{Err: cause, Unsent: true, Fatal: true}
 	}
-	if err := r.limited(); err != nil {
+	leave, err := r.maySend()
+	if err != nil {
 		return wire.Result{Err: sanitized(err), Unsent: true, Fatal: true}
 	}
+	defer leave()
 	sent := sender.Send(r.call.Context(), target)
 	sent.Err = sanitized(sent.Err)
 	r.sends += sent.Sends
 	return sent
 }
 
-// limited waits for the limiter of the record's origin, unless the call is given up or drains meanwhile.
-func (r *run) limited() error {
-	if r.cfg.Limiter == nil {
-		return nil
+// maySend waits for the limiter of the record's origin, and in a fair Run for its turn, unless the call is given up or
+// drains meanwhile. leave is called after the send.
+func (r *run) maySend() (leave func(), err error) {
+	var limiter Limiter
+	if r.cfg.Limiter != nil {
+		limiter = r.cfg.Limiter(r.rec.Origin)
 	}
-	limiter := r.cfg.Limiter(r.rec.Origin)
-	if limiter == nil {
-		return nil
+	if limiter == nil && r.lanes == nil {
+		return func() {}, nil
 	}
 	ctx, cancel := context.WithCancelCause(r.call.Context())
 	defer cancel(nil)
 	draining := r.call.Draining()
 	defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
-	if err := limiter.Wait(ctx); err != nil {
-		return cmp.Or(context.Cause(ctx), err)
+	if limiter != nil {
+		if err := limiter.Wait(ctx); err != nil {
+			return nil, cmp.Or(context.Cause(ctx), err)
+		}
 	}
-	return nil
+	if r.lanes == nil {
+		return func() {}, nil
+	}
+	return func() { r.lanes.leave(r.rec.Origin) }, r.lanes.enter(ctx, r.rec.Origin)
 }
