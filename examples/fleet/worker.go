@@ -31,12 +31,10 @@ func work(ctx context.Context, schema string) error {
 	}
 	defer func() { _ = client.Close() }()
 	for ctx.Err() == nil {
-		// Run looks for what other processes have enqueued when it begins, and then once a minute.
-		running, end := context.WithTimeout(ctx, 300*time.Millisecond)
-		if err := client.Run(running); err != nil { // one call of the journal had no answer; it goes on
+		if err := client.Run(ctx); err != nil { // one call of the journal had no answer; it goes on
 			fmt.Fprintln(os.Stderr, "worker:", err)
+			time.Sleep(100 * time.Millisecond)
 		}
-		end()
 	}
 	return nil
 }
