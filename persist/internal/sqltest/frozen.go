@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,7 @@ import (
 
 // Frozen stops a worker process in the middle of a send, for longer than its lease, and lets it go on after another has
 // taken over: the API gets one duplicate under the same key, and what the worker records late changes nothing. args are
-// those of the role "worker".
+// those of the role "fleet".
 func Frozen(t *testing.T, e Engine, args []string) {
 	var sends atomic.Int32
 	var keys sync.Map
@@ -47,7 +48,8 @@ func Frozen(t *testing.T, e Engine, args []string) {
 		t.Fatal(err)
 	}
 
-	cmd := Child(t.Context(), "worker", args...)
+	cmd := Child(t.Context(), "fleet", args...)
+	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -55,7 +57,11 @@ func Frozen(t *testing.T, e Engine, args []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-arrived
+	select {
+	case <-arrived:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the worker has sent nothing")
+	}
 	if err := freeze(cmd.Process); err != nil {
 		t.Fatal(err)
 	}
