@@ -151,25 +151,28 @@ func (m *model) sending(l *life, s *send) int {
 // final. An answer that was too large to keep is asked for again; that is the one
 // final record that is sent.
 func (m *model) journaled(s *send, rec persist.Record, stands bool) {
-	skewed := m.w.plan.Setting.Clocks && m.w.plan.Setting.Processes > 1 // a lease may end too early
 	switch {
 	case !stands:
 		m.failLocked(JournalFirst, "%q is sent, and no durable record stands", s.id.Key)
 	case !rec.MaybeSent || string(rec.Body) != string(s.body) || refOf(rec.Target) != s.ref:
 		m.failLocked(JournalFirst, "%q is sent, and its durable record is another (maybe sent %t): %s", s.id.Key, rec.MaybeSent, rec.Target)
-	case rec.State != persist.StatePending && !skewed && (rec.Answer == nil || !rec.Answer.BodyDropped):
+	case rec.State != persist.StatePending && (rec.Answer == nil || !rec.Answer.BodyDropped):
 		m.failLocked(JournalFirst, "%q is sent, and its durable record is %v", s.id.Key, rec.State)
 	}
 }
 
-// inWindow checks the age of the key by the clock of who sends: no process can know
-// better. Nothing may be sent so late that its answer could come after the window, nor
+// inWindow checks the age of the key: by the clock of the journal where processes share
+// it, else by the clock of who sends, since a process alone cannot know better. Nothing may be sent so late that its answer could come after the window, nor
 // at a time before the first send.
 func (m *model) inWindow(l *life, s *send, rec persist.Record) {
 	window := m.w.plan.Setting.Profile.Window.Floor
 	skew := min(time.Minute, window/10)
 	margin := m.w.plan.Setting.Retry.AttemptTimeout + skew
-	age := time.Since(later(rec.FirstSent, l.clock))
+	first := rec.FirstSent
+	if m.w.plan.Setting.Processes == 1 {
+		first = later(first, l.clock)
+	}
+	age := time.Since(first)
 	if !rec.FirstSent.IsZero() && (age < 0 || age >= window-margin) {
 		m.failLocked(InWindow, "%q is sent %v after its first send, with a window of %v", s.id.Key, age, window)
 	}
