@@ -85,7 +85,8 @@ func (l *leases) drop(id persist.ID) {
 	}
 }
 
-// check is called before each attempt. Where the lease has ended, as after a process was frozen, it is renewed first.
+// check is called before each attempt, and again when its request is ready to be sent. Where the lease has ended, as after
+// a process was frozen, it is renewed first.
 // Errors: errElsewhere, errLeaseOver.
 func (l *leases) check(ctx context.Context, id persist.ID) error {
 	if l == nil {

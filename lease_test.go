@@ -230,3 +230,59 @@ func (r *renewals) Renew(ctx context.Context, owner string, lease time.Duration,
 	r.of = append(r.of, len(ids))
 	return r.Claimer.Renew(ctx, owner, lease, ids)
 }
+
+// TestFrozenInAuthorize: a process that was stopped between the begin of an attempt and its send finds that its lease is lost,
+// and does not send.
+func TestFrozenInAuthorize(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		f := &freezing{Journal: &leasing{Journal: j, Claimer: j}, Claimer: j}
+		late, w := &wire{replies: replies(accepted(time.Second))}, &wire{replies: replies(accepted(time.Second))}
+		f.freeze(0, 3*time.Minute)
+		first, _ := newClient(t, late, on(f, slowAnswers, func(cfg *oncehttp.Config) {
+			cfg.Authorize = func(*http.Request) error { time.Sleep(3 * time.Minute); return nil }
+		}))
+		next, _ := newClient(t, w, on(newLeasing(j)))
+		done := make(chan error)
+		go func() { _, err := first.DoKey(post(t, "{}"), "k"); done <- err }()
+		time.Sleep(time.Minute)
+		if err := next.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+			t.Fatal(err)
+		}
+		err := <-done
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || late.count() != 0 {
+			t.Errorf("%v, %d sends", err, late.count())
+		}
+	})
+}
+
+// TestLeaseWhileTokenComes: a lease that was renewed while the server made the token is not shortened when that is written.
+func TestLeaseWhileTokenComes(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		w := &wire{replies: []reply{{status: 201, delay: 2 * time.Second}}}
+		c, _ := newClient(t, w, on(newLeasing(j), slowAnswers, func(cfg *oncehttp.Config) {
+			cfg.Profile = ticketed()
+			cfg.Profile.Token = &profile.Token{}
+			cfg.Token = func(context.Context, persist.Record) (string, error) {
+				time.Sleep(39 * time.Second)
+				return "t1", nil
+			}
+		}))
+		other, _ := newClient(t, &wire{}, on(newLeasing(j)))
+		done := make(chan error)
+		go func() { _, err := c.DoKey(post(t, "{}"), "k"); done <- err }()
+		time.Sleep(39*time.Second + time.Millisecond)
+		if rec := lookup(t, other, "k"); !rec.Leased("", time.Now()) || rec.Token == "" {
+			t.Errorf("while it is on the wire, its lease ends at %v; it is %v", rec.LeaseUntil, time.Now())
+		}
+		if err := other.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); !errors.Is(err, oncehttp.ErrInFlight) {
+			t.Errorf("%v, want ErrInFlight", err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -19,9 +19,12 @@ import (
 //
 // The operation under key must have been settled as absent before. Where the profile says within which time after the last
 // send its lookup finds everything for certain (profile.Reference.FoundWithin), Rekey settles an unfinished one itself: it holds it,
-// so that nothing more is sent, waits for that time or until ctx ends, asks, and settles it as absent if nothing has the
-// request's reference; else the operation is as it was before, and the error says what was found. A ctx that ended leaves
+// so that nothing more is sent, waits for Retry.AttemptTimeout and that time or until ctx ends, asks, and settles it as absent
+// if nothing has the request's reference; else the operation is as it was before, and the error says what was found. A ctx that ended leaves
 // it held, and the same Rekey goes on. The lookup needs the request's credentials from Config.Authorize.
+//
+// In place of an operation under a generated key the new one counts as one, too: the same request without a key is rejected
+// while the new operation is unresolved.
 //
 // Calling it again with the same keys is nil once the new operation exists. Best is the key under which the
 // business itself would try again, Key.Generation, so that both mean one operation.
@@ -37,6 +40,9 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 		return &Error{Op: name, Key: key, Cause: cause, is: []error{ErrOutcomeUnknown, ErrConfig}}
 	}
 	rec, err := c.Lookup(ctx, key, options...)
+	if err == nil {
+		err = c.engine.clock.sync(ctx, &c.cfg)
+	}
 	if err != nil {
 		return err
 	}
@@ -153,7 +159,8 @@ func (k rekey) alone(rec *persist.Record) error {
 }
 
 // settleByLookup settles an unfinished operation as absent, if the API's lookup proves that nothing was made, and returns it.
-// The time in which everything is found counts from when the record is held: from then on nobody sends.
+// From when the record is held nobody begins a send. One that another process, or one that died, began before may still be
+// on its way for AttemptTimeout; the time in which everything is found counts from then.
 func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
 	prof := k.cfg.profileOf(&old)
 	get, target := request.ByReference(&old, prof)
@@ -167,9 +174,9 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 		return old, refuse("rekey", &old, missing, ErrOutcomeUnknown, ErrConfig).err
 	}
 	held := old
-	if old.HoldReason != persist.HoldRekey {
+	if old.HoldReason != persist.HoldRekey || old.NextAttempt.IsZero() { // zero: journal restored has reset it
 		held.State, held.HoldReason = persist.StateHeld, persist.HoldRekey
-		held.NextAttempt = k.now().Round(0).Add(prof.Reference.FoundWithin) // when the lookup may be asked
+		held.NextAttempt = k.now().Round(0).Add(k.cfg.Retry.AttemptTimeout + prof.Reference.FoundWithin) // when the lookup may be asked
 		var err error
 		if held, err = k.journal.Update(k.ctx, held); err != nil {
 			return old, journalError("rekey", Key(old.Key), err)
@@ -179,6 +186,8 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	case <-time.After(held.NextAttempt.Sub(k.now())):
 	case <-k.call.Context().Done():
 		return old, refuse("rekey", &held, context.Cause(k.call.Context()), ErrOutcomeUnknown, ErrHeld).err
+	case <-k.call.Draining().Done():
+		return old, refuse("rekey", &held, context.Cause(k.call.Draining()), ErrOutcomeUnknown, ErrHeld).err
 	}
 	finding, sent := askByReference(&run{engine: k.engine, call: k.call, rec: held, prof: prof}, get, target)
 	sent.Drain()

@@ -110,6 +110,7 @@ func keepToken(r *run, token string) error {
 	return change(ctx, r.journal, &r.rec, func() error {
 		rec := r.rec
 		rec.Token, rec.MaybeSent, rec.FirstSent = token, true, r.firstSent()
+		r.leases.stamp(&rec) // it was renewed since this record was read
 		updated, err := r.journal.Update(ctx, rec)
 		if err == nil {
 			r.rec = updated

@@ -20,8 +20,9 @@ itself then sends. The new record names both keys and the reason. Take the key
 under which the program would try again, such as KEY:gen=2 (batch --generation 2),
 so that both mean one operation. One that is pending or held is settled as absent
 by itself where the profile promises within which time its lookup finds everything
-(found_within, in oncehttp profile show): the command holds it, waits for that time,
-and asks, with the headers of -H. Saying the same again is no error; a third key is refused.`,
+(found_within, in oncehttp profile show): the command holds it, waits for that time
+and for a send that may be on its way, and asks, with the headers of -H.
+Saying the same again is no error; a third key is refused.`,
 		Example: `  oncehttp journal rekey idemp:order:u1:o7 idemp:order:u1:o7:gen=2 --journal p.db --reason 'not at the bank'`,
 		Args:    wantArgs(2, 2, "KEY and NEWKEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {

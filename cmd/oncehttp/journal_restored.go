@@ -33,6 +33,9 @@ line is printed). After that, each operation that is held is released by
   journal settle KEY --happened    the provider did it
   journal resume --restored KEY    it did not: sent again, same key, same bytes
 
+Where the server hands out the keys, one that is released may go out under another
+token: there nothing but the audit keeps it from a second effect.
+
 A time later than the backup's makes the journal trust keys for too long; where it
 is not known, say an earlier one. The same command again goes on after a kill, and
 changes nothing that is done.`,
@@ -141,9 +144,15 @@ func holdRestored(rec *persist.Record, taken time.Time) bool {
 	if next.State == persist.StatePending || next.HoldReason == persist.HoldCaller || overdue {
 		next.State, next.HoldReason = persist.StateHeld, persist.HoldRestored
 	}
-	next.MaybeSent, next.LeaseOwner, next.LeaseUntil = true, "", time.Time{}
+	if next.HoldReason == persist.HoldRekey {
+		next.NextAttempt = time.Time{} // the lookup waits anew: it may have gone on since
+	}
+	if next.MaybeSent = next.KeyOnWire() != ""; !next.MaybeSent { // the server's token comes only now
+		next.FirstSent = rec.FirstSent
+	}
+	next.LeaseOwner, next.LeaseUntil = "", time.Time{}
 	same := next.State == rec.State && next.HoldReason == rec.HoldReason && next.MaybeSent == rec.MaybeSent &&
-		next.FirstSent.Equal(rec.FirstSent) && rec.LeaseOwner == ""
+		next.FirstSent.Equal(rec.FirstSent) && next.NextAttempt.Equal(rec.NextAttempt) && rec.LeaseOwner == ""
 	*rec = next
 	return !same
 }

@@ -224,7 +224,41 @@ func TestRestoredKeeps(t *testing.T) {
 	}
 }
 
-// begin begins an operation that was created so long ago, and changes it.
+// TestRestoredToken: an operation that had no token of the server yet may have got one since, and have been sent with it. So
+// it is held as every other.
+func TestRestoredToken(t *testing.T) {
+	t.Parallel()
+	for _, token := range []string{"", "t1"} {
+		journal := filepath.Join(t.TempDir(), "j.db")
+		begin(t, journal, refusing(t).url, time.Hour, func(rec *persist.Record) { rec.ServerToken, rec.WireKey, rec.Token = true, "", token })
+		taken := time.Now().UTC().Format(time.RFC3339Nano)
+		for _, held := range []string{"held: 1 operation\n", "held: 0 operations\n"} {
+			if out := run(t, "journal", "restored", journal, "--taken", taken).want(t, exitOK).out; out != held {
+				t.Errorf("token %q: %q, want %q", token, out, held)
+			}
+		}
+		if out := run(t, "journal", "list", "--journal", journal).want(t, exitOK).out; !strings.Contains(out, "held (restored)") {
+			t.Errorf("token %q: list\n%s", token, out)
+		}
+	}
+}
+
+// TestRestoredRekey: a Rekey that was waiting for its lookup waits anew, since the operation may have gone on after the backup.
+func TestRestoredRekey(t *testing.T) {
+	t.Parallel()
+	journal := filepath.Join(t.TempDir(), "j.db")
+	begin(t, journal, refusing(t).url, time.Hour, func(rec *persist.Record) {
+		rec.State, rec.HoldReason, rec.MaybeSent, rec.FirstSent = persist.StateHeld, persist.HoldRekey, true, rec.Created
+		rec.NextAttempt = rec.Created.Add(time.Minute)
+	})
+	run(t, "journal", "restored", journal, "--taken", time.Now().UTC().Format(time.RFC3339Nano)).want(t, exitOK)
+	out := run(t, "journal", "show", "k", "--journal", journal, "--json").want(t, exitOK).out
+	if !strings.Contains(out, `"rekey"`) || strings.Contains(out, "next_attempt") {
+		t.Errorf("show\n%s", out)
+	}
+}
+
+// begin begins an operation that was created so long ago, and is changed before.
 func begin(t *testing.T, journal, target string, age time.Duration, change func(*persist.Record)) {
 	t.Helper()
 	ses, err := openSession(place{path: journal, name: journal, arg: journal}, oncehttp.Config{}, true)
@@ -240,14 +274,9 @@ func begin(t *testing.T, journal, target string, age time.Duration, change func(
 		t.Fatal(err)
 	}
 	rec.Created, rec.SendBefore = rec.Created.Add(-age), time.Time{}
-	rec, _, err = ses.journal.Begin(t.Context(), rec)
-	if err != nil {
+	change(&rec)
+	if _, _, err := ses.journal.Begin(t.Context(), rec); err != nil {
 		t.Fatal(err)
-	}
-	if change(&rec); rec.State == persist.StateHeld {
-		if _, err := ses.journal.Update(t.Context(), rec); err != nil {
-			t.Fatal(err)
-		}
 	}
 	if err := ses.close(); err != nil {
 		t.Fatal(err)
