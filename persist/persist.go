@@ -42,6 +42,8 @@ var (
 	// ErrGone: the journal's file was deleted, moved away or replaced while it was
 	// open, so that no process would find again what is begun now. Begin refuses, and
 	// has written nothing; everything else goes on, so that what is under way ends.
+	// Of a journal on Redis: it was emptied, so that it does not know what was sent.
+	// There whatever would have to say that a record is not there is this error, too.
 	ErrGone = errors.New("persist: journal is no longer at its place")
 	// ErrClosed: the journal was closed.
 	ErrClosed = errors.New("persist: journal is closed")

@@ -15,7 +15,7 @@ type index int
 // Seq numbers without the bucket, or microseconds since 1970. Members are ids of records,
 // unless it says otherwise.
 const (
-	records      index = iota // hash: the parts of the records
+	records      index = iota // hash: the parts of the records, and the name of the journal
 	clock                     // string: the last number that was given out
 	all                       // by number: every record
 	names                     // by member: every record; those of one key are beside each other

@@ -14,6 +14,14 @@
 // [persist.ErrUncertain]. It is about that one call: the journal goes on, and recovers by
 // itself.
 //
+// # A server that comes back empty
+//
+// A journal has a random name, which each of its buckets bears. A bucket that was emptied, by
+// FLUSHALL or since its server was started without its append-only file, is noticed by each
+// journal that was open before: Begin, Get, List, Now and Claim give [persist.ErrGone], so that
+// no key that was used passes for a new one. Open on a server that has nothing at all makes a
+// new journal; in a cluster, where the other nodes know the journal, it is ErrGone, too.
+//
 // # What it does not promise
 //
 // Redis replicates after it has answered. When a replica is promoted, by Sentinel, by a

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 	"sync"
@@ -30,6 +31,7 @@ type Journal struct {
 	scripts scripts
 	buckets []*bucket
 	name    string
+	id      string        // the name by which the journal itself knows its buckets, see named.go
 	limit   time.Duration // of one call
 	keepKey time.Duration // 0: for ever
 	seen    atomic.Uint64 // the highest number that this process has met, of any bucket
@@ -44,7 +46,7 @@ type Journal struct {
 // TLS. A server that is part of a cluster is noticed; further nodes, to be asked when the first
 // is down, follow as ?addr=host:port&addr=…. Open makes the journal if there is none. ctx
 // bounds the opening alone, which also ends after Options.CallTimeout.
-// Errors: ErrOptions, ErrLayout, ErrVolatile, those of the server, the context's.
+// Errors: ErrOptions, ErrLayout, ErrVolatile, persist.ErrGone where a part of it was emptied, those of the server, the context's.
 func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	return opts.open(ctx, url, loadScripts())
 }
@@ -80,12 +82,17 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	if buckets == 0 {
 		buckets = defaultBuckets
 	}
-	noted, err := j.scripts.open.Run(ctx, j.client, []string{"{" + opts.Prefix + "}:journal"}, format, buckets).StringSlice()
+	place := "{" + opts.Prefix + "}:journal"
+	answer, err := j.scripts.open.Run(ctx, j.client, []string{place}, format, buckets, rand.Text()).Slice()
 	if err != nil {
 		return err
 	}
-	if len(noted) != 2 || noted[0] != strconv.Itoa(format) {
-		return fmt.Errorf("%w: it has format %q, and this program knows %d: use a newer one", ErrLayout, noted, format)
+	noted := make([]string, 4)
+	for i := range min(len(noted), len(answer)) {
+		noted[i], _ = answer[i].(string) // the last is nil in a new journal
+	}
+	if noted[0] != strconv.Itoa(format) {
+		return fmt.Errorf("%w: it has format %q, and this program knows %d: use a newer one", ErrLayout, noted[0], format)
 	}
 	n, err := strconv.Atoi(noted[1])
 	if err != nil || n < 1 || n > maxBuckets {
@@ -97,7 +104,13 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	for i := range n {
 		j.buckets = append(j.buckets, newBucket(opts.Prefix, i))
 	}
-	_, err = j.lastNumber(ctx) // it asks every node
+	j.id = noted[2]
+	if noted[3] == "" {
+		err = j.giveNames(ctx, place)
+	}
+	if err == nil {
+		_, err = j.lastNumber(ctx) // it asks every node
+	}
 	return err
 }
 
@@ -142,11 +155,14 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, e
 	name := idOf(id)
 	b := j.of(name)
 	err = j.read(ctx, func(ctx context.Context) error {
-		values, err := j.client.HMGet(ctx, b.keys[records], fields(name, everyPart)...).Result()
+		values, err := j.client.HMGet(ctx, b.keys[records], append(fields(name, everyPart), nameField)...).Result()
+		if err == nil {
+			err = j.mustBe(b, values[len(everyPart)])
+		}
 		if err != nil {
 			return err
 		}
-		e := entryOf(name, values)
+		e := entryOf(name, values[:len(everyPart)])
 		if e == nil {
 			return notFound(id)
 		}

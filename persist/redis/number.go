@@ -23,7 +23,7 @@ func (j *Journal) met(number uint64) {
 // begun from now on gets a higher one, in whatever bucket.
 func (j *Journal) lastNumber(ctx context.Context) (uint64, error) {
 	numbers := make([]uint64, len(j.buckets))
-	err := j.each(ctx, len(j.buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {
+	err := j.eachNamed(ctx, j.buckets, func(ctx context.Context, p goredis.Pipeliner, i int) {
 		p.Get(ctx, j.buckets[i].keys[clock])
 	}, func(i int, answer goredis.Cmder) (err error) {
 		numbers[i], err = answer.(*goredis.StringCmd).Uint64()
@@ -58,7 +58,10 @@ func (j *Journal) Now(ctx context.Context) (now time.Time, err error) {
 		seconds, err := numberAt(rest, 0)
 		micros, err2 := numberAt(rest, 1)
 		now = time.Unix(int64(seconds), int64(micros)*1e3).UTC()
-		return errors.Join(err, err2)
+		if err = errors.Join(err, err2); err == nil && len(rest) > 2 {
+			err = j.mustBe(j.buckets[0], rest[2])
+		}
+		return err
 	})
 	return now, err
 }

@@ -102,7 +102,7 @@ func (j *Journal) fetch(ctx context.Context, refs []ref) ([]found, error) {
 // records after a Seq, in order. The ids are the last bytes of the members.
 func (j *Journal) gather(ctx context.Context, buckets []*bucket, set index, within goredis.ZRangeArgs, after uint64) ([]ref, error) {
 	members := make([][]string, len(buckets))
-	err := j.each(ctx, len(buckets), func(ctx context.Context, p goredis.Pipeliner, i int) {
+	err := j.eachNamed(ctx, buckets, func(ctx context.Context, p goredis.Pipeliner, i int) {
 		within.Key = buckets[i].keys[set]
 		p.ZRangeArgs(ctx, within)
 	}, func(i int, answer goredis.Cmder) (err error) {

@@ -1,6 +1,7 @@
 -- begin creates a record unless its id exists. token is that of this Begin, seen the highest
--- number that the caller has met; head has no number yet.
-local id, token, seen, head, intent, progress, body, answer = unpack(ARGV)
+-- number that the caller has met; head has no number yet; journal is the name of the journal.
+local id, token, seen, head, intent, progress, body, answer, journal = unpack(ARGV)
+if redis.call('HGET', records, 'journal') ~= journal then return { 'emptied' } end
 local standing = read(id)
 if standing then
   if standing.token == token and standing.revision == 1 then
