@@ -34,7 +34,21 @@ func prepare(cmd *cobra.Command) error {
 	if err := checkJournalFlag(cmd); err != nil {
 		return err
 	}
-	return applyConfig(cmd)
+	if err := applyConfig(cmd); err != nil {
+		return err
+	}
+	return checkEmpty(cmd)
+}
+
+// checkEmpty refuses an empty value, as of a shell variable that is not set, where it would mean another journal than
+// the last time, one in clear, requests without a signature, or another API.
+func checkEmpty(cmd *cobra.Command) error {
+	for _, name := range []string{"journal", "seal-key", "sign", "profile"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.Type() == "string" && flag.Value.String() == "" {
+			return fmt.Errorf("--%s is empty; give it a value, or leave it out", name)
+		}
+	}
+	return nil
 }
 
 // applyConfig sets the flags of cmd that the file names and the call does not.

@@ -102,3 +102,14 @@ func TestJournalCompact(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 }
+
+// An empty value, as of a shell variable that is not set, is no other journal, no journal in clear, no request without
+// a signature and no other API.
+func TestEmptyValues(t *testing.T) {
+	t.Parallel()
+	s := refusing(t)
+	j := filepath.Join(t.TempDir(), "a.db")
+	for _, name := range []string{"journal", "seal-key", "sign", "profile"} {
+		run(t, fast("send", "POST", s.url, "-d", "{}", "--key", "k", "--journal", j, "--"+name, "")...).usage(t, "oncehttp: --"+name+" is empty; give it a value, or leave it out")
+	}
+}

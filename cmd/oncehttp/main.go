@@ -22,6 +22,7 @@ func main() {
 	// A reader that goes away (a pager, head) is an error of the write, and no
 	// reason to die in the middle of an attempt.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	quietRedis()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// After the first signal the default comes back: the second kills.
 	context.AfterFunc(ctx, stop)

@@ -103,6 +103,9 @@ func parsePlace(text string) (place, error) {
 		p.arg = text
 		return p, err
 	}
+	if scheme, _, _ := strings.Cut(text, ":"); !hasScheme.MatchString(text) && scheme != text && engines()[strings.ToLower(scheme)].open != nil {
+		return place{}, fmt.Errorf("--journal: %s: without //; %s", strings.ToLower(scheme), wantURL)
+	}
 	if !hasScheme.MatchString(text) {
 		return place{path: text, name: text, arg: text}, nil
 	}

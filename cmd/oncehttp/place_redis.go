@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/redis"
 )
@@ -40,6 +42,15 @@ func redisAt(at *url.URL) (string, redis.Options, error) {
 	}
 	return u.String(), opts, nil
 }
+
+// quietRedis keeps go-redis from printing the connections that it could not make: the error says so in its one line.
+// Before the first of its clients.
+func quietRedis() { goredis.SetLogger(silent{}) }
+
+// silent is a log of go-redis that prints nothing.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 func openRedis(ctx context.Context, at *url.URL) (persist.Journal, error) {
 	text, opts, err := redisAt(at)

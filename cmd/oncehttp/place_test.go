@@ -27,6 +27,8 @@ func TestPlaceUsage(t *testing.T) {
 		"postgres://u@h/db?schema=No%20Schema": "Schema",
 		"redis://:hunter2@h/0":                 "a password there would stand in the process list",
 		"mysql://u@127.0.0.1:1":                "names no database",
+		"redis:u:hunter2@h":                    "without //",
+		"Redis:/:hunter2@h/0":                  "without //",
 		"@" + noURL:                            "want one line with a URL",
 		"@" + noURL + ".not.there":             "no such file",
 	} {

@@ -160,3 +160,13 @@ func TestWorkWithoutJournal(t *testing.T) {
 		t.Errorf("status %d: %s", got, w.errs.await(t, "(?s).*"))
 	}
 }
+
+// A server that cannot be reached is one line, also where go-redis has a log of its own.
+func TestRedisDown(t *testing.T) {
+	t.Parallel()
+	cmd, errs := child(t, "journal", "list", "--journal", "redis://127.0.0.1:1/0?keep_key=1h")
+	err := cmd.Run()
+	if text := errs.String(); cmd.ProcessState.ExitCode() != exitUnknown || strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "oncehttp: journal ") {
+		t.Errorf("error %v: %s", err, text)
+	}
+}
