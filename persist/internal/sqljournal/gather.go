@@ -52,6 +52,9 @@ const (
 // errAlone tells repeat to make the write for this row alone.
 var errAlone = errors.New("not served together with others")
 
+// errPanicked is what the others get where the driver panics in the goroutine of the one who runs the statement.
+var errPanicked = errors.New("the driver panicked in a statement for several")
+
 // gather lets calls that come at once share a statement: who finds a free slot runs it for
 // all who wait. Nobody waits for others to come.
 type gather struct {
@@ -137,7 +140,8 @@ func (g *gather) leave(me *sharer) bool {
 	return false
 }
 
-// lead runs the statement for me and for those who wait, and hands the slot on.
+// lead runs the statement for me and for those who wait, and hands the slot on. A panic of the driver goes on here, and
+// nobody waits for ever because of it.
 func (g *gather) lead(ctx context.Context, me *sharer) (Doubt, error) {
 	batch := g.take(me)
 	rows := make([]*Row, len(batch))
@@ -150,11 +154,7 @@ func (g *gather) lead(ctx context.Context, me *sharer) (Doubt, error) {
 	if g.reads && !depended {
 		limited = ctx
 	}
-	kind, err := g.j.try(ctx, limited, depended, func(ctx context.Context, conn *sql.Conn, _ bool) (err error) {
-		served, err = g.run(ctx, conn, rows)
-		return err
-	})
-	g.handOn()
+	kind, err := InDoubt, errPanicked
 	result := func(row *Row) (Doubt, error) {
 		switch {
 		case err == nil && served(row):
@@ -166,10 +166,17 @@ func (g *gather) lead(ctx context.Context, me *sharer) (Doubt, error) {
 		}
 		return kind, err
 	}
-	for _, s := range batch[1:] {
-		kind, err := result(s.row)
-		s.turn <- turn{kind: kind, err: err}
-	}
+	defer func() {
+		g.handOn()
+		for _, s := range batch[1:] {
+			kind, err := result(s.row)
+			s.turn <- turn{kind: kind, err: err}
+		}
+	}()
+	kind, err = g.j.try(ctx, limited, depended, func(ctx context.Context, conn *sql.Conn, _ bool) (err error) {
+		served, err = g.run(ctx, conn, rows)
+		return err
+	})
 	return result(me.row)
 }
 
