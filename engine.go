@@ -69,6 +69,7 @@ type run struct {
 	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
 	stopIfOriginDown bool
 	lanes            *lanes // of a fair Run, which bound the sends; else nil
+	admitted         bool   // it may send now, see admit
 
 	started  time.Time // by this process's own clock
 	schedule *backoff.ExponentialBackOff
@@ -198,6 +199,7 @@ func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
 // attempt checks that the retention window is open, sends, and judges what comes back. With Policy.AskFirst it first
 // asks whether the operation took effect already.
 func (r *run) attempt() {
+	defer r.dismiss()
 	if !askFirst(r) || !haveToken(r) || !r.mayAttempt() {
 		return
 	}

@@ -286,3 +286,30 @@ func TestLeaseWhileTokenComes(t *testing.T) {
 		}
 	})
 }
+
+// TestRunFindsEndedLeases: on a journal that does not say when what is due, Run looks every third of a lease for what a
+// worker that died has left.
+func TestRunFindsEndedLeases(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		w := &wire{replies: []reply{{status: 201}}}
+		c, _ := newClient(t, w, on(&struct {
+			persist.Journal
+			persist.Claimer
+		}{j, j}))
+		if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		const lease = 30 * time.Second
+		claimed, _, err := j.Claim(t.Context(), persist.Query{AllAccounts: true}, "a worker that died", lease, 1)
+		if err != nil || len(claimed) != 1 {
+			t.Fatal(len(claimed), err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), lease+lease/3+time.Second)
+		defer stop()
+		if err := c.Run(ctx); err != nil || w.count() != 1 {
+			t.Errorf("%d sends, error %v; want 1 after the lease", w.count(), err)
+		}
+	})
+}

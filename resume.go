@@ -36,7 +36,7 @@ var errPassEnded = errors.New("the resume was broken off")
 // operations are asked of Config.Reconcile, and otherwise left alone.
 func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		p := newPass(ctx, c, false)
+		p := newPass(ctx, ctx, c, false)
 		defer p.end()
 		for r := range p.results {
 			if r.panicked != nil {
@@ -72,10 +72,11 @@ type resumed struct {
 	panicked any // of a function of the Config; the goroutine that called Resume or Run panics with it
 }
 
-// newPass starts a pass over what is due now. The attempts on the wire end with ctx. Its end must be called.
-func newPass(ctx context.Context, c *Client, silent bool) *pass {
+// newPass starts a pass over what is due now. Nothing more is begun once draining ends; the attempts on the wire end with
+// ctx. Its end must be called.
+func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 	p := &pass{c: c, ctx: ctx, silent: silent, results: make(chan resumed)}
-	p.draining, p.drain = context.WithCancelCause(ctx)
+	p.draining, p.drain = context.WithCancelCause(draining)
 	if c.draining.Err() != nil {
 		p.drain(ErrClosed)
 	}
@@ -364,6 +365,11 @@ func (p *pass) resolve(call callers, id persist.ID) (res *result, took, ran bool
 	if res := (existing{r}).adopt(); res != nil {
 		e.giveBack(call.Values(), r.rec, p.again())
 		return res, !errors.Is(res.err, persist.ErrStale), false // another process was faster
+	}
+	if p.lanes != nil && r.admit() != nil { // broken off: it was never sent, and stays as it was
+		r.rec.MaybeSent, r.rec.FirstSent = rec.MaybeSent, rec.FirstSent
+		e.giveBack(call.Values(), r.rec, time.Time{})
+		return &result{}, false, false
 	}
 	return r.execute(), true, true
 }

@@ -99,7 +99,7 @@ func (r *runner) pass(ctx context.Context) error {
 	if ctx.Err() != nil || r.draining.Err() != nil {
 		return nil
 	}
-	p := newPass(context.WithoutCancel(ctx), r.Client, true)
+	p := newPass(context.WithoutCancel(ctx), ctx, r.Client, true)
 	defer p.end()
 	for {
 		select {
@@ -130,9 +130,13 @@ const (
 )
 
 // nextDue returns how long it is until the next pending operation is due. One that is due
-// already was just tried in vain, so that it waits for the longest pause.
+// already was just tried in vain, so that it waits for the longest pause; on a journal that
+// several processes share for a third of a lease, since another may have it, and may die.
 func (r *runner) nextDue(ctx context.Context) (time.Duration, error) {
 	due := pauseMax
+	if r.engine.leases != nil {
+		due = min(due, r.cfg.Lease/renewals)
+	}
 	now := r.engine.now()
 	for rec, err := range r.cfg.Journal.List(ctx, persist.Query{Account: r.accountBase, States: []persist.State{persist.StatePending}}) {
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {

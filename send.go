@@ -60,38 +60,51 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	if cause := context.Cause(r.call.Context()); cause != nil {
 		return wire.Result{Err: cause, Unsent: true, Fatal: true}
 	}
-	leave, err := r.maySend()
-	if err != nil {
+	if err := r.admit(); err != nil {
 		return wire.Result{Err: sanitized(err), Unsent: true, Fatal: true}
 	}
-	defer leave()
+	defer r.dismiss()
 	sent := sender.Send(r.call.Context(), target)
 	sent.Err = sanitized(sent.Err)
 	r.sends += sent.Sends
 	return sent
 }
 
-// maySend waits for the limiter of the record's origin, and in a fair Run for its turn, unless the call is given up or
-// drains meanwhile. leave is called after the send.
-func (r *run) maySend() (leave func(), err error) {
+// admit waits for the limiter of the record's origin, and in a fair Run for its turn, unless the call is given up or
+// drains meanwhile. A run that is admitted already does not wait again. dismiss is called after the send.
+func (r *run) admit() error {
 	var limiter Limiter
 	if r.cfg.Limiter != nil {
 		limiter = r.cfg.Limiter(r.rec.Origin)
 	}
-	if limiter == nil && r.lanes == nil {
-		return func() {}, nil
+	if r.admitted || limiter == nil && r.lanes == nil {
+		return nil
+	}
+	draining := r.call.Draining()
+	if cause := context.Cause(draining); cause != nil {
+		return cause
 	}
 	ctx, cancel := context.WithCancelCause(r.call.Context())
 	defer cancel(nil)
-	draining := r.call.Draining()
 	defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
 	if limiter != nil {
 		if err := limiter.Wait(ctx); err != nil {
-			return nil, cmp.Or(context.Cause(ctx), err)
+			return cmp.Or(context.Cause(ctx), err)
 		}
 	}
-	if r.lanes == nil {
-		return func() {}, nil
+	if r.lanes != nil {
+		if err := r.lanes.enter(ctx, r.rec.Origin); err != nil {
+			return err
+		}
 	}
-	return func() { r.lanes.leave(r.rec.Origin) }, r.lanes.enter(ctx, r.rec.Origin)
+	r.admitted = true
+	return nil
+}
+
+// dismiss ends the turn of a run that is admitted.
+func (r *run) dismiss() {
+	if r.admitted && r.lanes != nil {
+		r.lanes.leave(r.rec.Origin)
+	}
+	r.admitted = false
 }
