@@ -2,6 +2,7 @@ package oncehttp
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -82,7 +83,12 @@ func (p *pass) claimShares(j fairJournal) (wait time.Duration, err error) {
 			continue
 		}
 		batch, err := p.claimShare(j, origin, n)
-		if claimed = append(claimed, batch...); err != nil {
+		claimed = append(claimed, batch...)
+		if errors.Is(err, persist.ErrCorrupt) { // of one record; the others go on
+			p.failed(err)
+			continue
+		}
+		if err != nil {
 			p.put(claimed)
 			return 0, err
 		}

@@ -219,3 +219,37 @@ func TestRunStopsWithABacklog(t *testing.T) {
 		}
 	})
 }
+
+// damaging is a journal in which one operation of bad.example is damaged, so that nothing of that origin can be claimed.
+type damaging struct{ *memory.Journal }
+
+func (d damaging) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	if q.Origin == "https://bad.example:443" {
+		return nil, time.Now(), persist.ErrCorrupt
+	}
+	return d.Journal.Claim(ctx, q, owner, lease, n)
+}
+
+// TestRunBesideDamage: an operation that is damaged keeps no other from its turn, and is told of, now and then.
+func TestRunBesideDamage(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var told int
+		w := &wire{replies: []reply{{status: 201, delay: time.Second}}}
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+			cfg.Journal, cfg.ResumeWorkers = damaging{memory.New()}, 1
+			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+				if e.Kind == oncehttp.EventBlocked && errors.Is(e.Err, persist.ErrCorrupt) {
+					told++
+				}
+			}
+		})
+		enqueueAt(t, c, "bad.example", 1)
+		enqueueAt(t, c, "good.example", 10)
+		stop := running(t, c)
+		time.Sleep(11 * time.Second)
+		if err := stop(); err != nil || w.count() != 10 || told == 0 || told > 30 {
+			t.Errorf("%v, %d of 10 were sent in 11 s, told %d times", err, w.count(), told)
+		}
+	})
+}

@@ -183,7 +183,8 @@ type Claimer interface {
 	// Due is a record whose NextAttempt is neither after now nor after q.DueBy, if that is
 	// set. A lease lasts while now is before its LeaseUntil, whoever has it, owner itself
 	// included: what a claim took whose answer was lost is free again after the lease. Of the
-	// records that are due, those that have been so for longest should come first.
+	// records that are due, those that have been so for longest should come first. A damaged
+	// record is passed over where there are others.
 	// Errors: ErrClosed, ErrCorrupt, the context's, or the journal's own.
 	Claim(ctx context.Context, q Query, owner string, lease time.Duration, n int) (claimed []Record, now time.Time, err error)
 

@@ -75,6 +75,11 @@ func TestGathered(t *testing.T) {
 	sqltest.Gathered(t, engine(t))
 }
 
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	sqltest.Damaged(t, engine(t))
+}
+
 func TestGatheredOutages(t *testing.T) {
 	t.Parallel()
 	sqltest.GatheredOutages(t, engine)

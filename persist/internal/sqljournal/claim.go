@@ -23,7 +23,7 @@ func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 }
 
 // Claim implements [persist.Claimer]. What a claim took whose answer was lost waits for the
-// end of its lease.
+// end of its lease, as does a damaged record.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
 	if n <= 0 {
 		at, err := j.Now(ctx)
@@ -48,14 +48,19 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 	if err != nil {
 		return nil, time.Time{}, err
 	}
+	var damaged error
 	for i := range rows {
 		rec, err := rows[i].Record()
 		if err != nil {
-			return claimed, instant(now), j.failed(err)
+			damaged = j.failed(err)
+			continue
 		}
 		claimed = append(claimed, rec)
 	}
-	return claimed, instant(now), nil
+	if len(claimed) > 0 {
+		damaged = nil
+	}
+	return claimed, instant(now), damaged
 }
 
 // Renew implements [persist.Claimer].
