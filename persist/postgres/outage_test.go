@@ -23,7 +23,7 @@ func engine(t *testing.T) sqltest.Engine {
 		Open: func(t testing.TB, address string, limit time.Duration) persist.Journal {
 			through, o := *u, opts
 			through.Host, through.User = address, url.UserPassword(u.User.Username(), "hunter2")
-			o.CallTimeout, o.LockWait = limit, time.Second
+			o.CallTimeout, o.LockWait = limit, min(time.Second, limit/4)
 			return open(t, through.String(), o)
 		},
 		Begin: opts.BeginSQL,
@@ -68,4 +68,9 @@ func TestDamaged(t *testing.T) {
 func TestGatheredOutages(t *testing.T) {
 	t.Parallel()
 	sqltest.GatheredOutages(t, engine)
+}
+
+func TestLateUncertain(t *testing.T) {
+	t.Parallel()
+	sqltest.LateUncertain(t, engine(t))
 }

@@ -50,6 +50,9 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		j.met(n)
 		return err
 	})
+	if errors.Is(err, persist.ErrUncertain) {
+		j.lost.Store(e.id, true)
+	}
 	if err != nil {
 		return persist.Record{}, false, err
 	}
@@ -68,11 +71,13 @@ func (b *bucket) existing(id string, values []any) (persist.Record, error) {
 	return e.record(b)
 }
 
-// mayLand reports whether an earlier try to begin the record may still be on its way to Redis.
+// mayLand reports whether an earlier try to begin the record, of this Begin or of one that ended
+// without an answer, may still be on its way to Redis.
 // If the record were forgotten, it would begin the operation once more.
 func (j *Journal) mayLand(rec *persist.Record) bool {
 	seq, known := j.late.Load(idOf(rec.ID))
-	return known && seq == rec.Seq
+	_, lost := j.lost.Load(idOf(rec.ID))
+	return lost || known && seq == rec.Seq
 }
 
 // Update implements [persist.Journal].
@@ -89,6 +94,7 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	err := j.change(ctx, &rec, true)
 	if err == nil {
 		j.late.Delete(idOf(rec.ID)) // it can no longer be forgotten
+		j.lost.Delete(idOf(rec.ID))
 	}
 	return err
 }

@@ -36,6 +36,7 @@ type Journal struct {
 	keepKey time.Duration // 0: for ever
 	seen    atomic.Uint64 // the highest number that this process has met, of any bucket
 	late    sync.Map      // by id: the Seq of records whose Begin took more than one try, see mayLand
+	lost    sync.Map      // by id: of which a Begin ended with ErrUncertain, see mayLand
 
 	mu      sync.Mutex
 	shut    bool

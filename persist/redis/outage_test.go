@@ -49,3 +49,8 @@ func TestDoDown(t *testing.T) {
 	t.Parallel()
 	sqltest.DoDown(t, engine(t, durableURL(t), 8))
 }
+
+func TestLateUncertain(t *testing.T) {
+	t.Parallel()
+	sqltest.LateUncertain(t, engine(t, durableURL(t), 1))
+}

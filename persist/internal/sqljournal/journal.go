@@ -24,6 +24,7 @@ type Journal struct {
 	begins, changes *gather // nil if the engine writes each row alone
 
 	late sync.Map // by row ID: the Seq of records whose Begin took more than one try, see mayLand
+	lost sync.Map // by row ID: of which a Begin ended with ErrUncertain, see mayLand
 
 	mu      sync.Mutex
 	shut    bool
@@ -122,6 +123,9 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		existing, created, err = Begun(&rec, row, standing)
 		return err
 	})
+	if errors.Is(err, persist.ErrUncertain) {
+		j.lost.Store(string(row.ID), true)
+	}
 	if err != nil && j.d.Waited(err) {
 		// The operation of that transaction may be sent, so that this is no "no effect".
 		err = fmt.Errorf("%w: another transaction has begun the key %q and is still open: %w", persist.ErrUncertain, rec.Key, err)
@@ -138,11 +142,13 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	return existing, created, err
 }
 
-// mayLand reports whether a statement of an earlier try to begin the record may still be on its way to the database. If the
-// record were forgotten, it would begin the operation once more.
+// mayLand reports whether a statement of an earlier try to begin the record, of this Begin or of one that ended without an
+// answer, may still be on its way to the database. If the record were forgotten, it would begin the operation once more.
 func (j *Journal) mayLand(rec *persist.Record) bool {
-	seq, known := j.late.Load(string(RowID(rec.ID)))
-	return known && seq == rec.Seq
+	id := string(RowID(rec.ID))
+	seq, known := j.late.Load(id)
+	_, lost := j.lost.Load(id)
+	return lost || known && seq == rec.Seq
 }
 
 // Begun says what the row that stands after a Begin of rec means. A row with the token of

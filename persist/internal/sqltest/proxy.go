@@ -13,12 +13,13 @@ type Fault int
 
 // The faults. Each but None takes effect once, then the proxy is as before.
 const (
-	None         Fault = iota
-	CutBefore          // the connection ends, and the statement is not passed on
-	CutAfter           // the statement is passed on, and the connection ends before its answer
-	HoleBefore         // the statement is swallowed, and nothing comes back on this connection
-	HoleAfter          // the statement is passed on, and nothing comes back on this connection
-	LateAfterCut       // the connection ends, and the statement is passed on a while later
+	None          Fault = iota
+	CutBefore           // the connection ends, and the statement is not passed on
+	CutAfter            // the statement is passed on, and the connection ends before its answer
+	HoleBefore          // the statement is swallowed, and nothing comes back on this connection
+	HoleAfter           // the statement is passed on, and nothing comes back on this connection
+	LateAfterCut        // the connection ends, and the statement is passed on a while later
+	LateAfterHole       // the same, later still, and until Hole(false) nothing else passes
 )
 
 // Faults are all faults of one exchange, by name.
@@ -28,6 +29,9 @@ func Faults() map[string]Fault {
 
 // lateBy is how long a statement is held that is passed on late.
 const lateBy = 300 * time.Millisecond
+
+// lateByFar is how long after LateAfterHole: longer than calls with a limit of lateBy need to give up and begin anew.
+const lateByFar = 5 * lateBy
 
 // Proxy passes connections on to a server, and breaks them as it is told.
 type Proxy struct {
@@ -195,8 +199,12 @@ func (l *link) statements() {
 			return
 		case HoleAfter:
 			l.set(&l.mute)
+		case LateAfterHole:
+			l.p.Hole(true)
+			l.late(buf[:n], lateByFar)
+			return
 		case LateAfterCut:
-			l.late(buf[:n])
+			l.late(buf[:n], lateBy)
 			return
 		}
 		if _, err := l.server.Write(buf[:n]); err != nil {
@@ -213,10 +221,10 @@ func (l *link) set(flag *bool) {
 
 // late ends the client's connection, passes the statement on a while later, and waits until
 // the server has answered.
-func (l *link) late(statement []byte) {
+func (l *link) late(statement []byte, by time.Duration) {
 	l.set(&l.mute)
 	_ = l.client.Close()
-	time.Sleep(lateBy)
+	time.Sleep(by)
 	_, _ = l.server.Write(statement)
 	time.Sleep(lateBy) // the server works on it
 }
