@@ -27,6 +27,10 @@
 // JSON object, a form, something with another content type, or empty, and the
 // answer is 201 with an id and a Location. POST /payments/{id}/cancel (any verb
 // in the last place) and PATCH /payments/{id} act on a resource, GET reads it.
+// With the profile stripe or increase, GET /payments is the list of what the
+// caller made there, as that API spells it (limit, starting_after, created[gte];
+// limit, cursor, idempotency_key; other filters are answered 400), and resources
+// have the members of their requests.
 // Two query parameters steer a request: sleep=MS holds the effect back for so
 // many milliseconds, fail=STATUS answers with that status and has no effect
 // (crash=1: the handler panics). They belong to what a key names, as every

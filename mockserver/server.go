@@ -62,7 +62,7 @@ func New(cfg Config) *Server {
 	s.undone.reset()
 	s.service = s.cfg.Handler
 	if s.service == nil {
-		s.own = newService(s.cfg.Profile)
+		s.own = newService(s.cfg.Profile, func(r *http.Request) keylayer.Digest { return s.keys.Principal(r) })
 		s.service = s.own
 	}
 	s.life, s.end = context.WithCancel(context.Background())

@@ -25,10 +25,12 @@ type service struct {
 	resources map[string]map[string]any // by path
 
 	references *keylayer.References // nil: the API takes any
+	lists      *lists               // nil: the mock plays none
 }
 
-func newService(p *profile.Profile) *service {
-	return &service{resources: map[string]map[string]any{}, references: keylayer.NewReferences(p)}
+// newService makes the service of an API; owner says whose resources a request makes and lists.
+func newService(p *profile.Profile, owner func(*http.Request) keylayer.Digest) *service {
+	return &service{resources: map[string]map[string]any{}, references: keylayer.NewReferences(p), lists: newLists(p, owner)}
 }
 
 func (v *service) reset() {
@@ -37,6 +39,9 @@ func (v *service) reset() {
 	v.made, v.resources = 0, map[string]map[string]any{}
 	if v.references != nil {
 		v.references.Reset()
+	}
+	if v.lists != nil {
+		v.lists.made = nil
 	}
 }
 
@@ -59,15 +64,15 @@ func (v *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodDelete:
 		v.remove(w, r.URL.Path)
 	case r.Method == http.MethodPut && !v.has(r.URL.Path):
-		v.create(r.URL.Path, members, len(body)).Write(w)
+		v.create(r, body, members).Write(w)
 	case r.Method != http.MethodPost:
 		v.change(w, r.URL.Path, "updated", members)
 	case v.has(parent):
 		v.change(w, parent, last, members)
 	case v.references != nil:
-		v.references.Take(r, body, func() *keylayer.Answer { return v.create(r.URL.Path, members, len(body)) }).Write(w)
+		v.references.Take(r, body, func() *keylayer.Answer { return v.create(r, body, members) }).Write(w)
 	default:
-		v.create(r.URL.Path, members, len(body)).Write(w)
+		v.create(r, body, members).Write(w)
 	}
 }
 
@@ -116,16 +121,17 @@ func (v *service) fail(w http.ResponseWriter, status int) {
 }
 
 // create makes a new resource under path, also for a PUT, so that each execution can
-// be counted, and answers 201. Of members only reference is kept.
-func (v *service) create(path string, members map[string]any, size int) *keylayer.Answer {
-	path = "/" + strings.Trim(path, "/")
+// be counted, and answers 201. Of members only reference is kept, and all of them where the mock plays the API's lists.
+func (v *service) create(r *http.Request, body []byte, members map[string]any) *keylayer.Answer {
+	path := "/" + strings.Trim(r.URL.Path, "/")
 	v.mu.Lock()
 	v.made++
 	id := fmt.Sprintf("%s_%d", strings.ReplaceAll(strings.Trim(path, "/"), "/", "_"), v.made)
-	resource := map[string]any{"id": id, "status": "created", "bytes": size}
+	resource := map[string]any{"id": id, "status": "created", "bytes": len(body)}
 	if reference, ok := members["reference"]; ok {
 		resource["reference"] = reference
 	}
+	v.lists.add(r, body, listed{collection: path, id: id}, resource)
 	v.resources[path+"/"+id] = resource
 	text, _ := v.text(path + "/" + id)
 	v.mu.Unlock()
@@ -136,13 +142,17 @@ func (v *service) create(path string, members map[string]any, size int) *keylaye
 	return a
 }
 
-// find answers a lookup by reference, or else with the resource at the path.
+// find answers a lookup by reference or with a list, or else with the resource at the path.
 func (v *service) find(w http.ResponseWriter, r *http.Request) {
 	if v.references != nil {
 		if a := v.references.Find(r); a != nil {
 			a.Write(w)
 			return
 		}
+	}
+	if a := v.list(r); a != nil {
+		a.Write(w)
+		return
 	}
 	v.read(w, r.URL.Path)
 }

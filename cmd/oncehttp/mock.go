@@ -57,8 +57,10 @@ line on stdout is "listening on URL".
 
 POST /payments takes any JSON object and answers 201 with an id; GET /_ledger
 shows sends and effects by key, and violations of the rules for clients;
-POST /_reset clears everything. It is for tests: it listens on 127.0.0.1 unless
-told, authenticates nobody, and keeps everything in memory.
+POST /_reset clears everything. With --profile stripe or increase, a GET of
+/payments lists what the caller made there, as that API does. It is for tests:
+it listens on 127.0.0.1 unless told, authenticates nobody, and keeps everything
+in memory.
 
 --faults is a list of NAME[:ARGUMENT]=PROBABILITY: drop-before, drop-after,
 reset, reset-after, hang, hang-after, slow-body, cut-body, redirect, huge-error,
