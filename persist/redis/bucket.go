@@ -27,6 +27,7 @@ const (
 	expiring                  // by Finished and Window: the same
 	tombstones                // by Finished: swept, under chosen keys
 	unreported                // by when they may go: swept, under generated keys
+	origins                   // by member, see origins.go: pending, by origin and account
 
 	indexes
 )
@@ -34,7 +35,7 @@ const (
 // String is the name of the key.
 func (i index) String() string {
 	return [indexes]string{
-		"records", "clock", "all", "names", "unfinished", "due", "unresolved", "fingerprints", "finished", "expiring", "tombstones", "unreported",
+		"records", "clock", "all", "names", "unfinished", "due", "unresolved", "fingerprints", "finished", "expiring", "tombstones", "unreported", "origins",
 	}[i]
 }
 

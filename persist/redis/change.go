@@ -32,7 +32,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	doubted := false
 	err = j.settle(ctx, func(ctx context.Context, repeated bool) error {
 		doubted = repeated
-		word, rest, err := j.run(ctx, j.scripts.begin, b, e.id, e.token(), j.seen.Load(), e.head, e.intent, e.progress, e.body, e.answer, j.id)
+		word, rest, err := j.run(ctx, j.scripts.begin, b, e.id, e.token(), j.seen.Load(), e.head, e.intent, e.progress, e.body, e.answer, j.id, originHash(rec.Origin))
 		if err == nil && word == "emptied" {
 			err = j.mustBe(b, nil)
 		}

@@ -19,18 +19,20 @@ type claiming struct {
 	now   time.Time
 	until time.Time
 	owner string
-	lines []*line // of each bucket
+	lines []*line          // of each bucket; where the query names an origin, two of each account there
+	from  map[string]*line // by id: where it was read
 
 	claimed []persist.Record
 	damaged error // of a record that cannot be read
 }
 
-// line is what is due in one bucket, longest first.
+// line is what is due in one bucket, or a part of that, longest first.
 type line struct {
 	bucket *bucket
-	read   []goredis.Z // and not yet looked at
-	left   int64       // places that were read and are still there: looked at in vain, or not yet
-	over   bool        // there is no more than read
+	within goredis.ZRangeArgs // of due by score, or of origins by member
+	read   []goredis.Z        // by when it is due, and not yet looked at
+	left   int64              // places that were read and are still there: looked at in vain, or not yet
+	over   bool               // there is no more than read
 }
 
 // Claim implements [persist.Claimer]. In a cluster the time is that of one node, for all of
@@ -40,9 +42,9 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	c := claiming{j: j, q: &q, now: now, until: now.Add(lease), owner: owner}
-	for _, b := range j.buckets {
-		c.lines = append(c.lines, &line{bucket: b})
+	c := claiming{j: j, q: &q, now: now, until: now.Add(lease), owner: owner, from: map[string]*line{}}
+	if err := c.start(ctx); err != nil {
+		return nil, now, err
 	}
 	for len(c.claimed) < n {
 		refs, err := c.next(ctx, n-len(c.claimed))
@@ -60,6 +62,19 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 		return nil, now, c.damaged
 	}
 	return c.claimed, now, nil
+}
+
+// start finds out where to read: of one origin in origins, else in due.
+func (c *claiming) start(ctx context.Context) (err error) {
+	if c.q.Origin != "" {
+		c.lines, err = c.j.linesOf(ctx, c.q, c.now)
+		return err
+	}
+	upTo := strconv.FormatInt(microseconds(c.now.Unix(), c.now.Nanosecond()), 10)
+	for _, b := range c.j.buckets {
+		c.lines = append(c.lines, &line{bucket: b, within: goredis.ZRangeArgs{Key: b.keys[due], ByScore: true, Start: "-inf", Stop: upTo}})
+	}
+	return nil
 }
 
 // next returns the places of the n records that have been due for longest, and were not looked
@@ -80,6 +95,7 @@ func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 		}
 		id, _ := first.read[0].Member.(string)
 		refs = append(refs, ref{bucket: first.bucket, id: id})
+		c.from[id] = first
 		first.read = first.read[1:]
 	}
 	return refs, nil
@@ -87,7 +103,6 @@ func (c *claiming) next(ctx context.Context, n int) (refs []ref, err error) {
 
 // fill reads up to n more places for the lines that have none.
 func (c *claiming) fill(ctx context.Context, n int) error {
-	upTo := strconv.FormatInt(microseconds(c.now.Unix(), c.now.Nanosecond()), 10)
 	var empty []*line
 	for _, l := range c.lines {
 		if len(l.read) == 0 && !l.over {
@@ -95,11 +110,15 @@ func (c *claiming) fill(ctx context.Context, n int) error {
 		}
 	}
 	return c.j.each(ctx, len(empty), func(ctx context.Context, p goredis.Pipeliner, i int) {
-		p.ZRangeArgsWithScores(ctx, goredis.ZRangeArgs{
-			Key: empty[i].bucket.keys[due], ByScore: true, Start: "-inf", Stop: upTo, Offset: empty[i].left, Count: int64(n),
-		})
+		within := empty[i].within
+		within.Offset, within.Count = empty[i].left, int64(n)
+		if within.ByLex {
+			p.ZRangeArgs(ctx, within)
+		} else {
+			p.ZRangeArgsWithScores(ctx, within)
+		}
 	}, func(i int, answer goredis.Cmder) error {
-		places, err := answer.(*goredis.ZSliceCmd).Result()
+		places, err := placesIn(answer)
 		if err == nil {
 			empty[i].read, empty[i].over = places, len(places) < n
 			empty[i].left += int64(len(places))
@@ -128,11 +147,7 @@ func (c *claiming) take(ctx context.Context, refs []ref) error {
 		f.rec.LeaseOwner, f.rec.LeaseUntil = c.owner, c.until
 		f.rec.Revision++
 		c.claimed = append(c.claimed, f.rec)
-		for _, l := range c.lines {
-			if l.bucket == f.bucket {
-				l.left-- // it is no longer among what is due
-			}
-		}
+		c.from[f.id].left-- // it is no longer among what is due
 	}
 	return err
 }

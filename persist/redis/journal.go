@@ -18,12 +18,13 @@ import (
 const format = 1
 
 var (
-	_ persist.Journal = (*Journal)(nil)
-	_ persist.Claimer = (*Journal)(nil)
+	_ persist.Journal  = (*Journal)(nil)
+	_ persist.Claimer  = (*Journal)(nil)
+	_ persist.DueTimes = (*Journal)(nil)
 )
 
-// Journal is a journal on Redis. It implements [persist.Journal] and [persist.Claimer]. Make one
-// with Open.
+// Journal is a journal on Redis. It implements [persist.Journal], [persist.Claimer] and
+// [persist.DueTimes]. Make one with Open.
 type Journal struct {
 	persist.Attachment
 
@@ -37,6 +38,7 @@ type Journal struct {
 	seen    atomic.Uint64 // the highest number that this process has met, of any bucket
 	late    sync.Map      // by id: the Seq of records whose Begin took more than one try, see mayLand
 	lost    sync.Map      // by id: of which a Begin ended with ErrUncertain, see mayLand
+	groups  sync.Map      // by what places in origins begin with: the persist.Record that names account and origin, see origins.go
 
 	mu      sync.Mutex
 	shut    bool

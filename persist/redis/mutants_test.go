@@ -37,6 +37,8 @@ func TestMutants(t *testing.T) {
 		"answers are kept beyond their window":      {"prelude", "list(expiring, not swept, over, r.id)", "list(expiring, not swept, '+inf', r.id)", "sweep/window"},
 		"a claim does not fence":                    {"claim", "r.revision = revision + 1", "", "claim/fence"},
 		"Claim passes leased records over for ever": {"prelude", "r.leaseUntil * 1000000 + math.floor(r.leaseNano / 1000)", "9e15", "claim/leased"},
+		"DueTimes names what is leased":             {"turns", "leased and lasts(r, now, nowNano)", "false", "claim/origins"},
+		"DueTimes does not say when":                {"turns", "whole(r.next)", "'0'", "claim/origins"},
 		"Renew of another's lease":                  {"renew", "and r.owner == owner", "", "claim/renew"},
 		"Renew of what is final":                    {"renew", "and r.state == 0", "", "claim/renew"},
 		"Renew does nothing":                        {"renew", "lease(r, owner, till, tillNano)", "", "claim/renew"},

@@ -19,7 +19,7 @@ type script struct{ *goredis.Script }
 type scripts struct {
 	open *goredis.Script // the only one with a key of its own
 
-	name, begin, change, forget, report, sweep, raise, time, claim, renew script
+	name, begin, change, forget, report, sweep, raise, time, claim, renew, turns, index script
 }
 
 // text is the text of a script, which the program holds.
@@ -39,6 +39,7 @@ func makeScripts(text func(name string) string) scripts {
 	return scripts{
 		open: goredis.NewScript(text("open")),
 		name: load("name"), begin: load("begin"), change: load("change"), forget: load("forget"), report: load("report"), sweep: load("sweep"), raise: load("raise"), time: load("time"), claim: load("claim"), renew: load("renew"),
+		turns: load("turns"), index: load("index"),
 	}
 }
 

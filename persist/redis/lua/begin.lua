@@ -1,6 +1,7 @@
 -- begin creates a record unless its id exists. token is that of this Begin, seen the highest
--- number that the caller has met; head has no number yet; journal is the name of the journal.
-local id, token, seen, head, intent, progress, body, answer, journal = unpack(ARGV)
+-- number that the caller has met; head has no number yet; journal is the name of the journal;
+-- origin is the hash of the origin.
+local id, token, seen, head, intent, progress, body, answer, journal, origin = unpack(ARGV)
 if redis.call('HGET', records, 'journal') ~= journal then return { 'emptied' } end
 local standing = read(id)
 if standing then
@@ -20,6 +21,7 @@ r.seq = seq
 redis.call('SET', clock, whole(seq))
 redis.call('ZADD', all, seq, id)
 redis.call('ZADD', names, 0, id)
+redis.call('HSET', records, 'o' .. id, origin)
 place(r)
 redis.call('HSET', records, 'h' .. id, format(r), 'i' .. id, intent, 'p' .. id, progress)
 if body ~= '' then redis.call('HSET', records, 'b' .. id, body) end

@@ -9,8 +9,7 @@ for at = 6, #ARGV, 3 do
   if r and r.seq == seq and r.state == 0 then
     -- It may be ours already, by an earlier try of this call.
     local ours = r.revision == revision + 1 and r.owner == owner and r.leaseUntil == till and r.leaseNano == tillNano
-    local free = r.owner == '' or r.leaseUntil < now or r.leaseUntil == now and r.leaseNano <= nowNano
-    if r.revision == revision and free then
+    if r.revision == revision and not lasts(r, now, nowNano) then
       r.revision = revision + 1
       lease(r, owner, till, tillNano)
       ours = true

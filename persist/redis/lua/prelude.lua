@@ -1,8 +1,8 @@
 -- Every script begins with this. KEYS are the keys of one bucket, in the order of indexes in bucket.go.
-local records, clock, all, names, unfinished, due, unresolved, fingerprints, finished, expiring, tombstones, unreported = unpack(KEYS)
+local records, clock, all, names, unfinished, due, unresolved, fingerprints, finished, expiring, tombstones, unreported, origins = unpack(KEYS)
 
--- The parts of a record are fields of one hash: a letter, and the record's id. 'h' is the head,
--- which is all that scripts read; it is laid out as in entry.go. The owner of the lease follows.
+-- The parts of a record are fields of one hash: a letter, and the record's id. 'h' is the head; it is laid out as in
+-- entry.go, and the owner of the lease follows. 'o' is the record's place in origins without the id. Scripts read no others.
 local layout = '>I8I8c16BBi8I4c12c32i8I4'
 local generatedFlag, unreportedFlag, sweptFlag = 1, 2, 4
 
@@ -42,6 +42,33 @@ local function list(set, belongs, score, member)
   end
 end
 
+-- instant is a time as members of origins have it. Their order is that of the times from the year 1 on.
+local function instant(sec, nano)
+  return struct.pack('>I8I4', math.min(math.max(sec + 62135596800, 0), 2 ^ 53), nano)
+end
+
+-- turn is the place of a record in origins without its id. origin is the hash of its origin, or anything that begins with it.
+local function turn(r, origin)
+  local group = string.sub(origin, 1, 12) .. string.sub(r.id, 21)
+  if r.owner ~= '' then return group .. 'l' .. instant(r.leaseUntil, r.leaseNano) end
+  return group .. 'f' .. instant(r.next, r.nextNano)
+end
+
+-- queue enters an unfinished record into origins if it is pending, and takes it out if not. Of a record that was begun by
+-- a program without this index the origin is not known here until index.lua was told it.
+local function queue(r)
+  local old = redis.call('HGET', records, 'o' .. r.id)
+  if not old then return end
+  redis.call('ZREM', origins, old .. r.id)
+  if r.state >= 2 then
+    redis.call('HDEL', records, 'o' .. r.id)
+    return
+  end
+  local new = turn(r, old)
+  redis.call('HSET', records, 'o' .. r.id, new)
+  if r.state == 0 then redis.call('ZADD', origins, 0, new .. r.id) end
+end
+
 -- waits enters a pending record into due: by when it may be claimed, in microseconds.
 local function waits(r)
   local from = r.next * 1000000 + math.floor(r.nextNano / 1000)
@@ -51,11 +78,17 @@ local function waits(r)
   redis.call('ZADD', due, from, r.id)
 end
 
+-- lasts reports whether a record is leased at a time.
+local function lasts(r, now, nowNano)
+  return r.owner ~= '' and (r.leaseUntil > now or r.leaseUntil == now and r.leaseNano > nowNano)
+end
+
 -- lease gives a pending record to an owner until a time.
 local function lease(r, owner, till, tillNano)
   r.owner, r.leaseUntil, r.leaseNano = owner, till, tillNano
   redis.call('HSET', records, 'h' .. r.id, format(r))
   waits(r)
+  queue(r)
 end
 
 -- place enters a record into the indexes that change with it. ended is when it was finished,
@@ -71,6 +104,7 @@ local function place(r, ended, over)
   else
     redis.call('ZREM', due, r.id)
   end
+  queue(r)
   if mine then
     list(unresolved, open or not told, r.seq, r.id)
     list(fingerprints, open or not told, 0, r.fingerprint .. r.id)
@@ -85,7 +119,9 @@ end
 
 -- remove takes a record out of everything.
 local function remove(r)
-  redis.call('HDEL', records, 'h' .. r.id, 'i' .. r.id, 'p' .. r.id, 'b' .. r.id, 'a' .. r.id)
+  local place = redis.call('HGET', records, 'o' .. r.id)
+  if place then redis.call('ZREM', origins, place .. r.id) end
+  redis.call('HDEL', records, 'h' .. r.id, 'i' .. r.id, 'p' .. r.id, 'b' .. r.id, 'a' .. r.id, 'o' .. r.id)
   for _, set in ipairs({ all, names, unfinished, due, unresolved, finished, expiring, tombstones, unreported }) do
     redis.call('ZREM', set, r.id)
   end

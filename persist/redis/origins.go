@@ -1,0 +1,257 @@
+package redis
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// The index origins has the pending records of one origin and account, which are a group, beside each other: first those
+// without a lease, by NextAttempt, then those with one, by its end. A place in it is the hash of the origin, that of the
+// account as it is in the id, 'f' (free) or 'l' (leased), the time, and the id.
+//
+// Journals were made before there was this index, and a program without it may use the journal beside this one. What it
+// begins is missing here, and what it changes may be at a wrong place. The first is noticed by the number of places, see
+// index; the second when a script meets the place.
+const (
+	originSize = 12
+	groupSize  = originSize + accountHash
+	placeSize  = groupSize + 1 + 12 // without the id
+)
+
+// yearOne is what is added to seconds since 1970, so that none is negative.
+const yearOne = 62135596800
+
+// originHash is what places of an origin begin with.
+func originHash(origin string) string {
+	sum := sha256.Sum256([]byte(origin))
+	return string(sum[:originSize])
+}
+
+// instant is a time as places have it: that of the script.
+func instant(t time.Time) string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(max(t.Unix()+yearOne, 0)))
+	return string(binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond())))
+}
+
+// turn is the first free record of a group in one bucket, or one whose lease has ended.
+type turn struct {
+	ref
+	group string
+	at    time.Time // its NextAttempt
+	rec   persist.Record
+}
+
+// DueTimes implements [persist.DueTimes]. It steps from origin to origin through an index, in each bucket. The first call
+// on a journal that was made without that index looks at all that is unfinished.
+func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
+	now, err := j.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := j.turns(ctx, &q, now)
+	if err != nil {
+		return nil, err
+	}
+	first := map[string]time.Time{}
+	for _, t := range turns {
+		if at, known := first[t.rec.Origin]; !known || t.at.Before(at) {
+			first[t.rec.Origin] = t.at
+		}
+	}
+	for origin, at := range first {
+		all = append(all, persist.DueTime{Origin: origin, At: at})
+	}
+	return all, nil
+}
+
+// linesOf returns where what is due of one origin is read.
+func (j *Journal) linesOf(ctx context.Context, q *persist.Query, now time.Time) (lines []*line, err error) {
+	turns, err := j.turns(ctx, q, now)
+	seen := map[string]bool{}
+	for _, t := range turns {
+		key := t.bucket.keys[origins]
+		if seen[key+t.group] {
+			continue
+		}
+		seen[key+t.group] = true
+		for _, mark := range []string{"f", "l"} {
+			begin := t.group + mark
+			lines = append(lines, &line{bucket: t.bucket, within: goredis.ZRangeArgs{
+				Key: key, ByLex: true, Start: "[" + begin, Stop: "[" + begin + instant(now) + strings.Repeat("\xff", idSize),
+			}})
+		}
+	}
+	return lines, err
+}
+
+// placesIn are the ids that a line's part of an index has, by when they are due.
+func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
+	if scored, ok := answer.(*goredis.ZSliceCmd); ok {
+		return scored.Result()
+	}
+	members, err := answer.(*goredis.StringSliceCmd).Result()
+	for _, m := range members {
+		if len(m) != placeSize+idSize {
+			return nil, fmt.Errorf("%w: an index has a place of %d bytes", persist.ErrCorrupt, len(m))
+		}
+		at := []byte(m[groupSize+1 : placeSize])
+		seconds := float64(binary.BigEndian.Uint64(at)) - yearOne
+		places = append(places, goredis.Z{Member: m[placeSize:], Score: seconds*1e6 + float64(binary.BigEndian.Uint32(at[8:]))/1e3})
+	}
+	return places, err
+}
+
+// turns returns, for each bucket, the turns of the origins and accounts that q selects. One record that cannot be read
+// does not hide the others of its group.
+func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([]turn, error) {
+	q = &persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin}
+	over := map[*bucket][]any{} // ids to pass over
+	for indexed := false; ; {
+		all, missing, err := j.allTurns(ctx, q.Origin, now, over)
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) > 0 && !indexed {
+			indexed = true
+			if err := j.index(ctx, missing); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		known, err := j.identify(ctx, all, over)
+		if err != nil {
+			return nil, err
+		}
+		if known {
+			return selected(q, all), nil
+		}
+	}
+}
+
+// selected returns the turns that q selects.
+func selected(q *persist.Query, all []turn) (turns []turn) {
+	for _, t := range all {
+		if q.Match(&t.rec) {
+			turns = append(turns, t)
+		}
+	}
+	return turns
+}
+
+// allTurns asks all buckets for the turns of one origin, or of all, and returns which of them have records that are not in
+// the index.
+func (j *Journal) allTurns(ctx context.Context, origin string, now time.Time, over map[*bucket][]any) (all []turn, missing []*bucket, err error) {
+	if origin != "" {
+		origin = originHash(origin)
+	}
+	answers, err := j.runEach(ctx, j.scripts.turns, j.buckets, func(i int) []any {
+		return append(append(seconds(now), origin), over[j.buckets[i]]...)
+	})
+	for i, rest := range answers {
+		b := j.buckets[i]
+		n, err := numberAt(rest, 0)
+		if err != nil {
+			return nil, nil, j.failed(err)
+		}
+		if n > 0 {
+			missing = append(missing, b)
+		}
+		for at := 1; at+2 < len(rest); at += 3 {
+			t, err := b.turnOf(rest[at], rest[at+1], rest[at+2])
+			if err != nil {
+				return nil, nil, j.failed(err)
+			}
+			all = append(all, t)
+		}
+	}
+	return all, missing, err
+}
+
+// turnOf reads one turn of an answer.
+func (b *bucket) turnOf(place, sec, nano any) (turn, error) {
+	p, _ := place.(string)
+	s, _ := sec.(string)
+	n, _ := nano.(string)
+	secs, err := strconv.ParseInt(s, 10, 64)
+	nanos, err2 := strconv.ParseInt(n, 10, 64)
+	if len(p) != placeSize+idSize || err != nil || err2 != nil {
+		return turn{}, fmt.Errorf("%w: bucket %d has answered with a place of %d bytes, due at %q and %q", persist.ErrCorrupt, b.number, len(p), s, n)
+	}
+	return turn{ref: ref{bucket: b, id: p[placeSize:]}, group: p[:groupSize], at: time.Unix(secs, nanos).UTC()}, nil
+}
+
+// identify finds out the origins and accounts of the turns: it reads a record of each group that this process has not met yet.
+// Where that is damaged it goes into over, and where that or another has gone, known is false.
+func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]any) (known bool, err error) {
+	var refs []ref
+	var groups []string
+	for i := range all {
+		if _, met := j.groups.Load(all[i].group); !met {
+			refs, groups = append(refs, all[i].ref), append(groups, all[i].group)
+		}
+	}
+	entries, err := j.parts(ctx, refs, "hi")
+	if err != nil {
+		return false, err
+	}
+	known = true
+	for i, e := range entries {
+		rec := persist.Record{}
+		if e == nil {
+			known = false
+		} else if _, err := codec.DecodeIntent(e.intent, &rec); err != nil || originHash(rec.Origin)+idOf(rec.ID)[keyHash:] != groups[i] {
+			known = false
+			over[refs[i].bucket] = append(over[refs[i].bucket], refs[i].id)
+		} else {
+			j.groups.Store(groups[i], persist.Record{ID: persist.ID{Account: rec.Account}, Origin: rec.Origin, Seq: 1})
+		}
+	}
+	for i := range all {
+		if rec, met := j.groups.Load(all[i].group); met {
+			all[i].rec = rec.(persist.Record)
+		}
+	}
+	return known, nil
+}
+
+// index enters into origins what programs without this index have begun in these buckets. It does so in small steps, and
+// any number of processes may do it at once. A record whose origin cannot be read is entered under none.
+func (j *Journal) index(ctx context.Context, buckets []*bucket) error {
+	for _, b := range buckets {
+		s := &stream{bucket: b, set: unfinished, last: maxNumber}
+		for !s.over {
+			l := listing{j: j, streams: []*stream{s}}
+			if err := l.fill(ctx); err != nil {
+				return err
+			}
+			entries, err := j.parts(ctx, s.read, "hi")
+			if err != nil {
+				return err
+			}
+			var args []any
+			for _, e := range entries {
+				rec := persist.Record{}
+				if e == nil {
+					continue
+				}
+				_, _ = codec.DecodeIntent(e.intent, &rec) // of a damaged one the origin is empty, or what it says
+				args = append(args, e.id, e.number(), originHash(rec.Origin))
+			}
+			if _, err := j.runEach(ctx, j.scripts.index, []*bucket{b}, func(int) []any { return args }); err != nil {
+				return err
+			}
+			s.read = nil
+		}
+	}
+	return nil
+}
