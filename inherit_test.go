@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // TestInherit: A → B → C → D stays idempotent at every hop: each gets children of
@@ -54,6 +55,42 @@ func TestInherit(t *testing.T) {
 }
 
 func first(k, _ oncehttp.Key) oncehttp.Key { return k }
+
+// TestInheritKeyBy: the key is read where the profile says, and as it spells keys.
+func TestInheritKeyBy(t *testing.T) {
+	t.Parallel()
+	other, quoted, inBody := profile.Draft07(), profile.Draft07Quoted(), profile.Draft07()
+	other.Carrier.Name = "X-Request-Id"
+	inBody.Carrier = profile.Carrier{Place: profile.Body, Name: "/id"}
+	plain := inherited(profile.Draft07(), "Idempotency-Key", "k")
+	for _, c := range []struct {
+		about        string
+		p            *profile.Profile
+		header, sent string
+		want         oncehttp.Key
+	}{
+		{"another header", other, "X-Request-Id", "k", plain},
+		{"the header of others", other, "Idempotency-Key", "k", ""},
+		{"quoted", quoted, "Idempotency-Key", `"k"`, plain},
+		{"bare where quotes are due", quoted, "Idempotency-Key", "k", ""},
+		{"in the body", inBody, "/id", "k", ""},
+	} {
+		if got := inherited(c.p, c.header, c.sent); got != c.want || plain == "" {
+			t.Errorf("%s: inherited %q, want %q", c.about, got, c.want)
+		}
+	}
+}
+
+// inherited is what a handler behind InheritKeyBy finds for a request of alice with this header.
+func inherited(p *profile.Profile, name, value string) (key oncehttp.Key) {
+	req := httptest.NewRequest("POST", "/", nil)
+	req.Header[http.CanonicalHeaderKey(name)] = []string{value}
+	principal := func(*http.Request) string { return "alice" }
+	oncehttp.InheritKeyBy(p, principal)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		key = oncehttp.InheritedKey(r.Context())
+	})).ServeHTTP(httptest.NewRecorder(), req)
+	return key
+}
 
 // TestInheritedIsNotSent: Do never uses an inherited key by itself.
 func TestInheritedIsNotSent(t *testing.T) {

@@ -3,6 +3,7 @@ package request
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
@@ -24,6 +25,20 @@ func encodeKey(e profile.Encoding, key string) (string, error) {
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`, nil
 	}
 	return "", fmt.Errorf("unknown key encoding %q", e)
+}
+
+// InboundKey is the one key in the header of a request that a server received, if callers send keys as p says; empty if
+// there is none, more than one, or one that is not spelled so.
+func InboundKey(h http.Header, p *profile.Profile) string {
+	values := h.Values(p.Carrier.Name)
+	if p.Carrier.Place != profile.Header || len(values) != 1 {
+		return ""
+	}
+	key, err := decodeKey(p.Encoding, values[0])
+	if err != nil {
+		return ""
+	}
+	return key
 }
 
 // decodeKey reads back what encodeKey writes (RFC 9651 section 4.2.5). It never repairs: a bare value where a String
