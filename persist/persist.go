@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
 	"time"
 )
 
@@ -232,49 +233,15 @@ func As[T any](j Journal) (t T, ok bool) {
 	return t, false
 }
 
-// Query selects records. The zero value selects every record of every account.
-type Query struct {
-	_ struct{}
-
-	// Account selects one account and its scoped accounts (see Record.ID).
-	// Empty with AllAccounts false is the unnamed account.
-	Account string
-	// AllAccounts selects every account; Account is then ignored.
-	AllAccounts bool
-	// Key selects records of this key only.
-	Key string
-	// Origin selects records of this origin only; empty means all.
-	Origin string
-	// States selects these states; none means all.
-	States []State
-	// DueBy, if set, selects records with NextAttempt not after it. In a journal that is a
-	// [Claimer] it is a time by that journal's clock.
-	DueBy time.Time
-	// Unresolved, if set, selects records with a generated key and this
-	// Fingerprint that are unfinished, or final and Unreported. Journals answer
-	// it from an index: it is asked before every operation that has no key of
-	// its own.
-	Unresolved []byte
-	// AnyUnresolved selects the same records whatever their Fingerprint.
-	// Journals answer it without reading the others.
-	AnyUnresolved bool
-	// After resumes a listing: only records with a greater Seq.
-	After uint64
+// Attachment implements the method Attach of [Journal]. The zero value is ready.
+// It must not be copied after its first use.
+type Attachment struct {
+	once  sync.Once
+	value any
 }
 
-// Limits bounds one Sweep.
-type Limits struct {
-	_ struct{}
-
-	// Now is the time against which ages are measured. Zero: the present, by the clock of a
-	// [Claimer], else by that of this process.
-	Now time.Time
-	// KeepAnswer is how long after Finished the answer is kept. Zero: the
-	// record's own Window. Negative: not at all.
-	KeepAnswer time.Duration
-	// KeepKey is how long after Finished the tombstone of a caller-chosen key
-	// is kept. Zero: for ever. Negative: not at all.
-	KeepKey time.Duration
-	// Max bounds the records changed by this call; zero is 10,000.
-	Max int
+// Attach returns the attached value, which the first call creates.
+func (a *Attachment) Attach(create func() any) any {
+	a.once.Do(func() { a.value = create() })
+	return a.value
 }

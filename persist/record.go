@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -356,71 +355,6 @@ func (r *Record) Clone() Record {
 	return c
 }
 
-// Match reports whether q selects r.
-func (q *Query) Match(r *Record) bool {
-	switch {
-	case r.Seq <= q.After:
-		return false
-	case !q.matchAccount(r.Account):
-		return false
-	case q.Key != "" && r.Key != q.Key:
-		return false
-	case q.Origin != "" && r.Origin != q.Origin:
-		return false
-	case len(q.States) > 0 && !slices.Contains(q.States, r.State):
-		return false
-	case !q.DueBy.IsZero() && r.NextAttempt.After(q.DueBy):
-		return false
-	}
-	return q.matchUnresolved(r)
-}
-
-func (q *Query) matchUnresolved(r *Record) bool {
-	switch {
-	case q.Unresolved != nil:
-		return r.unresolved() && slices.Equal(r.Fingerprint, q.Unresolved)
-	case q.AnyUnresolved:
-		return r.unresolved()
-	}
-	return true
-}
-
-// unresolved reports whether a caller without a key may still have to hear how r
-// ends, or ended.
-func (r *Record) unresolved() bool {
-	return r.Generated && (r.Unreported || !r.State.Final())
-}
-
-func (q *Query) matchAccount(account string) bool {
-	if q.AllAccounts || account == q.Account {
-		return true
-	}
-	scoped, found := strings.CutPrefix(account, q.Account)
-	return found && scoped[0] == '|'
-}
-
-// Sweep says what a sweep under these limits does to r: drop reports that the
-// record goes whole; strip, that it becomes a tombstone.
-func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
-	if !r.State.Final() {
-		return false, false
-	}
-	keepAnswer := l.KeepAnswer
-	if keepAnswer == 0 {
-		keepAnswer = r.Window
-	}
-	age := now.Sub(r.Finished)
-	answerOver := r.Swept || age >= keepAnswer
-	if !answerOver {
-		return false, false
-	}
-	keyOver := l.KeepKey != 0 && age >= l.KeepKey
-	if r.Generated {
-		keyOver = !r.Unreported || age >= r.Window
-	}
-	return keyOver, !keyOver && !r.Swept
-}
-
 // Strip turns r into a tombstone: the key and what it named are remembered by
 // fingerprint, with the state, the times, the answer's status and KeptFields. The
 // request and the answer are gone.
@@ -430,17 +364,4 @@ func (r *Record) Strip() {
 	}
 	r.Header, r.Body, r.Answer, r.Omitted, r.History = nil, nil, nil, nil, nil
 	r.Swept = true
-}
-
-// Attachment implements the method Attach of [Journal]. The zero value is ready.
-// It must not be copied after its first use.
-type Attachment struct {
-	once  sync.Once
-	value any
-}
-
-// Attach returns the attached value, which the first call creates.
-func (a *Attachment) Attach(create func() any) any {
-	a.once.Do(func() { a.value = create() })
-	return a.value
 }

@@ -1,0 +1,119 @@
+package persist
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Query selects records. The zero value selects every record of every account.
+type Query struct {
+	_ struct{}
+
+	// Account selects one account and its scoped accounts (see Record.ID).
+	// Empty with AllAccounts false is the unnamed account.
+	Account string
+	// AllAccounts selects every account; Account is then ignored.
+	AllAccounts bool
+	// Key selects records of this key only.
+	Key string
+	// Origin selects records of this origin only; empty means all.
+	Origin string
+	// States selects these states; none means all.
+	States []State
+	// DueBy, if set, selects records with NextAttempt not after it. In a journal that is a
+	// [Claimer] it is a time by that journal's clock.
+	DueBy time.Time
+	// Unresolved, if set, selects records with a generated key and this
+	// Fingerprint that are unfinished, or final and Unreported. Journals answer
+	// it from an index: it is asked before every operation that has no key of
+	// its own.
+	Unresolved []byte
+	// AnyUnresolved selects the same records whatever their Fingerprint.
+	// Journals answer it without reading the others.
+	AnyUnresolved bool
+	// After resumes a listing: only records with a greater Seq.
+	After uint64
+}
+
+// Limits bounds one Sweep.
+type Limits struct {
+	_ struct{}
+
+	// Now is the time against which ages are measured. Zero: the present, by the clock of a
+	// [Claimer], else by that of this process.
+	Now time.Time
+	// KeepAnswer is how long after Finished the answer is kept. Zero: the
+	// record's own Window. Negative: not at all.
+	KeepAnswer time.Duration
+	// KeepKey is how long after Finished the tombstone of a caller-chosen key
+	// is kept. Zero: for ever. Negative: not at all.
+	KeepKey time.Duration
+	// Max bounds the records changed by this call; zero is 10,000.
+	Max int
+}
+
+// Match reports whether q selects r.
+func (q *Query) Match(r *Record) bool {
+	switch {
+	case r.Seq <= q.After:
+		return false
+	case !q.matchAccount(r.Account):
+		return false
+	case q.Key != "" && r.Key != q.Key:
+		return false
+	case q.Origin != "" && r.Origin != q.Origin:
+		return false
+	case len(q.States) > 0 && !slices.Contains(q.States, r.State):
+		return false
+	case !q.DueBy.IsZero() && r.NextAttempt.After(q.DueBy):
+		return false
+	}
+	return q.matchUnresolved(r)
+}
+
+func (q *Query) matchUnresolved(r *Record) bool {
+	switch {
+	case q.Unresolved != nil:
+		return r.unresolved() && slices.Equal(r.Fingerprint, q.Unresolved)
+	case q.AnyUnresolved:
+		return r.unresolved()
+	}
+	return true
+}
+
+// unresolved reports whether a caller without a key may still have to hear how r
+// ends, or ended.
+func (r *Record) unresolved() bool {
+	return r.Generated && (r.Unreported || !r.State.Final())
+}
+
+func (q *Query) matchAccount(account string) bool {
+	if q.AllAccounts || account == q.Account {
+		return true
+	}
+	scoped, found := strings.CutPrefix(account, q.Account)
+	return found && scoped[0] == '|'
+}
+
+// Sweep says what a sweep under these limits does to r: drop reports that the
+// record goes whole; strip, that it becomes a tombstone.
+func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
+	if !r.State.Final() {
+		return false, false
+	}
+	keepAnswer := l.KeepAnswer
+	if keepAnswer == 0 {
+		keepAnswer = r.Window
+	}
+	age := now.Sub(r.Finished)
+	answerOver := r.Swept || age >= keepAnswer
+	if !answerOver {
+		return false, false
+	}
+	keyOver := l.KeepKey != 0 && age >= l.KeepKey
+	if r.Generated {
+		keyOver = !r.Unreported || age >= r.Window
+	}
+	return keyOver, !keyOver && !r.Swept
+}
