@@ -192,9 +192,16 @@ func finishNow(ctx context.Context, journal persist.Journal, rec persist.Record)
 	return journal.Flush(ctx)
 }
 
-// end ends an unfinished operation that no call runs. It holds the operation's place
-// in the table of calls meanwhile.
+// end ends an unfinished operation that no call runs.
 func (c *Client) end(ctx context.Context, name string, key Key, options []LookupOption, end func(persist.Record) error) error {
+	return c.inPlace(ctx, name, key, options, func(call callers, id persist.ID) error {
+		return endRecord(call.Values(), c.engine, name, id, end)
+	})
+}
+
+// inPlace looks a key up, and calls do while it holds the place of the operation in the table of calls, so that no call
+// of this process runs it meanwhile. Errors: those of Lookup and of do; ErrInFlight while a call runs it.
+func (c *Client) inPlace(ctx context.Context, name string, key Key, options []LookupOption, do func(callers, persist.ID) error) error {
 	rec, err := c.Lookup(ctx, key, options...)
 	if err == nil {
 		err = c.engine.clock.sync(ctx, &c.cfg)
@@ -208,9 +215,10 @@ func (c *Client) end(ctx context.Context, name string, key Key, options []Lookup
 	if arrival == inflight.Refused {
 		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 	}
+	defer context.AfterFunc(ctx, func() { caller.Leave() })()
 	call := caller.Call()
 	call.Run(func() *result {
-		err = endRecord(call.Values(), c.engine, name, rec.ID, end)
+		err = do(call, rec.ID)
 		return &result{notShared: true}
 	}, crashed(name, rec.Key))
 	if panicked := call.Panicked(); panicked != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
-	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -39,30 +38,9 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 		cause := fmt.Errorf("a reason of %d bytes, want 1 to %d", len(reason), persist.NoteBytesMax)
 		return &Error{Op: name, Key: key, Cause: cause, is: []error{ErrOutcomeUnknown, ErrConfig}}
 	}
-	rec, err := c.Lookup(ctx, key, options...)
-	if err == nil {
-		err = c.engine.clock.sync(ctx, &c.cfg)
-	}
-	if err != nil {
-		return err
-	}
-	// As end does, it holds the operation's place in the table of calls meanwhile.
-	caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
-		Record: &rec, Context: ctx, Draining: c.draining, InDoubt: true,
-	}, nil)
-	if arrival == inflight.Refused {
-		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
-	}
-	defer context.AfterFunc(ctx, func() { caller.Leave() })()
-	call := caller.Call()
-	call.Run(func() *result {
-		err = rekey{c.engine, call.Values(), call}.do(rec.ID, newKey, reason)
-		return &result{notShared: true}
-	}, crashed(name, rec.Key))
-	if panicked := call.Panicked(); panicked != nil {
-		panic(panicked)
-	}
-	return err
+	return c.inPlace(ctx, name, key, options, func(call callers, id persist.ID) error {
+		return rekey{c.engine, call.Values(), call}.do(id, newKey, reason)
+	})
 }
 
 // rekey is one Rekey under way.
