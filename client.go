@@ -52,7 +52,7 @@ func New(cfg Config) (*Client, error) {
 	owner := string(RandomKey())
 	c.engine = &engine{
 		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: owner, leases: newLeases(&c.cfg, common.clock, owner),
-		clock: common.clock, now: common.clock.now, loopRequest: newLoopRequest(),
+		clock: common.clock, now: common.clock.now, notifier: notifier(cfg.Journal), loopRequest: newLoopRequest(),
 		wake: func() {
 			select {
 			case c.due <- struct{}{}:

@@ -30,7 +30,9 @@ type engine struct {
 	leases  *leases          // nil: no other process shares the journal
 	clock   *clock           // of the journal
 	now     func() time.Time // clock.now
-	wake    func()           // tells Run that something may be due
+	wake    func()           // tells Run of this client that something may be due
+
+	notifier persist.Notifier // tells other processes; nil: the journal cannot
 
 	loopRequest *http.Request // shared by all runs, and never changed
 }

@@ -51,7 +51,7 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 			err = markEnqueued(req.Context(), c.cfg.Journal, rec, *op.rec)
 		}
 		if err == nil {
-			c.engine.wake()
+			c.engine.wakeAll()
 			return nil
 		}
 		if !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {

@@ -29,6 +29,11 @@ const (
 	// It comes again with each pass. Without a Key it is about the journal itself:
 	// a damaged record, or a sweep that failed.
 	EventBlocked EventKind = "blocked"
+	// EventListening: Run hears at once what other processes enqueue. It comes once Run has tested that, and again after an
+	// EventPolling. EventPolling: Run does not hear it, Err says why, and looks every Wait. It comes once, until Run hears
+	// again. Both are about the journal (persist.Notifier), and have no Key.
+	EventListening EventKind = "listening"
+	EventPolling   EventKind = "polling"
 )
 
 // Event is one step of one operation, for metrics and traces. It holds no body,
@@ -39,7 +44,7 @@ type Event struct {
 	// Kind says what the event is about. The fields that it does not mention are
 	// as they stood before.
 	Kind EventKind
-	// Key is the operation's key; empty only of an EventBlocked about the journal.
+	// Key is the operation's key; empty only of an event about the journal.
 	Key Key
 	// Method is the request's method, such as "POST".
 	Method string
@@ -63,10 +68,12 @@ type Event struct {
 	// Outcome is what is known of the operation, of an EventAnswered, EventFinished
 	// or EventRecorded.
 	Outcome Outcome
-	// Wait is how long the next attempt is waited for. Only of an EventWaiting.
+	// Wait is how long the next attempt is waited for (EventWaiting), or how often
+	// Run looks at the journal (EventPolling).
 	Wait time.Duration
 	// Err is the attempt's error (EventAnswered), what the call returns
-	// (EventFinished; nil with a response), or why it cannot go on (EventBlocked).
+	// (EventFinished; nil with a response), why it cannot go on (EventBlocked), or
+	// why nothing is heard (EventPolling).
 	Err error
 }
 
@@ -94,13 +101,17 @@ func (r *run) tellRecorded(res *result) {
 
 // blocked tells Config.Observe that a pass cannot go on with rec; of an empty rec, that err is the journal's.
 func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
-	if c.Observe == nil {
-		return
-	}
-	c.Observe(ctx, Event{
+	c.observe(ctx, Event{
 		Kind: EventBlocked, Key: Key(rec.Key), Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),
 		Resumed: true, Err: err,
 	})
+}
+
+// observe tells Config.Observe of an event, if it is set.
+func (c *Config) observe(ctx context.Context, e Event) {
+	if c.Observe != nil {
+		c.Observe(ctx, e)
+	}
 }
 
 // log writes one line; silent without a logger.

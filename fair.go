@@ -65,7 +65,7 @@ func (p *pass) claimShares(j fairJournal) (wait time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	wait = min(pauseMax, p.c.cfg.Lease/renewals)
+	wait = e.pollEvery()
 	due := map[string]bool{}
 	for _, t := range times {
 		now := e.now()

@@ -87,7 +87,7 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 	if _, err := k.journal.Update(k.ctx, rec); err != nil {
 		return journalError("rekey", newKey, err)
 	}
-	k.wake()
+	k.wakeAll()
 	return nil
 }
 

@@ -15,16 +15,20 @@ import (
 // ctx ends; then it lets the attempts on the wire come to their end, as Resume
 // does after a break, and returns nil. On a journal that several processes share
 // (persist.Claimer and persist.DueTimes) it gives each origin with something due its
-// share of Config.ResumeWorkers, and looks every third of Config.Lease for what others
-// have enqueued or left. It also sweeps, hourly. Config.Observe and
+// share of Config.ResumeWorkers, and looks every third of Config.Lease, a minute at most, for what others
+// have enqueued or left; where the journal is a persist.Notifier, as those on PostgreSQL and Redis are, it looks as soon as
+// another process has enqueued something, too. EventPolling says where that does not work. It also sweeps, hourly. Config.Observe and
 // the logger learn of each operation, and of a pass that the journal could not make:
 // it is made again after a second, then ever more seldom, after a minute at most. Errors: ErrClosed, and persist.ErrUncertain,
 // ErrClosed or ErrLocked from a journal that takes nothing more.
 func (c *Client) Run(ctx context.Context) error {
 	r := runner{Client: c}
-	sweeping, stop := context.WithCancel(ctx)
+	aside, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
-	beside.Go(func() { r.sweepHourly(sweeping) })
+	beside.Go(func() { r.sweepHourly(aside) })
+	if r.engine.notifier != nil {
+		beside.Go(func() { r.listen(aside) })
+	}
 	defer beside.Wait()
 	defer stop()
 	for {
@@ -133,10 +137,7 @@ const (
 // already was just tried in vain, so that it waits for the longest pause; on a journal that
 // several processes share for a third of a lease, since another may have it, and may die.
 func (r *runner) nextDue(ctx context.Context) (time.Duration, error) {
-	due := pauseMax
-	if r.engine.leases != nil {
-		due = min(due, r.cfg.Lease/renewals)
-	}
+	due := r.engine.pollEvery()
 	now := r.engine.now()
 	for rec, err := range r.cfg.Journal.List(ctx, persist.Query{Account: r.accountBase, States: []persist.State{persist.StatePending}}) {
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {

@@ -214,6 +214,24 @@ type DueTime struct {
 	At     time.Time // its NextAttempt; zero is at once
 }
 
+// Notifier is a journal through which the processes that share it wake each other, so that Run sends at once what another
+// process has enqueued. It is optional: find it with [As]. It promises nothing: a wake may be lost, late or in vain, and may
+// come back to who gave it. So whoever listens looks at the journal now and then all the same.
+type Notifier interface {
+	// Notify lets all who listen, in any process, look at the journal. Call it when something is due that was not, after the
+	// write. It returns at once, and never fails: the journal tells the others by itself, once for all calls within 100 ms,
+	// the first of them at once. Close sends what is left. After Close it does nothing.
+	Notify()
+
+	// Listen calls heard(nil) whenever something may be due that was not: first when it begins to hear, then for each
+	// notification, and again after a time in which it did not hear. Where it does not hear, it calls heard with the reason,
+	// once, and goes on trying. It believes that it hears when a message of its own has come back, and nothing else.
+	// One goroutine calls heard, which must return soon. Any number of Listens may be under way.
+	//
+	// It returns when ctx has ended, with its error, or when the journal is closed, with ErrClosed.
+	Listen(ctx context.Context, heard func(err error)) error
+}
+
 // As finds what a journal can do beyond [Journal]: it returns j as a T, or the
 // first journal below j that is a T. A journal that wraps another shows it by a
 // method Unwrap() Journal. ok is false if none of them is a T.

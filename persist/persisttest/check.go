@@ -19,6 +19,7 @@ import (
 type check struct {
 	open func() (persist.Journal, error)
 	late func(j persist.Journal, rec persist.Record) (commit func() error, err error) // see Harness.Late
+	wait time.Duration                                                                // for one thing that has to come by itself
 
 	mu      sync.Mutex
 	errs    []error

@@ -53,6 +53,10 @@ func closeClosed(k *check) {
 	}
 	k.want(j.Flush(ctx), persist.ErrClosed, "Flush after Close")
 	k.want(j.MarkReported(ctx, r.ID), persist.ErrClosed, "MarkReported after Close")
+	if n, ok := persist.As[persist.Notifier](j); ok {
+		n.Notify()
+		k.want(n.Listen(ctx, func(error) {}), persist.ErrClosed, "Listen after Close")
+	}
 	if d, ok := persist.As[persist.DueTimes](j); ok {
 		_, err := d.DueTimes(ctx, persist.Query{})
 		k.want(err, persist.ErrClosed, "DueTimes after Close")

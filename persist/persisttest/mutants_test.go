@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/notify"
 	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/persist/persisttest"
 )
 
 // mutant is a journal with one bug. What it does not replace is right.
 type mutant struct {
-	fails []string // exactly the cases that must fail
+	fails    []string      // exactly the cases that must fail
+	patience time.Duration // that of the harness
 
 	begin  func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error)
 	update func(s *store, ctx context.Context, r persist.Record) (persist.Record, error)
@@ -34,6 +36,10 @@ type mutant struct {
 	report func(s *store, ctx context.Context, id persist.ID) error
 	unwrap func(s *store) persist.Journal
 	closed func(s *store, method string) bool // it goes on although it is closed
+
+	wakes  bool // it is a persist.Notifier, whose cases take a second
+	notify func(o *opening)
+	listen func(o *opening, ctx context.Context, heard func(error)) error
 }
 
 // store is what outlives Close: the right journal underneath, and whatever a
@@ -48,6 +54,7 @@ type store struct {
 	finished persist.ID
 	numbers  map[string]int
 	busy     atomic.Int32
+	bus      bus
 }
 
 func (s *store) remember(r persist.Record) {
@@ -82,6 +89,7 @@ func (s *store) current(ctx context.Context, r persist.Record) persist.Record {
 type opening struct {
 	s    *store
 	shut atomic.Bool
+	hub  *notify.Hub
 }
 
 func (o *opening) closed(method string) error {
@@ -227,6 +235,7 @@ func (o *opening) Attach(create func() any) any {
 
 func (o *opening) Close() error {
 	o.shut.Store(true)
+	o.hub.Close()
 	return nil
 }
 
@@ -237,7 +246,7 @@ func (w wrapping) Unwrap() persist.Journal { return w.s.m.unwrap(w.s) }
 
 func harness(m mutant) persisttest.Harness {
 	return persisttest.Harness{
-		Durable: true,
+		Durable: true, Patience: m.patience,
 		Late: func(j persist.Journal, r persist.Record) (func() error, error) {
 			return func() error {
 				_, _, err := j.Begin(context.Background(), r)
@@ -248,10 +257,14 @@ func harness(m mutant) persisttest.Harness {
 			s := &store{Journal: memory.New(), m: m, begun: map[persist.ID]persist.Record{}, numbers: map[string]int{}}
 			return func() (persist.Journal, error) {
 				s.opened++
-				if m.unwrap != nil {
-					return wrapping{&opening{s: s}}, nil
+				o := newOpening(s)
+				switch {
+				case m.unwrap != nil:
+					return wrapping{o}, nil
+				case m.wakes:
+					return waking{o}, nil
 				}
-				return &opening{s: s}, nil
+				return o, nil
 			}, nil
 		},
 	}
@@ -267,7 +280,7 @@ func TestMutants(t *testing.T) {
 			t.Errorf("no mutant shows that case %q can fail", name)
 		}
 	}
-	all["right"] = mutant{}
+	all["right"] = mutant{wakes: true}
 	for name, m := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -357,6 +370,10 @@ func mutants() map[string]mutant {
 		"claim/fence":            mutantClaimFence(),
 		"claim/renew":            mutantClaimRenew(),
 		"claim/origins":          mutantClaimOrigins(),
+		"notify/wakes":           mutantNotifyWakes(),
+		"notify/few":             mutantNotifyFew(),
+		"notify/close":           mutantNotifyClose(),
+		"notify/ends":            mutantNotifyEnds(),
 		"report/marks":           mutantReportMarks(),
 		"report/others":          mutantReportOthers(),
 		"report/keeps":           mutantReportKeeps(),

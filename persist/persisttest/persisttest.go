@@ -24,7 +24,8 @@ type Harness struct {
 
 	// New makes an empty store, in dir if it likes, and returns what opens it.
 	// Every case has a store of its own, and opens it again only after it has
-	// closed it. dir is empty and removed afterwards.
+	// closed it, except that one which tests a persist.Notifier opens it twice.
+	// dir is empty and removed afterwards.
 	New func(dir string) (open func() (persist.Journal, error), err error)
 
 	// Durable says that a store that is opened again holds what it held. Without
@@ -101,7 +102,7 @@ func (h Harness) cases() []testCase {
 
 func cases() []testCase {
 	var all []testCase
-	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), reportCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
+	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), notifyCases(), reportCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
 		all = append(all, some...)
 	}
 	return all
@@ -120,7 +121,7 @@ func (h Harness) run(c testCase, dir string) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		k := &check{open: open, late: h.Late}
+		k := &check{open: open, late: h.Late, wait: patience / 3}
 		defer func() { done <- k.verdict(recover()) }()
 		c.run(k)
 	}()

@@ -81,7 +81,7 @@ func bouncer(t *testing.T) string {
 }
 
 // TestPgBouncer runs the whole suite through PgBouncer in transaction mode, the making of the
-// tables included.
+// tables included. Only the connection that listens goes to the server itself.
 func TestPgBouncer(t *testing.T) {
 	t.Parallel()
 	url, db := bouncer(t), admin(t)
@@ -89,6 +89,7 @@ func TestPgBouncer(t *testing.T) {
 		Durable: true,
 		New: func(string) (func() (persist.Journal, error), error) {
 			opts := schema(t, db)
+			opts.ListenURL = server(t)
 			if err := postgres.Migrate(context.Background(), url, opts); err != nil {
 				return nil, err
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/oncehttp/oncehttp/persist/internal/notify"
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
@@ -41,8 +42,13 @@ type Options struct {
 	// Schema is the schema of the journal's tables: lower-case letters, digits and '_', at
 	// most 40. Empty is "oncehttp".
 	Schema string
-	// MaxConns bounds the connections of this journal. Zero is 16.
+	// MaxConns bounds the connections of this journal, but the one that listens. Zero is 16.
 	MaxConns int
+	// ListenURL is where the one connection is made that listens for what other processes enqueue, while somebody does
+	// (Client.Run; see persist.Notifier). It has to lead to the same database, and not through a pooler in
+	// transaction mode such as PgBouncer. The connection tests itself: a message that is sent over the journal's other
+	// connections has to arrive within a third of CallTimeout. Empty is the journal's own URL.
+	ListenURL string
 	// CallTimeout bounds each call of a method, with its wait for a connection and all
 	// repetitions of a write in doubt. A third of it bounds one try, and the making of a
 	// connection. Zero is 9 seconds.
@@ -83,10 +89,11 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// Journal is a journal on PostgreSQL. It implements [persist.Journal] and
-// [persist.Claimer]. Make one with Open.
+// Journal is a journal on PostgreSQL. It implements [persist.Journal], [persist.Claimer],
+// [persist.DueTimes] and [persist.Notifier]. Make one with Open.
 type Journal struct {
 	*sqljournal.Journal
+	wakes *notify.Hub
 }
 
 // Open opens the journal at a URL such as postgres://user@host:5432/database, or a
@@ -95,6 +102,10 @@ type Journal struct {
 // Errors: ErrOptions, ErrSchema, ErrVolatile, those of the server, the context's.
 func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	opts, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
+	listen, err := opts.listenConfig(url)
 	if err != nil {
 		return nil, err
 	}
@@ -109,20 +120,37 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 		return nil, fmt.Errorf("journal %s: %w", name, err)
 	}
 	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: opts.dialect(), Name: name, Limit: opts.CallTimeout})
-	return &Journal{j}, nil
+	return &Journal{j, opts.wakes(db, listen, name)}, nil
+}
+
+// connConfig reads a URL. what is how the error calls it. Error: ErrOptions.
+func (o Options) connConfig(what, url string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		// The error quotes the URL, and may quote its password.
+		return nil, fmt.Errorf("%w: %s cannot be read (it is not shown, as it may hold a password); want postgres://user@host:port/database", ErrOptions, what)
+	}
+	config.ConnectTimeout = o.CallTimeout / 3
+	return config, nil
+}
+
+// listenConfig is how the connection that listens is made.
+func (o Options) listenConfig(url string) (*pgx.ConnConfig, error) {
+	if o.ListenURL != "" {
+		return o.connConfig("ListenURL", o.ListenURL)
+	}
+	return o.connConfig("the URL", url)
 }
 
 // database makes the pool, which connects when it is used, and the name of the journal.
 func (o Options) database(url string) (db *sql.DB, name string, err error) {
-	config, err := pgx.ParseConfig(url)
+	config, err := o.connConfig("the URL", url)
 	if err != nil {
-		// The error quotes the URL, and may quote its password.
-		return nil, "", fmt.Errorf("%w: the URL cannot be read (it is not shown, as it may hold a password); want postgres://user@host:port/database", ErrOptions)
+		return nil, "", err
 	}
 	// Parameters are described once per connection and statement, without a name on the
 	// server, so that each statement is one round trip, through PgBouncer as well.
 	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
-	config.ConnectTimeout = o.CallTimeout / 3
 	// By its default the driver asks a connection that was idle for more than a second whether
 	// it is alive: a statement that goes out on a dead one would be in doubt.
 	db = stdlib.OpenDB(*config)

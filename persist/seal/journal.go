@@ -34,11 +34,17 @@ func (j *due) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime,
 	return j.times.DueTimes(ctx, q)
 }
 
+// waking is a journal over one that is a persist.Notifier, too.
+type waking struct {
+	due
+	persist.Notifier
+}
+
 // checkMax is how many unfinished records Journal looks at.
 const checkMax = 100
 
-// Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one, and a
-// persist.DueTimes if j is both. It looks at the oldest record and at some of the unfinished ones first.
+// Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one, a
+// persist.DueTimes if j is both, and a persist.Notifier if j is all three. It looks at the oldest record and at some of the unfinished ones first.
 //
 // Errors: persist.ErrSealed if the keys are not those of these records, or these are not sealed; what j.List failed with. Then j is the caller's to
 // close; else closing the result closes it.
@@ -55,7 +61,10 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	sealed := journal{Journal: j, s: s}
 	claimer, claims := persist.As[persist.Claimer](j)
 	times, knows := persist.As[persist.DueTimes](j)
+	notifier, wakes := persist.As[persist.Notifier](j)
 	switch {
+	case claims && knows && wakes:
+		return &waking{due{claiming{sealed, claimer}, times}, notifier}, nil
 	case claims && knows:
 		return &due{claiming{sealed, claimer}, times}, nil
 	case claims:

@@ -1,0 +1,229 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// bus carries the notifications of a journal between processes.
+type bus struct {
+	mu       sync.Mutex
+	all      map[int]func(error) // who listens
+	next     int
+	notified int
+	looks    int   // of all processes, at what is due
+	fails    error // of every Listen
+}
+
+// tell tells all who listen.
+func (b *bus) tell(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, heard := range b.all {
+		heard(err)
+	}
+}
+
+// counts are how many listen, how often somebody was notified, and how often somebody has looked.
+func (b *bus) counts() (listen, notified, looks int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.all), b.notified, b.looks
+}
+
+// process is a journal on a bus as one process sees it.
+type process struct {
+	leasing
+	*bus
+}
+
+func (p *process) Notify() {
+	p.mu.Lock()
+	p.notified++
+	p.mu.Unlock()
+	p.tell(nil)
+}
+
+func (p *process) Listen(ctx context.Context, heard func(error)) error {
+	p.mu.Lock()
+	if err := p.fails; err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	p.next++
+	me := p.next
+	if p.all == nil {
+		p.all = map[int]func(error){}
+	}
+	p.all[me] = heard
+	heard(nil)
+	p.mu.Unlock()
+	<-ctx.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.all, me)
+	return ctx.Err()
+}
+
+// fairProcess is one whose journal knows when what is due.
+type fairProcess struct {
+	*process
+	times persist.DueTimes
+}
+
+func (p fairProcess) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	p.mu.Lock()
+	p.looks++
+	p.mu.Unlock()
+	return p.times.DueTimes(ctx, q)
+}
+
+// onBus makes the journal of one process more.
+func onBus(j *memory.Journal, b *bus, fair bool) persist.Journal {
+	p := &process{leasing{Journal: j, Claimer: j}, b}
+	if fair {
+		return fairProcess{p, j}
+	}
+	return p
+}
+
+// long is a lease after which nobody looks within a minute.
+func long(cfg *oncehttp.Config) { cfg.Lease = time.Hour }
+
+// TestRunHearsOthers: what another process has enqueued, or begun in a transaction and then said so, is sent at once.
+func TestRunHearsOthers(t *testing.T) {
+	t.Parallel()
+	for _, fair := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			j, b := memory.New(), &bus{}
+			w := &wire{replies: []reply{{status: 201}}}
+			worker, _ := newClient(t, w, on(onBus(j, b, fair), long))
+			other, _ := newClient(t, w, on(onBus(j, b, fair), long))
+			start := time.Now()
+			stop := running(t, worker)
+			time.Sleep(5 * time.Second)
+			enqueue(t, other, 3)
+			time.Sleep(5 * time.Second)
+			rec, err := other.Prepare(post(t, "{}"), "transaction")
+			if err == nil {
+				_, _, err = j.Begin(t.Context(), rec)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second)
+			other.Wake()
+			time.Sleep(5 * time.Second)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			want := []time.Duration{5, 5, 5, 15}
+			for i, s := range w.all() {
+				if at := s.at.Sub(start); i >= len(want) || at < want[i]*time.Second || at > want[i]*time.Second+100*time.Millisecond {
+					t.Errorf("fair %t: send %d, of %s, at %v; want %v", fair, i, s.key, at, want)
+				}
+			}
+			if listen, notified, _ := b.counts(); w.count() != len(want) || listen != 0 || notified != 4 {
+				t.Errorf("fair %t: %d sends, %d notifications, %d listen after Run", fair, w.count(), notified, listen)
+			}
+		})
+	}
+}
+
+// TestWakesAreMerged: many notifications are few looks at the journal, and after the last there is one.
+func TestWakesAreMerged(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := &bus{}
+		c, _ := newClient(t, &wire{}, on(onBus(memory.New(), b, true), long))
+		stop := running(t, c)
+		time.Sleep(time.Second)
+		_, _, before := b.counts()
+		for range 1000 {
+			b.tell(nil)
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if _, _, after := b.counts(); after-before < 10 || after-before > 12 {
+			t.Errorf("%d looks for 1000 notifications in a second, want one in each tenth of it", after-before)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRunPolls: where nothing is heard Run looks now and then, and says so once.
+func TestRunPolls(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j, b := memory.New(), &bus{}
+		w := &wire{replies: []reply{{status: 201}}}
+		var told []string
+		log := &logged{}
+		worker, _ := newClient(t, w, on(onBus(j, b, true), func(cfg *oncehttp.Config) {
+			cfg.Logger = log.logger()
+			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+				if e.Kind == oncehttp.EventListening || e.Kind == oncehttp.EventPolling {
+					told = append(told, fmt.Sprint(e.Kind, " ", e.Wait, " ", e.Err))
+				}
+			}
+		}))
+		other, _ := newClient(t, w, on(newLeasing(j))) // which tells nobody
+		stop := running(t, worker)
+		for range 3 {
+			b.tell(errors.New("the connection is gone"))
+		}
+		time.Sleep(time.Second)
+		enqueue(t, other, 1)
+		time.Sleep(10 * time.Second)
+		if w.count() != 1 {
+			t.Errorf("%d sends within a third of a lease, want 1", w.count())
+		}
+		b.tell(nil)
+		time.Sleep(time.Second)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if want := "[listening 0s <nil> polling 10s the connection is gone listening 0s <nil>]"; fmt.Sprint(told) != want {
+			t.Errorf("told %v, want %s", told, want)
+		}
+		for _, want := range []string{"does not hear what other processes enqueue, and looks every 10s", "hears again"} {
+			if strings.Count(log.b.String(), want) != 1 {
+				t.Errorf("the log has %q %d times, want once:\n%s", want, strings.Count(log.b.String(), want), log.b.String())
+			}
+		}
+	})
+}
+
+// TestListenFails: a journal that cannot listen at all is said to be so, and Run goes on.
+func TestListenFails(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := &bus{fails: errors.New("not here")}
+		w := &wire{replies: []reply{{status: 201}}}
+		var told []error
+		c, _ := newClient(t, w, on(onBus(memory.New(), b, true), func(cfg *oncehttp.Config) {
+			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+				if e.Kind == oncehttp.EventPolling {
+					told = append(told, e.Err)
+				}
+			}
+		}))
+		stop := running(t, c)
+		enqueue(t, c, 1)
+		time.Sleep(time.Hour)
+		if err := stop(); err != nil || w.count() != 1 || len(told) != 1 || !errors.Is(told[0], b.fails) {
+			t.Errorf("%v, %d sends, told %v", err, w.count(), told)
+		}
+	})
+}

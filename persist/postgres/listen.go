@@ -1,0 +1,129 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/notify"
+)
+
+var _ persist.Notifier = (*Journal)(nil)
+
+// deafAdvice is what to do where LISTEN works and nothing arrives.
+const deafAdvice = "behind a pooler such as PgBouncer LISTEN hears nothing; set Options.ListenURL to the server itself"
+
+// Notify implements [persist.Notifier]. It sends a NOTIFY of its own over one of the journal's connections.
+func (j *Journal) Notify() { j.wakes.Notify() }
+
+// Listen implements [persist.Notifier]. All who listen on this journal share one connection, which is not counted by
+// Options.MaxConns: see Options.ListenURL.
+func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
+	return j.wakes.Listen(ctx, heard)
+}
+
+// Close implements [persist.Journal].
+func (j *Journal) Close() error {
+	j.wakes.Close()
+	return j.Journal.Close()
+}
+
+// channel is what a journal's notifications are sent to. Each journal of a database has its own.
+func (o Options) channel() string { return o.Schema + "_wake" }
+
+// notification is the statement that sends a message, which needs no quotes.
+func (o Options) notification(message string) string {
+	if message == "" {
+		return "NOTIFY " + o.channel()
+	}
+	return "NOTIFY " + o.channel() + ", '" + message + "'"
+}
+
+// Executor is what a *pgxpool.Pool, a *pgx.Conn and a pgx.Tx have in common.
+type Executor interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// ExecutorSQL is what a *sql.DB, a *sql.Conn and a *sql.Tx have in common.
+type ExecutorSQL interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// Notify wakes Run in every process that listens on the journal with these options, for programs that begin operations in
+// transactions of their own and have no client on the journal; else call Client.Wake. Without either, Run finds them when it
+// looks next. What it costs depends on where it is called:
+//
+//   - after the commit, with a pool or a connection: a statement more, which waits for no disk;
+//   - in the transaction: nothing more to wait for by itself, and it arrives if and when the transaction commits. But
+//     PostgreSQL lets transactions with a NOTIFY commit only one after the other, the flush of the log included, so that
+//     many writers at once make far fewer commits (docs/journals.md has figures).
+//
+// Errors: ErrOptions, those of the server; in a transaction it can then only be rolled back.
+func (o Options) Notify(ctx context.Context, on Executor) error {
+	o, err := o.checked()
+	if err == nil {
+		_, err = on.Exec(ctx, o.notification(""))
+	}
+	return err
+}
+
+// NotifySQL is Notify for database/sql.
+func (o Options) NotifySQL(ctx context.Context, on ExecutorSQL) error {
+	o, err := o.checked()
+	if err == nil {
+		_, err = on.ExecContext(ctx, o.notification(""))
+	}
+	return err
+}
+
+// wakes makes the journal's notifier, which listens by a connection of this config.
+func (o Options) wakes(db *sql.DB, listen *pgx.ConnConfig, name string) *notify.Hub {
+	within := o.CallTimeout / 3
+	return notify.New(notify.Config{
+		Name: name, Within: within, Advice: deafAdvice,
+		Send: func(ctx context.Context, message string) error {
+			_, err := db.ExecContext(ctx, o.notification(message))
+			return err
+		},
+		Connect: func(ctx context.Context) (notify.Line, error) {
+			conn, err := pgx.ConnectConfig(ctx, listen)
+			if err != nil {
+				return nil, err
+			}
+			l := &line{conn: conn, within: within}
+			if _, err := conn.Exec(ctx, "LISTEN "+o.channel()); err != nil {
+				l.Close()
+				return nil, err
+			}
+			return l, nil
+		},
+	})
+}
+
+// line is a connection that listens.
+type line struct {
+	conn   *pgx.Conn
+	within time.Duration
+}
+
+// Next implements notify.Line.
+func (l *line) Next(ctx context.Context) (string, error) {
+	n, err := l.conn.WaitForNotification(ctx)
+	if err != nil {
+		return "", err
+	}
+	return n.Payload, nil
+}
+
+// Close implements notify.Line. A pooler may have given the connection that listens to others by now: it is asked, as far
+// as that goes, to listen no more.
+func (l *line) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), l.within)
+	defer cancel()
+	_, _ = l.conn.Exec(ctx, "UNLISTEN *")
+	_ = l.conn.Close(ctx)
+}

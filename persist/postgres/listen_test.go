@@ -1,0 +1,225 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+	"github.com/oncehttp/oncehttp/persist/postgres"
+)
+
+// listening is a Listen in the background. Everything that it hears comes out of heard.
+func listening(t *testing.T, j *postgres.Journal) (heard <-chan error) {
+	t.Helper()
+	all, over := make(chan error, 1000), make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		defer close(over)
+		_ = j.Listen(ctx, func(err error) { all <- err })
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-over
+	})
+	return all
+}
+
+// next is what is heard next.
+func next(t *testing.T, heard <-chan error, after string) error {
+	t.Helper()
+	select {
+	case err := <-heard:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatalf("nothing was heard after %s", after)
+		return nil
+	}
+}
+
+// woken waits for a wake.
+func woken(t *testing.T, heard <-chan error, after string) {
+	t.Helper()
+	if err := next(t, heard, after); err != nil {
+		t.Fatalf("after %s: %v", after, err)
+	}
+}
+
+// listeners are the backends that listen to a journal.
+func listeners(t *testing.T, db *sql.DB, opts postgres.Options) (pids []int) {
+	t.Helper()
+	rows, err := db.Query("SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN " + opts.Schema + "_wake'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var pid int
+		if err := rows.Scan(&pid); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// TestListenTerminated: a connection that the server has ended is replaced, which wakes, since something may have been missed.
+func TestListenTerminated(t *testing.T) {
+	t.Parallel()
+	db := admin(t)
+	opts := migrated(t, db)
+	j, other := open(t, server(t), opts), open(t, server(t), opts)
+	heard := listening(t, j)
+	woken(t, heard, "the beginning")
+	for range 3 {
+		pids := listeners(t, db, opts)
+		if len(pids) != 1 {
+			t.Fatalf("%d backends listen, want one", len(pids))
+		}
+		if _, err := db.Exec("SELECT pg_terminate_backend($1)", pids[0]); err != nil {
+			t.Fatal(err)
+		}
+		woken(t, heard, "the end of the connection")
+		other.Notify()
+		woken(t, heard, "a notification on the new one")
+	}
+}
+
+// TestListenPerJournal: each journal of a database has a channel of its own, and what is sent there says nothing more.
+func TestListenPerJournal(t *testing.T) {
+	t.Parallel()
+	db := admin(t)
+	one, two := migrated(t, db), migrated(t, db)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	conn, err := pgx.Connect(ctx, server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	for _, opts := range []postgres.Options{one, two} {
+		if _, err := conn.Exec(ctx, "LISTEN "+opts.Schema+"_wake"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, opts := range []postgres.Options{two, one} {
+		open(t, server(t), opts).Notify()
+		if n, err := conn.WaitForNotification(ctx); err != nil || n.Channel != opts.Schema+"_wake" || n.Payload != "" {
+			t.Errorf("notification %+v, error %v; want an empty one for %s", n, err, opts.Schema)
+		}
+	}
+}
+
+// TestListenBehindPgBouncer: in transaction mode LISTEN is accepted and hears nothing. That is noticed and said, with what
+// to do; and a URL of the server itself helps.
+func TestListenBehindPgBouncer(t *testing.T) {
+	t.Parallel()
+	opts := migrated(t, admin(t))
+	through := bouncer(t)
+	opts.CallTimeout, opts.LockWait = 9*time.Second, time.Second
+	heard := listening(t, open(t, through, opts))
+	if err := next(t, heard, "LISTEN through PgBouncer"); err == nil || !strings.Contains(err.Error(), "does not arrive within 3s") || !strings.Contains(err.Error(), "ListenURL") {
+		t.Errorf("heard %v, want that nothing arrives, and what to do", err)
+	}
+	opts.ListenURL = server(t)
+	direct := open(t, through, opts)
+	heard = listening(t, direct)
+	woken(t, heard, "the beginning, by ListenURL")
+	direct.Notify()
+	woken(t, heard, "a notification through PgBouncer")
+}
+
+// TestListenURL: one that cannot be read is refused and not shown; one that leads elsewhere is found out.
+func TestListenURL(t *testing.T) {
+	t.Parallel()
+	db := admin(t)
+	opts := migrated(t, db)
+	for _, bad := range []string{"postgres://u:hunter2@h:port/d", "postgres://u:hunter2@h/d?sslmode=strange", "hunter2"} {
+		opts.ListenURL = bad
+		if _, err := postgres.Open(t.Context(), server(t), opts); !errors.Is(err, postgres.ErrOptions) || !strings.Contains(err.Error(), "ListenURL") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("Open with ListenURL %s: %v, want ErrOptions that names it", bad, err)
+		}
+	}
+	elsewhere := sqltest.Name()
+	if _, err := db.Exec("CREATE DATABASE " + elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := db.Exec("DROP DATABASE " + elsewhere + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + elsewhere
+	opts.ListenURL, opts.CallTimeout, opts.LockWait = u.String(), 3*time.Second, 100*time.Millisecond
+	if err := next(t, listening(t, open(t, server(t), opts)), "LISTEN in another database"); err == nil || !strings.Contains(err.Error(), "does not arrive") {
+		t.Errorf("heard %v, want that nothing arrives", err)
+	}
+}
+
+// TestNotifyInTransaction: a notification in the caller's transaction arrives with its commit, and never after a rollback;
+// one after the commit at once.
+func TestNotifyInTransaction(t *testing.T) {
+	t.Parallel()
+	ctx, db := t.Context(), admin(t)
+	opts := migrated(t, db)
+	heard := listening(t, open(t, server(t), opts))
+	woken(t, heard, "the beginning")
+	conn, err := pgx.Connect(ctx, server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	silent := func(when string) {
+		t.Helper()
+		select {
+		case err := <-heard:
+			t.Errorf("%s: heard %v", when, err)
+		default:
+		}
+	}
+	for i, commit := range []bool{false, true} {
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, created, err := opts.Begin(ctx, tx, sqltest.Record("a", string(rune('k'+i)))); err != nil || !created {
+			t.Fatalf("Begin: created %t, error %v", created, err)
+		}
+		if err := opts.Notify(ctx, tx); err != nil {
+			t.Fatal(err)
+		}
+		if commit {
+			silent("before the commit")
+			err = tx.Commit(ctx)
+		} else {
+			err = tx.Rollback(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	woken(t, heard, "the commit")
+	if err := opts.Notify(ctx, conn); err != nil {
+		t.Fatal(err)
+	}
+	woken(t, heard, "Notify on a connection")
+	if err := opts.NotifySQL(ctx, db); err != nil {
+		t.Fatal(err)
+	}
+	woken(t, heard, "NotifySQL on a pool")
+	silent("in the end")
+	wrong := postgres.Options{Schema: "no schema; DROP"}
+	if err := wrong.Notify(ctx, conn); !errors.Is(err, postgres.ErrOptions) {
+		t.Errorf("Notify with a schema that is none: %v, want ErrOptions", err)
+	}
+}
