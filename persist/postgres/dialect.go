@@ -32,7 +32,9 @@ type dialect struct {
 	idle     time.Duration // after which the server ends a transaction of several statements
 	bound    string        // a common table expression that bounds waits for locks, in this transaction
 	begin    string        // the statement of Begin
-	together together
+	together string        // the statement of WriteAll
+
+	togetherWait string // of a lock, in milliseconds
 }
 
 // dialect returns how this journal's statements are spelled.
@@ -41,7 +43,7 @@ func (o Options) dialect() *dialect {
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
 	d.begin = fmt.Sprintf("WITH %s, mine AS (%s) SELECT mine.seq, %s FROM bound LEFT JOIN mine ON true LEFT JOIN %s s ON s.id = $1",
 		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), sqljournal.ColumnList("s."), d.table)
-	d.together = o.together(d)
+	d.together, d.togetherWait = o.together(), strconv.FormatInt(min(o.LockWait, togetherWait).Milliseconds(), 10)
 	return d
 }
 

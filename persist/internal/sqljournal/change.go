@@ -49,10 +49,10 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final bool) e
 		return err
 	}
 	row := NewRow(rec)
-	where, args := row.current()
-	statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ?"))
-	args = append(append(row.changed(), args...), row.Created, row.Fingerprint)
-	return j.settle(ctx, j.changes.first(row), func(ctx context.Context, conn *sql.Conn, _ bool) error {
+	return j.settle(ctx, j.writes.first(row, false), func(ctx context.Context, conn *sql.Conn, _ bool) error {
+		where, args := row.current()
+		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ?"))
+		args = append(append(row.changed(), args...), row.Created, row.Fingerprint)
 		n, err := exec(ctx, conn, statement, args)
 		if err != nil || n > 0 {
 			return err

@@ -16,12 +16,12 @@ import (
 type Journal struct {
 	persist.Attachment
 
-	db              *sql.DB
-	d               Dialect
-	name            string
-	limit           time.Duration
-	gets            *gather
-	begins, changes *gather // nil if the engine writes each row alone
+	db     *sql.DB
+	d      Dialect
+	name   string
+	limit  time.Duration
+	gets   *gather
+	writes *gather // nil if the engine writes each row alone
 
 	late sync.Map // by row ID: the Seq of records whose Begin took more than one try, see mayLand
 	lost sync.Map // by row ID: of which a Begin ended with ErrUncertain, see mayLand
@@ -36,7 +36,7 @@ func New(c Config) *Journal {
 	j := &Journal{db: c.DB, d: c.Dialect, name: c.Name, limit: c.Limit}
 	j.gets = &gather{j: j, reads: true, run: j.getAll}
 	if d, ok := c.Dialect.(Together); ok {
-		j.begins, j.changes = &gather{j: j, run: beginAll(d)}, &gather{j: j, run: changeAll(d)}
+		j.writes = &gather{j: j, run: writeAll(d)}
 	}
 	return j
 }
@@ -111,7 +111,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		return persist.Record{}, false, err
 	}
 	alone, late := false, false
-	err = j.settle(ctx, j.begins.first(row), func(ctx context.Context, conn *sql.Conn, repeated bool) error {
+	err = j.settle(ctx, j.writes.first(row, true), func(ctx context.Context, conn *sql.Conn, repeated bool) error {
 		alone, late = true, late || repeated
 		standing, err := j.d.Begin(ctx, OnConn(conn), row)
 		if err == nil && standing == nil {
@@ -171,7 +171,7 @@ func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, cr
 func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
 	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id = ?")
 	row := &Row{ID: RowID(id)}
-	err = j.read(ctx, j.gets.first(row), func(ctx context.Context, conn *sql.Conn) error {
+	err = j.read(ctx, j.gets.first(row, false), func(ctx context.Context, conn *sql.Conn) error {
 		err := conn.QueryRowContext(ctx, query, RowID(id)).Scan(row.Dest()...)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notFound(id)

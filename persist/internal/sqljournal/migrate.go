@@ -22,7 +22,7 @@ type Step struct {
 }
 
 // Steps reads the steps of a folder: files named VERSION_oldest_OLDEST.sql, whose statements
-// end with a semicolon at the end of a line. names are the texts for {name} in them.
+// end with a semicolon at the end of a line; the body of a function stands between two $$. names are the texts for {name} in them.
 func Steps(files fs.FS, names map[string]string) ([]Step, error) {
 	paths, err := fs.Glob(files, "*/*.sql")
 	if err != nil {
@@ -40,14 +40,26 @@ func Steps(files fs.FS, names map[string]string) ([]Step, error) {
 			return nil, fmt.Errorf("%s: step %d has a wrong name: %w", file, i+1, err)
 		}
 		step := Step{Version: version, Oldest: oldest}
-		for _, s := range strings.Split(withNames(string(text), names), ";\n") {
-			if s = strings.TrimSpace(s); s != "" {
-				step.Statements = append(step.Statements, s)
-			}
-		}
+		step.Statements = statements(withNames(string(text), names))
 		steps = append(steps, step)
 	}
 	return steps, nil
+}
+
+// statements splits a text where a line ends with a semicolon, but for those between two $$, in the body of a function.
+func statements(text string) (all []string) {
+	statement := ""
+	for part := range strings.SplitAfterSeq(text, ";\n") {
+		statement += part
+		if strings.Count(statement, "$$")%2 > 0 {
+			continue
+		}
+		if s := strings.TrimSpace(strings.TrimSuffix(statement, ";\n")); s != "" {
+			all = append(all, s)
+		}
+		statement = ""
+	}
+	return all
 }
 
 // stepName reads VERSION_oldest_OLDEST.sql.

@@ -1,0 +1,88 @@
+package sqljournal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Together is a Dialect that writes several rows with one statement.
+type Together interface {
+	// WriteAll inserts the rows of begins whose IDs do not exist, as Begin does, and changes those of changes that are
+	// unfinished and current, see ChangeColumns, whose revisions grow by one. It returns the numbers of those that it is
+	// known to have written, by their tokens. It is one transaction, and waits for another's lock no longer than a
+	// fraction of a second: whoever is not served goes on alone.
+	WriteAll(ctx context.Context, conn *sql.Conn, begins, changes []*Row) (numbers map[string]sql.NullInt64, err error)
+}
+
+// ChangeColumns are what WriteAll compares in a row that it changes, Seq only if it is not null, and then what it sets,
+// from token on.
+func ChangeColumns() []Column {
+	return []Column{
+		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"created", 'i'}, {"fingerprint", 'b'},
+		{"token", 'b'}, {"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'},
+		{"finished", 'i'}, {"lease_owner", 'b'}, {"lease_until", 'i'}, {"progress", 'b'}, {"answer", 'b'},
+	}
+}
+
+// ChangeValues are the row's values, in the order of ChangeColumns.
+func (r *Row) ChangeValues() []any {
+	return append([]any{r.ID, r.Seq, r.Revision, r.Created, r.Fingerprint}, r.changed()...)
+}
+
+// writeAll is the statement of the gather of Begin, Update and Finish.
+func writeAll(d Together) func(context.Context, *sql.Conn, []*sharer) (func(*sharer) bool, error) {
+	return func(ctx context.Context, conn *sql.Conn, calls []*sharer) (func(*sharer) bool, error) {
+		var begins, changes []*Row
+		for _, call := range calls {
+			if call.begins {
+				begins = append(begins, call.row)
+			} else {
+				changes = append(changes, call.row)
+			}
+		}
+		numbers, err := d.WriteAll(ctx, conn, begins, changes)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range begins {
+			row.Seq = numbers[string(row.Token)]
+		}
+		return func(call *sharer) bool {
+			_, written := numbers[string(call.row.Token)]
+			return written
+		}, nil
+	}
+}
+
+// getAll is the statement of the gather of Get. Each of the rows has only an ID, and is filled.
+// Of several with one ID the first is served, as no two callers may share a body.
+func (j *Journal) getAll(ctx context.Context, conn *sql.Conn, calls []*sharer) (served func(*sharer) bool, err error) {
+	var ids []any
+	waiting := make(map[string]*Row, len(calls))
+	for _, call := range slices.Backward(calls) {
+		ids, waiting[string(call.row.ID)] = append(ids, call.row.ID), call.row
+	}
+	for len(ids)&(len(ids)-1) != 0 { // so that there are few different statements
+		ids = append(ids, ids[0])
+	}
+	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id IN (?" + strings.Repeat(", ?", len(ids)-1) + ")")
+	result, err := conn.QueryContext(ctx, query, ids...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, result.Close()) }()
+	filled := map[*Row]bool{}
+	for result.Next() {
+		var row Row
+		if err := result.Scan(row.Dest()...); err != nil {
+			return nil, err
+		}
+		if to := waiting[string(row.ID)]; to != nil {
+			*to, filled[to] = row, true
+		}
+	}
+	return func(call *sharer) bool { return filled[call.row] }, result.Err()
+}
