@@ -14,7 +14,7 @@ import (
 type lanes struct {
 	workers int           // all that take
 	limit   int           // of operations of one origin that run at once
-	wanted  chan struct{} // gets a value when there is room for more
+	wanted  chan struct{} // gets a value when it is time to claim more
 
 	mu      sync.Mutex
 	changed *sync.Cond // on mu
@@ -71,7 +71,7 @@ func (l *lanes) take() (rec persist.Record, more bool) {
 			rec, at.queue = at.queue[0], at.queue[1:]
 			at.running++
 			l.queued--
-			l.tell()
+			l.changed.Broadcast()
 			return rec, true
 		}
 		l.changed.Wait()
@@ -126,20 +126,23 @@ func (l *lanes) done(origin string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.of[origin]
-	if at.running--; at.running == 0 && len(at.queue) == 0 {
+	at.running--
+	has := at.running + len(at.queue)
+	if has == 0 {
 		delete(l.of, origin)
 	}
-	l.tell()
-}
-
-// tell wakes whoever waits for a change. The caller holds mu.
-func (l *lanes) tell() {
 	l.changed.Broadcast()
-	select {
-	case l.wanted <- struct{}{}:
-	default:
+	if l.low(has) {
+		select {
+		case l.wanted <- struct{}{}:
+		default:
+		}
 	}
 }
+
+// low reports whether it is time to claim more of an origin that has so many operations here: a quarter of what it may have
+// is free, so that a claim, which costs the journal as much as many changes, is of several. The caller holds mu.
+func (l *lanes) low(has int) bool { return 2*has <= 3*l.share }
 
 // divide gives each of so many origins an equal share of the workers, one at least.
 func (l *lanes) divide(origins int) {
@@ -151,14 +154,17 @@ func (l *lanes) divide(origins int) {
 	}
 }
 
-// room is how many more operations of an origin may be claimed: its share, and as many to go on with. claimed are those of
-// all origins that are claimed and not put yet.
+// room is how many more operations of an origin may be claimed, if it is low: its share, and as many to go on with. claimed
+// are those of all origins that are claimed and not put yet.
 func (l *lanes) room(origin string, claimed int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	has := 0
 	if at := l.of[origin]; at != nil {
 		has = at.running + len(at.queue)
+	}
+	if !l.low(has) {
+		return 0
 	}
 	return max(min(2*l.share-has, 2*l.workers-l.queued-claimed), 0)
 }
