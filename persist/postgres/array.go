@@ -3,6 +3,7 @@ package postgres
 import (
 	"database/sql"
 	"encoding/binary"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -25,10 +26,15 @@ func (a *arrays) text(s string) {
 
 // add adds an array of each column, in their order, with the values of these rows.
 func (a *arrays) add(columns []sqljournal.Column, rows []*sqljournal.Row, values func(*sqljournal.Row) []any) {
-	all := make([][]any, len(rows))
+	all, size := make([][]any, len(rows)), 32*len(columns)
 	for i, row := range rows {
 		all[i] = values(row)
+		for _, value := range all[i] {
+			b, _ := value.([]byte)
+			size += 12 + len(b)
+		}
 	}
+	a.buf = slices.Grow(a.buf, size)
 	for i, c := range columns {
 		element, array := uint32(pgtype.ByteaOID), uint32(pgtype.ByteaArrayOID)
 		if c.Type == 'i' {

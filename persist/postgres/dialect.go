@@ -243,9 +243,11 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	claimed = make([]sqljournal.Row, 0, n)
+	var row nullRow // of which each Scan makes the bytes anew
+	dest := append([]any{&now}, row.dest()...)
 	for rows.Next() {
-		var row nullRow
-		if err := rows.Scan(append([]any{&now}, row.dest()...)...); err != nil {
+		if err := rows.Scan(dest...); err != nil {
 			return nil, 0, err
 		}
 		if r := row.row(); r != nil {

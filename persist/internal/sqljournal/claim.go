@@ -48,6 +48,7 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 	if err != nil {
 		return nil, time.Time{}, err
 	}
+	claimed = make([]persist.Record, 0, len(rows))
 	var damaged error
 	for i := range rows {
 		rec, err := rows[i].Record()
