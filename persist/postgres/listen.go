@@ -95,7 +95,7 @@ func (o Options) wakes(db *sql.DB, listen *pgx.ConnConfig, name string) *notify.
 				return nil, err
 			}
 			l := &line{conn: conn, within: within}
-			if _, err := conn.Exec(ctx, "LISTEN "+o.channel()); err != nil {
+			if l.backend, err = l.run(ctx, "LISTEN "+o.channel()); err != nil {
 				l.Close()
 				return nil, err
 			}
@@ -106,9 +106,22 @@ func (o Options) wakes(db *sql.DB, listen *pgx.ConnConfig, name string) *notify.
 
 // line is a connection that listens.
 type line struct {
-	conn   *pgx.Conn
-	within time.Duration
+	conn    *pgx.Conn
+	within  time.Duration
+	backend string // who listens
 }
+
+// run runs a statement, and returns which backend did.
+func (l *line) run(ctx context.Context, statement string) (backend string, err error) {
+	results, err := l.conn.PgConn().Exec(ctx, statement+"; SELECT pg_backend_pid()").ReadAll()
+	if err != nil {
+		return "", err
+	}
+	return string(results[len(results)-1].Rows[0][0]), nil
+}
+
+// unlistenTries bounds how often a pooler is asked for the backend that listens.
+const unlistenTries = 10
 
 // Next implements notify.Line.
 func (l *line) Next(ctx context.Context) (string, error) {
@@ -119,11 +132,15 @@ func (l *line) Next(ctx context.Context) (string, error) {
 	return n.Payload, nil
 }
 
-// Close implements notify.Line. A pooler may have given the connection that listens to others by now: it is asked, as far
-// as that goes, to listen no more.
+// Close implements notify.Line. A pooler keeps the backend that listens, and gives it to others, who would get the
+// notifications: so it is told to listen no more, if one of some tries reaches it.
 func (l *line) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.within)
 	defer cancel()
-	_, _ = l.conn.Exec(ctx, "UNLISTEN *")
+	for try := 0; try < unlistenTries; try++ {
+		if backend, err := l.run(ctx, "UNLISTEN *"); err != nil || backend == l.backend {
+			break
+		}
+	}
 	_ = l.conn.Close(ctx)
 }

@@ -11,9 +11,67 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
+
+// listener is the role of a process that runs a journal: see sqltest.Listener.
+func listener(ctx context.Context, args []string) error {
+	limit, err := time.ParseDuration(args[4])
+	if err != nil {
+		return err
+	}
+	return sqltest.Listener(ctx, args[3], func(ctx context.Context) (persist.Journal, error) {
+		return postgres.Open(ctx, args[0], postgres.Options{Schema: args[1], ListenURL: args[2], MaxConns: 4, CallTimeout: limit})
+	})
+}
+
+// terminate ends the backend that listens.
+func terminate(t *testing.T, db *sql.DB, opts postgres.Options) {
+	t.Helper()
+	pids := listeners(t, db, opts)
+	if len(pids) != 1 {
+		t.Fatalf("%d backends listen, want one", len(pids))
+	}
+	if _, err := db.Exec("SELECT pg_terminate_backend($1)", pids[0]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWoken: what this process enqueues, or commits in a transaction, is sent by another one at once, also when the
+// connection that listens was ended, and through PgBouncer.
+func TestWoken(t *testing.T) {
+	t.Parallel()
+	db := admin(t)
+	for name, through := range map[string]func(*testing.T) string{"server": func(t *testing.T) string { return server(t) }, "pgbouncer": bouncer} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts, at := migrated(t, db), through(t)
+			commit := func(rec persist.Record) error {
+				tx, err := db.Begin()
+				if err == nil {
+					_, _, err = opts.BeginSQL(context.Background(), tx, rec)
+				}
+				if err == nil {
+					err = tx.Commit()
+				}
+				if err == nil {
+					err = opts.NotifySQL(context.Background(), db)
+				}
+				return err
+			}
+			sqltest.Woken(t, open(t, at, opts), []string{at, opts.Schema, server(t), "1h", "1m"}, commit, func() { terminate(t, db, opts) })
+		})
+	}
+}
+
+// TestPolling: behind PgBouncer, without a URL of its own for what listens, Run says that it hears nothing, and polls.
+func TestPolling(t *testing.T) {
+	t.Parallel()
+	opts, at := migrated(t, admin(t)), bouncer(t)
+	sqltest.Polling(t, open(t, at, opts), []string{at, opts.Schema, "", "1s", "9s"}, "behind a pooler such as PgBouncer")
+}
 
 // listening is a Listen in the background. Everything that it hears comes out of heard.
 func listening(t *testing.T, j *postgres.Journal) (heard <-chan error) {
@@ -54,7 +112,7 @@ func woken(t *testing.T, heard <-chan error, after string) {
 // listeners are the backends that listen to a journal.
 func listeners(t *testing.T, db *sql.DB, opts postgres.Options) (pids []int) {
 	t.Helper()
-	rows, err := db.Query("SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN " + opts.Schema + "_wake'")
+	rows, err := db.Query("SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN " + opts.Schema + "_wake;%'")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,13 +136,7 @@ func TestListenTerminated(t *testing.T) {
 	heard := listening(t, j)
 	woken(t, heard, "the beginning")
 	for range 3 {
-		pids := listeners(t, db, opts)
-		if len(pids) != 1 {
-			t.Fatalf("%d backends listen, want one", len(pids))
-		}
-		if _, err := db.Exec("SELECT pg_terminate_backend($1)", pids[0]); err != nil {
-			t.Fatal(err)
-		}
+		terminate(t, db, opts)
 		woken(t, heard, "the end of the connection")
 		other.Notify()
 		woken(t, heard, "a notification on the new one")

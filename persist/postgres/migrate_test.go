@@ -19,6 +19,8 @@ func TestMain(m *testing.M) {
 		},
 		"order": order,
 		"fleet": fleetWorker,
+
+		"listener": listener,
 	})
 }
 

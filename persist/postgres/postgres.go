@@ -151,6 +151,8 @@ func (o Options) database(url string) (db *sql.DB, name string, err error) {
 	// Parameters are described once per connection and statement, without a name on the
 	// server, so that each statement is one round trip, through PgBouncer as well.
 	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	// A pooler may pass on what is meant for whoever listens through it; the driver would keep it for ever.
+	config.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {}
 	// By its default the driver asks a connection that was idle for more than a second whether
 	// it is alive: a statement that goes out on a dead one would be in doubt.
 	db = stdlib.OpenDB(*config)

@@ -22,6 +22,11 @@
 // no key that was used passes for a new one. Open on a server that has nothing at all makes a
 // new journal; in a cluster, where the other nodes know the journal, it is ErrGone, too.
 //
+// # Wakes
+//
+// Processes wake each other ([persist.Notifier]) on the channel "{PREFIX}:wake:DB", DB being the number of the database. A user
+// with an ACL needs the right to it: &{PREFIX}:wake:*.
+//
 // # What it does not promise
 //
 // Redis replicates after it has answered. When a replica is promoted, by Sentinel, by a

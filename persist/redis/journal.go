@@ -12,6 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/notify"
 )
 
 // format is what this package writes. Code that does not know a journal's format refuses it.
@@ -23,14 +24,15 @@ var (
 	_ persist.DueTimes = (*Journal)(nil)
 )
 
-// Journal is a journal on Redis. It implements [persist.Journal], [persist.Claimer] and
-// [persist.DueTimes]. Make one with Open.
+// Journal is a journal on Redis. It implements [persist.Journal], [persist.Claimer],
+// [persist.DueTimes] and [persist.Notifier]. Make one with Open.
 type Journal struct {
 	persist.Attachment
 
 	client  goredis.UniversalClient
 	scripts scripts
 	buckets []*bucket
+	wakes   *notify.Hub
 	name    string
 	id      string        // the name by which the journal itself knows its buckets, see named.go
 	limit   time.Duration // of one call
@@ -76,6 +78,7 @@ func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, 
 		_ = j.client.Close()
 		return nil, j.failed(err)
 	}
+	j.wakes = j.notifier(opts.Prefix, at.options.DB)
 	return j, nil
 }
 
@@ -129,6 +132,7 @@ func (j *Journal) enter() bool {
 
 // Close implements [persist.Journal].
 func (j *Journal) Close() error {
+	j.wakes.Close()
 	j.mu.Lock()
 	was := j.shut
 	j.shut = true

@@ -1,0 +1,88 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/notify"
+)
+
+var _ persist.Notifier = (*Journal)(nil)
+
+// deafAdvice is what to do where SUBSCRIBE works and nothing arrives.
+const deafAdvice = "the server's users need the right to its channel, and a proxy has to pass on what is published"
+
+// Notify implements [persist.Notifier]. It publishes over one of the journal's connections.
+func (j *Journal) Notify() { j.wakes.Notify() }
+
+// Listen implements [persist.Notifier]. All who listen on this journal share one connection, which is not counted by
+// Options.MaxConns.
+func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
+	return j.wakes.Listen(ctx, heard)
+}
+
+// notifier makes the journal's notifier. Redis has the channels of all its databases in one place, and a cluster those of all
+// its nodes: hence the number in the name of the channel.
+func (j *Journal) notifier(prefix string, db int) *notify.Hub {
+	channel := "{" + prefix + "}:wake:" + strconv.Itoa(db)
+	return notify.New(notify.Config{
+		Name: j.name, Within: j.limit / triesInLimit, Advice: deafAdvice,
+		Send: func(ctx context.Context, message string) error { return j.publish(ctx, channel, message) },
+		Connect: func(ctx context.Context) (notify.Line, error) {
+			l := &subscription{j.client.Subscribe(ctx, channel)}
+			// The first answer says whether the server lets us listen. Without a time limit of its own, ctx counts.
+			if _, err := l.receive(ctx); err != nil {
+				l.Close()
+				return nil, err
+			}
+			return l, nil
+		},
+	})
+}
+
+// publish publishes a message. In a cluster it goes out from the node where others listen; the library would take any that it
+// was ever told of.
+func (j *Journal) publish(ctx context.Context, channel, message string) error {
+	cluster, ok := j.client.(*goredis.ClusterClient)
+	if !ok {
+		return j.client.Publish(ctx, channel, message).Err()
+	}
+	node, err := cluster.MasterForKey(ctx, channel)
+	if err == nil {
+		err = node.Publish(ctx, channel, message).Err()
+	}
+	if err != nil {
+		j.reload(ctx)
+	}
+	return err
+}
+
+// subscription is a connection that listens.
+type subscription struct{ *goredis.PubSub }
+
+// receive waits for what the server says next. The library looks at the end of a context only before it waits.
+func (l *subscription) receive(ctx context.Context) (any, error) {
+	defer context.AfterFunc(ctx, l.Close)()
+	return l.ReceiveTimeout(ctx, 0)
+}
+
+// Next implements notify.Line. The library makes a broken connection anew by itself, and subscribes again: then something
+// may have been missed.
+func (l *subscription) Next(ctx context.Context) (string, error) {
+	switch said, err := l.receive(ctx); said := said.(type) {
+	case *goredis.Message:
+		return said.Payload, err
+	default:
+		if err == nil {
+			err = fmt.Errorf("the server said %v", said)
+		}
+		return "", err
+	}
+}
+
+// Close implements notify.Line.
+func (l *subscription) Close() { _ = l.PubSub.Close() } // it is closed already, at most
