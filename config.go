@@ -75,7 +75,10 @@ type Config struct {
 	// has come, nothing is sent. Zero: Do sends the caller's credentials, and Resume yields an error for every operation
 	// that had any.
 	Authorize func(*http.Request) error
-	// Reconcile is asked of held operations during Resume. Zero leaves them held.
+	// Reconcile is asked of held operations during Resume and Run. Zero leaves them held. It
+	// is not asked of those that somebody else goes on with: persist.HoldCaller,
+	// persist.HoldUndo and persist.HoldRekey. The last two stay held, for as long as it
+	// takes, until an operator repeats the Abandon or the Rekey, or settles them.
 	Reconcile func(context.Context, persist.Record) (Resolution, error)
 	// Observe is told of every step, in the goroutine that makes it; it must
 	// return soon. Zero: nobody is told.

@@ -45,7 +45,7 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		case !created && !op.sameRequest(&rec):
 			return c.engine.refuseFinal(context.WithoutCancel(req.Context()), name, &rec, nil, outcomeOfReuse(&rec), ErrKeyReused).err
 		case !created:
-			if res := c.neverGoesOn(req.Context(), &rec); res != nil {
+			if res := c.engine.neverGoesOn(req.Context(), name, &rec); res != nil {
 				return res.err
 			}
 			err = markEnqueued(req.Context(), c.cfg.Journal, rec, *op.rec)
@@ -61,17 +61,17 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	return &Error{Op: name, Key: Key(op.rec.Key), Cause: errors.New("the operation changes all the time"), is: []error{ErrOutcomeUnknown}}
 }
 
-// neverGoesOn refuses an Enqueue of an operation that ended without an effect or was
-// given up, or that nothing will send by itself. Nil: it goes on, or took place.
-func (c *Client) neverGoesOn(ctx context.Context, rec *persist.Record) *result {
-	const name = "enqueue"
+// neverGoesOn refuses an Enqueue, or a Rekey, of an operation that ended without an effect
+// or was given up, or that nothing will send by itself. Nil: it goes on, or took place, or
+// markEnqueued lets it go on. name is that of the call, for errors.
+func (e *engine) neverGoesOn(ctx context.Context, name string, rec *persist.Record) *result {
 	ctx = context.WithoutCancel(ctx)
 	neverSent := rec.HoldReason == persist.HoldExpired && !rec.MaybeSent
 	switch {
 	case rec.State == persist.StateMismatched:
-		return c.engine.refuseFinal(ctx, name, rec, nil, ErrNoEffect, ErrKeyReused)
+		return e.refuseFinal(ctx, name, rec, nil, ErrNoEffect, ErrKeyReused)
 	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent:
-		return c.engine.refuseFinal(ctx, name, rec, nil, ErrNoEffect, ErrSettled)
+		return e.refuseFinal(ctx, name, rec, nil, ErrNoEffect, ErrSettled)
 	case rec.State == persist.StateAbandoned:
 		return refuse(name, rec, nil, ErrOutcomeUnknown, ErrAbandoned)
 	case rec.State == persist.StateHeld && rec.HoldReason != persist.HoldCaller && !neverSent:

@@ -127,7 +127,9 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...L
 // "undo answered" and the status. Even that proves no absence: APIs answer so where they find nothing, and what is late on its
 // way may still arrive. Of an operation that was never sent nothing is to be undone. More errors: ErrConfig, where the
 // profile does not say how, or credentials are missing and there is no Config.Authorize; nothing has changed then. Where
-// the API answers otherwise or not at all, the error matches ErrHeld, and the record stays held: abandon it again.
+// the API answers otherwise or not at all, the error matches ErrHeld, and the record stays held: nothing sends it and
+// Config.Reconcile is not asked of it, until an operator abandons it again, with Undo or without, or settles it. The same holds after a
+// crash meanwhile. Unfinished lists it.
 func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) error {
 	chosen := choose(options)
 	note := chosen.note
@@ -143,7 +145,11 @@ func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) 
 		}
 		rec.State, rec.HoldReason, rec.Finished, rec.Note = persist.StateAbandoned, "", c.engine.now().Round(0), note
 		rec.NextAttempt = time.Time{}
-		return finishNow(ctx, c.cfg.Journal, rec)
+		err = finishNow(ctx, c.cfg.Journal, rec)
+		if err != nil && rec.Note != chosen.note {
+			err = fmt.Errorf("the API has answered the undo, but that could not be recorded: %w", err)
+		}
+		return err
 	})
 }
 

@@ -25,13 +25,16 @@ import (
 // In place of an operation under a generated key the new one counts as one, too: the same request without a key is rejected
 // while the new operation is unresolved.
 //
-// Calling it again with the same keys is nil once the new operation exists. Best is the key under which the
-// business itself would try again, Key.Generation, so that both mean one operation.
+// Calling it again with the same keys is nil while the new operation goes on, and when it took place; one that was held because it
+// was never sent in time is sent now. Until then a Rekey that was cut off leaves its operations held (persist.HoldRekey): nothing
+// sends them and Config.Reconcile is not asked, until the same Rekey is called again, or a person settles or abandons them.
+// Best is the key under which the business itself would try again, Key.Generation, so that both mean one operation.
 //
 // Errors: those of Lookup for key; ErrConfig where reason or newKey cannot be used, or the request is no more in the
 // journal or holds its key itself; ErrOutcomeUnknown while the operation is not settled, also ErrInFlight while a call runs
 // it; ErrFinal where it ended otherwise; ErrKeyReused where newKey belongs to another operation, or where the operation goes on
-// under a third key already, which the error names.
+// under a third key already, which the error names. Where the new operation has ended without an effect, was abandoned or is held for
+// another reason, they are Enqueue's for newKey: ErrSettled, ErrAbandoned, ErrKeyReused or ErrHeld.
 func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, options ...LookupOption) error {
 	const name = "rekey"
 	if reason == "" || len(reason) > persist.NoteBytesMax {
@@ -71,10 +74,12 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 	switch {
 	case err != nil:
 		return journalError("rekey", newKey, err)
+	case rec.Sealed() != nil:
+		return journalError("rekey", newKey, rec.Sealed())
 	case rec.Replaces != old.Key:
 		return &Error{Op: "rekey", Key: newKey, State: rec.State, Cause: errors.New("the new key belongs to another operation"), is: []error{ErrOutcomeUnknown, ErrKeyReused}}
-	case rec.State != persist.StateHeld || rec.HoldReason != persist.HoldRekey:
-		return nil // it goes on, or has ended
+	case rec.HoldReason != persist.HoldRekey || rec.Enqueued: // a Rekey has let it go already
+		return k.begun(rec, next)
 	}
 	if err := k.alone(&rec); err != nil {
 		if created {
@@ -86,6 +91,20 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 	rec.SendBefore = k.now().Round(0).Add(k.cfg.EnqueueMaxAge)
 	if _, err := k.journal.Update(k.ctx, rec); err != nil {
 		return journalError("rekey", newKey, err)
+	}
+	k.wakeAll()
+	return nil
+}
+
+// begun is a Rekey whose new operation an earlier one has let go. Errors: why it does not go on. One that was held because
+// it was never sent in time goes on now, as with Enqueue; next is what it would be if it began now.
+func (k rekey) begun(rec, next persist.Record) error {
+	if res := k.neverGoesOn(k.ctx, "rekey", &rec); res != nil {
+		return res.err
+	}
+	next.SendBefore = next.Created.Add(k.cfg.EnqueueMaxAge)
+	if err := markEnqueued(k.ctx, k.journal, rec, next); err != nil {
+		return journalError("rekey", Key(rec.Key), err)
 	}
 	k.wakeAll()
 	return nil

@@ -28,7 +28,7 @@ import (
 //
 // Operations whose credentials were left out of the journal need
 // Config.Authorize; without it each yields an error, and stays pending. Held
-// operations are asked of Config.Reconcile, and otherwise left alone.
+// operations are asked of Config.Reconcile, which says of which; the others are left alone.
 func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		p := newPass(ctx, ctx, c, false)
@@ -159,7 +159,7 @@ func (p *pass) current(ctx context.Context, listed *persist.Record) (persist.Rec
 
 // reconcile asks Config.Reconcile about a held operation, and settles it if that knows the effect. took is as for run.
 func reconcile(r *run) (res *result, took bool) {
-	if r.cfg.Reconcile == nil || r.rec.HoldReason == persist.HoldCaller {
+	if r.cfg.Reconcile == nil || someoneActs(r.rec.HoldReason) {
 		return &result{}, false
 	}
 	said, err := r.cfg.Reconcile(r.call.Context(), r.rec.Clone())
@@ -187,4 +187,11 @@ func reconcile(r *run) (res *result, took bool) {
 	}
 	r.tell(EventFinished, func(e *Event) { e.Outcome, e.Status = a.result.Outcome, a.status })
 	return &result{answer: a}, true
+}
+
+// someoneActs reports that a record is held because a plain-HTTP caller, or an operator's call, goes on with it or ends it.
+// What Config.Reconcile says meanwhile may be over a moment later: an undo that is under way takes back the effect that it
+// has found, and a Rekey begins the operation that it does not find yet.
+func someoneActs(why persist.HoldReason) bool {
+	return why == persist.HoldCaller || why == persist.HoldUndo || why == persist.HoldRekey
 }

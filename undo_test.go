@@ -1,6 +1,7 @@
 package oncehttp_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -184,6 +185,61 @@ func TestUndoRefused(t *testing.T) {
 		}
 		if err := c.Abandon(t.Context(), "k", oncehttp.Undo()); err != nil || w.count() != 0 {
 			t.Errorf("never sent: %v, %d requests", err, w.count())
+		}
+	})
+}
+
+// TestUndoIsNotReconciled: while the undo is on its way, and after one that failed, Config.Reconcile of another process is not
+// asked: it would find the effect that is being taken back, and settle it as happened. The operator's call ends the record.
+func TestUndoIsNotReconciled(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j, p := memory.New(), square(t)
+		cancel := &wire{replies: []reply{{err: errLost}, {status: 400, delay: 20 * time.Second}, {status: 200, delay: 20 * time.Second}}}
+		operator, _ := newClient(t, cancel, on(newLeasing(j), oneAttempt, func(cfg *oncehttp.Config) { cfg.Profile = p }))
+		pays := &wire{replies: []reply{{status: 200}}}
+		other, _ := newClient(t, pays, on(newLeasing(j), func(cfg *oncehttp.Config) {
+			cfg.Profile = p
+			cfg.Reconcile = func(_ context.Context, rec persist.Record) (oncehttp.Resolution, error) {
+				t.Errorf("asked of %s, held for %q", rec.Key, rec.HoldReason)
+				return oncehttp.Resolution{Effect: oncehttp.EffectHappened}, nil
+			}
+		}))
+		_, _ = operator.DoKey(squarePay(t), "k")
+		for _, want := range []error{oncehttp.ErrHeld, nil} { // the answers 400 and 200
+			done := make(chan error)
+			go func() { done <- operator.Abandon(t.Context(), "k", oncehttp.Undo()) }()
+			time.Sleep(10 * time.Second)
+			pass(t, other)
+			if err := <-done; !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+			pass(t, other)
+		}
+		rec := lookup(t, operator, "k")
+		if rec.State != persist.StateAbandoned || rec.Note != "undo answered 200" || pays.count() != 0 {
+			t.Errorf("%v, note %q, %d more payments", rec.State, rec.Note, pays.count())
+		}
+	})
+}
+
+// TestUndoThatWasNotRecorded: a record that a person settles while the undo is on its way stays as it is, and the error says
+// that the API had answered.
+func TestUndoThatWasNotRecorded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		w := &wire{replies: []reply{{err: errLost}, {status: 200, delay: 20 * time.Second}}}
+		c, _ := newClient(t, w, on(newLeasing(j), oneAttempt, func(cfg *oncehttp.Config) { cfg.Profile = square(t) }))
+		other, _ := newClient(t, w, on(newLeasing(j)))
+		_, _ = c.DoKey(squarePay(t), "k")
+		done := make(chan error)
+		go func() { done <- c.Abandon(t.Context(), "k", oncehttp.Undo()) }()
+		time.Sleep(10 * time.Second)
+		settleAbsent(t, other, "k")
+		err := <-done
+		if exactlyOne(t, err); !errors.Is(err, persist.ErrStale) || !strings.Contains(err.Error(), "the API has answered the undo") {
+			t.Errorf("%v", err)
 		}
 	})
 }

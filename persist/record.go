@@ -61,8 +61,8 @@ const (
 	HoldDuplicate   HoldReason = "duplicate"    // a business reference of the request was used before, by whom is not known
 	HoldMismatch    HoldReason = "mismatch"     // the key belongs to another request, after an unknown outcome
 	HoldRestored    HoldReason = "restored"     // the journal was restored, or lost records: what was sent since is not known
-	HoldUndo        HoldReason = "undo"         // abandoning it with Undo is under way, or failed; do it again
-	HoldRekey       HoldReason = "rekey"        // a Rekey of it, or that began it, was not finished; the same Rekey goes on
+	HoldUndo        HoldReason = "undo"         // abandoning it with Undo is under way, or failed; only an operator ends it: do it again
+	HoldRekey       HoldReason = "rekey"        // a Rekey of it, or that began it, is not finished; only the same Rekey goes on
 	HoldCaller      HoldReason = "caller"       // a plain-HTTP caller was shown the answer and decides
 )
 

@@ -30,7 +30,8 @@ reads keys from stdin, one a line. Saying it again is no error.
 With --undo the API is asked to undo what the key may have done, where the
 profile says how (cancel, in oncehttp profile show). Even a success proves no
 absence, since APIs say so where they find nothing, too. Until it has succeeded
-the operation is held, and nothing is sent. Credentials are never in a journal:
+the operation is held, for undo: nothing is sent and nobody else settles it until
+you say the same again, abandon it without --undo, or settle it. Credentials are never in a journal:
 give them with -H, for the operations of one server at a time.`,
 		Example: `  oncehttp journal abandon idemp:order:u1:o7 --journal payments.db --reason 'order cancelled'
   oncehttp journal abandon idemp:order:u1:o7 --undo -H @auth.txt --journal payments.db`,

@@ -22,7 +22,10 @@ so that both mean one operation. One that is pending or held is settled as absen
 by itself where the profile promises within which time its lookup finds everything
 (found_within, in oncehttp profile show): the command holds it, waits for that time
 and for a send that may be on its way, and asks, with the headers of -H.
-Saying the same again is no error; a third key is refused.`,
+If it is broken off, the operation stays held, for rekey: nothing is sent and
+nobody else settles it until you say the same again, or settle or abandon it.
+Saying the same again is no error while the new operation goes on or took place;
+a third key is refused.`,
 		Example: `  oncehttp journal rekey idemp:order:u1:o7 idemp:order:u1:o7:gen=2 --journal p.db --reason 'not at the bank'`,
 		Args:    wantArgs(2, 2, "KEY and NEWKEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
