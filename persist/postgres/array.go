@@ -3,62 +3,76 @@ package postgres
 import (
 	"database/sql"
 	"encoding/binary"
-	"slices"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
-// arrays collects the parameters of a statement that takes an array of each column, in PostgreSQL's binary form. The
-// driver's own encoding asks reflection about every single value, and costs more than all else of a statement.
+// arrays collects the parameters of a statement for several rows, in PostgreSQL's binary form: the bytes of all rows are one
+// array with a row for each column, and so are the numbers. The driver's own encoding asks reflection about every single
+// value, and costs more than all else of a statement.
 type arrays struct {
 	buf  []byte
 	ends []int // of each parameter in buf
-	oids []uint32
+}
+
+// A buffer for arrays is used again, unless it is larger than keptArrays.
+const keptArrays = 64 << 10
+
+var arraysPool = sync.Pool{New: func() any { return new(arrays) }}
+
+// newArrays returns empty arrays. Whoever has no more use for them and their parameters calls free.
+func newArrays() *arrays { return arraysPool.Get().(*arrays) }
+
+func (a *arrays) free() {
+	if cap(a.buf) <= keptArrays {
+		a.buf, a.ends = a.buf[:0], a.ends[:0]
+		arraysPool.Put(a)
+	}
 }
 
 // text adds a parameter that is no array.
 func (a *arrays) text(s string) {
 	a.buf = append(a.buf, s...)
-	a.end(pgtype.TextOID)
+	a.end()
 }
 
-// add adds an array of each column, in their order, with the values of these rows.
+// add adds two arrays, of the bytes and of the numbers in the columns, with the values of these rows.
 func (a *arrays) add(columns []sqljournal.Column, rows []*sqljournal.Row, values func(*sqljournal.Row) []any) {
-	all, size := make([][]any, len(rows)), 32*len(columns)
+	all := make([][]any, len(rows))
 	for i, row := range rows {
 		all[i] = values(row)
-		for _, value := range all[i] {
-			b, _ := value.([]byte)
-			size += 12 + len(b)
-		}
 	}
-	a.buf = slices.Grow(a.buf, size)
-	for i, c := range columns {
-		element, array := uint32(pgtype.ByteaOID), uint32(pgtype.ByteaArrayOID)
-		if c.Type == 'i' {
-			element, array = pgtype.Int8OID, pgtype.Int8ArrayOID
+	for _, kind := range []struct {
+		letter byte
+		oid    uint32
+	}{{'b', pgtype.ByteaOID}, {'i', pgtype.Int8OID}} {
+		var of []int // the columns of the kind
+		for i, c := range columns {
+			if c.Type == kind.letter {
+				of = append(of, i)
+			}
 		}
-		a.begin(element, len(rows))
-		for _, row := range all {
-			a.value(row[i])
+		a.begin(kind.oid, len(of), len(rows))
+		for _, i := range of {
+			for _, row := range all {
+				a.value(row[i])
+			}
 		}
-		a.end(array)
+		a.end()
 	}
 }
 
-// begin begins an array of n elements of this type. Its form is that of PostgreSQL's array_recv: the number of
-// dimensions, whether there may be NULLs, the type, and of each dimension the length and the first index.
-func (a *arrays) begin(element uint32, n int) {
-	dimensions := min(n, 1)
-	a.number32(dimensions)
-	a.number32(1)
-	a.buf = binary.BigEndian.AppendUint32(a.buf, element)
-	if n > 0 {
-		a.number32(n)
-		a.number32(1)
+// begin begins an array of so many columns and rows, of elements of this type. Its form is that of PostgreSQL's array_recv:
+// the number of dimensions, whether there may be NULLs, the type, and of each dimension the length and the first index.
+func (a *arrays) begin(element uint32, columns, rows int) {
+	if rows == 0 {
+		a.number32(0, 0, int(element))
+		return
 	}
+	a.number32(2, 1, int(element), columns, 1, rows, 1)
 }
 
 // value adds an element: its length and its bytes; the length of NULL is -1.
@@ -83,14 +97,16 @@ func (a *arrays) value(value any) {
 	}
 }
 
-func (a *arrays) number32(n int) { a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(n)) }
-
-// end ends a parameter.
-func (a *arrays) end(oid uint32) {
-	a.ends, a.oids = append(a.ends, len(a.buf)), append(a.oids, oid)
+func (a *arrays) number32(numbers ...int) {
+	for _, n := range numbers {
+		a.buf = binary.BigEndian.AppendUint32(a.buf, uint32(n))
+	}
 }
 
-// parameters are all that were added.
+// end ends a parameter.
+func (a *arrays) end() { a.ends = append(a.ends, len(a.buf)) }
+
+// parameters are all that were added. They are part of the buffer.
 func (a *arrays) parameters() [][]byte {
 	parameters, from := make([][]byte, len(a.ends)), 0
 	for i, to := range a.ends {

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/binary"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,20 +18,18 @@ import (
 // Whoever is not served then goes on alone, and waits for LockWait.
 const togetherWait = 100 * time.Millisecond
 
-// together returns the statement that calls the function of the schema for several records. Its parameters are the bound
-// of a wait, and arrays: one of each column.
+// together returns the statement that calls the function of the schema for several records.
 func (o Options) together() string {
-	n := 1 + len(sqljournal.Columns()) + len(sqljournal.ChangeColumns())
-	parameters := make([]string, n)
-	for i := range parameters {
-		parameters[i] = "$" + strconv.Itoa(i+1)
-	}
-	return "SELECT written, numbered FROM " + o.Schema + ".write_records(" + strings.Join(parameters, ", ") + ")"
+	return "SELECT written, numbered FROM " + o.Schema + ".write_records($1, $2, $3, $4, $5)"
 }
+
+// togetherTypes are the types of its parameters.
+var togetherTypes = []uint32{pgtype.TextOID, pgtype.ByteaArrayOID, pgtype.Int8ArrayOID, pgtype.ByteaArrayOID, pgtype.Int8ArrayOID}
 
 // WriteAll implements sqljournal.Together.
 func (d *dialect) WriteAll(ctx context.Context, conn *sql.Conn, begins, changes []*sqljournal.Row) (numbers map[string]sql.NullInt64, err error) {
-	var a arrays
+	a := newArrays()
+	defer a.free()
 	a.text(d.togetherWait)
 	a.add(sqljournal.Columns(), begins, (*sqljournal.Row).Values)
 	a.add(sqljournal.ChangeColumns(), changes, (*sqljournal.Row).ChangeValues)
@@ -42,7 +38,7 @@ func (d *dialect) WriteAll(ctx context.Context, conn *sql.Conn, begins, changes 
 		if pg.IsClosed() {
 			return driver.ErrBadConn
 		}
-		numbers, err = written(pg.ExecParams(ctx, d.together, a.parameters(), a.oids, binaryForm, binaryForm))
+		numbers, err = written(pg.ExecParams(ctx, d.together, a.parameters(), togetherTypes, binaryForm, binaryForm))
 		return err
 	})
 	return numbers, err
