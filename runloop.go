@@ -32,10 +32,10 @@ func (c *Client) Run(ctx context.Context) error {
 	defer beside.Wait()
 	defer stop()
 	for {
-		err := r.pass(ctx)
+		tried, err := r.pass(ctx)
 		due := pauseMax
 		if err == nil {
-			due, err = r.nextDue(ctx)
+			due, err = r.nextDue(ctx, tried)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -99,27 +99,28 @@ func (r *runner) sweep(ctx context.Context) {
 }
 
 // pass makes one pass over what is due; of a fair journal one that does not end by itself. When ctx ends, the pass starts nothing more, and its attempts on the wire go on.
-func (r *runner) pass(ctx context.Context) error {
+// tried is the time by which an operation had to be due to be tried.
+func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 	if ctx.Err() != nil || r.draining.Err() != nil {
-		return nil
+		return time.Time{}, nil
 	}
 	p := newPass(context.WithoutCancel(ctx), ctx, r.Client, true)
 	defer p.end()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return p.query.DueBy, nil
 		case res, more := <-p.results:
 			var e *Error
 			switch {
 			case !more:
-				return nil
+				return p.query.DueBy, nil
 			case res.panicked != nil:
 				panic(res.panicked)
 			case errors.As(res.err, &e):
 				r.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), res.err)
 			case res.err != nil:
-				return res.err
+				return p.query.DueBy, res.err
 			}
 		}
 	}
@@ -133,21 +134,33 @@ const (
 	failedPauseMin = time.Second // after a pass that the journal could not make; it doubles up to pauseMax
 )
 
-// nextDue returns how long it is until the next pending operation is due. One that is due
-// already was just tried in vain, so that it waits for the longest pause; on a journal that
-// several processes share for a third of a lease, since another may have it, and may die.
-func (r *runner) nextDue(ctx context.Context) (time.Duration, error) {
+// nextDue returns how long it is until the next pending operation is due. One that was due at the time tried was just
+// tried in vain, so that it waits for the longest pause, or for its origin; on a journal that several processes share for
+// a third of a lease, since another may have it, and may die.
+func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, error) {
 	due := r.engine.pollEvery()
 	now := r.engine.now()
-	for rec, err := range r.cfg.Journal.List(ctx, persist.Query{Account: r.accountBase, States: []persist.State{persist.StatePending}}) {
+	see := func(origin string, at time.Time) {
+		if wait := max(at.Sub(now), r.engine.shared.origins.Wait(origin, now)); wait > 0 || at.After(tried) {
+			due = min(due, wait)
+		}
+	}
+	if times, knows := persist.As[persist.DueTimes](r.cfg.Journal); knows {
+		all, err := times.DueTimes(ctx, persist.Query{Account: r.accountBase, DueBy: tried})
+		for _, t := range all {
+			if see(t.Origin, t.At); !t.Next.IsZero() {
+				see(t.Origin, t.Next)
+			}
+		}
+		return max(due, pauseMin), err
+	}
+	soon := persist.Query{Account: r.accountBase, States: []persist.State{persist.StatePending}, DueBy: now.Add(due)}
+	for rec, err := range r.cfg.Journal.List(ctx, soon) {
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
 			return due, err
 		}
-		if err != nil {
-			continue
-		}
-		if wait := max(rec.NextAttempt.Sub(now), r.engine.shared.origins.Wait(rec.Origin, now)); wait > 0 {
-			due = min(due, wait)
+		if err == nil {
+			see(rec.Origin, rec.NextAttempt)
 		}
 	}
 	return max(due, pauseMin), nil

@@ -58,6 +58,7 @@ func sections() []section {
 		{"layer", "the HTTP layer alone: a journal in memory, a RoundTripper in memory", runLayer},
 		{"journal", "the bolt journal alone, beside a raw log", runJournal},
 		{"scale", "a journal of a million pending and a million finished records", runScale},
+		{"waiting", "Run on a bolt journal in which a million operations wait for later", runWaiting},
 		{"bodies", "a 10 MiB request", runBodies},
 		{"fleet", "a backlog on PostgreSQL: Run beside River, and Do", runFleet},
 		{"backlog", "a million pending records on PostgreSQL, and Run", runBacklog},

@@ -203,7 +203,8 @@ type Claimer interface {
 type DueTimes interface {
 	// DueTimes returns for each origin of the pending records that q selects when the first of them is due, in any order:
 	// the earliest NextAttempt, which may be past or zero. Records with a lease that lasts are left out. Of q, Account,
-	// AllAccounts and Origin count. What it costs grows with the number of origins and of leases, not with that of records.
+	// AllAccounts and Origin count, and DueBy for DueTime.Next. It reads as many records as there are origins, accounts and
+	// leases, however many are pending.
 	// Errors: ErrClosed, the context's, or the journal's own.
 	DueTimes(ctx context.Context, q Query) ([]DueTime, error)
 }
@@ -212,6 +213,10 @@ type DueTimes interface {
 type DueTime struct {
 	Origin string    // as Record.Origin
 	At     time.Time // its NextAttempt; zero is at once
+	// Next is the earliest NextAttempt after Query.DueBy; zero if there is none, or if DueBy is zero. A journal that is no
+	// Claimer sets it: there a record that is being run looks as one that is due, and would hide what falls due after it. A
+	// Claimer need not.
+	Next time.Time
 }
 
 // Notifier is a journal through which the processes that share it wake each other, so that Run sends at once what another

@@ -70,7 +70,8 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	j.seq++
 	c.seq = j.seq
-	s := slot{rev: 1, flags: slotOpen | c.keys.check, intentSum: sealSum(c.intent, kindIntent, c.seq)}
+	s := slot{rev: 1, flags: c.keys.check, intentSum: sealSum(c.intent, kindIntent, c.seq), group: c.keys.group}
+	s.setState(rec.State, rec.NextAttempt)
 	s.mark(slotGenerated, rec.Generated)
 	s.mark(slotOutside, c.request != nil || c.answer != nil)
 	j.ids.add(c.keys.id, c.seq)
@@ -201,7 +202,7 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	s.rev++
 	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
 	s.mark(slotChanged, true)
-	s.mark(slotOpen, !final)
+	s.setState(rec.State, rec.NextAttempt)
 	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
 	s.mark(slotUnreported, rec.Unreported)
 	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())

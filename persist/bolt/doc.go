@@ -48,7 +48,8 @@
 //
 // Records are kept until Sweep removes them. Space that they leave is used again;
 // the file does not become smaller. Open reads all of it once: a million records
-// take it one to two seconds, and 40 to 70 bytes of heap each. The file is mapped into
+// take it one to two seconds, and 30 to 70 bytes of heap each. What is due when is in
+// memory, too, so that Run reads only what is due. The file is mapped into
 // memory: what was read of it counts as resident, and the system takes it back at need.
 //
 // The file is in the format of go.etcd.io/bbolt, with its pages in the byte order
@@ -72,5 +73,5 @@
 // batch is written). Opening is open.go, recover.go (which commit counts) and
 // load.go. The pages of the file are read by metapage.go, page.go and pagescan.go,
 // which know nothing of records. layout.go and entry.go say what is in the file,
-// slots.go and index.go what is in memory. docs/reliability.md lists what is tested.
+// slots.go, dues.go and index.go what is in memory. docs/reliability.md lists what is tested.
 package bolt

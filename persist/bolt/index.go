@@ -103,6 +103,7 @@ type recordKeys struct {
 	id          uint64 // hash of account and key
 	fingerprint uint64 // hash of the fingerprint
 	check       uint32 // hash of all that can never change, in the place of slotIdentity
+	group       uint64 // hash of account and origin, as Begin has frozen them; never zero
 }
 
 // id is the hash of an ID.
@@ -115,18 +116,19 @@ func (h hasher) fingerprint(f []byte) uint64 { return maphash.Bytes(h.seed, f) &
 
 // keys are the hashes of a record.
 func (h hasher) keys(r *persist.Record) recordKeys {
-	return h.join(maphash.String(h.seed, r.Account), maphash.String(h.seed, r.Key), maphash.Bytes(h.seed, r.Fingerprint), r.Created)
+	return h.join(maphash.String(h.seed, r.Account), maphash.String(h.seed, r.Key), maphash.Bytes(h.seed, r.Fingerprint), maphash.String(h.seed, r.Origin), r.Created)
 }
 
 // intentKeys are the same hashes, of a record that is only decoded so far.
 func (h hasher) intentKeys(i *codec.Intent) recordKeys {
-	return h.join(maphash.Bytes(h.seed, i.Account), maphash.Bytes(h.seed, i.Key), maphash.Bytes(h.seed, i.Fingerprint), i.Created)
+	return h.join(maphash.Bytes(h.seed, i.Account), maphash.Bytes(h.seed, i.Key), maphash.Bytes(h.seed, i.Fingerprint), maphash.Bytes(h.seed, i.Origin), i.Created)
 }
 
 // join makes the hashes of a record out of those of its parts.
-func (h hasher) join(account, key, fingerprint uint64, created time.Time) recordKeys {
+func (h hasher) join(account, key, fingerprint, origin uint64, created time.Time) recordKeys {
 	id := mix(account ^ mix(key))
+	group := mix(account^mix(^origin)) | 1
 	at := uint64(created.Unix())*1e9 + uint64(created.Nanosecond())
 	check := uint32(mix(id^mix(fingerprint^mix(at)))) & slotIdentity
-	return recordKeys{id: id & h.mask, fingerprint: fingerprint & h.mask, check: check}
+	return recordKeys{id: id & h.mask, fingerprint: fingerprint & h.mask, check: check, group: group}
 }

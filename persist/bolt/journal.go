@@ -14,7 +14,10 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-var _ persist.Journal = (*Journal)(nil)
+var (
+	_ persist.Journal  = (*Journal)(nil)
+	_ persist.DueTimes = (*Journal)(nil)
+)
 
 // Options adjust [Open]. The zero value is the right one but for tests.
 type Options struct {

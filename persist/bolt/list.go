@@ -192,15 +192,18 @@ func (j *Journal) seqsOfKey(q *persist.Query) []uint64 {
 
 // kinds says which slots may hold what q selects, so that the others are not read.
 func kinds(q *persist.Query) which {
-	w := which{unresolved: q.AnyUnresolved}
+	w := which{unresolved: q.AnyUnresolved, bounded: !q.DueBy.IsZero(), by: dueAt(q.DueBy)}
 	if len(q.States) == 0 {
-		w.open, w.final, w.kept = true, true, true
+		w.pending, w.held, w.final, w.kept = true, true, true, true
 	}
 	for _, s := range q.States {
-		if s.Final() {
+		switch {
+		case s.Final():
 			w.final, w.kept = true, true
-		} else {
-			w.open = true
+		case s == persist.StateHeld:
+			w.held = true
+		default:
+			w.pending = true
 		}
 	}
 	return w

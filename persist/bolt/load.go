@@ -148,7 +148,7 @@ func (s *slot) loadProgress(progress []byte) error {
 		return fmt.Errorf("%w: revision %d", persist.ErrCorrupt, f.Revision)
 	}
 	s.rev = uint32(f.Revision)
-	s.mark(slotOpen, !f.State.Final())
+	s.setState(f.State, f.NextAttempt)
 	s.mark(slotSwept, f.Swept)
 	s.mark(slotUnreported, f.Unreported)
 	s.mark(slotOutside, f.Outside)
@@ -218,7 +218,7 @@ func (l *loader) intent(key, value []byte) error {
 		return err
 	}
 	keys := l.j.hash.intentKeys(&i)
-	s := slot{intentSum: sum, flags: keys.check}
+	s := slot{intentSum: sum, flags: keys.check, group: keys.group}
 	if err := s.loadProgress(progress); err != nil {
 		return err
 	}
@@ -240,7 +240,9 @@ func (j *Journal) enterLoaded(l *loaded) {
 		outside := s.is(slotOutside) || later.is(slotOutside)
 		s.rev, s.progressSum = later.rev, later.progressSum
 		s.mark(slotChanged, true)
+		s.due = later.due
 		s.mark(slotOpen, later.is(slotOpen))
+		s.mark(slotHeld, later.is(slotHeld))
 		s.mark(slotSwept, later.is(slotSwept))
 		s.mark(slotUnreported, later.is(slotUnreported))
 		s.mark(slotOutside, outside)

@@ -287,11 +287,7 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 		head.Key = string(i.Key)
 	}
 	if q.Origin != "" {
-		var whole persist.Record
-		if _, err := codec.DecodeIntent(intent, &whole); err != nil {
-			return false, err
-		}
-		head.Origin = whole.Origin
+		head.Origin = string(i.Origin)
 	}
 	return q.Match(&head), nil
 }

@@ -4,16 +4,26 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // slot is what memory knows of one record: enough to decide a compare-and-set
-// and to choose what a listing reads, in 16 bytes.
+// and to choose what a listing reads.
 type slot struct {
 	rev         uint32
 	intentSum   uint32 // checksum of its entry in the bucket of intents
 	progressSum uint32 // checksum of its entry in the bucket of progress, if progressed
 	flags       uint32
+
+	// Of an unfinished record, see dues.go. A final one does not keep them.
+	due   int64  // dueAt of its NextAttempt
+	group uint64 // recordKeys.group of its account and origin
 }
+
+// packed is what a slot keeps of any record, in 16 bytes.
+type packed struct{ rev, intentSum, progressSum, flags uint32 }
 
 const (
 	slotOpen       = 1 << iota // unfinished
@@ -22,17 +32,28 @@ const (
 	slotChanged                // has an entry in the bucket of progress
 	slotOutside                // has bodies in the bucket of bodies
 	slotUnreported             // final, and no caller was told
+	slotHeld                   // unfinished, and held
 
 	// The upper bits hold a hash of what a record can never change, so that a
 	// caller's mistake is found without reading.
 	slotIdentity = ^uint32(0xff)
 )
 
+// packed is the part of the slot that any record keeps.
+func (s slot) packed() packed { return packed{s.rev, s.intentSum, s.progressSum, s.flags} }
+
 // is reports whether any of these flags is set.
 func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
 
 // unresolved reports whether a query for unresolved records may select the record.
 func (s slot) unresolved() bool { return s.is(slotGenerated) && s.is(slotOpen|slotUnreported) }
+
+// setState sets what a state and a NextAttempt say.
+func (s *slot) setState(state persist.State, next time.Time) {
+	s.mark(slotOpen, !state.Final())
+	s.mark(slotHeld, state == persist.StateHeld)
+	s.due = dueAt(next)
+}
 
 // mark sets or clears a flag.
 func (s *slot) mark(flag uint32, on bool) {
@@ -47,9 +68,11 @@ func (s *slot) mark(flag uint32, on bool) {
 type chunk struct {
 	used       uint64 // which slots hold a record
 	open       uint64 // which of those are unfinished
-	kept       uint64 // which of those are tombstones of chosen keys
-	unresolved uint64 // which of those are unresolved
-	slots      [64]slot
+	held       uint64 // which of the unfinished are held
+	kept       uint64 // which of those in use are tombstones of chosen keys
+	unresolved uint64 // which of those in use are unresolved
+	dues       dues   // of the unfinished
+	slots      [64]packed
 }
 
 // slots are all slots, by Seq, and the digest of the records. Not safe
@@ -68,12 +91,18 @@ func newSlots() *slots { return &slots{chunks: map[uint64]*chunk{}} }
 
 // get returns the slot of a record. found is false if there is no such record, or it
 // was removed.
-func (s *slots) get(seq uint64) (slot, bool) {
+func (s *slots) get(seq uint64) (v slot, found bool) {
 	c := s.chunks[seq>>6]
 	if c == nil || c.used&(1<<(seq&63)) == 0 {
 		return slot{}, false
 	}
-	return c.slots[seq&63], true
+	bit, p := uint64(1)<<(seq&63), c.slots[seq&63]
+	v = slot{rev: p.rev, intentSum: p.intentSum, progressSum: p.progressSum, flags: p.flags}
+	if c.open&bit != 0 {
+		i := bits.OnesCount64(c.open & (bit - 1))
+		v.due, v.group = c.dues.at[i], c.dues.groupOf(i)
+	}
+	return v, true
 }
 
 // set enters or replaces the slot of a record, and keeps the digest and the count. The
@@ -93,10 +122,13 @@ func (s *slots) set(seq uint64, v slot) {
 	} else {
 		s.count++
 	}
-	s.digest += v.contribution(seq)
-	*old = v
+	now := v.packed()
+	s.digest += now.contribution(seq)
+	*old = now
 	c.used |= bit
+	c.setDue(bit, v.is(slotOpen), &v)
 	c.open = masked(c.open, bit, v.is(slotOpen))
+	c.held = masked(c.held, bit, v.is(slotHeld))
 	c.kept = masked(c.kept, bit, v.is(slotSwept) && !v.is(slotGenerated))
 	c.unresolved = masked(c.unresolved, bit, v.unresolved())
 }
@@ -130,8 +162,9 @@ func (s *slots) remove(seq uint64) {
 	s.digest -= c.slots[seq&63].contribution(seq)
 	s.count--
 	bit := uint64(1) << (seq & 63)
-	c.slots[seq&63] = slot{}
-	c.used, c.open, c.kept, c.unresolved = c.used&^bit, c.open&^bit, c.kept&^bit, c.unresolved&^bit
+	c.setDue(bit, false, nil)
+	c.slots[seq&63] = packed{}
+	c.used, c.open, c.held, c.kept, c.unresolved = c.used&^bit, c.open&^bit, c.held&^bit, c.kept&^bit, c.unresolved&^bit
 	if c.used != 0 {
 		return
 	}
@@ -144,10 +177,14 @@ func (s *slots) remove(seq uint64) {
 
 // which says what kinds of records next looks for.
 type which struct {
-	open       bool // unfinished
+	pending    bool // unfinished, and not held
+	held       bool
 	final      bool // finished, but for those of kept
 	kept       bool // tombstones of chosen keys
 	unresolved bool // of all these, the unresolved only
+
+	bounded bool  // of the unfinished, only those that are due
+	by      int64 // dueAt of the time by which they are
 }
 
 // next appends to dst the Seqs of the records of the wanted kinds, ascending, from the
@@ -181,8 +218,14 @@ func (s *slots) next(dst []uint64, after, last uint64, w which) []uint64 {
 // mask is which slots of a chunk hold a record of the wanted kinds, a bit each.
 func (c *chunk) mask(w which) uint64 {
 	m := uint64(0)
-	if w.open {
-		m |= c.open
+	if w.pending {
+		m |= c.open &^ c.held
+	}
+	if w.held {
+		m |= c.held
+	}
+	if w.bounded && m != 0 {
+		m &= c.dueBy(w.by)
 	}
 	if w.final {
 		m |= c.used &^ c.open &^ c.kept
@@ -206,13 +249,16 @@ func masked(set, bit uint64, on bool) uint64 {
 
 // contribution is a slot's part of the digest, which is the sum over all slots
 // and so needs no order. It changes whenever an entry of the record changes.
-func (s slot) contribution(seq uint64) uint64 {
+func (s packed) contribution(seq uint64) uint64 {
 	sum := mix(mix(seq<<1) ^ uint64(s.intentSum))
-	if s.is(slotChanged) {
+	if s.flags&slotChanged != 0 {
 		sum += mix(mix(seq<<1|1) ^ uint64(s.progressSum))
 	}
 	return sum
 }
+
+// contribution is that of what the slot keeps.
+func (s slot) contribution(seq uint64) uint64 { return s.packed().contribution(seq) }
 
 // pieceContribution is what a piece of a body adds to the digest of bodies.
 func pieceContribution(key []byte, sum uint32) uint64 {

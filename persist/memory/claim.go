@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -88,7 +89,7 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 	return held, at, nil
 }
 
-// DueTimes implements [persist.DueTimes]. It looks at every unfinished record.
+// DueTimes implements [persist.DueTimes]. It looks at every record, as a listing does: this journal is for tests.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -98,8 +99,9 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueT
 	if j.closed {
 		return nil, errClosed()
 	}
+	by := q.DueBy
 	q = persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, States: []persist.State{persist.StatePending}}
-	now, first := now(), map[string]time.Time{}
+	now, first := now(), map[string]persist.DueTime{}
 	for _, e := range j.order {
 		if e.dropped || !e.match(&q) {
 			continue
@@ -108,14 +110,17 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueT
 		if err != nil {
 			return nil, err
 		}
-		at, known := first[rec.Origin]
-		if !rec.Leased("", now) && (!known || rec.NextAttempt.Before(at)) {
-			first[rec.Origin] = rec.NextAttempt
+		if rec.Leased("", now) {
+			continue
 		}
+		due, known := first[rec.Origin]
+		if at := rec.NextAttempt; !known || at.Before(due.At) {
+			due.Origin, due.At = rec.Origin, at
+		}
+		if at := rec.NextAttempt; !by.IsZero() && at.After(by) && (due.Next.IsZero() || at.Before(due.Next)) {
+			due.Next = at
+		}
+		first[rec.Origin] = due
 	}
-	var all []persist.DueTime
-	for origin, at := range first {
-		all = append(all, persist.DueTime{Origin: origin, At: at})
-	}
-	return all, nil
+	return slices.Collect(maps.Values(first)), nil
 }

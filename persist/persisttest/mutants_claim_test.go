@@ -113,5 +113,59 @@ func mutantClaimOrigins() mutant {
 			q.AllAccounts = true
 			return s.DueTimes(ctx, q)
 		},
+		fails: []string{"due/follows", "due/reopened"},
+	}
+}
+
+// mutantDueFollows: an Update does not say when what it puts off is due.
+func mutantDueFollows() mutant {
+	return mutant{
+		due: func(s *store, ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+			all, err := s.DueTimes(ctx, q)
+			for i := range all {
+				for r := range s.List(ctx, persist.Query{AllAccounts: true, Origin: all[i].Origin}) {
+					if begun, _ := s.recall(r.ID); r.Revision > 1 && r.State == persist.StatePending && begun.NextAttempt.Before(all[i].At) {
+						all[i].At = begun.NextAttempt
+					}
+				}
+			}
+			return all, err
+		},
+		begin: func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error) {
+			got, created, err := s.Begin(ctx, r)
+			if created {
+				s.remember(got)
+			}
+			return got, created, err
+		},
+		fails: []string{"due/reopened"},
+	}
+}
+
+// mutantDueNext: what is due hides what falls due later.
+func mutantDueNext() mutant {
+	return mutant{
+		alone: true,
+		due: func(s *store, ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+			all, err := s.DueTimes(ctx, q)
+			for i := range all {
+				if !all[i].At.After(q.DueBy) {
+					all[i].Next = time.Time{}
+				}
+			}
+			return all, err
+		},
+	}
+}
+
+// mutantDueReopened: what was there before a restart is not in the index.
+func mutantDueReopened() mutant {
+	return mutant{
+		due: func(s *store, ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+			if s.opened > 1 {
+				return nil, nil
+			}
+			return s.DueTimes(ctx, q)
+		},
 	}
 }

@@ -68,6 +68,7 @@ func mutantReopenKeeps() mutant {
 			}
 			return filtered(s, ctx, persist.Query{AllAccounts: true}, func(r *persist.Record) bool { return r.Account != "" })
 		},
+		fails: []string{"due/reopened"},
 	}
 }
 

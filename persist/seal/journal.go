@@ -23,20 +23,29 @@ type claiming struct {
 	below persist.Claimer
 }
 
-// due is a journal over one that is a persist.DueTimes, too.
-type due struct {
-	claiming
-	times persist.DueTimes
+// times makes a journal over a persist.DueTimes one, too: all that it is about is in clear.
+type times struct{ known persist.DueTimes }
+
+// DueTimes implements [persist.DueTimes].
+func (t times) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	return t.known.DueTimes(ctx, q)
 }
 
-// DueTimes implements [persist.DueTimes]: all that it is about is in clear.
-func (j *due) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
-	return j.times.DueTimes(ctx, q)
-}
+// The journals over what knows due times, with leases and without.
+type (
+	claimingTimes struct {
+		claiming
+		times
+	}
+	knowingTimes struct {
+		journal
+		times
+	}
+)
 
 // waking is a journal over one that is a persist.Notifier, too.
 type waking struct {
-	due
+	claimingTimes
 	persist.Notifier
 }
 
@@ -44,7 +53,7 @@ type waking struct {
 const checkMax = 100
 
 // Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one, a
-// persist.DueTimes if j is both, and a persist.Notifier if j is all three. It looks at the oldest record and at some of the unfinished ones first.
+// persist.DueTimes if j is one, and a persist.Notifier if j is all three. It looks at the oldest record and at some of the unfinished ones first.
 //
 // Errors: persist.ErrSealed if the keys are not those of these records, or these are not sealed; what j.List failed with. Then j is the caller's to
 // close; else closing the result closes it.
@@ -60,13 +69,15 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	}
 	sealed := journal{Journal: j, s: s}
 	claimer, claims := persist.As[persist.Claimer](j)
-	times, knows := persist.As[persist.DueTimes](j)
+	due, knows := persist.As[persist.DueTimes](j)
 	notifier, wakes := persist.As[persist.Notifier](j)
 	switch {
 	case claims && knows && wakes:
-		return &waking{due{claiming{sealed, claimer}, times}, notifier}, nil
+		return &waking{claimingTimes{claiming{sealed, claimer}, times{due}}, notifier}, nil
 	case claims && knows:
-		return &due{claiming{sealed, claimer}, times}, nil
+		return &claimingTimes{claiming{sealed, claimer}, times{due}}, nil
+	case knows:
+		return &knowingTimes{sealed, times{due}}, nil
 	case claims:
 		return &claiming{sealed, claimer}, nil
 	}

@@ -274,6 +274,14 @@ func openMaybe(t testing.TB, path string, s *seal.Sealer) (j persist.Journal) {
 	return j
 }
 
+// dueTimes is what a journal knows of due times, and nothing else of it.
+type dueTimes struct{ j *memory.Journal }
+
+// DueTimes implements [persist.DueTimes].
+func (d dueTimes) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	return d.j.DueTimes(ctx, q)
+}
+
 // What can lease can lease sealed, and what cannot does not say that it can. Nothing leads to the records below.
 func TestClaimer(t *testing.T) {
 	t.Parallel()
@@ -282,11 +290,16 @@ func TestClaimer(t *testing.T) {
 		persist.Journal
 		persist.Claimer
 	}
+	type times struct {
+		persist.Journal
+		dueTimes
+	}
 	m := memory.New()
 	for name, c := range map[string]struct {
 		below       persist.Journal
 		want, times bool
-	}{"leases and times": {m, true, true}, "leases": {leases{m, m}, true, false}, "neither": {only{m}, false, false}} {
+	}{"leases and times": {m, true, true}, "leases": {leases{m, m}, true, false},
+		"times": {times{m, dueTimes{m}}, false, true}, "neither": {only{m}, false, false}} {
 		j, err := keysOf(t, c.below, seal.Config{Keys: []seal.Key{testKey("a")}})
 		if err != nil {
 			t.Fatal(err)

@@ -171,7 +171,7 @@ func TestPeek(t *testing.T) {
 	intent, progress := codec.AppendIntent(nil, &r, codec.Inline), codec.AppendProgress(nil, &r, codec.Inline)
 	i, err := codec.PeekIntent(intent)
 	if err != nil || string(i.Account) != r.Account || string(i.Key) != r.Key || !bytes.Equal(i.Fingerprint, r.Fingerprint) ||
-		!i.Generated || i.Window != r.Window || !i.Created.Equal(r.Created) {
+		!i.Generated || i.Window != r.Window || !i.Created.Equal(r.Created) || string(i.Origin) != r.Origin {
 		t.Errorf("PeekIntent: %+v, %v", i, err)
 	}
 	f, err := codec.PeekProgress(progress)

@@ -19,6 +19,7 @@ type Intent struct {
 	Outside     bool          // the body is kept outside
 	Window      time.Duration // Record.Window
 	Created     time.Time     // Record.Created
+	Origin      []byte        // Record.Origin
 }
 
 // Progress is the head of a progress: what a listing or a sweep asks first.
@@ -37,6 +38,7 @@ type Progress struct {
 func PeekIntent(b []byte) (Intent, error) {
 	d := decoder{b: b}
 	head, _, _ := d.intentHead()
+	head.Origin = d.bytes()
 	return head, d.err("intent")
 }
 

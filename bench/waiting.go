@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// runWaiting lets Run send what falls due one by one, in a bolt journal in which many other operations wait for an hour.
+func runWaiting(b *bench) error {
+	for _, waiting := range pick(b, []int64{0, 100_000, 1_000_000}, []int64{0, 1_000}) {
+		if err := waitBeside(b, waiting); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitBeside measures beside so many that wait.
+func waitBeside(b *bench, waiting int64) error {
+	dir := filepath.Join(b.dir, "waiting")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var next atomic.Int64
+	book, err := openBook(filepath.Join(dir, "waiting.db"), businessKeys, &next)
+	if err != nil {
+		return err
+	}
+	defer book.Close()
+	book.mode.Store(int64(syncNone)) // the disk is not what is measured
+	if err := book.postpone(b, waiting, time.Now().Add(time.Hour)); err != nil {
+		return err
+	}
+	var cpu, half, most samples
+	for range b.rounds {
+		w := &dueWire{at: map[string]time.Time{}, done: make(chan struct{})}
+		busy, passes, err := w.run(b, book, pick(b, 50, 5))
+		if err != nil {
+			return err
+		}
+		cpu = append(cpu, millis(busy)/float64(passes))
+		half, most = append(half, millis(percentile(w.late, 0.5))), append(most, millis(percentile(w.late, 1)))
+	}
+	group := fmt.Sprintf("one operation falls due every %v, %d others are due in an hour", dueEvery, waiting)
+	b.add(group, "processor time a pass of Run", "ms", cpu)
+	b.add(group, "from due to sent, p50", "ms", half)
+	b.add(group, "from due to sent, at most", "ms", most)
+	if waiting == 0 {
+		b.note("nothing waits for the disk here; Run pauses for 100 ms at least, half of which is the usual delay")
+	}
+	return nil
+}
+
+// dueEvery is how long after one operation the next falls due.
+const dueEvery = 100 * time.Millisecond
+
+// postpone begins records that are due at a time.
+func (b *book) postpone(ctx context.Context, n int64, due time.Time) error {
+	now := time.Now()
+	return spread(ctx, n, 1024, func(int64) error {
+		rec := b.kind.record(b.next.Add(1), now)
+		rec.NextAttempt = due
+		_, _, err := b.Begin(ctx, rec)
+		return err
+	})
+}
+
+// passCounter counts the passes of Run over a journal: each begins with one listing of what is due.
+type passCounter struct {
+	*book
+	passes atomic.Int64
+}
+
+// List counts, and lists.
+func (c *passCounter) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	if !q.DueBy.IsZero() && q.DueBy.Before(time.Now()) {
+		c.passes.Add(1)
+	}
+	return c.book.List(ctx, q)
+}
+
+// dueWire is a server in memory that notes how late each operation comes.
+type dueWire struct {
+	mu   sync.Mutex
+	at   map[string]time.Time // when it is due, by target
+	late []time.Duration
+	done chan struct{} // closed after the last
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *dueWire) RoundTrip(req *http.Request) (*http.Response, error) {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, known := w.at[req.URL.RequestURI()]
+	if !known {
+		return nil, errors.New("sent twice, or never meant to be sent")
+	}
+	delete(w.at, req.URL.RequestURI())
+	if w.late = append(w.late, now.Sub(at)); len(w.at) == 0 {
+		close(w.done)
+	}
+	return &http.Response{
+		StatusCode: http.StatusCreated, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{}, Body: http.NoBody,
+	}, nil
+}
+
+// prepare begins n operations that fall due one after another.
+func (w *dueWire) prepare(ctx context.Context, client *oncehttp.Client, book *book, n int) error {
+	start := time.Now().Add(time.Second)
+	for i := range n {
+		number := book.next.Add(1)
+		target, due := fmt.Sprintf("/due/%d", number), start.Add(time.Duration(i)*dueEvery)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://api.payments.example"+target, strings.NewReader("{}"))
+		if err != nil {
+			return err
+		}
+		rec, err := client.Prepare(req, oncehttp.NewScope("due").Key(fmt.Sprint(number)))
+		if err != nil {
+			return err
+		}
+		rec.NextAttempt, w.at[target] = due, due
+		if _, _, err := book.Begin(ctx, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run lets n operations fall due under a Run, and returns the processor time that took, and in how many passes.
+func (w *dueWire) run(ctx context.Context, book *book, n int) (busy time.Duration, passes int64, err error) {
+	counter := &passCounter{book: book}
+	client, err := oncehttp.New(oncehttp.Config{Journal: counter, Transport: w})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	if err := w.prepare(ctx, client, book, n); err != nil {
+		return 0, 0, err
+	}
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	began := processorTime()
+	go func() { ended <- client.Run(running) }()
+	<-w.done
+	stop()
+	err = <-ended
+	return processorTime() - began, counter.passes.Load(), err
+}

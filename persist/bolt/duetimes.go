@@ -1,0 +1,295 @@
+package bolt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// DueTimes implements [persist.DueTimes]. It looks at what is in memory, at a few numbers for 64 records, and reads one
+// record for each account and origin, whose names are only in the file; all that is pending where that is damaged. Leases mean nothing in a journal of one process.
+func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	by, after := q.DueBy, int64(math.MaxInt64) // nothing is after that
+	if !by.IsZero() {
+		after = dueAt(by)
+	}
+	q = persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin}
+	for {
+		turns, err := j.turns(ctx, after)
+		if err != nil || len(turns) == 0 {
+			return nil, err
+		}
+		v, again, err := j.sample(turns)
+		if again {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		times, ok := v.name(turns, &q)
+		v.end()
+		if !ok {
+			return j.listTimes(ctx, q, by)
+		}
+		return slices.Collect(maps.Values(times)), nil
+	}
+}
+
+// turn says when the first pending records of one account and origin are due.
+type turn struct {
+	group   uint64        // recordKeys.group
+	first   int64         // of all
+	next    int64         // of those after a time; math.MaxInt64: there are none
+	samples []foundRecord // some of them, to read the names from
+}
+
+const (
+	// samplesMax is of how many records of a turn the names may be read, for the case that some are damaged or forgotten.
+	samplesMax = 4
+	// turnsStep is how many chunks are looked at in one hold of mu.
+	turnsStep = 1024
+)
+
+// turns returns the turns of all that is pending; next is that of what is due after a time.
+func (j *Journal) turns(ctx context.Context, after int64) ([]*turn, error) {
+	ts := turnsOf{after: after, byGroup: map[uint64]*turn{}}
+	for more := true; more; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		j.mu.Lock()
+		err := j.usable()
+		if err == nil {
+			more = j.slots.addTurns(&ts)
+		}
+		j.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ts.all, nil
+}
+
+// sample begins the transaction to read names in. again is true where all samples of a turn have been forgotten meanwhile:
+// then it has begun none, and other turns are to be taken.
+func (j *Journal) sample(turns []*turn) (v *view, again bool, err error) {
+	j.mu.Lock()
+	if err := j.usable(); err != nil {
+		j.mu.Unlock()
+		return nil, false, err
+	}
+	for _, t := range turns {
+		var by *batch // of the Forget that is under way
+		t.samples = slices.DeleteFunc(t.samples, func(f foundRecord) (leaves bool) {
+			leaves, by = j.leaves(f.seq)
+			return leaves
+		})
+		switch {
+		case len(t.samples) > 0:
+		case by != nil:
+			_ = j.unlockAndAwait(by)
+			return nil, true, nil
+		default:
+			j.mu.Unlock()
+			return nil, true, nil
+		}
+		for i := range t.samples {
+			t.samples[i].overlay = j.overlay(t.samples[i].seq)
+		}
+	}
+	v, err = j.view()
+	j.mu.Unlock()
+	return v, false, err
+}
+
+// leaves reports whether a record is not there any more, or by what batch it is being removed. The caller holds mu.
+func (j *Journal) leaves(seq uint64) (leaves bool, by *batch) {
+	if _, found := j.slots.get(seq); !found {
+		return true, nil
+	}
+	if b := j.unsettled(seq); b != nil && b.get(seq).drop {
+		return true, b
+	}
+	return false, nil
+}
+
+// turnsOf collects turns, one for each group.
+type turnsOf struct {
+	after   int64
+	from    uint64 // the chunk to go on with
+	all     []*turn
+	byGroup map[uint64]*turn
+	recent  [64]*turn // of groups that were asked for, by bits of the group
+}
+
+// of is the turn of a group, to which the record with this Seq belongs.
+func (ts *turnsOf) of(group, seq uint64) *turn {
+	place := &ts.recent[group>>1%uint64(len(ts.recent))]
+	t := *place
+	if t == nil || t.group != group {
+		t = ts.lookup(group)
+		*place = t
+	}
+	if len(t.samples) < samplesMax {
+		t.samples = append(t.samples, foundRecord{seq: seq})
+	}
+	return t
+}
+
+// lookup is of without its short cut.
+func (ts *turnsOf) lookup(group uint64) *turn {
+	t := ts.byGroup[group]
+	if t == nil {
+		t = &turn{group: group, first: math.MaxInt64, next: math.MaxInt64}
+		ts.byGroup[group] = t
+		ts.all = append(ts.all, t)
+	}
+	return t
+}
+
+// addTurns adds the pending records of the next chunks, and reports whether there are more.
+func (s *slots) addTurns(ts *turnsOf) (more bool) {
+	i, _ := slices.BinarySearch(s.order, ts.from)
+	end := min(i+turnsStep, len(s.order))
+	for _, n := range s.order[i:end] {
+		if c := s.chunks[n]; c != nil && c.open != c.held {
+			c.addTurns(ts, n<<6)
+		}
+		ts.from = n + 1
+	}
+	return end < len(s.order)
+}
+
+// addTurns adds the chunk's pending records. first is the first Seq of the chunk.
+func (c *chunk) addTurns(ts *turnsOf, first uint64) {
+	d := &c.dues
+	if d.groups == nil && c.held == 0 {
+		ts.of(d.group, first+uint64(bits.TrailingZeros64(c.open))).addAll(d, ts.after)
+		return
+	}
+	left := c.open
+	for i, at := range d.at {
+		place := bits.TrailingZeros64(left)
+		left &= left - 1
+		if c.held&(1<<place) == 0 {
+			ts.of(d.groupOf(i), first+uint64(place)).add(at, ts.after)
+		}
+	}
+}
+
+// add adds one record.
+func (t *turn) add(at, after int64) {
+	t.first = min(t.first, at)
+	if at > after {
+		t.next = min(t.next, at)
+	}
+}
+
+// addAll adds all of d, which are of the turn's group. If none of them is due yet, the earliest says it all.
+func (t *turn) addAll(d *dues, after int64) {
+	t.add(d.first, after)
+	if d.first > after {
+		return
+	}
+	next := t.next
+	for _, at := range d.at {
+		if at > after && at < next {
+			next = at
+		}
+	}
+	t.next = next
+}
+
+// originTimes are what DueTimes returns, by origin.
+type originTimes map[string]persist.DueTime
+
+// add adds a record, or all of a turn. next is zero if there is none.
+func (o originTimes) add(origin string, at, next time.Time) {
+	due, known := o[origin]
+	if !known || at.Before(due.At) {
+		due.Origin, due.At = origin, at
+	}
+	if !next.IsZero() && (due.Next.IsZero() || next.Before(due.Next)) {
+		due.Next = next
+	}
+	o[origin] = due
+}
+
+// name reads whose the turns are, and returns the times of those that q selects. ok is false if all samples of a turn
+// are damaged.
+func (v *view) name(turns []*turn, q *persist.Query) (times originTimes, ok bool) {
+	times = originTimes{}
+	for _, t := range turns {
+		head, err := v.headOf(t.samples)
+		if err != nil {
+			return nil, false
+		}
+		if !q.Match(&head) {
+			continue
+		}
+		var next time.Time
+		if t.next != math.MaxInt64 {
+			next = dueTime(t.next)
+		}
+		times.add(head.Origin, dueTime(t.first), next)
+	}
+	return times, true
+}
+
+// listTimes does what DueTimes does by reading all that is pending, but for what is damaged.
+func (j *Journal) listTimes(ctx context.Context, q persist.Query, by time.Time) ([]persist.DueTime, error) {
+	times := originTimes{}
+	q.States = []persist.State{persist.StatePending}
+	for rec, err := range j.List(ctx, q) {
+		switch {
+		case errors.Is(err, persist.ErrCorrupt):
+		case err != nil:
+			return nil, err
+		case !by.IsZero() && rec.NextAttempt.After(by):
+			times.add(rec.Origin, rec.NextAttempt, rec.NextAttempt)
+		default:
+			times.add(rec.Origin, rec.NextAttempt, time.Time{})
+		}
+	}
+	return slices.Collect(maps.Values(times)), nil
+}
+
+// headOf is head of the first of some records that is not damaged.
+func (v *view) headOf(samples []foundRecord) (head persist.Record, err error) {
+	for i := range samples {
+		if head, err = v.head(samples[i].seq, &samples[i].overlay); err == nil {
+			break
+		}
+	}
+	return head, err
+}
+
+// head reads the account and the origin of a record.
+// Errors: persist.ErrCorrupt.
+func (v *view) head(seq uint64, o *overlay) (head persist.Record, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: record %d: %v", persist.ErrCorrupt, seq, p)
+		}
+	}()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	entry := o.intent
+	if entry == nil {
+		entry = v.intents.get(seq)
+	}
+	intent, _, _, err := openIntent(entry, seq)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	i, err := codec.PeekIntent(intent)
+	return persist.Record{ID: persist.ID{Account: string(i.Account)}, Seq: seq, Origin: string(i.Origin)}, err
+}

@@ -1,0 +1,151 @@
+package persisttest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func dueCases() []testCase {
+	return []testCase{
+		{name: "due/follows", run: dueFollows,
+			why: "Run sleeps until what an index says is due next: what is missing there is sent too late"},
+		{name: "due/next", run: dueNext,
+			why: "an operation that is under way must not hide what falls due after it"},
+		{name: "due/reopened", run: dueReopened, durable: true,
+			why: "what waited before a restart is due after it, too"},
+	}
+}
+
+// dueModel is what has to be due, by key.
+type dueModel struct {
+	k *check
+	j persist.Journal
+	r *rand.Rand
+	m map[string]persist.Record
+}
+
+// times are those that DueTimes should give for q.
+func (d *dueModel) times(q persist.Query) map[string]time.Time {
+	want := map[string]time.Time{}
+	q.States = []persist.State{persist.StatePending}
+	for _, r := range d.m {
+		if at, known := want[r.Origin]; q.Match(&r) && (!known || r.NextAttempt.Before(at)) {
+			want[r.Origin] = r.NextAttempt
+		}
+	}
+	return want
+}
+
+// step begins a record, or changes one.
+func (d *dueModel) step() {
+	key := fmt.Sprint(d.r.IntN(30))
+	rec, exists := d.m[key]
+	at := epoch().Add(time.Duration(d.r.IntN(20)) * time.Minute)
+	if d.r.IntN(5) == 0 {
+		at = time.Time{}
+	}
+	switch op := d.r.IntN(8); {
+	case !exists:
+		account := []string{"a", "a|S=1", "b"}[d.r.IntN(3)]
+		rec = ofOrigin(account, key, fmt.Sprintf("https://%d.example:443", d.r.IntN(3)), at)
+		d.m[key] = d.k.begin(d.j, rec)
+	case rec.State.Final():
+	case op == 0:
+		d.k.finish(d.j, rec)
+		rec.State = persist.StateConfirmed
+		d.m[key] = rec
+	case op == 1:
+		if err := d.j.Forget(context.Background(), rec); err != nil {
+			d.k.fatalf("Forget: %v", err)
+		}
+		delete(d.m, key)
+	default:
+		rec.NextAttempt, rec.State, rec.HoldReason = at, persist.StatePending, ""
+		if op == 2 {
+			rec.State, rec.HoldReason = persist.StateHeld, persist.HoldStoredError
+		}
+		d.m[key] = d.k.update(d.j, rec)
+	}
+}
+
+// compare holds what DueTimes gives against the model.
+func (d *dueModel) compare(when string) {
+	for _, q := range []persist.Query{{Account: "a"}, {AllAccounts: true}, {Account: "b", Origin: "https://1.example:443"}} {
+		if got, want := d.k.dueTimes(d.j, q), d.times(q); !maps.EqualFunc(got, want, time.Time.Equal) {
+			d.k.errorf("%s, DueTimes of account %q, origin %q: %v, want %v", when, q.Account, q.Origin, got, want)
+		}
+	}
+	by := persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}, DueBy: epoch().Add(5 * time.Minute)}
+	var want []string
+	for _, r := range d.m {
+		if by.Match(&r) {
+			want = append(want, r.Account+" "+r.Key)
+		}
+	}
+	slices.Sort(want)
+	if got := slices.Sorted(slices.Values(keys(d.k.list(d.j, by)))); !slices.Equal(got, want) {
+		d.k.errorf("%s, List of what is due gave %q, want %q", when, got, want)
+	}
+}
+
+// newDueModel makes some changes in an empty store. ok is false for a journal that is no persist.DueTimes.
+func newDueModel(k *check) (d dueModel, ok bool) {
+	d = dueModel{k: k, j: k.journal(), r: rand.New(rand.NewPCG(1, 2)), m: map[string]persist.Record{}}
+	if _, ok := persist.As[persist.DueTimes](d.j); !ok {
+		return d, false
+	}
+	for i := range 150 {
+		if d.step(); i%15 == 0 {
+			d.compare(fmt.Sprintf("after %d changes", i+1))
+		}
+	}
+	return d, true
+}
+
+func dueFollows(k *check) { _, _ = newDueModel(k) }
+
+func dueReopened(k *check) {
+	if d, ok := newDueModel(k); ok {
+		d.j = k.reopen(d.j)
+		d.compare("after it was opened again")
+		d.step()
+		d.compare("after one more change")
+	}
+}
+
+// dueNext asks for what falls due after a moment, of a journal without leases.
+func dueNext(k *check) {
+	j := k.journal()
+	due, ok := persist.As[persist.DueTimes](j)
+	if _, claims := k.claimer(j); claims || !ok {
+		return
+	}
+	const one, two, three = "https://one.example:443", "https://two.example:443", "https://three.example:443"
+	k.begin(j, ofOrigin("a", "1", one, time.Time{}))
+	k.begin(j, ofOrigin("a", "2", one, epoch()))
+	k.begin(j, ofOrigin("a", "3", one, epoch().Add(2*time.Second)))
+	k.begin(j, ofOrigin("a|S=1", "4", one, epoch().Add(1)))
+	k.begin(j, ofOrigin("b", "5", one, epoch().Add(0)))
+	k.begin(j, ofOrigin("a", "6", two, epoch()))
+	k.begin(j, ofOrigin("a", "7", three, epoch().Add(time.Hour)))
+	want := map[string]persist.DueTime{
+		one:   {Next: epoch().Add(1)},
+		two:   {At: epoch()},
+		three: {At: epoch().Add(time.Hour), Next: epoch().Add(time.Hour)},
+	}
+	all, err := due.DueTimes(context.Background(), persist.Query{Account: "a", DueBy: epoch()})
+	if err != nil || len(all) != len(want) {
+		k.errorf("DueTimes: %v, error %v; want %v", all, err, want)
+	}
+	for _, got := range all {
+		if w := want[got.Origin]; !got.At.Equal(w.At) || !got.Next.Equal(w.Next) {
+			k.errorf("DueTimes of %q: at %v, then %v; want %v and %v", got.Origin, got.At, got.Next, w.At, w.Next)
+		}
+	}
+}
