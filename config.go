@@ -79,6 +79,8 @@ type Config struct {
 	// is not asked of those that somebody else goes on with: persist.HoldCaller,
 	// persist.HoldUndo and persist.HoldRekey. The last two stay held, for as long as it
 	// takes, until an operator repeats the Abandon or the Rekey, or settles them.
+	// A Run that shares its workers among origins (OriginWorkers) asks of what is held beside what it sends, in as many
+	// calls at once as a quarter of ResumeWorkers, one at least, and again a minute after each round.
 	Reconcile func(context.Context, persist.Record) (Resolution, error)
 	// Observe is told of every step, in the goroutine that makes it; it must
 	// return soon. Zero: nobody is told.

@@ -21,6 +21,37 @@ func fairly(j persist.Journal) (fair fairJournal, ok bool) {
 	return fairJournal{claimer, times}, claims && knows
 }
 
+// startFairly starts the goroutines of a fair pass. Half of its workers send, while the journal works for the others. Where
+// Config.Reconcile is set, others go through what is held: a quarter of ResumeWorkers, one at least, and by a way of their
+// own, so that a slow Reconcile keeps nothing from being sent.
+func (p *pass) startFairly(j fairJournal) {
+	workers := 2 * p.c.cfg.ResumeWorkers
+	p.lanes = newLanes(workers, 2*p.c.cfg.OriginWorkers)
+	p.workers.Go(func() { p.feedFairly(j) })
+	for range workers {
+		p.workers.Go(p.workFairly)
+	}
+	if p.c.cfg.Reconcile == nil {
+		return
+	}
+	p.workers.Go(p.feedHeld)
+	for range max(p.c.cfg.ResumeWorkers/4, 1) {
+		p.workers.Go(p.work)
+	}
+}
+
+// feedHeld lists what is held, again and again, with a pause after each round, until the pass is broken off.
+func (p *pass) feedHeld() {
+	defer close(p.jobs)
+	for {
+		query := p.query
+		query.States, query.DueBy = []persist.State{persist.StateHeld}, p.c.engine.now()
+		if !p.list(query) || pause(p.draining, pauseMax) != nil {
+			return
+		}
+	}
+}
+
 // feedFairly goes on until the pass is broken off or the journal fails: it claims what is due, of each origin its share,
 // whenever there is room, something was enqueued, or something falls due.
 func (p *pass) feedFairly(j fairJournal) {
@@ -30,16 +61,7 @@ func (p *pass) feedFairly(j fairJournal) {
 			p.giveBack(rec, time.Time{})
 		}
 	}()
-	var held time.Time // when they were listed last
 	for p.draining.Err() == nil {
-		if now := time.Now(); len(p.query.States) > 1 && (held.IsZero() || now.Sub(held) >= pauseMax) {
-			held = now
-			query := p.query
-			query.States, query.DueBy = query.States[1:], p.c.engine.now()
-			if !p.list(query) {
-				return
-			}
-		}
 		wait, err := p.claimShares(j)
 		if err != nil {
 			p.failed(err)
@@ -50,6 +72,27 @@ func (p *pass) feedFairly(j fairJournal) {
 		case <-p.c.due:
 		case <-p.lanes.wanted:
 		case <-time.After(wait):
+		}
+	}
+}
+
+// workFairly runs what was claimed, in the order of the lanes.
+func (p *pass) workFairly() {
+	for {
+		rec, more := p.lanes.take()
+		if !more {
+			return
+		}
+		var r resumed
+		over := false
+		if p.tryNow(&rec) {
+			r, over = p.resume(rec)
+		} else { // the origin has failed since it was claimed
+			p.giveBack(rec, time.Time{})
+		}
+		p.lanes.done(rec.Origin)
+		if over {
+			p.results <- r // always received: end reads what the caller does not
 		}
 	}
 }

@@ -39,13 +39,10 @@ func newLanes(workers, limit int) *lanes {
 	return l
 }
 
-// put queues records, once fewer than twice the workers are queued. It returns false if the lanes are closed.
+// put queues records, for which there was room. It does not wait, and returns false if the lanes are closed.
 func (l *lanes) put(records ...persist.Record) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.closed && l.queued >= 2*l.workers {
-		l.changed.Wait()
-	}
 	if l.closed {
 		return false
 	}

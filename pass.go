@@ -24,8 +24,8 @@ type pass struct {
 	fed      bool  // every due record was handed to a worker
 	clockErr error // of the journal, which did not tell the time
 	query    persist.Query
-	jobs     chan persist.Record // nil where there are lanes
-	lanes    *lanes              // of a fair Run; nil for any other pass
+	jobs     chan persist.Record // to run; of a fair Run only what is held
+	lanes    *lanes              // of what a fair Run has claimed; nil for any other pass
 	results  chan resumed
 	workers  sync.WaitGroup
 }
@@ -40,7 +40,7 @@ type resumed struct {
 // newPass starts a pass over what is due now. Nothing more is begun once draining ends; the attempts on the wire end with
 // ctx. Its end must be called.
 func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
-	p := &pass{c: c, ctx: ctx, silent: silent, results: make(chan resumed)}
+	p := &pass{c: c, ctx: ctx, silent: silent, jobs: make(chan persist.Record), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(draining)
 	if c.draining.Err() != nil {
 		p.drain(ErrClosed)
@@ -51,17 +51,13 @@ func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 	if c.cfg.Reconcile != nil {
 		p.query.States = append(p.query.States, persist.StateHeld)
 	}
-	workers := c.cfg.ResumeWorkers
 	if fair, ok := fairly(c.cfg.Journal); ok && silent {
-		workers *= 2 // half of them send, while the journal works for the others
-		p.lanes = newLanes(workers, 2*c.cfg.OriginWorkers)
-		p.workers.Go(func() { p.feedFairly(fair) })
+		p.startFairly(fair)
 	} else {
-		p.jobs = make(chan persist.Record)
 		p.workers.Go(p.feed)
-	}
-	for range workers {
-		p.workers.Go(p.work)
+		for range c.cfg.ResumeWorkers {
+			p.workers.Go(p.work)
+		}
 	}
 	go func() {
 		p.workers.Wait()
@@ -196,10 +192,8 @@ func (p *pass) failed(err error) {
 	p.results <- resumed{err: err}
 }
 
+// hand gives a record to a worker. It returns false if the pass was broken off.
 func (p *pass) hand(rec persist.Record) bool {
-	if p.lanes != nil {
-		return p.lanes.put(rec)
-	}
 	select {
 	case p.jobs <- rec:
 		return true
@@ -208,32 +202,11 @@ func (p *pass) hand(rec persist.Record) bool {
 	}
 }
 
+// work runs what is handed to it.
 func (p *pass) work() {
-	for {
-		rec, more := p.take()
-		if !more {
-			return
-		}
-		if p.lanes != nil && !p.tryNow(&rec) { // the origin has failed since it was claimed
-			p.giveBack(rec, time.Time{})
-			p.lanes.done(rec.Origin)
-			continue
-		}
-		r, over := p.resume(rec)
-		if p.lanes != nil {
-			p.lanes.done(rec.Origin)
-		}
-		if over {
+	for rec := range p.jobs {
+		if r, over := p.resume(rec); over {
 			p.results <- r // always received: end reads what the caller does not
 		}
 	}
-}
-
-// take waits for the next record to run; more is false if none will come.
-func (p *pass) take() (rec persist.Record, more bool) {
-	if p.lanes != nil {
-		return p.lanes.take()
-	}
-	rec, more = <-p.jobs
-	return rec, more
 }

@@ -123,6 +123,8 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	case rec.Sealed() != nil:
 		e.giveBack(call.Values(), rec, p.again())
 		return &result{err: journalError(name, Key(listed.Key), rec.Sealed())}, true, false
+	case p.lanes != nil && listed.State != rec.State: // no more held: it is claimed like any other
+		return &result{}, false, false
 	case rec.NextAttempt.After(e.now()):
 		e.giveBack(call.Values(), rec, time.Time{})
 		return &result{}, false, false

@@ -1,0 +1,123 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// holdAt begins n held operations of a host, that may have been sent.
+func holdAt(t *testing.T, c *oncehttp.Client, j persist.Journal, host string, n int) {
+	t.Helper()
+	for i := range n {
+		rec, err := c.Prepare(request(t, "POST", "https://"+host+"/", "{}"), oncehttp.Key(fmt.Sprint(host, i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.State, rec.HoldReason, rec.MaybeSent, rec.FirstSent = persist.StateHeld, persist.HoldExpired, true, rec.Created
+		if _, _, err := j.Begin(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// slowReconcile is a Config.Reconcile whose API does not answer. It notes how often it was asked, and how many at once at most.
+type slowReconcile struct{ asked, now, ever atomic.Int32 }
+
+func (s *slowReconcile) ask(context.Context, persist.Record) (oncehttp.Resolution, error) {
+	s.asked.Add(1)
+	s.ever.Store(max(s.ever.Load(), s.now.Add(1)))
+	defer s.now.Add(-1)
+	time.Sleep(30 * time.Second)
+	return oncehttp.Resolution{}, errors.New("no answer")
+}
+
+// TestHeldKeepNothingWaiting: while Reconcile is slow, and cannot resolve what is held, what is pending is sent at once. A quarter
+// of the workers ask it, and a minute passes between the last that is asked of in one round and the first of the next.
+func TestHeldKeepNothingWaiting(t *testing.T) {
+	t.Parallel()
+	for workers, want := range map[int]int32{2: 1, 8: 2} {
+		bubble(t, func(t *testing.T) {
+			w := &wire{replies: []reply{{status: 201}}}
+			var slow slowReconcile
+			c, j := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Reconcile, cfg.ResumeWorkers = slow.ask, workers })
+			const held = 80
+			holdAt(t, c, j, "held.example", held)
+			start := time.Now()
+			stop := running(t, c)
+			for i := range 20 {
+				time.Sleep(time.Minute)
+				enqueueAt(t, c, fmt.Sprintf("host%d.example", i), 3)
+				time.Sleep(time.Millisecond)
+				if w.count() != 3*(i+1) {
+					t.Fatalf("%d workers: %d of %d were sent after %v", workers, w.count(), 3*(i+1), time.Since(start))
+				}
+			}
+			round := held * 30 * time.Second / time.Duration(want)
+			time.Sleep(time.Until(start.Add(round + 29*time.Second))) // the last were begun half a minute before the end
+			first := slow.asked.Load()
+			time.Sleep(2 * time.Second)
+			if first != held || slow.asked.Load() != held+want || slow.ever.Load() != want {
+				t.Errorf("%d workers: asked %d times in the first round, %d a minute after it, %d at once; want %d, %d, %d",
+					workers, first, slow.asked.Load(), slow.ever.Load(), held, held+want, want)
+			}
+			began := time.Now()
+			if err := stop(); err != nil || time.Since(began) > 30*time.Second {
+				t.Errorf("%d workers: %v, %v after it was told to stop", workers, err, time.Since(began))
+			}
+		})
+	}
+}
+
+// TestHeldIsEnqueued: what was held when Run listed it, and is pending when its turn comes, is claimed as everything else.
+func TestHeldIsEnqueued(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		w := &wire{replies: []reply{{status: 503}, {status: 201}}}
+		c, _ := newClient(t, w, on(newFairLeasing(j), oneAttempt, func(cfg *oncehttp.Config) {
+			cfg.ResumeWorkers = 1
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+				time.Sleep(25 * time.Second)
+				return oncehttp.Resolution{}, nil
+			}
+		}))
+		other, _ := newClient(t, w, on(newFairLeasing(j)))
+		holdAt(t, c, j, "held.example", 1)
+		req := post(t, "{}")
+		req.Header.Set("Idempotency-Key", "k")
+		if _, err := c.StandardClient().Do(req); err != nil {
+			t.Fatal(err)
+		}
+		start, stop := time.Now(), running(t, c) // it asks of the first
+		time.Sleep(24 * time.Second)
+		if err := other.Enqueue(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := stop(); err != nil || w.count() != 2 || w.all()[1].at.Sub(start) != 30*time.Second {
+			t.Errorf("%v, sends %v; want the second at 30 s, when Run looks at the journal", err, w.all())
+		}
+	})
+}
+
+// newFairLeasing is a journal as newLeasing's, on which Run is fair.
+func newFairLeasing(j *memory.Journal) persist.Journal {
+	return &fairLeasing{leasing{Journal: j, Claimer: j}, j}
+}
+
+type fairLeasing struct {
+	leasing
+	to *memory.Journal
+}
+
+func (f *fairLeasing) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	return f.to.DueTimes(ctx, q)
+}
