@@ -41,9 +41,9 @@ func prepare(cmd *cobra.Command) error {
 }
 
 // checkEmpty refuses an empty value, as of a shell variable that is not set, where it would mean another journal than
-// the last time, one in clear, requests without a signature, or another API.
+// the last time, one in clear, requests without a signature, or another API, or where nobody would notice it.
 func checkEmpty(cmd *cobra.Command) error {
-	for _, name := range []string{"journal", "seal-key", "sign", "profile"} {
+	for _, name := range []string{"journal", directFlag, "seal-key", "sign", "profile"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed && flag.Value.Type() == "string" && flag.Value.String() == "" {
 			return fmt.Errorf("--%s is empty; give it a value, or leave it out", name)
 		}

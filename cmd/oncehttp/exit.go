@@ -71,6 +71,7 @@ func flagWords(text string) string {
 		"Retry.AnswerTimeout", "the time for a whole answer", "Retry.MinDelay", "--min-delay", "Retry.MaxDelay", "--max-delay",
 		"Retry.MaxRetryAfter", "--max-retry-after", "; set Config.Authorize", "; give them again with -H",
 		", or AcceptPlain of package persist/seal)", " @FILE)", "(package persist/seal)", "(--seal-key @FILE)",
+		"Options.ListenURL", "--journal-direct", "ListenURL", "--journal-direct",
 		"Config.Region", "--region", "Config.Credential", "--credential",
 		"what CredentialHash makes of the credential", "sha256: and the SHA-256 of the credential in hexadecimal digits",
 		"MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",

@@ -30,13 +30,14 @@ type place struct {
 	name string   // what messages call the journal; it holds no password
 	arg  string   // what --journal takes for the same journal; it holds no password
 
+	direct *url.URL     // of --journal-direct; nil: as url
 	sealer *seal.Sealer // of --seal-key; nil: the journal is in clear
 	adopt  bool         // one in clear may be read although there is a sealer
 }
 
 // engine is how journals on one kind of server are opened and made.
 type engine struct {
-	open    func(ctx context.Context, at *url.URL) (persist.Journal, error)
+	open    func(ctx context.Context, at place) (persist.Journal, error)
 	migrate func(ctx context.Context, at *url.URL) error // nil: nothing has to be made
 	print   func(w io.Writer, at *url.URL) error         // nil, as migrate
 }
@@ -141,6 +142,15 @@ func publicURL(u *url.URL) string {
 var errPasswordShown = errors.New("--journal: a password there would stand in the process list; " +
 	"put the URL into ONCEHTTP_JOURNAL or into a file (--journal @FILE), or the password into PGPASSWORD, ~/.pgpass, MYSQL_PWD or REDISCLI_AUTH")
 
+// flagGiven is the value of a flag as the call gives it, before the configuration file is read; empty if it does not.
+func flagGiven(cmd *cobra.Command, name string) string {
+	flag := cmd.Flags().Lookup(name)
+	if flag == nil || !flag.Changed {
+		return ""
+	}
+	return flag.Value.String()
+}
+
 // checkShown refuses a URL with a password where everybody may see it.
 func checkShown(text string) error {
 	u, err := url.Parse(text)
@@ -154,14 +164,13 @@ func checkShown(text string) error {
 	return nil
 }
 
-// checkJournalFlag is checkShown for --journal as the call gives it, before the
+// checkJournalFlag is checkShown for --journal and --journal-direct as the call gives them, before the
 // configuration file is read, which nobody else sees.
 func checkJournalFlag(cmd *cobra.Command) error {
-	flag := cmd.Flags().Lookup("journal")
-	if flag == nil || !flag.Changed {
-		return nil
+	if checkShown(flagGiven(cmd, directFlag)) != nil {
+		return errDirectShown
 	}
-	return checkShown(flag.Value.String())
+	return checkShown(flagGiven(cmd, "journal"))
 }
 
 // schemaParameter is the parameter of a URL that names the schema of the tables.
@@ -176,8 +185,11 @@ func postgresAt(at *url.URL) (string, postgres.Options) {
 	return u.String(), opts
 }
 
-func openPostgres(ctx context.Context, at *url.URL) (persist.Journal, error) {
-	text, opts := postgresAt(at)
+func openPostgres(ctx context.Context, at place) (persist.Journal, error) {
+	text, opts := postgresAt(at.url)
+	if at.direct != nil {
+		opts.ListenURL = at.direct.String()
+	}
 	j, err := postgres.Open(ctx, text, opts)
 	if err != nil {
 		return nil, err
@@ -204,8 +216,8 @@ func mysqlAt(at *url.URL) string {
 	return u.String()
 }
 
-func openMySQL(ctx context.Context, at *url.URL) (persist.Journal, error) {
-	j, err := mysql.Open(ctx, mysqlAt(at), mysql.Options{})
+func openMySQL(ctx context.Context, at place) (persist.Journal, error) {
+	j, err := mysql.Open(ctx, mysqlAt(at.url), mysql.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +233,7 @@ func printMySQL(w io.Writer, _ *url.URL) error { return mysql.Print(w, mysql.Opt
 // openServer opens the journal on a server. A server that cannot be reached now may be
 // reached by the same command later.
 func openServer(p place) (persist.Journal, error) {
-	j, err := p.engine().open(context.Background(), p.url) // bounded by its own time limit
+	j, err := p.engine().open(context.Background(), p) // bounded by its own time limit
 	if err == nil {
 		return j, nil
 	}

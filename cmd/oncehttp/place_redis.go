@@ -52,8 +52,8 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-func openRedis(ctx context.Context, at *url.URL) (persist.Journal, error) {
-	text, opts, err := redisAt(at)
+func openRedis(ctx context.Context, at place) (persist.Journal, error) {
+	text, opts, err := redisAt(at.url)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 // workFlags are the flags of work, as given.
 type workFlags struct {
 	clientFlags
+	direct  string
 	workers int
 	listen  string
 	origin  string
@@ -33,6 +34,11 @@ func workCommand(s streams) *cobra.Command {
 enqueue there, each with its own key and bytes and by the profile it was begun
 with. On a database any number of these may run on one journal: they take turns by
 leases. A file is held by one of them alone.
+
+On PostgreSQL and Redis it sends at once what other processes enqueue. On MariaDB,
+and where it cannot hear them, which it says, it looks every ten seconds. Behind
+PgBouncer in transaction mode nothing is heard: --journal-direct URL is the server
+itself, for the one connection that listens.
 
 Credentials are never in a journal. -H goes to --origin; --auth ORIGIN=@FILE gives
 the headers of a file, one a line, to an origin, and may be repeated. With either,
@@ -58,6 +64,7 @@ could not be printed: start it again; 5 another process holds the file.`,
 	fs := cmd.Flags()
 	f.bind(fs)
 	fs.StringVar(&f.journal, "journal", "", journalUsage+" (or ONCEHTTP_JOURNAL)")
+	bindDirect(fs, &f.direct)
 	bindSealKey(fs, &f.sealKey)
 	fs.IntVar(&f.workers, "workers", 8, "operations at once")
 	fs.StringVar(&f.listen, "listen", "", "serve /healthz at this address, such as 127.0.0.1:9180 (default: nowhere)")
@@ -73,6 +80,9 @@ func (f *workFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	at, err := (&journalFlags{journal: f.journal, sealKey: f.sealKey}).place()
+	if err == nil {
+		at.direct, err = parseDirect(f.direct, at)
+	}
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type worker struct {
 	mu     sync.Mutex
 	counts counts
 	said   map[string]bool // why operations cannot go on, as it was said already
+	polls  bool            // it was said that other processes are not heard
 }
 
 // counts are what /healthz shows. Each number grows only.
@@ -81,6 +83,15 @@ func (w *worker) see(e oncehttp.Event) {
 	case oncehttp.EventBlocked:
 		w.counts.Blocked++
 		w.sayWhy(e)
+	case oncehttp.EventPolling:
+		w.polls = true
+		why := strings.Join(strings.Fields(journalError(w.ses.place.name, e.Err).Error()), " ") // the driver's may be of several lines
+		say(w.err, "%s; looking every %v for what other processes enqueue", flagWords(why), e.Wait)
+	case oncehttp.EventListening:
+		if w.polls {
+			say(w.err, "journal %s: what other processes enqueue is heard again", w.ses.place.name)
+		}
+		w.polls = false
 	case oncehttp.EventFinished:
 		w.counts.Outcomes[e.Outcome.String()]++
 		if e.Err != nil {

@@ -71,10 +71,10 @@ func (s *shop) payment(client *oncehttp.Client, order string) (persist.Record, e
 	return client.Prepare(req, keyOf(order))
 }
 
-// takeOrder writes the order and its payment in one transaction: both, or neither. After an error it may be called
-// again with the same order.
+// takeOrder writes the order and its payment in one transaction: both, or neither. Then it wakes the workers. After an error
+// it may be called again with the same order.
 func (s *shop) takeOrder(ctx context.Context, order string, payment persist.Record, declined bool) error {
-	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		existing, created, err := s.options.Begin(ctx, tx, payment)
 		switch {
 		case err != nil:
@@ -92,6 +92,10 @@ func (s *shop) takeOrder(ctx context.Context, order string, payment persist.Reco
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return s.options.Notify(ctx, s.db) // in the transaction it would make commits wait for each other
 }
 
 // awaitPayments waits until no payment is unfinished.
