@@ -129,7 +129,7 @@ func (d ending) withdraw() *result {
 		}
 		rec := d.counted()
 		rec.MaybeSent, rec.FirstSent = false, time.Time{}
-		rec.NextAttempt = d.notBefore()
+		rec.NextAttempt = d.notBefore(&rec)
 		return d.update(rec)
 	})
 	switch {
@@ -158,7 +158,7 @@ func (d ending) leaveOpen() *result {
 			rec.State, rec.HoldReason = persist.StateHeld, hold
 			rec.Answer = d.answerForRecord(d.now().Round(0)) // for whoever has to settle it
 		} else {
-			rec.NextAttempt = d.notBefore()
+			rec.NextAttempt = d.notBefore(&rec)
 		}
 		return d.update(rec)
 	}))
@@ -243,31 +243,38 @@ func logUnrecorded(d ending, err error) {
 	}
 }
 
-// notBefore returns the earliest time for Resume. If a long Retry-After, an unreachable origin or a clock that was set
-// back stopped the run, or the call was given up or is draining, that is d.next, or MaxDelay from now if d.next is zero.
-// Otherwise it is the later one of d.next and a pause that grows with the failed attempts.
-func (d ending) notBefore() time.Time {
-	now := d.now().Round(0)
+// notBefore returns the earliest time for Resume, for the record as it will be written. If a long Retry-After, an unreachable
+// origin or a clock that was set back stopped the run, or the call was given up or is draining, that is d.next, or MaxDelay
+// from now if d.next is zero. Otherwise it is the later one of d.next and a pause that grows with the failed attempts. It is
+// never later than the moment at which the time for sends is over: the next pass then holds the record, and tells so.
+func (d ending) notBefore(rec *persist.Record) time.Time {
+	now, until := d.now().Round(0), d.sendableUntil(rec)
+	at := now.Add(d.pause(now, until))
 	if d.stop == errRetryAfter || d.stop == errOriginDown || d.stop == errClockBack || d.stopCause() != nil {
-		return cmp.Or(d.next, now.Add(d.cfg.Retry.MaxDelay)).Round(0)
+		at = cmp.Or(d.next, now.Add(d.cfg.Retry.MaxDelay))
+	} else if d.next.After(at) {
+		at = d.next
 	}
-	at := now.Add(d.pause(now))
-	if d.next.After(at) {
-		at = d.next.Round(0)
+	if over := until.Add(time.Millisecond); !until.IsZero() && at.After(over) {
+		at = over
 	}
-	return at
+	return at.Round(0)
+}
+
+// sendableUntil returns the last moment at which a send of the record may start; zero if it has none.
+func (d ending) sendableUntil(rec *persist.Record) time.Time {
+	if rec.MaybeSent {
+		return rec.FirstSent.Add(rec.Window - d.cfg.margin(rec.Window))
+	}
+	return rec.SendBefore
 }
 
 // pause returns how long to wait after a failed run. It is at most half of the time that is left for sends, so that
 // the last hours are used.
-func (d ending) pause(now time.Time) time.Duration {
+func (d ending) pause(now, until time.Time) time.Duration {
 	policy := &d.cfg.Retry
 	runs := (d.rec.Attempts + d.attempts + policy.MaxAttempts - 1) / policy.MaxAttempts
 	pause := pauses.After(max(runs, 1), policy.MaxDelay, policy.MaxPause)
-	until := d.rec.SendBefore
-	if d.rec.MaybeSent {
-		until = d.rec.FirstSent.Add(d.rec.Window - d.cfg.margin(d.rec.Window))
-	}
 	if left := until.Sub(now); left > 0 && !until.IsZero() {
 		pause = max(min(pause, left/2), policy.MinDelay)
 	}

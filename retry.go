@@ -36,7 +36,9 @@ type Policy struct {
 	// is set and leaves no room.
 	MinDelay, MaxDelay time.Duration
 	// MaxRetryAfter bounds the Retry-After that is waited for. A longer one ends
-	// the run, and Resume goes on when its time has come. Zero: 1 min.
+	// the run, and Resume goes on when its time has come; one beyond the time for sends
+	// (EnqueueMaxAge of what was never sent, the retention window) when that is over, and
+	// holds the operation then, as persist.HoldExpired. Zero: 1 min.
 	MaxRetryAfter time.Duration
 	// MaxPause bounds the pause before Resume or Run goes on with an operation that
 	// was tried in vain: MaxDelay after as many attempts as MaxAttempts, twice as

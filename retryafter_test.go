@@ -168,6 +168,64 @@ func TestRetryAfterBeyondTheWindow(t *testing.T) {
 	}
 }
 
+// TestRetryAfterBeyondTheTimeForSends: an operation whose server asks for a longer wait than it may be sent is held as expired
+// once that time is over, and whoever observes is told. It does not stand as pending until the wait is over.
+func TestRetryAfterBeyondTheTimeForSends(t *testing.T) {
+	t.Parallel()
+	month := reply{status: 429, header: "Retry-After: 2592000"}
+	doubt := reply{status: 503, header: "Retry-After: 2592000"}
+	for name, r := range map[string]struct {
+		replies []reply
+		begin   func(t *testing.T, c *oncehttp.Client)
+		over    time.Duration // from then on it is held
+		sends   int           // zero: any number
+	}{
+		"enqueued": {[]reply{month}, func(*testing.T, *oncehttp.Client) {}, 24 * time.Hour, 1},
+		"enqueued, sent by Do": {[]reply{month}, func(t *testing.T, c *oncehttp.Client) {
+			_, err := c.DoKey(post(t, "{}"), "k")
+			var e *oncehttp.Error
+			if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || time.Until(e.NextAttempt).Round(time.Second) != 24*time.Hour {
+				t.Errorf("%v, want that it is held in a day", err)
+			}
+		}, 24 * time.Hour, 1},
+		"in doubt":             {[]reply{doubt}, func(*testing.T, *oncehttp.Client) {}, 24*time.Hour - 90*time.Second, 2},
+		"refused all the time": {[]reply{{status: 429}}, func(*testing.T, *oncehttp.Client) {}, 24 * time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: r.replies}
+				var blocked []error
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+					cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+						if e.Kind == oncehttp.EventBlocked || e.Kind == oncehttp.EventFinished {
+							blocked = append(blocked, e.Err)
+						}
+					}
+				})
+				if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+					t.Fatal(err)
+				}
+				r.begin(t, c)
+				stop := running(t, c)
+				time.Sleep(r.over - time.Minute)
+				if rec := lookup(t, c, "k"); rec.State != persist.StatePending {
+					t.Errorf("%v for %q before its time was over", rec.State, rec.HoldReason)
+				}
+				time.Sleep(2 * time.Minute)
+				_ = stop()
+				rec := lookup(t, c, "k")
+				if rec.State != persist.StateHeld || rec.HoldReason != persist.HoldExpired || r.sends != 0 && w.count() != r.sends {
+					t.Errorf("%v for %q, due at %v; %d sends, want it held after %d", rec.State, rec.HoldReason, rec.NextAttempt, w.count(), r.sends)
+				}
+				if n := len(blocked); n == 0 || !errors.Is(blocked[n-1], oncehttp.ErrHeld) {
+					t.Errorf("told: %v", blocked)
+				}
+			})
+		})
+	}
+}
+
 // TestRetryAfterTwice: of two lines, and of a line and a date, the longer wait counts.
 func TestRetryAfterTwice(t *testing.T) {
 	t.Parallel()
