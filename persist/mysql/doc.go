@@ -8,9 +8,10 @@
 //
 // # What it promises
 //
-// What a call acknowledged was committed with innodb_flush_log_at_trx_commit = 1; Open
-// refuses a server that says otherwise (see Options.AllowVolatile). After a failover to a
-// replica, the last records may be missing. A cluster of several writers (Galera) is not
+// What a call acknowledged was committed with innodb_flush_log_at_trx_commit = 1, and
+// sync_binlog = 1 where the server has a binary log, or with innodb_flush_log_at_trx_commit = 3.
+// A server that says otherwise is refused on each new connection (see Options.AllowVolatile).
+// After a failover to a replica, the last records may be missing. A cluster of several writers (Galera) is not
 // supported: its numbers do not grow, and a commit may fail there after the statement.
 //
 // A commit whose answer was lost is settled by making the same write again. Where the

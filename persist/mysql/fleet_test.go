@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"flag"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -64,8 +65,8 @@ func TestFrozen(t *testing.T) {
 	sqltest.Frozen(t, f.Engine, f.Worker)
 }
 
-// ownServer starts a MariaDB of the test's own.
-func ownServer(t *testing.T) *sqltest.OwnServer {
+// ownServer starts a MariaDB of the test's own, with these options more.
+func ownServer(t *testing.T, options ...string) *sqltest.OwnServer {
 	install, err := exec.LookPath("mariadb-install-db")
 	if err != nil {
 		sqltest.Missing(t, err)
@@ -83,13 +84,14 @@ func ownServer(t *testing.T) *sqltest.OwnServer {
 		}
 		db := sql.OpenDB(connector)
 		t.Cleanup(func() { _ = db.Close() })
+		tmp := "--tmpdir=" + filepath.Dir(dir) // at its start a server removes the temporary tables of others there
 		return sqltest.OwnCommands{
 			User: "mysql", Crash: syscall.SIGKILL, Stop: syscall.SIGTERM, Ready: db.PingContext,
-			Install: []string{install, "--no-defaults", "--datadir=" + dir, "--auth-root-authentication-method=normal"},
-			Serve: []string{
-				server, "--no-defaults", "--datadir=" + dir, "--bind-address=127.0.0.1", "--port=" + port,
+			Install: []string{install, "--no-defaults", "--datadir=" + dir, tmp, "--auth-root-authentication-method=normal"},
+			Serve: append([]string{
+				server, "--no-defaults", "--datadir=" + dir, tmp, "--bind-address=127.0.0.1", "--port=" + port,
 				"--socket=" + dir + "/socket", "--pid-file=" + dir + "/pid",
-			},
+			}, options...),
 		}
 	})
 }

@@ -44,7 +44,7 @@ func Migrate(ctx context.Context, url string, opts Options) error {
 	if err != nil {
 		return err
 	}
-	db, name, err := opts.database(url, 0)
+	db, name, err := opts.database(url, 0, false)
 	if err != nil {
 		return err
 	}

@@ -25,8 +25,9 @@ const (
 )
 
 var (
-	// ErrVolatile: the server may lose what it acknowledged, because
-	// innodb_flush_log_at_trx_commit is not 1.
+	// ErrVolatile: the server may lose what it acknowledged when its power fails, because of
+	// innodb_flush_log_at_trx_commit or, with a binary log, sync_binlog. The error says what
+	// they are and what they have to be.
 	ErrVolatile = errors.New("persist/mysql: the server may lose what it has acknowledged")
 	// ErrSchema: the database has no tables of a journal, or those of a version that this
 	// program must not use. The error says what to do.
@@ -52,7 +53,10 @@ type Options struct {
 	// has begun the same key and is still open. The server counts whole seconds, at least
 	// one. It must be shorter than a third of CallTimeout. Zero is 2 seconds.
 	LockWait time.Duration
-	// AllowVolatile accepts a server that may lose what it acknowledged.
+	// AllowVolatile accepts a server that may lose what it acknowledged. Otherwise
+	// innodb_flush_log_at_trx_commit has to be 1, with sync_binlog = 1 where log_bin is on
+	// (its default is 0), or 3. Each new connection is looked at, and each Begin in a
+	// transaction of the caller's own.
 	AllowVolatile bool
 }
 
@@ -96,7 +100,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, name, err := opts.database(url, opts.CallTimeout/3)
+	db, name, err := opts.database(url, opts.CallTimeout/3, !opts.AllowVolatile)
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +144,9 @@ func (o Options) config(text string) (*mysql.Config, error) {
 
 // database makes the pool, which connects when it is used, and the name of the journal. The
 // server must answer each statement within limit; zero is no limit. The driver needs it, since
-// its commit looks at no context.
-func (o Options) database(text string, limit time.Duration) (db *sql.DB, name string, err error) {
+// its commit looks at no context. Where durable is set, a connection to a server that may lose
+// what it acknowledged is ErrVolatile.
+func (o Options) database(text string, limit time.Duration, durable bool) (db *sql.DB, name string, err error) {
 	c, err := o.config(text)
 	if err != nil {
 		return nil, "", err
@@ -160,6 +165,9 @@ func (o Options) database(text string, limit time.Duration) (db *sql.DB, name st
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: the URL's parameters cannot be used: tls may be true, false, skip-verify or preferred", ErrOptions)
 	}
+	if durable {
+		connector = greeting{connector}
+	}
 	db = sql.OpenDB(connector)
 	db.SetMaxOpenConns(o.MaxConns)
 	db.SetMaxIdleConns(o.MaxConns)
@@ -175,13 +183,6 @@ func (silent) Print(...any) {}
 
 // check asks the server what Open must know.
 func (o Options) check(ctx context.Context, db *sql.DB) error {
-	var flush int
-	if err := db.QueryRowContext(ctx, "SELECT @@innodb_flush_log_at_trx_commit").Scan(&flush); err != nil {
-		return err
-	}
-	if err := o.durable(flush); err != nil {
-		return err
-	}
 	steps, err := o.steps()
 	if err != nil {
 		return err
@@ -191,14 +192,6 @@ func (o Options) check(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	return sqljournal.CheckSchema(sqljournal.Known(steps), version, oldest)
-}
-
-// durable refuses a setting with which a crash of the server loses commits. Error: ErrVolatile.
-func (o Options) durable(flush int) error {
-	if o.AllowVolatile || flush == 1 {
-		return nil
-	}
-	return fmt.Errorf("%w: innodb_flush_log_at_trx_commit is %d; set it to 1, or set AllowVolatile", ErrVolatile, flush)
 }
 
 // version reads which schema there is; zero is none.

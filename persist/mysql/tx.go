@@ -49,14 +49,19 @@ func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (exi
 }
 
 // insertIn inserts the row, or returns the one that stands, which the insert has locked. Where
-// the server's setting loses commits, it inserts nothing.
+// the server's settings lose commits, it inserts nothing.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	d := o.dialect()
-	statement := d.bound + d.insert("NULL", "FROM DUAL WHERE ? OR @@innodb_flush_log_at_trx_commit = 1")
+	statement := d.bound + d.insert("NULL", "FROM DUAL WHERE ? OR "+isDurable)
 	var standing sqljournal.Row
 	err := run(ctx, statement, insertValues(row, o.AllowVolatile), standing.Dest()...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("%w: innodb_flush_log_at_trx_commit is not 1; set it to 1, or set AllowVolatile", ErrVolatile)
+		var is settings
+		if err := run(ctx, readSettings, nil, is.dest()...); err != nil {
+			return nil, err
+		}
+		is.durable = 0 // at the insert
+		return nil, is.check()
 	}
 	return &standing, err
 }

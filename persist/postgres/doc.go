@@ -7,9 +7,10 @@
 //
 // # What it promises
 //
-// What a call acknowledged was committed with fsync and synchronous_commit on; Open refuses a
-// server that says otherwise (see Options.AllowVolatile). After a failover to a standby that
-// does not replicate synchronously, the last records may be missing.
+// What a call acknowledged was committed with fsync and synchronous_commit on; a server that says
+// otherwise is refused on each new connection (see Options.AllowVolatile; behind a pooler, a
+// connection to the server that the pooler makes later is not looked at). After a failover to a
+// standby that does not replicate synchronously, the last records may be missing.
 //
 // A commit whose answer was lost is settled by making the same write again. Where the
 // database does not answer within Options.CallTimeout, the error matches

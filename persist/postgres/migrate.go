@@ -46,7 +46,7 @@ func Migrate(ctx context.Context, url string, opts Options) error {
 	if err != nil {
 		return err
 	}
-	db, name, err := opts.database(url)
+	db, name, err := opts.database(url, false)
 	if err != nil {
 		return err
 	}

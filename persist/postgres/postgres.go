@@ -57,7 +57,9 @@ type Options struct {
 	// has begun the same key and is still open. It must be shorter than a third of
 	// CallTimeout. Zero is 2 seconds, or a quarter of CallTimeout if that is less.
 	LockWait time.Duration
-	// AllowVolatile accepts a server that may lose what it acknowledged.
+	// AllowVolatile accepts a server that may lose what it acknowledged. Otherwise fsync and
+	// synchronous_commit must not be off. Each new connection is looked at, and each Begin in
+	// a transaction of the caller's own.
 	AllowVolatile bool
 }
 
@@ -109,7 +111,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, name, err := opts.database(url)
+	db, name, err := opts.database(url, !opts.AllowVolatile)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +144,9 @@ func (o Options) listenConfig(url string) (*pgx.ConnConfig, error) {
 	return o.connConfig("the URL", url)
 }
 
-// database makes the pool, which connects when it is used, and the name of the journal.
-func (o Options) database(url string) (db *sql.DB, name string, err error) {
+// database makes the pool, which connects when it is used, and the name of the journal. Where
+// durable is set, a connection to a server that may lose what it acknowledged is ErrVolatile.
+func (o Options) database(url string, durable bool) (db *sql.DB, name string, err error) {
 	config, err := o.connConfig("the URL", url)
 	if err != nil {
 		return nil, "", err
@@ -155,7 +158,11 @@ func (o Options) database(url string) (db *sql.DB, name string, err error) {
 	config.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {}
 	// By its default the driver asks a connection that was idle for more than a second whether
 	// it is alive: a statement that goes out on a dead one would be in doubt.
-	db = stdlib.OpenDB(*config)
+	greet := func(context.Context, *pgx.Conn) error { return nil }
+	if durable {
+		greet = greeting
+	}
+	db = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(greet))
 	db.SetMaxOpenConns(o.MaxConns)
 	db.SetMaxIdleConns(o.MaxConns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
@@ -164,14 +171,6 @@ func (o Options) database(url string) (db *sql.DB, name string, err error) {
 
 // check asks the server what Open must know.
 func (o Options) check(ctx context.Context, db *sql.DB) error {
-	var fsync, sync string
-	err := db.QueryRowContext(ctx, "SELECT current_setting('fsync'), current_setting('synchronous_commit')").Scan(&fsync, &sync)
-	if err != nil {
-		return err
-	}
-	if err := o.durable(fsync, sync); err != nil {
-		return err
-	}
 	steps, err := o.steps()
 	if err != nil {
 		return err
@@ -183,9 +182,24 @@ func (o Options) check(ctx context.Context, db *sql.DB) error {
 	return sqljournal.CheckSchema(sqljournal.Known(steps), version, oldest)
 }
 
+// greeting looks at the server's settings before a new connection is used, so that a server that
+// was started anew with others, or a standby that took over, is noticed. It closes a connection
+// that it refuses, since the driver does not. Error: also ErrVolatile.
+func greeting(ctx context.Context, conn *pgx.Conn) error {
+	var fsync, sync string
+	err := conn.QueryRow(ctx, "SELECT current_setting('fsync'), current_setting('synchronous_commit')").Scan(&fsync, &sync)
+	if err == nil {
+		err = durable(fsync, sync)
+	}
+	if err != nil {
+		return errors.Join(err, conn.Close(ctx))
+	}
+	return nil
+}
+
 // durable refuses settings with which a crash of the server loses commits. Error: ErrVolatile.
-func (o Options) durable(fsync, sync string) error {
-	if o.AllowVolatile || fsync != "off" && sync != "off" {
+func durable(fsync, sync string) error {
+	if fsync != "off" && sync != "off" {
 		return nil
 	}
 	return fmt.Errorf("%w: fsync is %s and synchronous_commit is %s; switch both on, or set AllowVolatile", ErrVolatile, fsync, sync)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/url"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
@@ -134,5 +136,40 @@ func TestVolatile(t *testing.T) {
 	}
 	if _, created, err := allowed.BeginSQL(t.Context(), tx, sqltest.Record("a", "k")); err != nil || !created {
 		t.Errorf("Begin with synchronous_commit off, which is allowed: created %t, error %v", created, err)
+	}
+}
+
+// TestVolatileLater: a server that loses commits is noticed on each new connection, not at Open
+// alone.
+func TestVolatileLater(t *testing.T) {
+	t.Parallel()
+	db := admin(t)
+	opts := migrated(t, db)
+	role := sqltest.Name()
+	if _, err := db.Exec("CREATE ROLE " + role + " LOGIN SUPERUSER"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := db.Exec("DROP ROLE " + role); err != nil {
+			t.Error(err)
+		}
+	})
+	u, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(role, "hunter2")
+	j := open(t, u.String(), opts)
+	if _, err := db.Exec("ALTER ROLE " + role + " SET synchronous_commit = off"); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n > 0; {
+		if err := db.QueryRow("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = $1", role).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, created, err := j.Begin(t.Context(), sqltest.Record("a", "k"))
+	if created || !errors.Is(err, postgres.ErrVolatile) || errors.Is(err, persist.ErrUncertain) {
+		t.Errorf("Begin on a new connection with synchronous_commit off: created %t, error %v; want ErrVolatile", created, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 // OwnServer is a database server that one test has for itself, so that it may crash.
 type OwnServer struct {
 	Address string
+	Dir     string // the folder of its data
 
 	OwnCommands
 	t   testing.TB
@@ -55,7 +56,7 @@ func StartOwn(t testing.TB, commands func(dir, port string) OwnCommands) *OwnSer
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
 	dir := filepath.Join(base, "data")
-	s := &OwnServer{Address: "127.0.0.1:" + port, OwnCommands: commands(dir, port), t: t}
+	s := &OwnServer{Address: "127.0.0.1:" + port, Dir: dir, OwnCommands: commands(dir, port), t: t}
 	if err := s.give(base); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func (s *OwnServer) start() {
 		s.t.Error(err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for err := s.Ready(ctx); err != nil; err = s.Ready(ctx) {
 		if ctx.Err() != nil {
@@ -104,7 +105,13 @@ func (s *OwnServer) end(signal os.Signal) {
 
 // Restart lets the server crash, and starts it again.
 func (s *OwnServer) Restart() {
+	s.RestartAfter(func() { time.Sleep(500 * time.Millisecond) })
+}
+
+// RestartAfter lets the server crash, and starts it again after what do does meanwhile, such
+// as with its files.
+func (s *OwnServer) RestartAfter(do func()) {
 	s.end(s.Crash)
-	time.Sleep(500 * time.Millisecond)
+	do()
 	s.start()
 }

@@ -1,0 +1,71 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// isDurable is a condition on the server's settings: what it has committed is on the disk.
+// With innodb_flush_log_at_trx_commit = 1 and a binary log, only the prepare is synced
+// there: after a loss of power the commit is found in the binary log, or not at all, so that
+// each commit must sync that, too. With 3 the commit is synced in InnoDB as well. See
+// MariaDB's "Binary Log Group Commit and InnoDB Flushing Performance".
+const isDurable = "(@@innodb_flush_log_at_trx_commit = 3 OR @@innodb_flush_log_at_trx_commit = 1 AND (@@log_bin = 0 OR @@sync_binlog = 1))"
+
+// readSettings reads isDurable, and the settings that it is about, for an error.
+const readSettings = "SELECT " + isDurable + ", CAST(@@innodb_flush_log_at_trx_commit AS SIGNED), CAST(@@log_bin AS SIGNED), CAST(@@sync_binlog AS SIGNED)"
+
+// settings is where a row of readSettings is scanned.
+type settings struct{ durable, flush, binlog, sync int64 }
+
+// dest are pointers for a Scan.
+func (s *settings) dest() []any { return []any{&s.durable, &s.flush, &s.binlog, &s.sync} }
+
+// check refuses settings with which a loss of power loses commits. Error: ErrVolatile.
+func (s *settings) check() error {
+	if s.durable == 1 {
+		return nil
+	}
+	return fmt.Errorf("%w: innodb_flush_log_at_trx_commit is %d, log_bin is %d and sync_binlog is %d; "+
+		"set innodb_flush_log_at_trx_commit to 1 and, where log_bin is on, sync_binlog to 1; or innodb_flush_log_at_trx_commit to 3; or set AllowVolatile",
+		ErrVolatile, s.flush, s.binlog, s.sync)
+}
+
+// greeting looks at the server's settings before a new connection is used, so that a server that
+// was started anew with others, or a replica that took over, is noticed.
+type greeting struct{ driver.Connector }
+
+// Connect implements driver.Connector. Error: also ErrVolatile.
+func (g greeting) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := g.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSettings(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// checkSettings asks for the settings on a connection of the driver.
+func checkSettings(ctx context.Context, conn driver.Conn) error {
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, readSettings, nil)
+	if err != nil {
+		return err
+	}
+	values := make([]driver.Value, 4)
+	if err := errors.Join(rows.Next(values), rows.Close()); err != nil {
+		return err
+	}
+	var s settings
+	for i, to := range s.dest() {
+		n, ok := values[i].(int64)
+		if !ok {
+			return fmt.Errorf("persist/mysql: the server's settings cannot be read: %T", values[i])
+		}
+		*to.(*int64) = n
+	}
+	return s.check()
+}
