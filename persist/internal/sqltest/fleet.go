@@ -9,8 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -37,48 +35,11 @@ type Fleet struct {
 	Restart func()
 }
 
-// fleetWorkers is how many processes work.
-const fleetWorkers = 4
-
 // fleetFaults is what the API does to the operations.
 const fleetFaults = "drop-before=0.03,drop-after=0.1,reset-after=0.03,cut-body=0.05,409=0.05,503=0.05"
 
 // answerDelay is how long the API takes, so that workers are struck while they wait for it.
 const answerDelay = 10 * time.Millisecond
-
-// Work is what a worker does: it runs the journal until it is told to stop, by the end of
-// its standard input. A database that is away it waits for.
-func Work(ctx context.Context, open func(context.Context) (persist.Journal, error)) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	j, err := open(ctx)
-	for start := time.Now(); err != nil && time.Since(start) < 30*time.Second; j, err = open(ctx) {
-		time.Sleep(100 * time.Millisecond)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = j.Close() }()
-	client, err := oncehttp.New(oncehttp.Config{Journal: j, ResumeWorkers: 8, Lease: 2 * time.Second, Retry: oncehttp.Policy{
-		MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,
-		MaxElapsed: time.Second, AttemptTimeout: 10 * time.Second, AnswerTimeout: 10 * time.Second, MaxRetryAfter: time.Second,
-	}})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = client.Close() }()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
-	}()
-	for ctx.Err() == nil {
-		if err := client.Run(ctx); err != nil { // the database is away
-			fmt.Fprintln(os.Stderr, "run:", err)
-			time.Sleep(100 * time.Millisecond)
-		}
-	}
-	return nil
-}
 
 // fleet is a Fleet under way.
 type fleet struct {
@@ -92,12 +53,6 @@ type fleet struct {
 	kills   int
 	freezes int
 	waking  sync.WaitGroup // workers that are frozen
-}
-
-// worker is one process.
-type worker struct {
-	*exec.Cmd
-	stdin io.Closer
 }
 
 // Test runs the fleet and looks at what the API was asked to do: every order that was
@@ -147,47 +102,6 @@ func (f *fleet) serve() {
 	if err := f.api.Start(); err != nil {
 		f.t.Fatal(err)
 	}
-}
-
-// start starts a worker at a place.
-func (f *fleet) start(at int) {
-	cmd := Child(f.t.Context(), "fleet", f.Worker...)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		f.t.Error(err)
-		return
-	}
-	f.workers[at] = &worker{Cmd: cmd, stdin: stdin}
-}
-
-// strike kills a worker and starts another in its place, or freezes one and wakes it up
-// again, some time later.
-func (f *fleet) strike() {
-	at := f.random.IntN(fleetWorkers)
-	frozen := time.Duration(f.random.IntN(5000)) * time.Millisecond // some longer than a lease
-	time.Sleep(time.Duration(f.random.IntN(200)) * time.Millisecond)
-	w := f.workers[at]
-	if f.random.IntN(2) == 0 {
-		f.kills++
-		if err := w.Process.Kill(); err != nil {
-			f.t.Error(err)
-		}
-		_ = w.Wait() // it was killed
-		f.start(at)
-		return
-	}
-	f.freezes++
-	if err := freeze(w.Process); err != nil {
-		f.t.Error(err)
-	}
-	f.waking.Go(func() {
-		time.Sleep(frozen)
-		_ = wake(w.Process) // unless it was killed meanwhile
-	})
 }
 
 // enqueue writes the orders from one number up to another, in transactions, several at once.
@@ -311,16 +225,6 @@ func (f *fleet) unfinished() (n int, err error) {
 		n++
 	}
 	return n, nil
-}
-
-// stop tells the workers to stop, and waits for them.
-func (f *fleet) stop() {
-	for _, w := range f.workers {
-		_ = w.stdin.Close()
-		if err := w.Wait(); err != nil {
-			f.t.Errorf("a worker: %v", err)
-		}
-	}
 }
 
 // committed are the keys of the orders that there are.
