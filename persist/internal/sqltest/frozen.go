@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,74 +20,106 @@ import (
 // taken over: the API gets one duplicate under the same key, and what the worker records late changes nothing. args are
 // those of the role "fleet".
 func Frozen(t *testing.T, e Engine, args []string) {
-	var sends atomic.Int32
-	var keys sync.Map
-	arrived, release := make(chan struct{}, 1), make(chan struct{})
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		keys.Store(req.Header.Get("Idempotency-Key"), true)
-		answer := "second"
-		if sends.Add(1) == 1 {
-			arrived <- struct{}{}
-			<-release
-			answer = "first"
-		}
-		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, answer)
-	}))
-	t.Cleanup(api.Close)
-	free := sync.OnceFunc(func() { close(release) })
-	t.Cleanup(free)
-
-	j := e.Open(t, e.Address, 15*time.Second)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() })
-	req, _ := http.NewRequest("POST", api.URL, strings.NewReader("{}"))
-	if err := client.Enqueue(req, "k"); err != nil {
-		t.Fatal(err)
-	}
-
-	cmd := Child(t.Context(), "fleet", args...)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-arrived:
-	case <-time.After(30 * time.Second):
-		t.Fatal("the worker has sent nothing")
-	}
-	if err := freeze(cmd.Process); err != nil {
-		t.Fatal(err)
-	}
+	api := newStuckAPI(t)
+	client := enqueued(t, e, api.url)
+	worker, stdin := frozenSender(t, api, args)
 	takeOver(t, client)
 	before, err := client.Lookup(t.Context(), "k")
 	if err != nil || before.State != persist.StateConfirmed || string(before.Answer.Body) != "second" {
 		t.Errorf("whoever took over has left it %v, error %v", before.State, err)
 	}
-	free()
-	if err := wake(cmd.Process); err != nil {
+	api.answerFirst()
+	if err := wake(worker.Process); err != nil {
 		t.Fatal(err)
 	}
 	_ = stdin.Close() // it ends when it has recorded what it got
-	if err := cmd.Wait(); err != nil {
+	if err := worker.Wait(); err != nil {
 		t.Error(err)
 	}
 	after, err := client.Lookup(t.Context(), "k")
 	if err != nil || after.Revision != before.Revision || string(after.Answer.Body) != "second" {
 		t.Errorf("the late answer has changed the record from revision %d to %d, error %v", before.Revision, after.Revision, err)
 	}
-	n := 0
-	keys.Range(func(any, any) bool { n++; return true })
-	if sends.Load() != 2 || n != 1 {
-		t.Errorf("%d sends under %d keys, want 2 under 1", sends.Load(), n)
+	if sends, keys := api.seen(); sends != 2 || keys != 1 {
+		t.Errorf("%d sends under %d keys, want 2 under 1", sends, keys)
 	}
+}
+
+// stuckAPI is a server that does not answer the first send before it is told to. It answers the others at once.
+type stuckAPI struct {
+	url         string
+	arrived     chan struct{} // gets a value when the first send is there
+	answerFirst func()
+
+	sends atomic.Int32
+	keys  sync.Map
+}
+
+// newStuckAPI starts the server. It ends with the test.
+func newStuckAPI(t *testing.T) *stuckAPI {
+	release := make(chan struct{})
+	api := &stuckAPI{arrived: make(chan struct{}, 1), answerFirst: sync.OnceFunc(func() { close(release) })}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		api.keys.Store(req.Header.Get("Idempotency-Key"), true)
+		answer := "second"
+		if api.sends.Add(1) == 1 {
+			api.arrived <- struct{}{}
+			<-release
+			answer = "first"
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(api.answerFirst) // before Close, which waits for it
+	api.url = server.URL
+	return api
+}
+
+// seen is how many sends there were, and under how many keys.
+func (a *stuckAPI) seen() (sends, keys int) {
+	a.keys.Range(func(any, any) bool { keys++; return true })
+	return int(a.sends.Load()), keys
+}
+
+// enqueued is a client on the journal, in which it has enqueued one operation, "k".
+func enqueued(t *testing.T, e Engine, url string) *oncehttp.Client {
+	j := e.Open(t, e.Address, 15*time.Second)
+	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	req, err := http.NewRequest("POST", url, strings.NewReader("{}"))
+	if err == nil {
+		err = client.Enqueue(req, "k")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// frozenSender starts a worker, and freezes it once it has sent. The worker ends with its standard input.
+func frozenSender(t *testing.T, api *stuckAPI, args []string) (worker *exec.Cmd, stdin io.Closer) {
+	worker = Child(t.Context(), "fleet", args...)
+	worker.Stderr = os.Stderr
+	stdin, err := worker.StdinPipe()
+	if err == nil {
+		err = worker.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-api.arrived:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the worker has sent nothing")
+	}
+	if err := freeze(worker.Process); err != nil {
+		t.Fatal(err)
+	}
+	return worker, stdin
 }
 
 // takeOver resumes until it has got the operation, when the lease of its worker is over.

@@ -100,60 +100,83 @@ func gatheredBegins(t *testing.T, j persist.Journal) []persist.Record {
 	return records[alike-1:]
 }
 
+// The records of gatheredChanges that are not just finished, by their places.
+const (
+	placeStale  = iota // at another revision
+	placeAbsent        // under another key
+	placeOther         // with another fingerprint
+	placeTwice         // finished twice
+	placeLocked        // locked by another transaction, until all others have ended
+)
+
 // gatheredChanges finishes records at once, beside some that cannot be finished. One of them
 // is locked by another transaction until all others have ended.
 func gatheredChanges(t *testing.T, e Engine, j persist.Journal, records []persist.Record) {
-	ctx := t.Context()
-	const stale, absent, other, twice, locked = 0, 1, 2, 3, 4
 	changed := make([]persist.Record, len(records))
 	for i, rec := range records {
 		changed[i] = Finished(rec)
 	}
-	changed[stale].Revision = 7
-	changed[absent].Key = "no such key"
-	changed[other].Fingerprint = Record("b", "other").Fingerprint
-	tx := e.begin(t, 0)
-	row := tx.QueryRow("SELECT revision FROM "+e.Records+" WHERE seq = "+fmt.Sprint(records[locked].Seq)+" FOR UPDATE", nil...)
-	if err := row.Scan(new(int)); err != nil {
-		t.Fatal(err)
+	changed[placeStale].Revision = 7
+	changed[placeAbsent].Key = "no such key"
+	changed[placeOther].Fingerprint = Record("b", "other").Fingerprint
+	errs, again := finishAtOnce(t, e, j, changed)
+	if first := errs[placeTwice]; errors.Is(first, persist.ErrStale) == errors.Is(again, persist.ErrStale) || first != nil && again != nil {
+		t.Errorf("of two Finishes of one record, one must be stale: %v, %v", first, again)
 	}
-	var others sync.WaitGroup
-	others.Add(len(records)) // one of them twice, and one not
-	go func() {
-		others.Wait()
-		_ = tx.Rollback()
-	}()
-	errs := atOnce(len(records)+1, func(i int) error {
-		if i != locked {
-			defer others.Done()
-		}
-		if i == len(records) {
-			i = twice
-		}
-		return j.Finish(ctx, changed[i])
-	})
-	if first, second := errs[twice], errs[len(records)]; errors.Is(first, persist.ErrStale) == errors.Is(second, persist.ErrStale) || first != nil && second != nil {
-		t.Errorf("of two Finishes of one record, one must be stale: %v, %v", first, second)
-	}
-	errs[twice] = nil
-	for i, want := range map[int]error{stale: persist.ErrStale, absent: persist.ErrNotFound, other: persist.ErrInvalid} {
+	errs[placeTwice] = nil
+	for i, want := range map[int]error{placeStale: persist.ErrStale, placeAbsent: persist.ErrNotFound, placeOther: persist.ErrInvalid} {
 		if !errors.Is(errs[i], want) {
 			t.Errorf("Finish that must be refused with %q: %v", want, errs[i])
 		}
 	}
 	for i, rec := range records {
-		now, err := j.Get(ctx, rec.ID)
-		done := now.State == persist.StateConfirmed && now.Revision == 2 && string(now.Answer.Body) == "answer"
-		refused := now.State == persist.StatePending && now.Revision == 1
-		switch {
-		case err != nil:
-			t.Errorf("%q: %v", rec.Key, err)
-		case i <= other && !refused, i > other && i != locked && (errs[i] != nil || !done):
-			t.Errorf("%q is %v at revision %d, its Finish said: %v", rec.Key, now.State, now.Revision, errs[i])
-		case i == locked && (errs[i] == nil) != done: // where all took longer than it may wait
-			t.Errorf("the locked %q is %v at revision %d, its Finish said: %v", rec.Key, now.State, now.Revision, errs[i])
+		now, err := j.Get(t.Context(), rec.ID)
+		if err == nil && !asItSaid(i, now, errs[i]) {
+			err = fmt.Errorf("its Finish said: %v", errs[i])
+		}
+		if err != nil {
+			t.Errorf("%q at place %d is %v at revision %d: %v", rec.Key, i, now.State, now.Revision, err)
 		}
 	}
+}
+
+// finishAtOnce finishes all records at once, the one at placeTwice twice, and returns their errors; again is that of the
+// second Finish. The row of the one at placeLocked is locked until all others have ended.
+func finishAtOnce(t *testing.T, e Engine, j persist.Journal, changed []persist.Record) (errs []error, again error) {
+	tx := e.begin(t, 0)
+	row := tx.QueryRow("SELECT revision FROM "+e.Records+" WHERE seq = "+fmt.Sprint(changed[placeLocked].Seq)+" FOR UPDATE", nil...)
+	if err := row.Scan(new(int)); err != nil {
+		t.Fatal(err)
+	}
+	var others sync.WaitGroup
+	others.Add(len(changed)) // one of them twice, and one not
+	go func() {
+		others.Wait()
+		_ = tx.Rollback()
+	}()
+	errs = atOnce(len(changed)+1, func(i int) error {
+		if i != placeLocked {
+			defer others.Done()
+		}
+		if i == len(changed) {
+			i = placeTwice
+		}
+		return j.Finish(t.Context(), changed[i])
+	})
+	return errs[:len(changed)], errs[len(changed)]
+}
+
+// asItSaid reports whether the record at a place is as its Finish said, which was refused at the first three places only.
+func asItSaid(at int, now persist.Record, said error) bool {
+	done := now.State == persist.StateConfirmed && now.Revision == 2 && string(now.Answer.Body) == "answer"
+	refused := now.State == persist.StatePending && now.Revision == 1
+	switch {
+	case at <= placeOther:
+		return refused
+	case at == placeLocked: // refused where all took longer than it may wait
+		return done == (said == nil)
+	}
+	return done && said == nil
 }
 
 // GatheredOutages breaks statements that several calls share: each call takes effect once,
