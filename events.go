@@ -29,11 +29,13 @@ const (
 	// It comes again with each pass. Without a Key it is about the journal itself:
 	// a damaged record, or a sweep that failed.
 	EventBlocked EventKind = "blocked"
-	// EventListening: Run hears at once what other processes enqueue. It comes once Run has tested that, and again after an
-	// EventPolling. EventPolling: Run does not hear it, Err says why, and looks every Wait. It comes once, until Run hears
-	// again. Both are about the journal (persist.Notifier), and have no Key.
+	// EventListening: Run hears at once what other processes enqueue, as far as the
+	// journal can tell (persist.Notifier). It comes once that was tested, and again
+	// after an EventPolling. It is about the journal, and has no Key.
 	EventListening EventKind = "listening"
-	EventPolling   EventKind = "polling"
+	// EventPolling: Run does not hear what other processes enqueue, Err says why, and
+	// looks every Wait. It comes once, until Run hears again. It has no Key.
+	EventPolling EventKind = "polling"
 )
 
 // Event is one step of one operation, for metrics and traces. It holds no body,

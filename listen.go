@@ -69,7 +69,8 @@ func (h *hearing) pass(ctx context.Context) {
 	}
 }
 
-// heard is told of each wake, and why there will be none.
+// heard is told of each wake, and why there will be none. What others enqueue is no reason to make a pass again that has
+// just failed; that the journal hears again is one.
 func (h *hearing) heard(ctx context.Context, err error) {
 	if err != nil {
 		if !h.polls {
@@ -85,6 +86,8 @@ func (h *hearing) heard(ctx context.Context, err error) {
 	}
 	if !h.hears {
 		h.cfg.observe(ctx, Event{Kind: EventListening})
+	} else if h.pausing.Load() {
+		return
 	}
 	h.hears, h.polls = true, false
 	select {

@@ -21,6 +21,7 @@ type bus struct {
 	next     int
 	notified int
 	looks    int   // of all processes, at what is due
+	broken   error // of every such look
 	fails    error // of every Listen
 }
 
@@ -83,7 +84,11 @@ type fairProcess struct {
 func (p fairProcess) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	p.mu.Lock()
 	p.looks++
+	broken := p.broken
 	p.mu.Unlock()
+	if broken != nil {
+		return nil, broken
+	}
 	return p.times.DueTimes(ctx, q)
 }
 
@@ -201,6 +206,34 @@ func TestRunPolls(t *testing.T) {
 			if strings.Count(log.b.String(), want) != 1 {
 				t.Errorf("the log has %q %d times, want once:\n%s", want, strings.Count(log.b.String(), want), log.b.String())
 			}
+		}
+	})
+}
+
+// TestWakesBesideFailures: what others enqueue lets no pass be made sooner that has just failed; a journal that is in reach
+// again does.
+func TestWakesBesideFailures(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		b := &bus{broken: errors.New("no space left")}
+		c, _ := newClient(t, &wire{}, on(onBus(memory.New(), b, true), long))
+		stop := running(t, c)
+		for range 600 {
+			b.tell(nil)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if _, _, looks := b.counts(); looks < 3 || looks > 8 {
+			t.Errorf("%d looks in a minute, want few: a second after the first, then ever more seldom", looks)
+		}
+		_, _, before := b.counts()
+		b.tell(errors.New("the server is down"))
+		b.tell(nil)
+		time.Sleep(time.Millisecond)
+		if _, _, after := b.counts(); after != before+1 {
+			t.Errorf("%d looks when the journal is in reach again, want one", after-before)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
 	})
 }

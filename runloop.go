@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -49,6 +50,7 @@ func (c *Client) Run(ctx context.Context) error {
 			c.cfg.blocked(ctx, &persist.Record{}, err)
 			c.cfg.log(ctx, slog.LevelError, "a pass failed; it is made again", "", err)
 			due = r.afterFailure()
+			r.pausing.Store(true)
 		default:
 			r.failures = 0
 		}
@@ -58,6 +60,7 @@ func (c *Client) Run(ctx context.Context) error {
 		case <-c.due:
 		case <-time.After(due):
 		}
+		r.pausing.Store(false)
 	}
 }
 
@@ -69,7 +72,8 @@ func takesNoMore(err error) bool {
 // runner is one Run under way.
 type runner struct {
 	*Client
-	failures int // passes in a row that the journal could not make
+	failures int         // passes in a row that the journal could not make
+	pausing  atomic.Bool // after such a pass
 }
 
 // afterFailure returns the pause after a pass that the journal could not make: a database that is started anew answers

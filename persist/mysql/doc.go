@@ -19,6 +19,8 @@
 // [persist.ErrUncertain]. It is about that one call: the journal goes on, and recovers by
 // itself.
 //
+// MariaDB has nothing by which processes could wake each other: the journal is no persist.Notifier, and Run polls.
+//
 // In a transaction of the caller's own READ COMMITTED is the better isolation: at MariaDB's
 // default, REPEATABLE READ, a conflict also keeps others from beginning keys beside it until
 // the transaction ends.

@@ -282,6 +282,18 @@ func (d dueTimes) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueT
 	return d.j.DueTimes(ctx, q)
 }
 
+// silent is a persist.Notifier that tells nobody.
+type silent struct{}
+
+// Notify implements [persist.Notifier].
+func (silent) Notify() {}
+
+// Listen implements [persist.Notifier].
+func (silent) Listen(ctx context.Context, _ func(error)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // What can lease can lease sealed, and what cannot does not say that it can. Nothing leads to the records below.
 func TestClaimer(t *testing.T) {
 	t.Parallel()
@@ -294,12 +306,16 @@ func TestClaimer(t *testing.T) {
 		persist.Journal
 		dueTimes
 	}
+	type wakes struct {
+		*memory.Journal
+		silent
+	}
 	m := memory.New()
 	for name, c := range map[string]struct {
-		below       persist.Journal
-		want, times bool
-	}{"leases and times": {m, true, true}, "leases": {leases{m, m}, true, false},
-		"times": {times{m, dueTimes{m}}, false, true}, "neither": {only{m}, false, false}} {
+		below              persist.Journal
+		want, times, wakes bool
+	}{"all": {wakes{m, silent{}}, true, true, true}, "leases and times": {m, true, true, false}, "leases": {leases{m, m}, true, false, false},
+		"times": {times{m, dueTimes{m}}, false, true, false}, "neither": {only{m}, false, false, false}} {
 		j, err := keysOf(t, c.below, seal.Config{Keys: []seal.Key{testKey("a")}})
 		if err != nil {
 			t.Fatal(err)
@@ -309,6 +325,9 @@ func TestClaimer(t *testing.T) {
 		}
 		if _, ok := persist.As[persist.DueTimes](j); ok != c.times {
 			t.Errorf("%s: a DueTimes %t, want %t", name, ok, c.times)
+		}
+		if _, ok := persist.As[persist.Notifier](j); ok != c.wakes {
+			t.Errorf("%s: a Notifier %t, want %t", name, ok, c.wakes)
 		}
 		if _, ok := persist.As[*memory.Journal](j); ok {
 			t.Errorf("%s: the journal below is found", name)
