@@ -221,7 +221,7 @@ func (r *run) attempt() {
 
 // mayAttempt reports whether an attempt may begin now. If not, it has set the verdict.
 func (r *run) mayAttempt() bool {
-	leased := r.leases.check(r.call.Values(), r.rec.ID)
+	leased := r.checkLease(r.call.Values())
 	now := r.now()
 	switch window := r.cfg.window(r.rec.FirstSent, now, r.rec.Window); {
 	case leased != nil:
@@ -241,6 +241,14 @@ func (r *run) mayAttempt() bool {
 		return true
 	}
 	return false
+}
+
+// checkLease returns an error if this client may no longer send the record. One that is final has no lease.
+func (r *run) checkLease(ctx context.Context) error {
+	if r.askedAgain {
+		return nil
+	}
+	return r.leases.check(ctx, r.rec.ID)
 }
 
 // judge classifies what an attempt learned, and sets the verdict on the operation. An answer counts even if the

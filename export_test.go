@@ -1,6 +1,10 @@
 package oncehttp
 
-import "time"
+import (
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
 
 // SetNow gives c another clock, by which it judges records, whatever the journal's clock shows. Not while c is in use.
 func SetNow(c *Client, now func() time.Time) {
@@ -19,3 +23,6 @@ func SetOwnClock(c *Client, wall func() time.Time) {
 
 // Running is how many operations are being run over c's journal in this process.
 func Running(c *Client) int { return c.engine.shared.calls.Len() }
+
+// DropLease lets c forget a lease.
+func DropLease(c *Client, id persist.ID) { c.engine.leases.drop(id) }

@@ -36,6 +36,7 @@ type lease struct {
 // The reasons why an operation is not sent although its run is under way.
 var (
 	errElsewhere = errors.New("another process has it")
+	errNoLease   = errors.New("this client has no lease of it")
 	errLeaseOver = errors.New("its lease has ended, and the journal could not renew it")
 )
 
@@ -87,17 +88,19 @@ func (l *leases) drop(id persist.ID) {
 
 // check is called before each attempt, and again when its request is ready to be sent. Where the lease has ended, as after
 // a process was frozen, it is renewed first.
-// Errors: errElsewhere, errLeaseOver.
+// Errors: errElsewhere, errLeaseOver, errNoLease.
 func (l *leases) check(ctx context.Context, id persist.ID) error {
 	if l == nil {
 		return nil
 	}
-	lost, over := l.state(id)
-	if over && !lost {
+	known, lost, over := l.state(id)
+	if known && over && !lost {
 		l.renew(ctx, []persist.ID{id})
-		lost, over = l.state(id)
+		known, lost, over = l.state(id)
 	}
 	switch {
+	case !known:
+		return errNoLease
 	case lost:
 		return errElsewhere
 	case over:
@@ -106,13 +109,16 @@ func (l *leases) check(ctx context.Context, id persist.ID) error {
 	return nil
 }
 
-// state says what is known of a lease. One that is not held is neither lost nor over.
-func (l *leases) state(id persist.ID) (lost, over bool) {
+// state says what is known of a lease.
+func (l *leases) state(id persist.ID) (known, lost, over bool) {
 	now := l.clock.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.held[id]
-	return at != nil && at.lost, at != nil && !now.Before(at.until)
+	if at == nil {
+		return false, false, false
+	}
+	return true, at.lost, !now.Before(at.until)
 }
 
 // arm sees to the next renewal. The caller holds mu.

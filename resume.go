@@ -46,7 +46,9 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 
 // resume runs one record. over is false if it was left to another call.
 func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
-	defer p.c.engine.leases.drop(listed.ID)
+	if listed.State == persist.StatePending { // claimed, where there are leases; what is held was only listed
+		defer p.c.engine.leases.drop(listed.ID)
+	}
 	if !p.c.enter() {
 		p.c.engine.giveBack(p.ctx, listed, time.Time{})
 		return resumed{}, false

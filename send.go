@@ -32,7 +32,7 @@ type recordedRequest struct{ *run }
 func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*http.Request, error) {
 	req, err := d.requestFor(ctx, send, &d.rec, target)
 	if err == nil { // Authorize, or the limiter, may have taken all the time that was left
-		err = d.leases.check(ctx, d.rec.ID)
+		err = d.checkLease(ctx)
 	}
 	if err == nil && d.cfg.window(d.rec.FirstSent, d.now(), d.rec.Window) != windowOpen {
 		err = errWindow
