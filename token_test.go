@@ -1,13 +1,10 @@
 package oncehttp_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,71 +158,6 @@ func TestLostTokens(t *testing.T) {
 	}
 }
 
-// crashing lets a test look at the journal at the moment of each request, as a process that is killed then leaves it.
-type crashing struct {
-	through http.RoundTripper
-	at      func(req *http.Request) // before it is sent
-	lose    func(req *http.Request) bool
-}
-
-func (c *crashing) RoundTrip(req *http.Request) (*http.Response, error) {
-	if c.at != nil {
-		c.at(req)
-	}
-	if c.lose != nil && c.lose(req) {
-		handedOver(req)
-		return nil, errLost
-	}
-	return c.through.RoundTrip(req)
-}
-
-// TestCrashAroundToken: a process dies while it asks for the token, before it wrote it, and when it has written it. The
-// next one asks anew only where no token is durable, and there is one effect.
-func TestCrashAroundToken(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		when   func(*http.Request) bool // the crash comes just before this request leaves
-		tokens int                      // in all
-	}{
-		{"before the token", func(req *http.Request) bool { return !isOperation(req) }, 1},
-		{"between token and send", isOperation, 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, func(t *testing.T) {
-				server, transport := tickets(t, func(cfg *mockserver.Config) { cfg.TokenLife = 2 * time.Hour })
-				var left persist.Journal
-				j := memory.New()
-				dying := &crashing{through: transport, lose: c.when}
-				dying.at = func(req *http.Request) {
-					if c.when(req) {
-						left = survivors(t, j)
-					}
-				}
-				first, _ := newClient(t, dying, on(j, withTickets, oneAttempt))
-				_, _ = first.DoKey(pay(t, order), "order-1")
-				rec, err := left.Get(t.Context(), persist.ID{Key: "order-1"})
-				if err != nil || rec.MaybeSent != (rec.Token != "") || rec.MaybeSent == rec.FirstSent.IsZero() {
-					t.Fatalf("what is left: %+v, %v", rec, err)
-				}
-				time.Sleep(time.Hour) // the dead process's lease ends
-				next, _ := newClient(t, transport, on(left, withTickets))
-				for _, err := range next.Resume(t.Context()) {
-					if err != nil {
-						t.Error(err)
-					}
-				}
-				after := lookup(t, next, "order-1")
-				if after.State != persist.StateConfirmed || rec.Token != "" && after.Token != rec.Token {
-					t.Errorf("%v with token %q, before %q", after.State, after.Token, rec.Token)
-				}
-				wantTokens(t, server, c.tokens, 1, 1)
-			})
-		})
-	}
-}
-
 // TestTokenIsNeverReplaced: once an operation may have been sent, it keeps its token, also when that has expired or was
 // forgotten: the outcome stays unknown, until the record is held. No second token, no second effect.
 func TestTokenIsNeverReplaced(t *testing.T) {
@@ -302,127 +234,6 @@ func TestUnusedTokenIsReplaced(t *testing.T) {
 		}
 		wantTokens(t, server, 2, 2, 1)
 	})
-}
-
-// TestStolenToken: a token is worth nothing to another caller, and for another purpose, and is still good for its own.
-func TestStolenToken(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		server, transport := tickets(t, nil)
-		victim := &crashing{through: transport}
-		victim.at = func(req *http.Request) {
-			if !isOperation(req) {
-				return
-			}
-			for path, caller := range map[string]string{"/payments": "Bearer thief", "/refunds": req.Header.Get("Authorization")} {
-				stolen := request(t, "POST", "http://mock.test"+path, order)
-				stolen.Header.Set("Authorization", caller)
-				stolen.Header.Set("Idempotency-Key", req.Header.Get("Idempotency-Key"))
-				resp, err := transport.RoundTrip(stolen)
-				if err != nil || resp.StatusCode != 403 || effects(server) != 0 {
-					t.Errorf("%s as %q: %v, %v", path, caller, err, resp)
-				}
-				read(t, resp)
-			}
-		}
-		c, _ := newClient(t, victim, withTickets)
-		req := pay(t, order)
-		req.Header.Set("Authorization", "Bearer victim")
-		if resp, err := c.DoKey(req, "order-1"); err != nil || resp.StatusCode != 201 {
-			t.Errorf("the owner: %v", err)
-		}
-		if effects(server) != 1 || server.Tokens() != 1 {
-			t.Errorf("%d effects, %d tokens", effects(server), server.Tokens())
-		}
-	})
-}
-
-// TestTwoCallsOneToken: two calls at once with one key, in one process and in two, have one token and one effect between
-// them.
-func TestTwoCallsOneToken(t *testing.T) {
-	t.Parallel()
-	for _, processes := range []int{1, 2} {
-		bubble(t, func(t *testing.T) {
-			server, transport := tickets(t, nil)
-			shared := memory.New()
-			one, _ := newClient(t, transport, on(newLeasing(shared), withTickets))
-			other := one
-			if processes == 2 {
-				other, _ = newClient(t, transport, on(newLeasing(shared), withTickets))
-			}
-			var calls sync.WaitGroup
-			var good atomic.Int32
-			for _, c := range []*oncehttp.Client{one, other} {
-				calls.Go(func() {
-					_, err := c.DoKey(pay(t, order), "order-1")
-					switch {
-					case err == nil:
-						good.Add(1)
-					case !errors.Is(err, oncehttp.ErrInFlight):
-						t.Error(err)
-					}
-				})
-			}
-			calls.Wait()
-			if good.Load() == 0 {
-				t.Errorf("%d processes: nobody got the answer", processes)
-			}
-			wantTokens(t, server, 1, 1, 1)
-		})
-	}
-}
-
-// TestTokenLosesTheRace: while a call asks for its token, another process, whose clock runs ahead, takes the operation over
-// and writes a token of its own. The call then sends nothing.
-func TestTokenLosesTheRace(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		w := &wire{replies: []reply{{status: 201}}}
-		j := memory.New()
-		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
-			withTickets(cfg)
-			cfg.Profile.Token = &profile.Token{}
-			cfg.Token = func(ctx context.Context, rec persist.Record) (string, error) {
-				theirs := rec
-				theirs.Token, theirs.MaybeSent, theirs.FirstSent = "theirs", true, time.Now()
-				_, err := j.Update(ctx, theirs)
-				return "ours", err
-			}
-		}))
-		_, err := c.DoKey(post(t, order), "order-1")
-		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 0 {
-			t.Errorf("%v after %d sends, want ErrOutcomeUnknown after none", err, w.count())
-		}
-		if rec := lookup(t, c, "order-1"); rec.Token != "theirs" || !rec.MaybeSent {
-			t.Errorf("the record: %q, maybe sent %t", rec.Token, rec.MaybeSent)
-		}
-	})
-}
-
-// TestTokenIsDurableFirst: where the journal cannot write the token, nothing is sent. It is "no effect" only if the record
-// could be forgotten.
-func TestTokenIsDurableFirst(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		break_ func(*faulty)
-		is     error
-	}{
-		{"not written", func(j *faulty) { j.update = fails(errDisk) }, oncehttp.ErrNoEffect},
-		{"nor forgotten", func(j *faulty) { j.update, j.forget = fails(errDisk), fails(errDisk) }, oncehttp.ErrOutcomeUnknown},
-	} {
-		bubble(t, func(t *testing.T) {
-			server, transport := tickets(t, nil)
-			j := &faulty{Journal: memory.New()}
-			client, _ := newClient(t, transport, on(j, withTickets))
-			c.break_(j)
-			_, err := client.DoKey(pay(t, order), "order-1")
-			if exactlyOne(t, err); !errors.Is(err, c.is) {
-				t.Errorf("%s: %v, want %v", c.name, err, c.is)
-			}
-			wantTokens(t, server, 1, 0, 0)
-		})
-	}
 }
 
 // TestTokenMisuse: a request that brings a key in the token's header, and configurations that cannot work.
