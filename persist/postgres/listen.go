@@ -137,7 +137,7 @@ func (l *line) Next(ctx context.Context) (string, error) {
 func (l *line) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.within)
 	defer cancel()
-	for try := 0; try < unlistenTries; try++ {
+	for range unlistenTries {
 		if backend, err := l.run(ctx, "UNLISTEN *"); err != nil || backend == l.backend {
 			break
 		}

@@ -187,6 +187,35 @@ func TestListenBehindPgBouncer(t *testing.T) {
 	woken(t, heard, "a notification through PgBouncer")
 }
 
+// TestListenLeavesNothing: who has listened through PgBouncer in vain leaves no backend there that listens, for others to
+// get what it hears.
+func TestListenLeavesNothing(t *testing.T) {
+	t.Parallel()
+	opts, through := migrated(t, admin(t)), bouncer(t)
+	opts.CallTimeout, opts.LockWait = 3*time.Second, 100*time.Millisecond
+	j := open(t, through, opts)
+	ctx, stop := context.WithCancel(t.Context())
+	if err := j.Listen(ctx, func(error) { stop() }); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("pgx", through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	for range 5 { // at once, so that each has a backend of its own, and all of the pool's are looked at
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		var listens int
+		if err := tx.QueryRow("SELECT count(*) FROM pg_listening_channels()").Scan(&listens); err != nil || listens > 0 {
+			t.Errorf("a backend listens on %d channels, error %v", listens, err)
+		}
+	}
+}
+
 // TestListenURL: one that cannot be read is refused and not shown; one that leads elsewhere is found out.
 func TestListenURL(t *testing.T) {
 	t.Parallel()
