@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,6 +72,10 @@ func restored(ctx context.Context, ses *session, text string, s streams) error {
 	if err != nil {
 		return err
 	}
+	if newest.IsZero() {
+		return fmt.Errorf("journal %s: it has no operation, so the backup was not loaded there%s; if the backup had none, nothing has to be held",
+			ses.place.name, ses.place.notLoaded())
+	}
 	taken, err := parseTaken(text, newest, time.Now())
 	if err != nil {
 		return err
@@ -86,6 +91,14 @@ func restored(ctx context.Context, ses *session, text string, s streams) error {
 another body, nor at all where the server may have forgotten the key. Then, for what the provider did not do:
   oncehttp journal resume --restored KEY... --journal %s`, shellQuote(ses.place.arg), taken.Format(time.RFC3339), shellQuote(ses.place.arg))
 	return nil
+}
+
+// notLoaded says how a server can have left a backup aside; empty if there is nothing to say.
+func (p place) notLoaded() string {
+	if !p.isFile() && strings.HasPrefix(p.url.Scheme, "redis") {
+		return " (a Redis with appendonly yes loads no dump.rdb)"
+	}
+	return ""
 }
 
 // parseTaken reads --taken, and refuses a time at which the backup cannot have been taken.

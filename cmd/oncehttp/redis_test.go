@@ -17,6 +17,7 @@ import (
 // redisServer is a redis-server of a test's own.
 type redisServer struct {
 	address string
+	dir     string // of its data
 	command []string
 	cmd     *osexec.Cmd
 }
@@ -37,10 +38,10 @@ func ownRedis(t *testing.T, settings ...string) *redisServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &redisServer{address: l.Addr().String()}
+	s := &redisServer{address: l.Addr().String(), dir: t.TempDir()}
 	_, port, _ := net.SplitHostPort(s.address)
 	_ = l.Close()
-	s.command = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", ""}, settings...)
+	s.command = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", ""}, settings...)
 	s.start(t)
 	t.Cleanup(s.kill)
 	return s
