@@ -92,7 +92,7 @@ func (o Options) wakes(db *sql.DB, listen *pgx.ConnConfig, name string) *notify.
 		Connect: func(ctx context.Context) (notify.Line, error) {
 			conn, err := pgx.ConnectConfig(ctx, listen)
 			if err != nil {
-				return nil, err
+				return nil, &connectError{err}
 			}
 			l := &line{conn: conn, within: within}
 			if l.backend, err = l.run(ctx, "LISTEN "+o.channel()); err != nil {

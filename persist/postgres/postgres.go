@@ -162,7 +162,7 @@ func (o Options) database(url string, durable bool) (db *sql.DB, name string, er
 	if durable {
 		greet = greeting
 	}
-	db = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(greet))
+	db = sql.OpenDB(connector{stdlib.GetConnector(*config, stdlib.OptionAfterConnect(greet))})
 	db.SetMaxOpenConns(o.MaxConns)
 	db.SetMaxIdleConns(o.MaxConns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
