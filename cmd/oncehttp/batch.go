@@ -155,7 +155,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 			return err
 		}
 	}
-	at, err := parseSealedPlace(f.journal, f.sealKey)
+	at, err := parseSealedPlace(fromFlag, f.journal, f.sealKey)
 	if err == nil && at.isFile() {
 		err = checkJournalPath(at.path, true)
 	}

@@ -63,11 +63,16 @@ func (f *journalFlags) open(cfg oncehttp.Config) (*session, error) {
 
 // place is where the journal is.
 func (f *journalFlags) place() (place, error) {
-	text := journalText(f.journal)
+	text, source := journalText(f.journal)
 	if text == "" {
 		return place{}, errors.New("--journal is required")
 	}
-	at, err := parseSealedPlace(text, f.sealKey)
+	return f.placeAt(source, text)
+}
+
+// placeAt is the place that a text names, which is from source.
+func (f *journalFlags) placeAt(source, text string) (place, error) {
+	at, err := parseSealedPlace(source, text, f.sealKey)
 	f.path = at.name
 	return at, err
 }

@@ -56,9 +56,8 @@ func (f *journalFlags) placeOf(args []string) (place, error) {
 	if f.journal != "" {
 		return place{}, errors.New("the journal is named twice, as an argument and by --journal; say one")
 	}
-	if err := checkShown(args[0]); err != nil {
-		return place{}, err
+	if showsPassword(args[0]) {
+		return place{}, errPasswordShown(fromArgument, "@FILE")
 	}
-	f.journal = args[0]
-	return f.place()
+	return f.placeAt(fromArgument, args[0])
 }

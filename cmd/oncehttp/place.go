@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,23 +88,23 @@ const wantURL = "want a URL such as postgres://user@host:5432/database; in it a 
 var hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // parsePlace reads a journal's place: the name of a file, a URL, or @FILE whose only line
-// is a URL.
+// is a URL. Its errors do not say where the text is from: placeFrom does.
 func parsePlace(text string) (place, error) {
 	if name, isFile := strings.CutPrefix(text, "@"); isFile {
 		line, err := readBounded(name, headerFileBytesMax)
 		if err != nil {
-			return place{}, fmt.Errorf("--journal: %w", err)
+			return place{}, err
 		}
 		held := strings.TrimSpace(string(line))
 		if !hasScheme.MatchString(held) {
-			return place{}, fmt.Errorf("--journal: %s: want one line with a URL", name)
+			return place{}, fmt.Errorf("%s: want one line with a URL", name)
 		}
 		p, err := parsePlace(held)
 		p.arg = text
 		return p, err
 	}
 	if scheme, _, _ := strings.Cut(text, ":"); !hasScheme.MatchString(text) && scheme != text && engines()[strings.ToLower(scheme)].open != nil {
-		return place{}, fmt.Errorf("--journal: %s: without //; %s", strings.ToLower(scheme), wantURL)
+		return place{}, fmt.Errorf("%s: without //; %s", strings.ToLower(scheme), wantURL)
 	}
 	if !hasScheme.MatchString(text) {
 		return place{path: text, name: text, arg: text}, nil
@@ -113,10 +112,10 @@ func parsePlace(text string) (place, error) {
 	u, err := url.Parse(text)
 	// A password that is not encoded leaves parts of itself in other places.
 	if err != nil || u.Fragment != "" || strings.Contains(u.Path, "@") || strings.Contains(u.RawQuery, "@") || strings.ContainsAny(text, "\r\n") {
-		return place{}, errors.New("--journal: the URL cannot be read; " + wantURL)
+		return place{}, errors.New("the URL cannot be read; " + wantURL)
 	}
 	if _, known := engines()[u.Scheme]; !known {
-		return place{}, fmt.Errorf("--journal: journals are not kept at %s://; want a file, or a URL of %s", u.Scheme, strings.Join(slices.Sorted(maps.Keys(engines())), ", "))
+		return place{}, fmt.Errorf("journals are not kept at %s://; want a file, or a URL of %s", u.Scheme, strings.Join(slices.Sorted(maps.Keys(engines())), ", "))
 	}
 	name := publicURL(u)
 	return place{url: u, name: name, arg: name}, nil
@@ -138,9 +137,27 @@ func publicURL(u *url.URL) string {
 	return public.String()
 }
 
-// errPasswordShown refuses a password in the arguments of the command.
-var errPasswordShown = errors.New("--journal: a password there would stand in the process list; " +
-	"put the URL into ONCEHTTP_JOURNAL or into a file (--journal @FILE), or the password into PGPASSWORD, ~/.pgpass, MYSQL_PWD or REDISCLI_AUTH")
+// The places of a journal's text, as errors call them.
+const (
+	fromFlag     = "--journal"
+	fromVariable = "ONCEHTTP_JOURNAL"
+	fromArgument = "the argument"
+)
+
+// placeFrom is parsePlace for a text of which the error says where it is from.
+func placeFrom(source, text string) (place, error) {
+	at, err := parsePlace(text)
+	if err != nil {
+		return place{}, fmt.Errorf("%s: %w", source, err)
+	}
+	return at, nil
+}
+
+// errPasswordShown refuses a password in the arguments of the command. file is how a file is given instead.
+func errPasswordShown(source, file string) error {
+	return fmt.Errorf("%s: a password there would stand in the process list; put the URL into ONCEHTTP_JOURNAL or into a file (%s), "+
+		"or the password into PGPASSWORD, ~/.pgpass, MYSQL_PWD or REDISCLI_AUTH", source, file)
+}
 
 // flagGiven is the value of a flag as the call gives it, before the configuration file is read; empty if it does not.
 func flagGiven(cmd *cobra.Command, name string) string {
@@ -151,26 +168,27 @@ func flagGiven(cmd *cobra.Command, name string) string {
 	return flag.Value.String()
 }
 
-// checkShown refuses a URL with a password where everybody may see it.
-func checkShown(text string) error {
+// showsPassword reports whether a text is a URL with a password, which nobody else may see.
+func showsPassword(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || !hasScheme.MatchString(text) {
-		return nil // parsePlace says what is wrong
+		return false // parsePlace says what is wrong
 	}
 	_, inUser := u.User.Password()
-	if q := u.Query(); inUser || q.Has("password") || q.Has("sslpassword") {
-		return errPasswordShown
-	}
-	return nil
+	q := u.Query()
+	return inUser || q.Has("password") || q.Has("sslpassword")
 }
 
-// checkJournalFlag is checkShown for --journal and --journal-direct as the call gives them, before the
+// checkJournalFlag refuses a password in --journal and --journal-direct as the call gives them, before the
 // configuration file is read, which nobody else sees.
 func checkJournalFlag(cmd *cobra.Command) error {
-	if checkShown(flagGiven(cmd, directFlag)) != nil {
+	if showsPassword(flagGiven(cmd, directFlag)) {
 		return errDirectShown
 	}
-	return checkShown(flagGiven(cmd, "journal"))
+	if showsPassword(flagGiven(cmd, "journal")) {
+		return errPasswordShown(fromFlag, "--journal @FILE")
+	}
+	return nil
 }
 
 // schemaParameter is the parameter of a URL that names the schema of the tables.
@@ -255,5 +273,10 @@ func serverError(p place, err error) error {
 	return said
 }
 
-// journalText is the flag's value, or ONCEHTTP_JOURNAL.
-func journalText(flag string) string { return cmp.Or(flag, os.Getenv("ONCEHTTP_JOURNAL")) }
+// journalText is the flag's value, or that of ONCEHTTP_JOURNAL, and which of them it is; empty if there is neither.
+func journalText(flag string) (text, source string) {
+	if flag != "" {
+		return flag, fromFlag
+	}
+	return os.Getenv(fromVariable), fromVariable
+}

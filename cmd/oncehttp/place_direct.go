@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -29,10 +28,10 @@ func parseDirect(text string, journal place) (*url.URL, error) {
 	if journal.isFile() || !onPostgres(journal) {
 		return nil, fmt.Errorf("--journal-direct is for journals on PostgreSQL, and --journal is %s; leave it out", journal.name)
 	}
-	at, err := parsePlace(text)
+	at, err := placeFrom("--"+directFlag, text)
 	switch {
 	case err != nil:
-		return nil, errors.New(strings.Replace(err.Error(), "--journal:", "--journal-direct:", 1))
+		return nil, err
 	case at.isFile() || !onPostgres(at):
 		return nil, errors.New("--journal-direct: " + wantURL)
 	}

@@ -49,6 +49,33 @@ func TestPlaceUsage(t *testing.T) {
 	}
 }
 
+// What is wrong is called as the caller has given it: an argument, a flag or the variable.
+func TestPlaceSource(t *testing.T) {
+	noURL := writeFile(t, "journal.txt", "payments.db\n")
+	for journal, want := range map[string]string{
+		"redis7://h/0": "journals are not kept at redis7://", "postgres://u:hunter2@h:5432/db": "a password there would stand in the process list",
+		"postgres://u:hunter2%zz@h/db": "the URL cannot be read", "redis:u:hunter2@h": "without //", "@" + noURL: "want one line with a URL",
+	} {
+		for _, args := range [][]string{{"migrate", journal}, {"restored", journal, "--taken", "2026-01-31T02:00:00Z"}} {
+			got := run(t, append([]string{"journal"}, args...)...).want(t, exitUsage)
+			if !strings.HasPrefix(got.err, "oncehttp: the argument: ") || !strings.Contains(got.err, want) || strings.Contains(got.err, "--journal") || strings.Contains(got.err, "hunter2") {
+				t.Errorf("%v: %q", args, got.err)
+			}
+		}
+		if got := run(t, "journal", "migrate", "--journal", journal).want(t, exitUsage); !strings.HasPrefix(got.err, "oncehttp: --journal: ") {
+			t.Errorf("--journal %s: %q", journal, got.err)
+		}
+		if strings.Contains(want, "process list") {
+			continue // nobody sees the variable
+		}
+		t.Setenv("ONCEHTTP_JOURNAL", journal)
+		if got := run(t, "journal", "migrate").want(t, exitUsage); !strings.HasPrefix(got.err, "oncehttp: ONCEHTTP_JOURNAL: ") {
+			t.Errorf("ONCEHTTP_JOURNAL=%s: %q", journal, got.err)
+		}
+		t.Setenv("ONCEHTTP_JOURNAL", "")
+	}
+}
+
 // migrate --print shows the SQL, and connects to nothing.
 func TestMigratePrint(t *testing.T) {
 	t.Parallel()

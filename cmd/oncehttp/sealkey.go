@@ -17,10 +17,10 @@ func bindSealKey(fs *pflag.FlagSet, to *string) {
 	fs.StringVar(to, "seal-key", "", "@FILE with the keys that seal the journal, one 'id:base64' a line, the current one first; see help journals")
 }
 
-// parseSealedPlace is parsePlace for a journal that is sealed with the keys that
+// parseSealedPlace is placeFrom for a journal that is sealed with the keys that
 // --seal-key names; "" is none.
-func parseSealedPlace(text, sealKey string) (place, error) {
-	at, err := parsePlace(text)
+func parseSealedPlace(source, text, sealKey string) (place, error) {
+	at, err := placeFrom(source, text)
 	if err != nil || sealKey == "" {
 		return at, err
 	}

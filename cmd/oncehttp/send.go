@@ -247,7 +247,7 @@ func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s st
 		f.note(s, "key: %s", key)
 		return key, nil
 	}
-	text := journalText(f.journal)
+	text, source := journalText(f.journal)
 	if text == "" {
 		var err error
 		if text, err = sendJournal(); err != nil {
@@ -255,7 +255,7 @@ func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s st
 		}
 		f.note(s, "journal: %s", text)
 	}
-	at, err := parseSealedPlace(text, f.sealKey)
+	at, err := parseSealedPlace(source, text, f.sealKey)
 	if err != nil {
 		return nil, err
 	}
