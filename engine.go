@@ -135,8 +135,8 @@ func (e *engine) begin(ctx context.Context, op *preparedRequest) (rec persist.Re
 // execute makes attempts until the verdict allows no further one, or a limit ends the run, and records the outcome.
 // The lease of the record is renewed meanwhile.
 func (r *run) execute() *result {
-	r.leases.hold(&r.rec)
-	defer r.leases.drop(r.rec.ID)
+	r.leases.begin(&r.rec)
+	defer r.leases.end(r.rec.ID)
 	r.loop()
 	r.stopWaiting()
 	res := ending{r}.writeOutcome()

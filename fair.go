@@ -164,8 +164,5 @@ func (p *pass) claimShare(j fairJournal, origin string, n int) ([]persist.Record
 	before := e.clock.own()
 	batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, n)
 	e.clock.learn(p.ctx, &p.c.cfg, now, before)
-	for i := range batch {
-		e.leases.hold(&batch[i])
-	}
-	return batch, err
+	return e.leases.claimed(batch), err
 }

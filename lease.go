@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +31,10 @@ type leases struct {
 type lease struct {
 	users int       // the run of the operation, and the pass that claimed it
 	until time.Time // it lasts until then, by the journal's clock
-	lost  bool      // another has it
+	lost  bool      // another has it, or has had it
+	runs  bool      // the operation is being run
+	// revision is that of the record while it runs, as far as only the run and claims of this client have changed it.
+	revision uint64
 }
 
 // The reasons why an operation is not sent although its run is under way.
@@ -55,24 +59,102 @@ func (l *leases) stamp(rec *persist.Record) {
 	}
 }
 
-// hold renews the lease of a record, which is this client's, until drop was called as often.
-func (l *leases) hold(rec *persist.Record) {
-	if l == nil || rec.LeaseOwner != l.owner {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// hold renews the lease of a record, which is this client's, until release was called as often. The caller holds mu.
+func (l *leases) hold(rec *persist.Record) *lease {
 	at := l.held[rec.ID]
 	if at == nil {
 		at = &lease{}
 		l.held[rec.ID] = at
 	}
 	at.users++
-	at.until, at.lost = rec.LeaseUntil, false
 	l.arm()
+	return at
 }
 
-// drop ends what hold began. It gives nothing up in the journal.
+// begin renews the lease of a record that is run from now on, until end is called.
+func (l *leases) begin(rec *persist.Record) {
+	if l == nil || rec.LeaseOwner != l.owner {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.hold(rec)
+	at.runs, at.revision, at.until, at.lost = true, rec.Revision, rec.LeaseUntil, false
+}
+
+// end ends what begin began.
+func (l *leases) end(id persist.ID) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.held[id]; at != nil && at.runs {
+		at.runs = false
+		l.release(id, at)
+	}
+}
+
+// claimed is called for all that a claim has taken. It returns what is to be run: of that it renews the lease until drop is
+// called for each. The others run already: the journal could not renew their leases in time, and the claim has taken them
+// for their own client. So their runs get the new lease and the new revision, and go on.
+func (l *leases) claimed(batch []persist.Record) []persist.Record {
+	if l == nil {
+		return batch
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(batch, func(rec persist.Record) bool { return l.handOver(&rec) })
+}
+
+// handOver gives a claim to the run that is under way with its operation. It returns false, and holds the lease for the
+// pass, where there is none, and where another process has changed the record in between: that run may send nothing more.
+// The caller holds mu.
+func (l *leases) handOver(rec *persist.Record) bool {
+	at := l.held[rec.ID]
+	switch {
+	case at == nil || !at.runs:
+		at = l.hold(rec)
+		at.until, at.lost = rec.LeaseUntil, false
+		return false
+	case at.lost || rec.Revision > at.revision+1:
+		l.hold(rec).lost = true
+		return false
+	}
+	at.revision = max(at.revision, rec.Revision)
+	if rec.LeaseUntil.After(at.until) {
+		at.until = rec.LeaseUntil
+	}
+	return true
+}
+
+// revision is the one at which a record has to be changed: that which is known of it, or a later one by claims of this
+// client that its run got.
+func (l *leases) revision(rec *persist.Record) uint64 {
+	if l == nil {
+		return rec.Revision
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.held[rec.ID]; at != nil && at.runs {
+		return max(rec.Revision, at.revision)
+	}
+	return rec.Revision
+}
+
+// changed notes that a run has changed its record.
+func (l *leases) changed(rec *persist.Record) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.held[rec.ID]; at != nil && at.runs {
+		at.revision = max(at.revision, rec.Revision)
+	}
+}
+
+// drop ends what claimed began. It gives nothing up in the journal.
 func (l *leases) drop(id persist.ID) {
 	if l == nil {
 		return
@@ -80,9 +162,14 @@ func (l *leases) drop(id persist.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.held[id]; at != nil {
-		if at.users--; at.users <= 0 {
-			delete(l.held, id)
-		}
+		l.release(id, at)
+	}
+}
+
+// release ends one use of a lease. The caller holds mu.
+func (l *leases) release(id persist.ID, at *lease) {
+	if at.users--; at.users <= 0 {
+		delete(l.held, id)
 	}
 }
 
@@ -177,7 +264,7 @@ func (l *leases) renew(ctx context.Context, ids []persist.ID) {
 	defer l.mu.Unlock()
 	for _, id := range held {
 		if at := asked[id]; at != nil {
-			at.until, at.lost = now.Add(l.cfg.Lease), false
+			at.until = now.Add(l.cfg.Lease)
 			delete(asked, id)
 		}
 	}

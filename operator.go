@@ -244,7 +244,7 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, end f
 	case e.leasedElsewhere(&rec):
 		return refuse(name, &rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight).err
 	}
-	if err := change(ctx, e.journal, &rec, func() error { return end(rec) }); err != nil {
+	if err := e.change(ctx, &rec, func() error { return end(rec) }); err != nil {
 		if e := (*Error)(nil); errors.As(err, &e) {
 			return e
 		}

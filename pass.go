@@ -141,10 +141,8 @@ func (p *pass) claim(j persist.Claimer) {
 			return
 		}
 		e.clock.learn(p.ctx, &p.c.cfg, now, before)
-		for i := range batch {
-			e.leases.hold(&batch[i])
-		}
-		fresh := 0
+		taken, fresh := len(batch), 0
+		batch = e.leases.claimed(batch)
 		for i, rec := range batch {
 			switch begun := rec.Created.After(p.query.DueBy); { // since the pass started
 			case begun && !p.silent:
@@ -159,7 +157,7 @@ func (p *pass) claim(j persist.Claimer) {
 				return
 			}
 		}
-		if fresh == len(batch) {
+		if fresh == taken {
 			return
 		}
 	}

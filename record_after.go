@@ -71,7 +71,7 @@ func (d ending) mismatch() *result {
 func (d ending) finish(state persist.State) error {
 	ctx := d.call.Values()
 	var rec persist.Record
-	err := change(ctx, d.journal, &d.rec, func() error {
+	err := d.change(ctx, &d.rec, func() error {
 		rec = d.counted()
 		rec.State, rec.HoldReason = state, ""
 		rec.Finished = d.now().Round(0)
@@ -123,7 +123,7 @@ func (d ending) withdraw() *result {
 		why = ErrNotSent
 	}
 	ctx, forgotten := d.call.Values(), false
-	err := change(ctx, d.journal, &d.rec, func() error {
+	err := d.change(ctx, &d.rec, func() error {
 		if forgotten = d.created && !d.rec.Enqueued; forgotten {
 			return d.journal.Forget(ctx, d.rec)
 		}
@@ -148,7 +148,7 @@ func (d ending) withdraw() *result {
 // leaveOpen leaves an operation unfinished: pending, or held where another send cannot help or might do harm.
 func (d ending) leaveOpen() *result {
 	var hold persist.HoldReason
-	logUnrecorded(d, change(d.call.Values(), d.journal, &d.rec, func() error {
+	logUnrecorded(d, d.change(d.call.Values(), &d.rec, func() error {
 		rec := d.counted()
 		rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
 		if !d.history.InDoubt() && d.verdict.outcome == OutcomeExpired { // nothing was ever sent, and now it may not be: take back the mark
@@ -183,23 +183,36 @@ func (d ending) holdReason() persist.HoldReason {
 }
 
 // change calls write, which changes the record in the journal. If write returns ErrStale only because an Enqueue marked
-// the record meanwhile, rec gets that mark and write is called once more.
-func change(ctx context.Context, journal persist.Journal, rec *persist.Record, write func() error) error {
+// the record meanwhile, or a claim of this very client took it while it was run, rec becomes what it is now and write is
+// called once more.
+func (e *engine) change(ctx context.Context, rec *persist.Record, write func() error) error {
+	rec.Revision = e.leases.revision(rec)
 	err := write()
-	if !errors.Is(err, persist.ErrStale) {
-		return err
+	if errors.Is(err, persist.ErrStale) {
+		now, getErr := e.journal.Get(ctx, rec.ID)
+		if getErr != nil || !e.onlyMarkedOrClaimed(rec, &now) {
+			return err
+		}
+		rec.Revision, rec.Enqueued, rec.SendBefore = now.Revision, now.Enqueued, now.SendBefore
+		err = write()
 	}
-	now, getErr := journal.Get(ctx, rec.ID)
-	if getErr != nil || !onlyMarked(rec, &now) {
-		return err
+	if err == nil {
+		e.leases.changed(rec)
 	}
-	rec.Revision, rec.Enqueued, rec.SendBefore = now.Revision, now.Enqueued, now.SendBefore
-	return write()
+	return err
 }
 
-// onlyMarked reports whether an Enqueue's mark is the only difference between before and now.
-func onlyMarked(before, now *persist.Record) bool {
-	return now.Enqueued && !before.Enqueued && now.Revision == before.Revision+1 && now.Seq == before.Seq &&
+// onlyMarkedOrClaimed reports whether an Enqueue's mark, one claim of this client, or both are all that happened to a record
+// between before and now. A claim by another process leaves another owner, and what ends its lease takes a revision more.
+func (e *engine) onlyMarkedOrClaimed(before, now *persist.Record) bool {
+	known := before.Revision
+	if now.Enqueued && !before.Enqueued {
+		known++
+	}
+	if now.Revision == known+1 && now.LeaseOwner == e.owner {
+		known++
+	}
+	return now.Revision == known && known > before.Revision && now.Seq == before.Seq &&
 		now.State == before.State && now.HoldReason == before.HoldReason && now.LeaseOwner == before.LeaseOwner
 }
 

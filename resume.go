@@ -140,7 +140,8 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	}
 	if res := (existing{r}).adopt(); res != nil {
 		e.giveBack(call.Values(), r.rec, p.again())
-		return res, !errors.Is(res.err, persist.ErrStale), false // another process was faster
+		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
+		return res, !faster, false
 	}
 	if p.lanes != nil && (r.admit() != nil || !tries && e.shared.origins.Failing(rec.Origin)) {
 		// Broken off, or others have found meanwhile that the origin takes no connections: it was not sent, and stays as it was.
@@ -178,7 +179,7 @@ func reconcile(r *run) (res *result, took bool) {
 	}
 	r.rec.Unreported = said.Effect == EffectHappened && r.rec.Generated
 	ctx := r.call.Values()
-	err = change(ctx, r.journal, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
+	err = r.change(ctx, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
 	if err != nil { // the record may be final all the same
 		return &result{err: journalError(r.name, Key(r.rec.Key), err)}, true
 	}

@@ -107,7 +107,7 @@ func askByRecipe(r *run) (token string, again bool, err error) {
 // keepToken writes the token and the mark that the operation may have been sent, durably and at once.
 func keepToken(r *run, token string) error {
 	ctx := r.call.Values()
-	return change(ctx, r.journal, &r.rec, func() error {
+	return r.change(ctx, &r.rec, func() error {
 		rec := r.rec
 		rec.Token, rec.MaybeSent, rec.FirstSent = token, true, r.firstSent()
 		r.leases.stamp(&rec) // it was renewed since this record was read

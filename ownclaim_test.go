@@ -1,0 +1,216 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// outage is a journal that renews no lease for a while. The next claim that takes something takes effect, and its answer comes
+// after a delay, or never.
+type outage struct {
+	*memory.Journal
+	delay time.Duration
+	never bool
+
+	mu      sync.Mutex
+	until   time.Time
+	claimed bool
+}
+
+var errOutage = errors.New("no answer")
+
+// begin begins an outage that outlasts a lease.
+func (o *outage) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.until, o.claimed = time.Now().Add(45*time.Second), false
+}
+
+func (o *outage) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	o.mu.Lock()
+	out := time.Now().Before(o.until)
+	o.mu.Unlock()
+	if out {
+		return nil, time.Time{}, errOutage
+	}
+	return o.Journal.Renew(ctx, owner, lease, ids)
+}
+
+func (o *outage) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	claimed, now, err := o.Journal.Claim(ctx, q, owner, lease, n)
+	o.mu.Lock()
+	first := !o.claimed && len(claimed) > 0
+	o.claimed = o.claimed || first
+	o.mu.Unlock()
+	if first {
+		time.Sleep(o.delay)
+		if o.never {
+			return nil, time.Time{}, errOutage
+		}
+	}
+	return claimed, now, err
+}
+
+// taken checks that what runs was claimed, as these tests are about.
+func (o *outage) taken(t *testing.T) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.claimed {
+		t.Error("it was not claimed")
+	}
+}
+
+func resuming(ctx context.Context, c *oncehttp.Client) {
+	for range c.Resume(ctx) {
+	}
+}
+
+// TestOwnClaim: where the journal was out of reach for longer than a lease, the Run of a client claims what its own Do is running.
+// That goes on with the claim, and records its answer, also where the answer to the claim comes late or not at all.
+func TestOwnClaim(t *testing.T) {
+	t.Parallel()
+	passes := map[string]func(context.Context, *oncehttp.Client){
+		"Run":    func(ctx context.Context, c *oncehttp.Client) { _ = c.Run(ctx) },
+		"Resume": func(ctx context.Context, c *oncehttp.Client) { time.Sleep(45 * time.Second); resuming(ctx, c) },
+	}
+	for name, pass := range passes {
+		for answer, o := range map[string]*outage{
+			"at once": {}, "after Do": {delay: 2 * time.Minute}, "before Do ends": {delay: time.Minute}, "never": {never: true},
+		} {
+			for _, prof := range []*profile.Profile{profile.Draft07(), profile.None()} {
+				t.Run(name+", "+answer+", "+prof.Name, func(t *testing.T) {
+					t.Parallel()
+					bubble(t, func(t *testing.T) {
+						o := &outage{Journal: memory.New(), delay: o.delay, never: o.never}
+						o.begin()
+						w := &wire{replies: []reply{{status: 201, delay: 2 * time.Minute}, {status: 500}}}
+						c, _ := newClient(t, w, on(o, slowAnswers, func(cfg *oncehttp.Config) { cfg.Profile = prof }))
+						ctx, stop := context.WithCancel(t.Context())
+						ended := make(chan bool)
+						go func() { pass(ctx, c); close(ended) }()
+						if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+							t.Error(err)
+						}
+						if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed {
+							t.Errorf("it is %v at revision %d", rec.State, rec.Revision)
+						}
+						o.taken(t)
+						time.Sleep(10 * time.Minute)
+						stop()
+						if <-ended; w.count() != 1 {
+							t.Errorf("%d sends, want 1", w.count())
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestOwnClaims: of several outages while one answer is awaited.
+func TestOwnClaims(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		o := &outage{Journal: memory.New()}
+		o.begin()
+		w := &wire{replies: []reply{{status: 201, delay: 4 * time.Minute}, {status: 500}}}
+		c, _ := newClient(t, w, on(o, slowAnswers, func(cfg *oncehttp.Config) { cfg.Profile = profile.None() }))
+		stop := running(t, c)
+		time.AfterFunc(2*time.Minute, func() { o.taken(t); o.begin() })
+		if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if o.taken(t); lookup(t, c, "k").State != persist.StateConfirmed {
+			t.Errorf("it is %v", lookup(t, c, "k").State)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestOwnClaimBeforeSend: an operation that waits for its token, or for another attempt, is sent under the lease that the claim gave.
+func TestOwnClaimBeforeSend(t *testing.T) {
+	t.Parallel()
+	token := func(cfg *oncehttp.Config) {
+		cfg.Profile = ticketed()
+		cfg.Profile.Token = &profile.Token{}
+		cfg.Token = func(context.Context, persist.Record) (string, error) {
+			time.Sleep(time.Minute)
+			return "t1", nil
+		}
+	}
+	again := reply{status: 503, delay: time.Minute}
+	for _, c := range []struct {
+		change  func(*oncehttp.Config)
+		replies []reply
+	}{{token, replies(accepted(4 * time.Minute))}, {slowAnswers, []reply{again, accepted(4 * time.Minute)}}} {
+		bubble(t, func(t *testing.T) {
+			o := &outage{Journal: memory.New()}
+			o.begin()
+			w := &wire{replies: c.replies}
+			c, _ := newClient(t, w, on(o, slowAnswers, c.change))
+			stop := running(t, c)
+			time.AfterFunc(2*time.Minute, func() { o.taken(t); o.begin() })
+			if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+				t.Fatal(err)
+			}
+			if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || w.count() != len(w.replies) {
+				t.Errorf("it is %v after %d sends, want %d", rec.State, w.count(), len(w.replies))
+			}
+			o.taken(t)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestOwnClaimAfterAnother: where another process has had the operation in between, the run that was under way sends it no more.
+func TestOwnClaimAfterAnother(t *testing.T) {
+	t.Parallel()
+	for _, gives := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			o := &outage{Journal: memory.New()}
+			o.begin()
+			w := &wire{replies: []reply{{refused: true, delay: time.Minute}, {status: 201}}}
+			c, _ := newClient(t, w, on(o, slowAnswers, func(cfg *oncehttp.Config) { cfg.Profile = profile.None() }))
+			done := make(chan error)
+			go func() { _, err := c.DoKey(post(t, "{}"), "k"); done <- err }()
+			time.Sleep(31 * time.Second)
+			claimed, _, err := o.Journal.Claim(t.Context(), persist.Query{AllAccounts: true}, "another", 3*time.Second, 1)
+			if err != nil || len(claimed) != 1 {
+				t.Fatalf("another process claimed %d, error %v", len(claimed), err)
+			}
+			if gives { // after it has sent it, in the worst case
+				claimed[0].LeaseOwner = ""
+				if _, err := o.Update(t.Context(), claimed[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(4 * time.Second)
+			stop := running(t, c)
+			err = <-done
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 1 {
+				t.Errorf("%v after %d sends, want ErrOutcomeUnknown and 1", err, w.count())
+			}
+			o.taken(t)
+			time.Sleep(10 * time.Minute)
+			if rec := lookup(t, c, "k"); rec.State != persist.StateHeld || w.count() != 1 {
+				t.Errorf("later it is %v after %d sends; want held, since it may have been sent", rec.State, w.count())
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
