@@ -245,7 +245,7 @@ func (l *leases) renewAll() {
 	l.arm()
 }
 
-// renew renews leases, and notes which are lost. An error leaves them as they were.
+// renew renews leases, and notes which are lost. An error leaves those as they were that the journal has not renewed.
 func (l *leases) renew(ctx context.Context, ids []persist.ID) {
 	l.mu.Lock()
 	asked := make(map[persist.ID]*lease, len(ids))
@@ -257,7 +257,6 @@ func (l *leases) renew(ctx context.Context, ids []persist.ID) {
 	held, now, err := l.journal.Renew(ctx, l.owner, l.cfg.Lease, ids)
 	if err != nil {
 		l.cfg.log(ctx, slog.LevelWarn, "leases could not be renewed", "", err)
-		return
 	}
 	l.clock.learn(ctx, l.cfg, now, before)
 	l.mu.Lock()
@@ -267,6 +266,9 @@ func (l *leases) renew(ctx context.Context, ids []persist.ID) {
 			at.until = now.Add(l.cfg.Lease)
 			delete(asked, id)
 		}
+	}
+	if err != nil {
+		return
 	}
 	for _, at := range asked {
 		if at != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,6 +231,72 @@ type renewals struct {
 func (r *renewals) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
 	r.of = append(r.of, len(ids))
 	return r.Claimer.Renew(ctx, owner, lease, ids)
+}
+
+// locking is a journal in which a transaction of somebody else has locked some records: their leases are not renewed.
+type locking struct {
+	persist.Claimer
+	alone atomic.Int32 // how often it was asked for what is free alone
+}
+
+func (l *locking) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	if len(ids) == 1 && ids[0].Key == "free" {
+		l.alone.Add(1)
+	}
+	free := slices.DeleteFunc(slices.Clone(ids), func(id persist.ID) bool { return id.Key != "free" })
+	held, now, err := l.Claimer.Renew(ctx, owner, lease, free)
+	if len(free) < len(ids) {
+		err = errors.Join(err, errors.New("records are locked"))
+	}
+	return held, now, err
+}
+
+// TestLockedRecord: a record that cannot be renewed keeps no other from that, and is not lost by it, but its lease lasts no
+// longer than it did.
+func TestLockedRecord(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		twice := func(first time.Duration) *wire {
+			return &wire{replies: []reply{{status: 503, delay: first}, {status: 201, delay: 40 * time.Second}}}
+		}
+		j, in, late, free := memory.New(), twice(25*time.Second), twice(35*time.Second), twice(45*time.Second)
+		l := &locking{Claimer: j}
+		c, _ := newClient(t, byKey{"in": in, "after": late, "free": free}, on(&struct {
+			persist.Journal
+			*locking
+		}{j, l}, slowAnswers))
+		w := &wire{replies: replies(accepted(0))}
+		other, _ := newClient(t, w, on(newLeasing(j)))
+		var wg sync.WaitGroup
+		for key, sent := range map[oncehttp.Key]bool{"in": true, "after": false, "free": true} {
+			wg.Go(func() {
+				if _, err := c.DoKey(post(t, "{}"), key); (err == nil) != sent {
+					t.Errorf("Do of %q: %v", key, err)
+				}
+			})
+		}
+		time.Sleep(29 * time.Second)
+		if got := resume(t, other); len(got) != 0 {
+			t.Errorf("another process has taken %v", got)
+		}
+		time.Sleep(11 * time.Second)
+		if got := resume(t, other); len(got) != 1 || got["in"].err != nil {
+			t.Errorf("after the lease of what is locked, another process has taken %v, want that alone", got)
+		}
+		time.Sleep(10 * time.Second) // the second attempt of what is free is under way, and of one that is locked
+		alone := l.alone.Load()
+		wg.Wait()
+		if in.count() != 2 || late.count() != 1 || free.count() != 2 || alone != 0 {
+			t.Errorf("%d, %d and %d sends, want 2, 1 and 2; and what is free was renewed alone %d times, want never", in.count(), late.count(), free.count(), alone)
+		}
+	})
+}
+
+// byKey is a wire for each key.
+type byKey map[string]*wire
+
+func (b byKey) RoundTrip(req *http.Request) (*http.Response, error) {
+	return b[keyHeader(req.Header)].RoundTrip(req)
 }
 
 // TestFrozenInAuthorize: a process that was stopped between the begin of an attempt and its send finds that its lease is lost,

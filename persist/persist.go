@@ -194,6 +194,10 @@ type Claimer interface {
 	// in one step. Revisions stay as they are. It returns which those are, in any order: of
 	// any other the lease is lost. now is the time by the journal's clock; it is set also
 	// where none is held. It need not be durable: a lease that a crash loses costs a send.
+	//
+	// An error may come with some that are held: those are renewed. Of the others nothing is known
+	// then, and none is lost by that: each lasts as long as it did. So it is where records are locked in the
+	// journal's engine, such as by a transaction of the caller's own; they keep no others from being renewed.
 	// Errors: as Claim.
 	Renew(ctx context.Context, owner string, lease time.Duration, ids []ID) (held []ID, now time.Time, err error)
 }

@@ -274,34 +274,37 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	return claimed, now, tx.Commit()
 }
 
-// Renew implements sqljournal.Dialect. The first statement takes effect whether the second is
-// made or not.
+// Renew implements sqljournal.Dialect.
 func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Lease, ids [][]byte) (held [][]byte, now int64, err error) {
+	tx, err := conn.BeginTx(ctx, readCommitted())
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := tx.QueryRowContext(ctx, "SELECT "+d.Now()).Scan(&now); err != nil {
+		return nil, 0, err
+	}
 	args := []any{lease.Owner}
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	mine := "lease_owner = ? AND state = 0 AND id IN (" + parameters(len(ids)) + ")"
-	statement := d.Update("lease_until = "+d.Now()+" + ?", mine)
-	if _, err := conn.ExecContext(ctx, statement, append([]any{lease.For}, args...)...); err != nil {
-		return nil, 0, err
-	}
-	rows, err := conn.QueryContext(ctx, "SELECT "+d.Now()+", id, lease_until FROM (SELECT 1 AS one) clock LEFT JOIN "+d.Records()+" ON "+mine, args...)
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT id FROM %s FORCE INDEX (PRIMARY) WHERE lease_owner = ? AND state = 0 AND id IN (%s) FOR UPDATE SKIP LOCKED",
+		d.Records(), parameters(len(ids))), args...)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var id []byte
-		var until sql.NullInt64
-		if err := rows.Scan(&now, &id, &until); err != nil {
-			return nil, 0, err
-		}
-		if id != nil {
-			held, now = append(held, id), until.Int64-lease.For // the time of the first statement
-		}
+	free, err := idsOf(rows)
+	if err != nil || len(free) == 0 {
+		return nil, now, err
 	}
-	return held, now, rows.Err()
+	_, err = tx.ExecContext(ctx, "UPDATE "+d.Records()+" SET lease_until = ? WHERE id IN ("+parameters(len(free))+")", append([]any{now + lease.For}, free...)...)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, id := range free {
+		held = append(held, id.([]byte))
+	}
+	return held, now, tx.Commit()
 }
 
 // Abandoned implements sqljournal.Dialect. The sessions of the pool have the setting.

@@ -84,3 +84,13 @@ func TestGatheredOutages(t *testing.T) {
 	t.Parallel()
 	sqltest.GatheredOutages(t, engine)
 }
+
+func TestRenewLocked(t *testing.T) {
+	t.Parallel()
+	sqltest.Locked(t, engine(t))
+}
+
+func TestRenewLockedShortly(t *testing.T) {
+	t.Parallel()
+	sqltest.LockedShortly(t, engine(t))
+}

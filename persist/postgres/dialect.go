@@ -259,9 +259,9 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 
 // Renew implements sqljournal.Dialect, in one statement.
 func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Lease, ids [][]byte) (held [][]byte, now int64, err error) {
-	query := fmt.Sprintf(`WITH %s, %s, mine AS (UPDATE %s r SET lease_until = clock.now + $1 FROM bound, clock
-			WHERE r.id = ANY($2::bytea[]) AND r.lease_owner = $3 AND r.state = 0 RETURNING r.id)
-		SELECT clock.now, mine.id FROM clock LEFT JOIN mine ON true`, d.bound, d.clock(), d.table)
+	query := fmt.Sprintf(`WITH %s, free AS MATERIALIZED (SELECT id FROM %s WHERE id = ANY($2::bytea[]) AND lease_owner = $3 AND state = 0 FOR NO KEY UPDATE SKIP LOCKED),
+		mine AS (UPDATE %s r SET lease_until = clock.now + $1 FROM free, clock WHERE r.id = free.id RETURNING r.id)
+		SELECT clock.now, mine.id FROM clock LEFT JOIN mine ON true`, d.clock(), d.table, d.table)
 	rows, err := conn.QueryContext(ctx, query, lease.For, ids, lease.Owner)
 	if err != nil {
 		return nil, 0, err

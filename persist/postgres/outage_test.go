@@ -74,3 +74,13 @@ func TestLateUncertain(t *testing.T) {
 	t.Parallel()
 	sqltest.LateUncertain(t, engine(t))
 }
+
+func TestRenewLocked(t *testing.T) {
+	t.Parallel()
+	sqltest.Locked(t, engine(t))
+}
+
+func TestRenewLockedShortly(t *testing.T) {
+	t.Parallel()
+	sqltest.LockedShortly(t, engine(t))
+}

@@ -1,6 +1,7 @@
 package sqljournal
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -64,7 +66,8 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 	return claimed, instant(now), damaged
 }
 
-// Renew implements [persist.Claimer].
+// Renew implements [persist.Claimer]. What another transaction has locked, such as one that began
+// the same key again and is still open, keeps nothing else from being renewed.
 func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, at time.Time, err error) {
 	if len(ids) == 0 {
 		at, err := j.Now(ctx)
@@ -77,10 +80,10 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 		byRow[string(row)] = id
 		asked = append(asked, row)
 	}
-	var rows [][]byte
+	var rows, locked [][]byte
 	var now int64
 	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
-		rows, now, err = j.d.Renew(ctx, conn, Lease{Owner: []byte(owner), For: int64(lease)}, asked)
+		rows, locked, now, err = j.renew(ctx, conn, Lease{Owner: []byte(owner), For: int64(lease)}, asked)
 		return err
 	})
 	if err != nil {
@@ -89,7 +92,74 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 	for _, row := range rows {
 		held = append(held, byRow[string(row)])
 	}
-	return held, instant(now), nil
+	if len(locked) > 0 {
+		err = j.failed(fmt.Errorf("%d of %d leases are not renewed, since other transactions have locked the records, such as that of the key %q",
+			len(locked), len(ids), byRow[string(locked[0])].Key))
+	}
+	return held, instant(now), err
+}
+
+// lockedWait is how long Renew waits for records that others have locked, at most half of the time
+// that it has.
+const lockedWait = 2 * time.Second
+
+// renew renews what is free, again and again until nothing of what the owner has is left, or the
+// wait is over. locked is what is left, and now the time of the first round.
+func (j *Journal) renew(ctx context.Context, conn *sql.Conn, lease Lease, ids [][]byte) (held, locked [][]byte, now int64, err error) {
+	deadline, _ := ctx.Deadline() // that of a try
+	end := time.Now().Add(min(lockedWait, time.Until(deadline)/2))
+	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
+		renewed, at, err := j.d.Renew(ctx, conn, lease, ids)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		held, now = append(held, renewed...), cmp.Or(now, at)
+		if ids, err = j.owned(ctx, conn, lease.Owner, without(ids, renewed)); err != nil {
+			return nil, nil, 0, err
+		}
+		if len(ids) == 0 || time.Now().After(end) {
+			return held, ids, now, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, 0, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// without is ids but those.
+func without(ids, those [][]byte) [][]byte {
+	known := make(map[string]bool, len(those))
+	for _, id := range those {
+		known[string(id)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id []byte) bool { return known[string(id)] })
+}
+
+// owned returns which of the records are pending and the owner's, as far as is committed.
+func (j *Journal) owned(ctx context.Context, conn *sql.Conn, owner []byte, ids [][]byte) (owned [][]byte, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	args := []any{owner}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	query := "SELECT id FROM " + j.d.Records() + " WHERE lease_owner = ? AND state = 0 AND id IN (?" + strings.Repeat(", ?", len(ids)-1) + ")"
+	rows, err := conn.QueryContext(ctx, j.d.Rebind(query), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var id []byte
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		owned = append(owned, id)
+	}
+	return owned, rows.Err()
 }
 
 // DueTimes implements [persist.DueTimes]. It steps from origin to origin through an index.

@@ -70,7 +70,8 @@ type Dialect interface {
 	// Columns. now is the server's time of the claim.
 	Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease Lease, n int) (claimed []Row, now int64, err error)
 	// Renew lets the owner's leases of pending records last until for after now, which is the
-	// server's time, and returns the ids of those that the owner has.
+	// server's time, and returns the ids of those. It passes over records that another
+	// transaction has locked, and waits for none.
 	Renew(ctx context.Context, conn *sql.Conn, lease Lease, ids [][]byte) (held [][]byte, now int64, err error)
 	// Abandoned is a statement for the start of a transaction of several statements: the
 	// server then ends it by itself, and frees its locks, where the next statement does not
