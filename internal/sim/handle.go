@@ -28,9 +28,13 @@ type handle struct {
 // sharedHandle is a handle on a journal that other processes share.
 type sharedHandle struct{ *handle }
 
+// timedHandle is a handle on a journal of one process that knows what is due when.
+type timedHandle struct{ *handle }
+
 var (
-	_ persist.Journal = (*handle)(nil)
-	_ persist.Claimer = sharedHandle{}
+	_ persist.Journal  = (*handle)(nil)
+	_ persist.Claimer  = sharedHandle{}
+	_ persist.DueTimes = timedHandle{}
 )
 
 // journalOf is the journal for a life.
@@ -39,7 +43,23 @@ func journalOf(l *life, shared bool) persist.Journal {
 	if shared {
 		return sharedHandle{h}
 	}
+	if _, knows := l.store.(persist.DueTimes); knows {
+		return timedHandle{h}
+	}
 	return h
+}
+
+// DueTimes implements [persist.DueTimes].
+func (h timedHandle) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	if h.life.step("due") {
+		return nil, errDead
+	}
+	q.DueBy = later(q.DueBy, -h.clock)
+	all, err := h.life.store.(persist.DueTimes).DueTimes(ctx, q)
+	for i := range all {
+		all[i].At, all[i].Next = later(all[i].At, h.clock), later(all[i].Next, h.clock)
+	}
+	return all, h.life.heed(err)
 }
 
 // Begin implements [persist.Journal].
