@@ -213,7 +213,8 @@ func (e *engine) onlyMarkedOrClaimed(before, now *persist.Record) bool {
 		known++
 	}
 	return now.Revision == known && known > before.Revision && now.Seq == before.Seq &&
-		now.State == before.State && now.HoldReason == before.HoldReason && now.LeaseOwner == before.LeaseOwner
+		now.State == before.State && now.HoldReason == before.HoldReason && now.LeaseOwner == before.LeaseOwner &&
+		now.MaybeSent == before.MaybeSent && now.Token == before.Token && now.Attempts == before.Attempts && now.Sends == before.Sends
 }
 
 // counted returns the record with this run's attempts and sends added, without a lease and without NextAttempt.
