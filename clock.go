@@ -16,9 +16,11 @@ type clock struct {
 	journal persist.Claimer // nil: this process's own clock
 	own     func() moment   // reads this process's own clock
 
-	asking sync.Mutex // held by who asks the journal, so that one asks for all
+	asking chan struct{} // holds one while somebody asks the journal, so that one asks for all
 	mu     sync.Mutex
 	last   reading // zero: the journal was not asked yet
+	asked  int     // how often the journal was asked
+	err    error   // of the last time
 	told   bool    // that the own clock is off
 }
 
@@ -50,7 +52,7 @@ const (
 // newClock returns the clock of a journal.
 func newClock(j persist.Journal) *clock {
 	shared, _ := persist.As[persist.Claimer](j)
-	return &clock{journal: shared, own: ownClock}
+	return &clock{journal: shared, own: ownClock, asking: make(chan struct{}, 1)}
 }
 
 // now is the latest time that it can be. What is judged by it, such as a retention window, ends too early if anything.
@@ -79,29 +81,65 @@ func (m moment) since(from moment) (wall, monotonic time.Duration) {
 	return m.wall.Round(0).Sub(from.wall.Round(0)), m.monotonic - from.monotonic
 }
 
-// sync asks the journal for the time, if that is needed. Whoever stamps a record calls it before. Errors: the journal's.
+// sync asks the journal for the time, if that is needed. Whoever begins to stamp or judge a record calls it before.
+// Errors: the journal's.
 func (c *clock) sync(ctx context.Context, cfg *Config) error {
 	if c.journal == nil || c.fresh() {
 		return nil
 	}
-	c.asking.Lock()
-	defer c.asking.Unlock()
+	asked, _ := c.answered()
+	select {
+	case c.asking <- struct{}{}:
+		defer func() { <-c.asking }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	if c.fresh() { // another has asked meanwhile
 		return nil
+	}
+	if again, err := c.answered(); again != asked && err != nil { // in vain: not all who waited ask one after the other
+		return err
 	}
 	before := c.own()
 	shown, err := c.journal.Now(ctx)
 	if err == nil {
 		c.learn(ctx, cfg, shown, before)
 	}
+	if ctx.Err() == nil { // it says nothing to the others that this caller left
+		c.mu.Lock()
+		c.asked, c.err = c.asked+1, err
+		c.mu.Unlock()
+	}
 	return err
+}
+
+// notice is sync for who has called that a while ago, and goes on to stamp or judge the record: the journal is asked only
+// if the own clock was set meanwhile, or the machine has slept.
+func (c *clock) notice(ctx context.Context, cfg *Config) error {
+	if last := c.reading(); !last.shown.IsZero() && c.steady(last) {
+		return nil
+	}
+	return c.sync(ctx, cfg)
 }
 
 // fresh reports whether the last reading may still be used.
 func (c *clock) fresh() bool {
 	last := c.reading()
-	wall, monotonic := c.own().since(last.after)
-	return !last.shown.IsZero() && monotonic < readingAge && (wall-monotonic).Abs() < readingDrift
+	_, monotonic := c.own().since(last.after)
+	return !last.shown.IsZero() && monotonic < readingAge && c.steady(last)
+}
+
+// steady reports whether the own clocks have run alike since a reading.
+func (c *clock) steady(since reading) bool {
+	wall, monotonic := c.own().since(since.after)
+	return (wall - monotonic).Abs() < readingDrift
+}
+
+// answered says how often the journal was asked, and the last error.
+func (c *clock) answered() (times int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked, c.err
 }
 
 // learn notes what the journal's clock showed in a call that began at before and has just returned. The first time that

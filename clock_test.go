@@ -3,8 +3,12 @@ package oncehttp_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,4 +115,185 @@ func TestClockIsSetMeanwhile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestClockJumps: the own clock is set forward for a moment, or the machine sleeps, at each point of an operation's life. The
+// journal's clock counts all the same: what is due stays due, and nothing is held as expired.
+func TestClockJumps(t *testing.T) {
+	t.Parallel()
+	for _, jump := range []time.Duration{12 * time.Hour, 48 * time.Hour, -12 * time.Hour, 9 * 365 * 24 * time.Hour} {
+		for name, r := range map[string]struct {
+			after   time.Duration // from the beginning of the pass
+			again   time.Duration // the wait before the next pass, which may find the clock right again
+			replies []reply
+			sends   int
+			state   persist.State
+		}{
+			"while an attempt runs":      {4 * time.Second, 2 * time.Minute, []reply{{status: 503, delay: 5 * time.Second}, {status: 201}}, 2, persist.StateConfirmed},
+			"while one is refused":       {4 * time.Second, 2 * time.Minute, []reply{{status: 429, delay: 5 * time.Second}, {status: 201}}, 2, persist.StateConfirmed},
+			"while no connection is had": {4 * time.Second, 2 * time.Minute, []reply{{refused: true, delay: 5 * time.Second}, {status: 201}}, 2, persist.StateConfirmed},
+			"while the answer comes":     {4 * time.Second, 0, []reply{{status: 201, delay: 5 * time.Second}}, 1, persist.StateConfirmed},
+		} {
+			t.Run(fmt.Sprint(name, " by ", jump), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					w := &wire{replies: r.replies}
+					c, _ := newClient(t, w, on(newLeasing(memory.New()), oneAttempt))
+					var off atomic.Int64
+					oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+					if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+						t.Fatal(err)
+					}
+					time.AfterFunc(r.after, func() { off.Store(int64(jump)) })
+					time.AfterFunc(r.after+2*time.Second, func() { off.Store(0) })
+					resume(t, c)
+					if rec := lookup(t, c, "k"); time.Until(rec.NextAttempt) > time.Minute || rec.Finished.After(time.Now()) {
+						t.Errorf("due in %v, finished at %v; it is %v", time.Until(rec.NextAttempt), rec.Finished, time.Now())
+					}
+					if r.again > 0 {
+						time.Sleep(r.again)
+						resume(t, c)
+					}
+					if rec := lookup(t, c, "k"); rec.State != r.state || w.count() != r.sends {
+						t.Errorf("%v for %q, %d sends", rec.State, rec.HoldReason, w.count())
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestClockJumpsBeforeASend: the own clock is set forward between two attempts, or after the pass began: the journal is asked
+// before the operation is held as expired, and where it cannot be asked, the operation is left as it is.
+func TestClockJumpsBeforeASend(t *testing.T) {
+	t.Parallel()
+	for _, answers := range []bool{true, false} {
+		for name, at := range map[string]oncehttp.EventKind{"before the first": oncehttp.EventBegun, "between two": oncehttp.EventWaiting} {
+			t.Run(fmt.Sprint(name, " ", answers), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					w := &wire{replies: []reply{{status: 429}, {status: 201}}}
+					j := memory.New()
+					mute := &muteClock{Claimer: j}
+					var off atomic.Int64
+					c, _ := newClient(t, w, on(&leasing{Journal: j, Claimer: mute}, func(cfg *oncehttp.Config) {
+						cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+							if e.Kind == at {
+								off.Store(int64(48 * time.Hour))
+								mute.mute.Store(!answers)
+							}
+						}
+					}))
+					oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+					_, err := c.DoKey(post(t, "{}"), "k")
+					if answers != (err == nil) {
+						t.Fatalf("%v", err)
+					}
+					if !answers {
+						if exactlyOne(t, err); !errors.Is(err, errMute) {
+							t.Errorf("%v, want that the journal does not tell the time", err)
+						}
+						if rec, err := j.Get(t.Context(), persist.ID{Account: persist.Account(""), Key: "k"}); err == nil && rec.State != persist.StatePending {
+							t.Errorf("%v for %q", rec.State, rec.HoldReason)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestClockJumpsInAPass: the own clock is set forward when a pass has claimed an operation that was never sent: it is sent, and
+// not held because the time for its first send seems to be over.
+func TestClockJumpsInAPass(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 201}}}
+		j := memory.New()
+		var off atomic.Int64
+		f := &faulty{Journal: j, get: func() error { off.Store(int64(48 * time.Hour)); return nil }} // the pass reads what it has claimed
+		c, _ := newClient(t, w, on(&leasing{Journal: f, Claimer: j}))
+		oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+		if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if got := resume(t, c)["k"]; got.err != nil || w.count() != 1 || off.Load() == 0 {
+			t.Errorf("%v, %d sends", got.err, w.count())
+		}
+		if rec := lookup(t, c, "k"); !rec.FirstSent.Equal(time.Now()) || !rec.Finished.Equal(time.Now()) {
+			t.Errorf("first sent at %v, finished at %v; it is %v", rec.FirstSent, rec.Finished, time.Now())
+		}
+	})
+}
+
+// TestClockJumpsInAWait: the caller leaves in a wait in which the own clock was set forward; the next attempt is due soon.
+func TestClockJumpsInAWait(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var off atomic.Int64
+		c, _ := newClient(t, &wire{replies: []reply{{status: 503}}}, on(newLeasing(memory.New()), func(cfg *oncehttp.Config) {
+			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+				if e.Kind == oncehttp.EventWaiting {
+					off.Store(int64(48 * time.Hour))
+					cancel()
+				}
+			}
+		}))
+		oncehttp.SetOwnClock(c, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+		_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
+		if rec := lookup(t, c, "k"); !errors.Is(err, context.Canceled) || time.Until(rec.NextAttempt) > time.Minute {
+			t.Errorf("%v: due in %v", err, time.Until(rec.NextAttempt))
+		}
+	})
+}
+
+// TestClockDoesNotAnswer: of many calls that wait for a journal that does not tell the time, not each asks for itself.
+func TestClockDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		mute := &muteClock{Claimer: j, delay: 10 * time.Second}
+		mute.mute.Store(true)
+		c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(&leasing{Journal: j, Claimer: mute}))
+		start := time.Now()
+		var calls sync.WaitGroup
+		for i := range 64 {
+			calls.Go(func() {
+				_, err := c.DoKey(post(t, "{}"), oncehttp.Key(fmt.Sprint("k", i)))
+				if exactlyOne(t, err); !errors.Is(err, errMute) {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+var errMute = errors.New("no time today")
+
+// muteClock is a journal that does not always tell the time.
+type muteClock struct {
+	persist.Claimer
+	mute  atomic.Bool
+	delay time.Duration
+}
+
+func (m *muteClock) Now(ctx context.Context) (time.Time, error) {
+	if m.mute.Load() {
+		time.Sleep(m.delay)
+		return time.Time{}, errMute
+	}
+	return m.Claimer.Now(ctx)
+}
+
+func (m *muteClock) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	if m.mute.Load() {
+		return nil, time.Time{}, errMute
+	}
+	return m.Claimer.Renew(ctx, owner, lease, ids)
 }

@@ -221,11 +221,14 @@ func (r *run) attempt() {
 
 // mayAttempt reports whether an attempt may begin now. If not, it has set the verdict.
 func (r *run) mayAttempt() bool {
-	leased := r.checkLease(r.call.Values())
+	unclear := r.clock.notice(r.call.Values(), r.cfg)
+	if unclear == nil {
+		unclear = r.checkLease(r.call.Values())
+	}
 	now := r.now()
 	switch window := r.cfg.window(r.rec.FirstSent, now, r.rec.Window); {
-	case leased != nil:
-		r.stop = leased
+	case unclear != nil: // what time it is, or who has it
+		r.stop = unclear
 		r.skipAttempt(verdict{outcome: OutcomeUnknown})
 	case !r.history.InDoubt() && expiredBeforeSend(&r.rec, now):
 		r.stop = errMaxAge

@@ -143,6 +143,7 @@ func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) 
 				return err
 			}
 		}
+		_ = c.engine.clock.notice(ctx, &c.cfg) // the undo may have taken a while
 		rec.State, rec.HoldReason, rec.Finished, rec.Note = persist.StateAbandoned, "", c.engine.now().Round(0), note
 		rec.NextAttempt = time.Time{}
 		err = finishNow(ctx, c.cfg.Journal, rec)
@@ -175,6 +176,7 @@ func (r Resolution) check(cfg *Config) error {
 
 // resolve records a resolution, durably.
 func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) error {
+	_ = e.clock.notice(ctx, e.cfg) // where the journal cannot be asked, nothing can be recorded either
 	now := e.now().Round(0)
 	rec.State, rec.HoldReason, rec.Effect, rec.Finished, rec.Note = persist.StateSettled, "", r.Effect, now, r.Note
 	rec.LeaseOwner, rec.NextAttempt = "", time.Time{}

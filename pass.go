@@ -173,6 +173,7 @@ func (p *pass) giveBack(rec persist.Record, again time.Time) {
 // that the next one meets it; of one that does not end, a while later.
 func (p *pass) again() time.Time {
 	if p.lanes != nil {
+		_ = p.c.engine.clock.notice(p.ctx, &p.c.cfg) // where the journal cannot be asked, nothing can be given back either
 		return p.c.engine.now().Add(pauseMax)
 	}
 	return p.query.DueBy.Add(1)

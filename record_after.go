@@ -22,6 +22,7 @@ type ending struct{ *run }
 
 // writeOutcome writes what is known of the operation into the journal. It is called once, when the loop is over.
 func (d ending) writeOutcome() *result {
+	_ = d.clock.notice(d.call.Values(), d.cfg) // where the journal cannot be asked, nothing can be recorded either
 	switch v := &d.verdict; {
 	case d.askedAgain:
 		return d.repeated()

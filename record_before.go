@@ -205,6 +205,9 @@ func (x existing) answerFromJournal() *result {
 // before the first send. A result ends the call.
 func (x existing) adopt() *result {
 	rec := &x.rec
+	if err := x.clock.notice(x.call.Values(), x.cfg); err != nil {
+		return &result{err: journalError(x.name, Key(rec.Key), err)}
+	}
 	x.prof = x.cfg.profileOf(rec)
 	if rec.MaybeSent {
 		x.history.Doubt()

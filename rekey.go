@@ -87,6 +87,9 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 		}
 		return err
 	}
+	if err := k.clock.notice(k.ctx, k.cfg); err != nil { // it may have waited for its lookup
+		return journalError("rekey", newKey, err)
+	}
 	rec.State, rec.HoldReason, rec.Enqueued = persist.StatePending, "", true
 	rec.SendBefore = k.now().Round(0).Add(k.cfg.EnqueueMaxAge)
 	if _, err := k.journal.Update(k.ctx, rec); err != nil {
@@ -178,6 +181,9 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 		if held, err = k.journal.Update(k.ctx, held); err != nil {
 			return old, journalError("rekey", Key(old.Key), err)
 		}
+	}
+	if err := k.clock.sync(k.ctx, k.cfg); err != nil { // else a clock that was set forward would ask too early
+		return old, journalError("rekey", Key(old.Key), err)
 	}
 	select {
 	case <-time.After(held.NextAttempt.Sub(k.now())):

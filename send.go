@@ -65,6 +65,7 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	}
 	defer r.dismiss()
 	sent := sender.Send(r.call.Context(), target)
+	_ = r.clock.notice(r.call.Values(), r.cfg) // where the journal cannot be asked, nothing can be recorded either
 	sent.Err = sanitized(sent.Err)
 	r.sends += sent.Sends
 	return sent

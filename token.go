@@ -31,7 +31,7 @@ func haveToken(r *run) bool {
 	if !wantsToken(&r.rec) {
 		return true
 	}
-	if expiredBeforeSend(&r.rec, r.now()) {
+	if r.clock.notice(r.call.Values(), r.cfg) == nil && expiredBeforeSend(&r.rec, r.now()) {
 		r.stop = errMaxAge
 		r.skipAttempt(expired())
 		return false
@@ -90,6 +90,7 @@ func askByRecipe(r *run) (token string, again bool, err error) {
 	sender := newSender(r.cfg, &lookups{r, ask})
 	sent := sender.Send(r.call.Context(), target)
 	defer sent.Drain()
+	_ = r.clock.notice(r.call.Values(), r.cfg) // where the journal cannot be asked, nothing can be recorded either
 	r.noteOrigin(sent)
 	a := sent.Answer
 	if a == nil {
