@@ -94,3 +94,8 @@ func TestRenewLockedShortly(t *testing.T) {
 	t.Parallel()
 	sqltest.LockedShortly(t, engine(t))
 }
+
+func TestUnnumbered(t *testing.T) {
+	t.Parallel()
+	sqltest.Unnumbered(t, engine(t))
+}

@@ -72,6 +72,10 @@ func (j *Journal) selecting(q *persist.Query) condition {
 
 // List implements [persist.Journal]. It reads a page at a time, and holds no connection
 // while the loop body runs. Records begun after the call are left out.
+//
+// A record that is committed and cannot be numbered, since another transaction has locked it, has
+// Seq 0 in a query for one key or for unresolved records, and comes last. It is left out of other
+// queries, which then end with an error, unless q.After is set: it will have a later number.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		l := listing{j: j, q: &q, after: number(q.After), rows: pageRows}
@@ -109,14 +113,20 @@ type listing struct {
 
 	bounded bool
 	over    bool
+
+	unnumbered []Row // what could not be numbered, and was not yielded
 }
 
-// next reads the next page. A query for one key or for unresolved records is nearly always
+// short reports whether the query is for one key or for unresolved records. It is nearly always
 // one short page, which the index gives; nobody goes on after it by number, so that it needs
 // no bound before it turns out to be longer.
+func (l *listing) short() bool {
+	return l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved
+}
+
+// next reads the next page.
 func (l *listing) next(ctx context.Context) ([]Row, error) {
-	short := l.q.Key != "" || l.q.Unresolved != nil || l.q.AnyUnresolved
-	if short && !l.bounded {
+	if l.short() && !l.bounded {
 		page, err := l.page(ctx)
 		if err != nil || l.over && !unnumbered(page) {
 			return page, err
@@ -133,6 +143,19 @@ func (l *listing) next(ctx context.Context) ([]Row, error) {
 	if n := len(page); n > 0 {
 		l.after = page[n-1].Seq.Int64
 	}
+	if len(l.unnumbered) == 0 {
+		return page, err
+	}
+	l.unnumbered = among(l.unnumbered, page, false) // they have got numbers meanwhile
+	switch {
+	case err != nil || !l.over:
+		return page, err
+	case l.short():
+		return append(page, l.unnumbered...), nil
+	case len(l.unnumbered) > 0:
+		err = l.j.failed(fmt.Errorf("operations that were committed are left out, since other transactions have locked them: %d, such as that of the key %q; list again when those have ended",
+			len(l.unnumbered), l.unnumbered[0].Key))
+	}
 	return page, err
 }
 
@@ -141,11 +164,48 @@ func unnumbered(page []Row) bool {
 	return slices.ContainsFunc(page, func(r Row) bool { return !r.Seq.Valid })
 }
 
+// among returns the rows whose records are among those, or, if not are, the others.
+func among(rows, those []Row, are bool) []Row {
+	ids := make(map[string]bool, len(those))
+	for i := range those {
+		ids[string(those[i].ID)] = true
+	}
+	return slices.DeleteFunc(rows, func(r Row) bool { return ids[string(r.ID)] != are })
+}
+
+// findUnnumbered notes what the listing would leave out after a call of number.
+func (l *listing) findUnnumbered(ctx context.Context) error {
+	if l.after > 0 && !l.short() {
+		return nil
+	}
+	find := func() (rows []Row, err error) {
+		c := l.j.selecting(l.q)
+		c.and("seq IS NULL")
+		rows, _, err = l.read(ctx, c)
+		return rows, err
+	}
+	first, err := find()
+	if err != nil || len(first) == 0 || l.short() {
+		l.unnumbered = first
+		return err
+	}
+	// They may have been begun just now.
+	if err := l.j.number(ctx); err != nil {
+		return err
+	}
+	second, err := find()
+	l.unnumbered = among(first, second, true)
+	return err
+}
+
 // bound numbers what has no number, and finds the last number that the listing yields: that
 // of the last record that is committed. All lower numbers are settled when it returns.
 func (l *listing) bound(ctx context.Context) error {
 	j := l.j
 	if err := j.number(ctx); err != nil {
+		return err
+	}
+	if err := l.findUnnumbered(ctx); err != nil {
 		return err
 	}
 	query := "SELECT COALESCE(MAX(seq), 0) FROM " + j.d.Records()
@@ -166,16 +226,25 @@ func (j *Journal) number(ctx context.Context) error {
 }
 
 // page reads the next page, and notes whether it was the last.
-func (l *listing) page(ctx context.Context) (page []Row, err error) {
+func (l *listing) page(ctx context.Context) ([]Row, error) {
 	c := l.j.selecting(l.q)
 	if l.bounded {
 		c.and("seq > ? AND seq <= ?", l.after, l.last)
 	} else {
 		c.and("(seq > ? OR seq IS NULL)", l.after)
 	}
+	page, full, err := l.read(ctx, c)
+	l.over = err != nil || !full
+	if full && len(page) < l.rows {
+		l.rows = max(len(page), 1) // the bodies are large
+	}
+	return page, err
+}
+
+// read reads the first rows that the condition selects. full: there may be more.
+func (l *listing) read(ctx context.Context, c condition) (page []Row, full bool, err error) {
 	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY seq LIMIT %d", columnList(""), l.j.d.Records(), c.where, l.rows)
 	query = l.j.d.Rebind(query)
-	full := false
 	err = l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
 		rows, err := conn.QueryContext(ctx, query, c.args...)
 		if err != nil {
@@ -184,11 +253,7 @@ func (l *listing) page(ctx context.Context) (page []Row, err error) {
 		page, full, err = collect(rows, l.rows)
 		return err
 	})
-	l.over = err != nil || !full
-	if full && len(page) < l.rows {
-		l.rows = max(len(page), 1) // the bodies are large
-	}
-	return page, err
+	return page, full, err
 }
 
 // collect reads rows until they are too large for one page. full: there may be more.
