@@ -124,7 +124,8 @@ type Config struct {
 	// due an equal share of ResumeWorkers; this keeps some free also while only one has. Zero, or more: ResumeWorkers.
 	OriginWorkers int
 	// Limiter gives the limiter of an origin, as Record.Origin spells it, which is asked before each send of an operation;
-	// nil: no limit. *rate.Limiter of golang.org/x/time/rate is one. A send whose limiter returns an error is not made.
+	// nil: no limit. *rate.Limiter of golang.org/x/time/rate is one. A send whose limiter returns an error is not made;
+	// Resume and Run try the operation again after a pause, as after an attempt that was not sent.
 	// It is called before each send: keep the limiters. Zero: no limits.
 	Limiter func(origin string) Limiter
 	// EnqueueMaxAge is how long after Enqueue a first send may still happen;

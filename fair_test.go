@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +191,47 @@ func TestLimiterRefuses(t *testing.T) {
 		_, err := c.DoKey(post(t, "{}"), "k")
 		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, errBurst) || w.count() != 0 {
 			t.Errorf("%v after %d sends, want ErrNoEffect and the limiter's error", err, w.count())
+		}
+	})
+}
+
+// TestRunLimiterRefuses: an operation whose limiter returns an error is left as never sent, with a pause that grows, and Run says
+// so each time. Once the limiter lets it start, it is sent.
+func TestRunLimiterRefuses(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 201}}}
+		var out logged
+		var told, asked, opened atomic.Int32
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
+			cfg.Logger = out.logger()
+			cfg.EnqueueMaxAge = 100 * time.Hour
+			cfg.Limiter = func(string) oncehttp.Limiter {
+				if asked.Add(1); opened.Load() == 1 {
+					return nil
+				}
+				return refuser{}
+			}
+			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+				if e.Kind == oncehttp.EventFinished && errors.Is(e.Err, errBurst) {
+					told.Add(1)
+				}
+			}
+		}))
+		enqueue(t, c, 1)
+		stop := running(t, c)
+		time.Sleep(time.Hour)
+		rec := lookup(t, c, "k0")
+		if n := told.Load(); n < 5 || n > 120 || asked.Load() > 2*n+2 {
+			t.Errorf("asked %d times, told %d times in an hour", asked.Load(), n)
+		}
+		if rec.MaybeSent || rec.State != persist.StatePending || !rec.NextAttempt.After(time.Now()) || w.count() != 0 {
+			t.Errorf("it is %v, maybe sent %t, due at %v, %d sends", rec.State, rec.MaybeSent, rec.NextAttempt, w.count())
+		}
+		opened.Store(1)
+		time.Sleep(16 * time.Minute)
+		if err := stop(); err != nil || w.count() != 1 || !out.has("would exceed the burst") {
+			t.Errorf("%v, %d sends once it may start; log %s", err, w.count(), &out)
 		}
 	})
 }

@@ -143,14 +143,23 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
 		return res, !faster, false
 	}
-	if p.lanes != nil && (r.admit() != nil || !tries && e.shared.origins.Failing(rec.Origin)) {
-		// Broken off, or others have found meanwhile that the origin takes no connections: it was not sent, and stays as it was.
+	if p.lanes != nil && !r.mayBegin(tries) { // it was not sent, and stays as it was
 		r.dismiss()
 		r.rec.MaybeSent, r.rec.FirstSent = rec.MaybeSent, rec.FirstSent
 		e.giveBack(call.Values(), r.rec, time.Time{})
 		return &result{}, false, false
 	}
 	return r.execute(), true, true
+}
+
+// mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others have found
+// meanwhile that the origin takes no connections; not where tries says that this run is the one to try it. A limiter that
+// returns an error is asked again by the first send, which then says so.
+func (r *run) mayBegin(tries bool) bool {
+	if err := r.admit(); err != nil {
+		return r.stopCause() == nil
+	}
+	return tries || !r.shared.origins.Failing(r.rec.Origin)
 }
 
 // current is the record as it stands now. What a fair Run has claimed needs no second look: if another process has changed
