@@ -48,7 +48,7 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 			if res := c.engine.neverGoesOn(req.Context(), name, &rec); res != nil {
 				return res.err
 			}
-			err = markEnqueued(req.Context(), c.cfg.Journal, rec, *op.rec)
+			err = c.engine.markEnqueued(req.Context(), rec, *op.rec)
 		}
 		if err == nil {
 			c.engine.wakeAll()
@@ -85,10 +85,10 @@ func (e *engine) neverGoesOn(ctx context.Context, name string, rec *persist.Reco
 const enqueueTries = 100
 
 // markEnqueued marks an operation that exists, so that it stays until it is final. A
-// call that is under way with it goes on with the mark. What was held for a caller
+// call that is under way with it goes on with the mark, and keeps its lease. What was held for a caller
 // that sees plain HTTP, or because it was never sent in time, is now sent, as that is
 // what Enqueue promises.
-func markEnqueued(ctx context.Context, journal persist.Journal, rec, intent persist.Record) error {
+func (e *engine) markEnqueued(ctx context.Context, rec, intent persist.Record) error {
 	late := !rec.MaybeSent && expiredBeforeSend(&rec, intent.Created)
 	if rec.State.Final() || rec.Enqueued && !late && rec.State != persist.StateHeld {
 		return nil
@@ -98,7 +98,8 @@ func markEnqueued(ctx context.Context, journal persist.Journal, rec, intent pers
 		rec.NextAttempt = time.Time{}
 		rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
 	}
-	_, err := journal.Update(context.WithoutCancel(ctx), rec)
+	e.leases.keep(&rec)
+	_, err := e.journal.Update(context.WithoutCancel(ctx), rec)
 	return err
 }
 

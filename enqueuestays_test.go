@@ -13,6 +13,48 @@ import (
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
 
+// TestEnqueueKeepsTheLease: an Enqueue of what another process sends, which renews its lease between Enqueue's read and its
+// write, does not shorten the lease: the record is that process's for as long as it believes. One that has ended stays so.
+func TestEnqueueKeepsTheLease(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		w := &wire{replies: []reply{{status: 201, delay: 25 * time.Second}}}
+		owner, _ := newClient(t, w, on(newLeasing(j)))
+		slow := &faulty{Journal: j, update: func() error { time.Sleep(2 * time.Second); return nil }}
+		other, _ := newClient(t, w, on(&leasing{Journal: slow, Claimer: j}))
+		start, done := time.Now(), make(chan error)
+		go func() { _, err := owner.DoKey(post(t, "{}"), "k"); done <- err }()
+		time.Sleep(9 * time.Second) // the lease of 30 s is renewed every 10 s
+		if err := other.Enqueue(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		rec := lookup(t, owner, "k")
+		if until := rec.LeaseUntil.Sub(start); until < 40*time.Second || until > 60*time.Second || !rec.Enqueued {
+			t.Errorf("the lease lasts until %v after the start, want that of the renewal after 10s at least", until)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+		_, _ = c.DoKey(post(t, "{}"), "k")
+		rec := lookup(t, c, "k")
+		rec.LeaseOwner, rec.LeaseUntil = "dead", time.Now()
+		if _, err := j.Update(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if rec := lookup(t, c, "k"); rec.LeaseUntil.After(time.Now()) || !rec.Enqueued {
+			t.Errorf("a lease of nobody until %v", rec.LeaseUntil)
+		}
+	})
+}
+
 // TestEnqueueBesideACall: an Enqueue that returned nil stays until it is final,
 // whatever becomes of the call that was under way with its key, in this process or in
 // another.

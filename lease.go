@@ -59,6 +59,18 @@ func (l *leases) stamp(rec *persist.Record) {
 	}
 }
 
+// keep lengthens the lease of a record that a run, of whatever client, is going on with, before that is written by somebody
+// else: the run may have renewed it since the record was read, and a renewal is no new revision. The lease is longer than one
+// that is renewed now, since the run may renew it once more before this write arrives.
+func (l *leases) keep(rec *persist.Record) {
+	if l == nil || !rec.Leased("", l.clock.now()) {
+		return
+	}
+	if until := l.clock.now().Round(0).Add(l.cfg.Lease + l.cfg.Lease/renewals); until.After(rec.LeaseUntil) {
+		rec.LeaseUntil = until
+	}
+}
+
 // hold renews the lease of a record, which is this client's, until release was called as often. The caller holds mu.
 func (l *leases) hold(rec *persist.Record) *lease {
 	at := l.held[rec.ID]

@@ -106,7 +106,7 @@ func (k rekey) begun(rec, next persist.Record) error {
 		return res.err
 	}
 	next.SendBefore = next.Created.Add(k.cfg.EnqueueMaxAge)
-	if err := markEnqueued(k.ctx, k.journal, rec, next); err != nil {
+	if err := k.markEnqueued(k.ctx, rec, next); err != nil {
 		return journalError("rekey", Key(rec.Key), err)
 	}
 	k.wakeAll()
