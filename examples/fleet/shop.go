@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,10 +78,8 @@ func (s *shop) takeOrder(ctx context.Context, order string, payment persist.Reco
 		switch {
 		case err != nil:
 			return err
-		case !created && !(existing.Enqueued && bytes.Equal(existing.Fingerprint, payment.Fingerprint)):
-			return errors.New("another payment has its key")
 		case !created:
-			return nil // an earlier call was committed, with the order
+			return existing.CheckRepeat(&payment) // nil: an earlier call was committed, with the order
 		}
 		if _, err := tx.Exec(ctx, "INSERT INTO "+s.options.Schema+".orders VALUES ($1, $2)", order, 4200); err != nil {
 			return err

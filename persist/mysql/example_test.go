@@ -1,10 +1,8 @@
 package mysql_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
-	"errors"
 	"log"
 	"net/http"
 	"strings"
@@ -50,8 +48,8 @@ func ExampleBegin() {
 		log.Fatal(err)
 	}
 	existing, created, err := journal.Begin(ctx, tx, payment)
-	if err == nil && !created && !(existing.Enqueued && bytes.Equal(existing.Fingerprint, payment.Fingerprint)) {
-		err = errors.New("the payment's key stands already, for another one")
+	if err == nil && !created {
+		err = existing.CheckRepeat(&payment) // nil after a lost commit
 	}
 	if err != nil {
 		_ = tx.Rollback()

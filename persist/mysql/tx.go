@@ -21,11 +21,11 @@ func Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persis
 // The tables must be in Options.Database, or in the database that the transaction uses.
 //
 // A record that has the same ID already is returned, with created false, and the transaction
-// goes on. It is not changed: it may be another request, ended, held, or one that a call of Do
-// is about to forget. So roll back, unless its Fingerprint is that of rec and it is Enqueued, as
-// after a lost commit; until it ends, nobody can change that record. One that another open transaction has
-// begun is waited for, for Options.LockWait at most. A new record has Seq 0, until the journal
-// sees it committed.
+// goes on. It is not changed: it may be another request, ended, abandoned, held, or one that a call of
+// Do is about to forget. So roll back, unless [persist.Record.CheckRepeat] is nil, as after a lost
+// commit. Until the transaction ends, nobody can change that record, nor renew its lease: end it
+// within seconds. One that another open transaction has begun is waited for, for Options.LockWait at
+// most. A new record has Seq 0, until the journal sees it committed.
 //
 // After a commit whose answer was lost, repeat the whole transaction with the same key.
 //

@@ -1,9 +1,7 @@
 package postgres_test
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"log"
 	"net/http"
 	"strings"
@@ -50,8 +48,8 @@ func ExampleBegin() {
 				return err
 			}
 			existing, created, err := postgres.Begin(ctx, tx, payment)
-			if err == nil && !created && !(existing.Enqueued && bytes.Equal(existing.Fingerprint, payment.Fingerprint)) {
-				err = fmt.Errorf("the payment %s stands already, as another one", payment.Key) // roll back
+			if err == nil && !created {
+				err = existing.CheckRepeat(&payment) // nil after a lost commit; else roll back
 			}
 			return err
 		})

@@ -28,11 +28,11 @@ func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing per
 // The tables must be in the database of the transaction.
 //
 // A record that has the same ID already is returned, with created false, and the transaction
-// goes on. It is not changed: it may be another request, ended, held, or one that a call of Do
-// is about to forget. So roll back, unless its Fingerprint is that of rec and it is Enqueued, as
-// after a lost commit; until it ends, that record is not removed. One that another open transaction has
-// begun is waited for, for Options.LockWait at most. A new record has Seq 0, until the
-// journal sees it committed.
+// goes on. It is not changed: it may be another request, ended, abandoned, held, or one that a call of
+// Do is about to forget. So roll back, unless [persist.Record.CheckRepeat] is nil, as after a lost
+// commit. Until the transaction ends, that record is not removed, but others may change it. One that
+// another open transaction has begun is waited for, for Options.LockWait at most. A new record has
+// Seq 0, until the journal sees it committed.
 //
 // After a commit whose answer was lost, repeat the whole transaction with the same key.
 //

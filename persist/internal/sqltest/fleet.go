@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -188,10 +187,8 @@ func (f *fleet) write(rec persist.Record, back bool) error {
 	switch {
 	case err != nil:
 		return err
-	case !created && (!existing.Enqueued || !bytes.Equal(existing.Fingerprint, rec.Fingerprint)):
-		return errors.New("another request has the key")
 	case !created:
-		return nil // an earlier try was committed, with its order
+		return existing.CheckRepeat(&rec) // nil: an earlier try was committed, with its order
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO "+f.table+" VALUES ('"+rec.Key+"')"); err != nil {
 		return err

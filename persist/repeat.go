@@ -1,0 +1,46 @@
+package persist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// ErrTaken: the key of a record that was to be begun belongs to an operation that Run does not send, or to another request.
+// See [Record.CheckRepeat].
+var ErrTaken = errors.New("persist: the key is taken")
+
+// CheckRepeat says whether a transaction may be committed that began rec and was given r instead, which had been begun before.
+// It is nil if that is as good as if rec had been begun, as after a commit whose answer was lost: r is the same request, and
+// either is pending and enqueued, so that Run sends it, or has ended with the server's answer, or was settled as happened. That
+// answer may be a refusal: see Record.Answer.
+//
+// Otherwise roll back. The error matches ErrTaken and says why: another request has the key, or the same one was abandoned, settled as
+// absent, mismatched or held, was not sent in time, or is only run by a call of Do, which may forget it. Enqueue of the
+// request, outside of a transaction, goes on with the last two. Where r or rec is sealed, the error is that of Record.Sealed:
+// call it with what was unsealed.
+func (r *Record) CheckRepeat(rec *Record) error {
+	if err := errors.Join(r.Sealed(), rec.Sealed()); err != nil {
+		return err
+	}
+	why := ""
+	switch {
+	case r.ID != rec.ID || !bytes.Equal(r.Fingerprint, rec.Fingerprint):
+		why = "by another request"
+	case r.State == StateConfirmed, r.State == StateSettled && r.Effect == EffectHappened:
+		return nil
+	case r.State == StateSettled:
+		why = "by the same request, which was settled as absent"
+	case r.State == StateHeld:
+		why = "by the same request, which is held: " + string(r.HoldReason)
+	case r.State != StatePending:
+		why = "by the same request, which is " + r.State.String()
+	case !r.Enqueued:
+		why = "by a call of Do, which may forget it"
+	case !r.MaybeSent && !r.SendBefore.IsZero() && rec.Created.After(r.SendBefore):
+		why = "by the same request, which was not sent in time"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w %s: account %q, key %q", ErrTaken, why, r.Account, r.Key)
+}
