@@ -56,11 +56,7 @@ func (p *pass) feedHeld() {
 // whenever there is room, something was enqueued, or something falls due.
 func (p *pass) feedFairly(j fairJournal) {
 	defer context.AfterFunc(p.draining, p.lanes.shut)()
-	defer func() {
-		for _, rec := range p.lanes.close() {
-			p.giveBack(rec, time.Time{})
-		}
-	}()
+	defer func() { p.giveBackAll(p.lanes.close()) }()
 	for p.draining.Err() == nil {
 		wait, err := p.claimShares(j)
 		if err != nil {
@@ -145,11 +141,8 @@ func (p *pass) claimShares(j fairJournal) (wait time.Duration, err error) {
 
 // put hands claimed records to the workers, or gives them back where the pass was broken off.
 func (p *pass) put(claimed []persist.Record) {
-	if len(claimed) == 0 || p.lanes.put(claimed...) {
-		return
-	}
-	for _, rec := range claimed {
-		p.giveBack(rec, time.Time{})
+	if len(claimed) > 0 && !p.lanes.put(claimed...) {
+		p.giveBackAll(claimed)
 	}
 }
 

@@ -151,9 +151,7 @@ func (p *pass) claim(j persist.Claimer) {
 			case !p.tryNow(&rec):
 				p.giveBack(rec, p.again())
 			case !p.hand(rec):
-				for _, rec := range batch[i:] { // broken off
-					p.giveBack(rec, time.Time{})
-				}
+				p.giveBackAll(batch[i:]) // broken off
 				return
 			}
 		}
@@ -167,6 +165,16 @@ func (p *pass) claim(j persist.Claimer) {
 func (p *pass) giveBack(rec persist.Record, again time.Time) {
 	p.c.engine.giveBack(p.ctx, rec, again)
 	p.c.engine.leases.drop(rec.ID)
+}
+
+// giveBackAll gives back, all at once, so that it takes no longer than one call where the journal does not answer. What could
+// not be given back is free when its lease has ended.
+func (p *pass) giveBackAll(recs []persist.Record) {
+	var calls sync.WaitGroup
+	for _, rec := range recs {
+		calls.Go(func() { p.giveBack(rec, time.Time{}) })
+	}
+	calls.Wait()
 }
 
 // again is when an operation is due again that this pass cannot go on with: after the moment at which the pass began, so

@@ -139,7 +139,9 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 		return refuse(name, &rec, err, ErrOutcomeUnknown, ErrConfig), true, false
 	}
 	if res := (existing{r}).adopt(); res != nil {
-		e.giveBack(call.Values(), r.rec, p.again())
+		if !errors.Is(res.err, persist.ErrUncertain) { // else the journal does not answer: it is free when its lease has ended
+			e.giveBack(call.Values(), r.rec, p.again())
+		}
 		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
 		return res, !faster, false
 	}
