@@ -40,6 +40,11 @@ type Config struct {
 	// in lower case, without a scheme, and may have a port: "api.example.com:443" is https://api.example.com/ too. A
 	// host with a port goes before the same one without.
 	ProfileByHost map[string]*profile.Profile
+	// ProfileOf is asked for the profile of an operation in the journal that was begun under one that this client does not
+	// know: neither its own, nor ProfileByHost's, nor built in with that version. It gets a copy of the record, and is
+	// called each time that the operation is gone on with. A profile of another name or version than the record's, or one that
+	// New would refuse, counts as not known, as nil does. Zero: such operations are not sent (ErrConfig).
+	ProfileOf func(persist.Record) *profile.Profile
 	// Retry bounds the attempts. Zero: each field's default.
 	Retry Policy
 	// Transport sends. It must not retry by itself, and must end RoundTrip, and reads
@@ -364,6 +369,12 @@ func (c *Config) profileOf(rec *persist.Record) *profile.Profile {
 		}
 	}
 	if p, ok := profile.ByName(rec.Profile); ok && is(p) {
+		return p
+	}
+	if c.ProfileOf == nil {
+		return nil
+	}
+	if p := c.ProfileOf(rec.Clone()); p != nil && is(p) && c.checkProfile(p) == nil {
 		return p
 	}
 	return nil

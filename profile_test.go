@@ -245,6 +245,52 @@ func TestProfileByHost(t *testing.T) {
 	})
 }
 
+// TestProfileOf: a profile that a client does not know is asked of Config.ProfileOf, with the record; what is not the record's,
+// or cannot be used, counts as not known, and nothing is sent.
+func TestProfileOf(t *testing.T) {
+	t.Parallel()
+	own := func(change func(*profile.Profile)) *profile.Profile {
+		p := profile.Draft07()
+		p.Name = "own"
+		change(p)
+		return p
+	}
+	for name, r := range map[string]struct {
+		p  *profile.Profile
+		ok bool
+	}{
+		"its own":         {own(func(*profile.Profile) {}), true},
+		"none":            {nil, false},
+		"another name":    {profile.Draft07(), false},
+		"another version": {own(func(p *profile.Profile) { p.Version = "2" }), false},
+		"not usable":      {own(func(p *profile.Profile) { p.Carrier.Name = "" }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{status: 201}}}
+				first, j := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = own(func(*profile.Profile) {}) })
+				if err := first.Enqueue(post(t, "{}"), "k"); err != nil {
+					t.Fatal(err)
+				}
+				asked := 0
+				next, _ := newClient(t, w, on(survivors(t, j), func(cfg *oncehttp.Config) {
+					cfg.ProfileOf = func(rec persist.Record) *profile.Profile {
+						if asked++; rec.Key != "k" || rec.Profile != "own" {
+							t.Errorf("asked for %q under %q", rec.Profile, rec.Key)
+						}
+						return r.p
+					}
+				}))
+				got := resume(t, next)["k"]
+				if (got.err == nil) != r.ok || !r.ok && !errors.Is(got.err, oncehttp.ErrConfig) || (w.count() == 1) != r.ok || asked == 0 {
+					t.Errorf("%v after %d sends; asked %d times", got.err, w.count(), asked)
+				}
+			})
+		})
+	}
+}
+
 // TestReplayMarks: after a lost answer, a 402 that carries one of the marks in use settles the matter. What looks like
 // a mark and says otherwise does not.
 func TestReplayMarks(t *testing.T) {

@@ -103,9 +103,7 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 		}
 		cfg.Authorize = inTurn(authorize(header, origin), cfg.Authorize)
 	}
-	if cfg.ProfileByHost, err = recordedProfiles(ctx, ses, cfg.Account, cfg.Profile); err != nil {
-		return err
-	}
+	cfg.ProfileOf = recordedProfile(cfg.Profile)
 	cfg.Journal, cfg.ResumeWorkers = ses.journal, f.workers
 	c, err := oncehttp.New(cfg)
 	if err != nil {

@@ -71,15 +71,12 @@ func keyHeaderOf(rec *persist.Record) string {
 	return header
 }
 
-// recordedProfiles are the profiles of unfinished records whose keys travel in a header
-// of their own, by a host that no record has: a client that has them goes on with
-// each record under the header that it was begun with.
-// given is the profile of --profile, which may be of a file.
-func recordedProfiles(ctx context.Context, ses *session, account string, given *profile.Profile) (map[string]*profile.Profile, error) {
-	found := map[string]*profile.Profile{}
-	q := persist.Query{Account: persist.Account(account), States: unfinished()}
-	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		header := keyHeaderOf(rec)
+// recordedProfile makes the profile of a record whose key travels in a header of its own: a client that asks it goes on
+// with each record under the header that it was begun with, also with what others leave in the journal meanwhile. given is
+// the profile of --profile, which may be of a file.
+func recordedProfile(given *profile.Profile) func(persist.Record) *profile.Profile {
+	return func(rec persist.Record) *profile.Profile {
+		header := keyHeaderOf(&rec)
 		name, _, _ := strings.Cut(rec.Profile, keyHeaderMark)
 		base, known := given, given.Name == name
 		if !known {
@@ -89,13 +86,11 @@ func recordedProfiles(ctx context.Context, ses *session, account string, given *
 			return nil // the client says that it does not know the profile
 		}
 		p, err := carriedBy(base, header)
-		if err == nil {
-			// RFC 6761 section 6.4: no name below "invalid" is ever a host.
-			found[fmt.Sprintf("%x.invalid", p.Name)] = p
+		if err != nil {
+			return nil
 		}
-		return nil
-	})
-	return found, err
+		return p
+	}
 }
 
 // sameHeader refuses a batch that says nothing of the key's header where the journal

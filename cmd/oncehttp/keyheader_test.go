@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -87,6 +89,25 @@ func TestBatchKeyHeader(t *testing.T) {
 	}
 	run(t, append(batch, "--key-header", "X-Request-ID")...).want(t, exitOK)
 	s.expect(t)
+}
+
+// work goes on under the header of --key-header also with what is left in the journal after it has started.
+func TestWorkKeyHeader(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, journal string) {
+		s := serveKeyed(t, 1)
+		w := startWork(t, fast("--journal", journal)...)
+		defer time.AfterFunc(time.Minute, func() { _ = w.cmd.Process.Kill() }).Stop() // else the test would wait for a line
+		batch := fast("batch", writeFile(t, "in.csv", "id\na\n"), "--url", s.url, "--key", "o:{id}", "--journal", journal)
+		run(t, append(batch, "--key-header", "X-Request-ID", "--max-attempts", "1")...).want(t, exitUnknown)
+		if l, more := w.next(t); !more || l.Result != resultDone || l.Key != "idemp:o:a" {
+			t.Errorf("%+v: %s", l, l.why())
+		}
+		s.expect(t, "X-Request-Id: idemp:o:a", "X-Request-Id: idemp:o:a")
+		if got := w.stop(t, syscall.SIGTERM); got != exitOK {
+			t.Errorf("status %d", got)
+		}
+	})
 }
 
 // Other operations in the journal are no reason to refuse a batch: those of another

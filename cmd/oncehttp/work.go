@@ -43,7 +43,8 @@ itself, for the one connection that listens.
 Credentials are never in a journal. -H goes to --origin; --auth ORIGIN=@FILE gives
 the headers of a file, one a line, to an origin, and may be repeated. With either,
 what leads elsewhere stays pending; --auth ORIGIN= sends it without any. What was
-begun with a profile file needs that file again (--profile FILE).
+begun with a profile file needs that file again (--profile FILE); what was begun
+with --key-header goes on under that header.
 
 --listen ADDRESS answers GET /healthz with counters in JSON: 200 while it works, 503
 while the journal does not answer or it is stopping. --lines prints a line of JSON
@@ -171,10 +172,7 @@ func authorizeOrigins(headers map[string]http.Header) func(*http.Request) error 
 
 // work runs until ctx ends or the journal takes nothing more.
 func (f *workFlags) work(ctx context.Context, ses *session, cfg oncehttp.Config, s streams) error {
-	var err error
-	if cfg.ProfileByHost, err = recordedProfiles(ctx, ses, cfg.Account, cfg.Profile); err != nil {
-		return err
-	}
+	cfg.ProfileOf = recordedProfile(cfg.Profile)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	w := newWorker(ses, f, s)
