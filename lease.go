@@ -33,8 +33,10 @@ type lease struct {
 	until time.Time // it lasts until then, by the journal's clock
 	lost  bool      // another has it, or has had it
 	runs  bool      // the operation is being run
-	// revision is that of the record while it runs, as far as only the run and claims of this client have changed it.
+	// revision is that of the record while it runs, as far as only the run and claims of this client have changed it, and
+	// enqueued its mark.
 	revision uint64
+	enqueued bool
 }
 
 // The reasons why an operation is not sent although its run is under way.
@@ -91,7 +93,8 @@ func (l *leases) begin(rec *persist.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.hold(rec)
-	at.runs, at.revision, at.until, at.lost = true, rec.Revision, rec.LeaseUntil, false
+	at.runs, at.revision, at.enqueued = true, rec.Revision, rec.Enqueued
+	at.until, at.lost = rec.LeaseUntil, false
 }
 
 // end ends what begin began.
@@ -124,16 +127,19 @@ func (l *leases) claimed(batch []persist.Record) []persist.Record {
 // The caller holds mu.
 func (l *leases) handOver(rec *persist.Record) bool {
 	at := l.held[rec.ID]
+	marked := at != nil && rec.Enqueued && !at.enqueued // by an Enqueue, which changes the record once
 	switch {
 	case at == nil || !at.runs:
 		at = l.hold(rec)
 		at.until, at.lost = rec.LeaseUntil, false
 		return false
-	case at.lost || rec.Revision > at.revision+1:
+	case at.lost || rec.Revision > at.revision+2 || rec.Revision == at.revision+2 && !marked:
 		l.hold(rec).lost = true
 		return false
 	}
-	at.revision = max(at.revision, rec.Revision)
+	if !marked { // else the run meets ErrStale, and takes over both
+		at.revision = max(at.revision, rec.Revision)
+	}
 	if rec.LeaseUntil.After(at.until) {
 		at.until = rec.LeaseUntil
 	}
@@ -162,7 +168,7 @@ func (l *leases) changed(rec *persist.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.held[rec.ID]; at != nil && at.runs {
-		at.revision = max(at.revision, rec.Revision)
+		at.revision, at.enqueued = max(at.revision, rec.Revision), rec.Enqueued
 	}
 }
 

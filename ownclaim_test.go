@@ -27,11 +27,14 @@ type outage struct {
 
 var errOutage = errors.New("no answer")
 
-// begin begins an outage that outlasts a lease.
-func (o *outage) begin() {
+// outlasting is a time that is longer than a lease.
+const outlasting = 45 * time.Second
+
+// begin begins an outage.
+func (o *outage) begin(length time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.until, o.claimed = time.Now().Add(45*time.Second), false
+	o.until, o.claimed = time.Now().Add(length), false
 }
 
 func (o *outage) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
@@ -91,7 +94,7 @@ func TestOwnClaim(t *testing.T) {
 					t.Parallel()
 					bubble(t, func(t *testing.T) {
 						o := &outage{Journal: memory.New(), delay: o.delay, never: o.never}
-						o.begin()
+						o.begin(outlasting)
 						w := &wire{replies: []reply{{status: 201, delay: 2 * time.Minute}, {status: 500}}}
 						c, _ := newClient(t, w, on(o, slowAnswers, func(cfg *oncehttp.Config) { cfg.Profile = prof }))
 						ctx, stop := context.WithCancel(t.Context())
@@ -121,11 +124,11 @@ func TestOwnClaims(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		o := &outage{Journal: memory.New()}
-		o.begin()
+		o.begin(outlasting)
 		w := &wire{replies: []reply{{status: 201, delay: 4 * time.Minute}, {status: 500}}}
 		c, _ := newClient(t, w, on(o, slowAnswers, func(cfg *oncehttp.Config) { cfg.Profile = profile.None() }))
 		stop := running(t, c)
-		time.AfterFunc(2*time.Minute, func() { o.taken(t); o.begin() })
+		time.AfterFunc(2*time.Minute, func() { o.taken(t); o.begin(outlasting) })
 		if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
 			t.Fatal(err)
 		}
@@ -156,11 +159,11 @@ func TestOwnClaimBeforeSend(t *testing.T) {
 	}{{token, replies(accepted(4 * time.Minute))}, {slowAnswers, []reply{again, accepted(4 * time.Minute)}}} {
 		bubble(t, func(t *testing.T) {
 			o := &outage{Journal: memory.New()}
-			o.begin()
+			o.begin(outlasting)
 			w := &wire{replies: c.replies}
 			c, _ := newClient(t, w, on(o, slowAnswers, c.change))
 			stop := running(t, c)
-			time.AfterFunc(2*time.Minute, func() { o.taken(t); o.begin() })
+			time.AfterFunc(2*time.Minute, func() { o.taken(t); o.begin(outlasting) })
 			if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
 				t.Fatal(err)
 			}
@@ -175,13 +178,47 @@ func TestOwnClaimBeforeSend(t *testing.T) {
 	}
 }
 
+// TestOwnClaimOfEnqueued: also where an Enqueue has marked the operation meanwhile, here or in another process.
+func TestOwnClaimOfEnqueued(t *testing.T) {
+	t.Parallel()
+	for _, here := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			o := &outage{Journal: memory.New()}
+			o.begin(outlasting + 10*time.Second) // Enqueue lengthens the lease
+			w := &wire{replies: []reply{{status: 503, delay: time.Minute}, {status: 201, delay: time.Minute}, {status: 500}}}
+			c, _ := newClient(t, w, on(o, slowAnswers))
+			who := c
+			if !here {
+				who, _ = newClient(t, w, on(newLeasing(o.Journal)))
+			}
+			stop := running(t, c)
+			time.AfterFunc(time.Second, func() {
+				if err := who.Enqueue(post(t, "{}"), "k"); err != nil {
+					t.Error(err)
+				}
+			})
+			if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+				t.Error(err)
+			}
+			if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || !rec.Enqueued {
+				t.Errorf("it is %v, enqueued %t", rec.State, rec.Enqueued)
+			}
+			o.taken(t)
+			time.Sleep(10 * time.Minute)
+			if err := stop(); err != nil || w.count() != 2 {
+				t.Errorf("%v, %d sends, want 2", err, w.count())
+			}
+		})
+	}
+}
+
 // TestOwnClaimAfterAnother: where another process has had the operation in between, the run that was under way sends it no more.
 func TestOwnClaimAfterAnother(t *testing.T) {
 	t.Parallel()
 	for _, gives := range []bool{true, false} {
 		bubble(t, func(t *testing.T) {
 			o := &outage{Journal: memory.New()}
-			o.begin()
+			o.begin(outlasting)
 			w := &wire{replies: []reply{{refused: true, delay: time.Minute}, {status: 201}}}
 			c, _ := newClient(t, w, on(o, slowAnswers, func(cfg *oncehttp.Config) { cfg.Profile = profile.None() }))
 			done := make(chan error)
