@@ -179,7 +179,27 @@ func (o Options) check(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	return sqljournal.CheckSchema(sqljournal.Known(steps), version, oldest)
+	if err := sqljournal.CheckSchema(sqljournal.Known(steps), version, oldest); err != nil {
+		return err
+	}
+	return o.mayWrite(ctx, db)
+}
+
+// mayWrite asks whether the role may call the schema's function. Without it each write would fail once, and then be made
+// alone, six times slower, and nobody would be told. Error: ErrSchema.
+func (o Options) mayWrite(ctx context.Context, db *sql.DB) error {
+	function := o.Schema + ".write_records(text, bytea[], bigint[], bytea[], bigint[])"
+	var may sql.NullBool
+	err := db.QueryRowContext(ctx, "SELECT has_function_privilege(to_regprocedure($1), 'EXECUTE')", function).Scan(&may)
+	switch {
+	case err != nil:
+		return err
+	case !may.Valid:
+		return fmt.Errorf("%w: the function %s is not there; make it as `oncehttp journal migrate --print` has it", ErrSchema, function)
+	case !may.Bool:
+		return fmt.Errorf("%w: this role may not call its function; GRANT EXECUTE ON FUNCTION %s TO the role", ErrSchema, function)
+	}
+	return nil
 }
 
 // greeting looks at the server's settings before a new connection is used, so that a server that

@@ -1,0 +1,71 @@
+package postgres_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
+	"github.com/oncehttp/oncehttp/persist/postgres"
+)
+
+// TestRole: a role with the rights that docs/journals.md names can do all that a client does; without that to call the
+// function, or without the function, Open says so.
+func TestRole(t *testing.T) {
+	t.Parallel()
+	db := admin(t)
+	opts := migrated(t, db)
+	role := sqltest.Name()
+	run := func(statements ...string) {
+		t.Helper()
+		for _, s := range statements {
+			if _, err := db.Exec(strings.NewReplacer("oncehttp.", opts.Schema+".", "SCHEMA oncehttp", "SCHEMA "+opts.Schema, "shop", role).Replace(s)); err != nil {
+				t.Fatalf("%s: %v", s, err)
+			}
+		}
+	}
+	run("CREATE ROLE shop LOGIN")
+	t.Cleanup(func() { run("DROP OWNED BY shop", "DROP ROLE shop") })
+	run("REVOKE EXECUTE ON FUNCTION oncehttp.write_records FROM PUBLIC",
+		"GRANT USAGE ON SCHEMA oncehttp TO shop", "GRANT SELECT ON oncehttp.schema_version TO shop",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON oncehttp.record TO shop", "GRANT USAGE ON SEQUENCE oncehttp.record_seq TO shop")
+	u, err := url.Parse(server(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User(role)
+	refused := func(word string) {
+		t.Helper()
+		if _, err := postgres.Open(t.Context(), u.String(), opts); !errors.Is(err, postgres.ErrSchema) || !strings.Contains(err.Error(), word) {
+			t.Errorf("Open: %v, want ErrSchema that says %q", err, word)
+		}
+	}
+	refused("GRANT EXECUTE")
+	run("GRANT EXECUTE ON FUNCTION oncehttp.write_records TO shop")
+	j := open(t, u.String(), opts)
+	rec := sqltest.Record("", "k")
+	begun, created, err := j.Begin(t.Context(), rec)
+	if err != nil || !created {
+		t.Fatalf("Begin: %v, %v", created, err)
+	}
+	claimed, _, err := j.Claim(t.Context(), persist.Query{AllAccounts: true}, "worker", time.Minute, 10)
+	if err != nil || len(claimed) != 1 {
+		t.Fatalf("Claim: %d, %v", len(claimed), err)
+	}
+	if held, _, err := j.Renew(t.Context(), "worker", time.Minute, []persist.ID{begun.ID}); err != nil || len(held) != 1 {
+		t.Errorf("Renew: %d, %v", len(held), err)
+	}
+	for _, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
+		if err != nil {
+			t.Errorf("List: %v", err)
+		}
+	}
+	if err := j.Forget(t.Context(), claimed[0]); err != nil {
+		t.Errorf("Forget: %v", err)
+	}
+	run("DROP FUNCTION oncehttp.write_records")
+	refused("is not there")
+}
