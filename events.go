@@ -39,7 +39,7 @@ const (
 )
 
 // Event is one step of one operation, for metrics and traces. It holds no body,
-// no header and no query string.
+// no query string, and of the headers only what Account has of them.
 type Event struct {
 	_ struct{}
 
@@ -48,6 +48,11 @@ type Event struct {
 	Kind EventKind
 	// Key is the operation's key; empty only of an event about the journal.
 	Key Key
+	// Account is the operation's account, as persist.Record.Account has it and OfAccount
+	// takes it: with Key it says which operation it is. It names the headers that part
+	// accounts (profile.Profile.AccountHeaders) with their values, of a credential a
+	// digest. Empty of an event about the journal; it may be empty otherwise, too.
+	Account string
 	// Method is the request's method, such as "POST".
 	Method string
 	// Origin is scheme, host and port of the request, such as
@@ -85,7 +90,7 @@ func (r *run) tell(kind EventKind, change func(*Event)) {
 		return
 	}
 	e := Event{
-		Kind: kind, Key: Key(r.rec.Key), Method: r.rec.Method, Origin: r.rec.Origin, Path: request.Path(r.rec.Target),
+		Kind: kind, Key: Key(r.rec.Key), Account: r.rec.Account, Method: r.rec.Method, Origin: r.rec.Origin, Path: request.Path(r.rec.Target),
 		Attempt: r.attempts, Sends: r.sends, Resumed: !r.created,
 	}
 	if change != nil {
@@ -104,7 +109,7 @@ func (r *run) tellRecorded(res *result) {
 // blocked tells Config.Observe that a pass cannot go on with rec; of an empty rec, that err is the journal's.
 func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
 	c.observe(ctx, Event{
-		Kind: EventBlocked, Key: Key(rec.Key), Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),
+		Kind: EventBlocked, Key: Key(rec.Key), Account: rec.Account, Method: rec.Method, Origin: rec.Origin, Path: request.Path(rec.Target),
 		Resumed: true, Err: err,
 	})
 }

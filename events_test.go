@@ -112,6 +112,48 @@ func TestRunIsHeard(t *testing.T) {
 	}
 }
 
+// TestEventsNameTheAccount: where headers part one key into several operations, the events of each say which one it is, so that
+// it can be looked up; those of one that cannot go on, too.
+func TestEventsNameTheAccount(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		seen := &events{}
+		c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(j, func(cfg *oncehttp.Config) {
+			cfg.Profile, cfg.Account, cfg.Observe = profile.StripeV1(), "shop", seen.observe
+		}))
+		for _, account := range []string{"acct_1", "acct_2"} {
+			req := post(t, "{}")
+			req.Header.Set("Stripe-Account", account)
+			if _, err := c.DoKey(req, "k"); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range seen.all {
+				rec, err := c.Lookup(t.Context(), e.Key, oncehttp.OfAccount(e.Account))
+				if err != nil || rec.Account != persist.Account("shop", [2]string{"Stripe-Account", account}) {
+					t.Errorf("%s of %q: %v", e.Kind, e.Account, err)
+				}
+			}
+			if len(seen.all) < 4 {
+				t.Errorf("%d events", len(seen.all))
+			}
+			seen.all = nil
+		}
+		req := post(t, "{}")
+		req.Header.Set("Stripe-Account", "acct_3")
+		req.Header.Set("Authorization", "Bearer x")
+		lost, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt, func(cfg *oncehttp.Config) {
+			cfg.Profile, cfg.Account = profile.StripeV1(), "shop"
+		}))
+		_, _ = lost.DoKey(req, "k")
+		time.Sleep(time.Hour)
+		resume(t, c) // without credentials
+		blocked := seen.of(oncehttp.EventBlocked)
+		if len(blocked) != 1 || blocked[0].Account != persist.Account("shop", [2]string{"Stripe-Account", "acct_3"}) {
+			t.Errorf("blocked: %+v", blocked)
+		}
+	})
+}
+
 // TestSweepIsHeard: as is what concerns the journal as a whole.
 func TestSweepIsHeard(t *testing.T) {
 	t.Parallel()

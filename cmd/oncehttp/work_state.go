@@ -22,7 +22,6 @@ type worker struct {
 	ses      *session
 	out, err io.Writer
 	declines declines
-	account  string
 
 	ended   chan oncehttp.Event // for printLines; nil: no lines are printed
 	health  sync.Mutex          // held while the journal is asked
@@ -54,7 +53,7 @@ const (
 )
 
 func newWorker(ses *session, f *workFlags, s streams) *worker {
-	w := &worker{ses: ses, out: s.out, err: s.err, declines: f.declines, account: persist.Account(f.account)}
+	w := &worker{ses: ses, out: s.out, err: s.err, declines: f.declines}
 	w.counts = counts{Since: time.Now().UTC(), Workers: f.workers, Outcomes: map[string]int{}}
 	w.said = map[string]bool{}
 	if f.lines {
@@ -152,18 +151,16 @@ func (w *worker) line(e oncehttp.Event) line {
 		return failed(e.Key, e.Err)
 	}
 	l := line{Key: string(e.Key), Result: resultUnknown, Outcome: e.Outcome.String(), Status: e.Status, Attempts: e.Attempt, Sends: e.Sends}
-	query := persist.Query{Account: w.account, Key: string(e.Key)}
-	for rec, err := range w.ses.journal.List(context.Background(), query) {
-		if err != nil || rec.Origin != e.Origin || !rec.State.Final() {
-			continue
+	rec, err := w.ses.journal.Get(context.Background(), persist.ID{Account: e.Account, Key: string(e.Key)})
+	if err != nil || !rec.State.Final() {
+		return l
+	}
+	l.Attempts, l.Sends, l.Source, l.Result = rec.Attempts, rec.Sends, sourceName(oncehttp.SourceServer), w.declines.resultOfRecord(&rec)
+	if a := rec.Answer; a != nil {
+		if a.Replayed {
+			l.Source = sourceName(oncehttp.SourceReplay)
 		}
-		l.Attempts, l.Sends, l.Source, l.Result = rec.Attempts, rec.Sends, sourceName(oncehttp.SourceServer), w.declines.resultOfRecord(&rec)
-		if a := rec.Answer; a != nil {
-			if a.Replayed {
-				l.Source = sourceName(oncehttp.SourceReplay)
-			}
-			l.judge(w.declines, a.Status, a.Body, a.BodyDropped, a.AlreadyDone)
-		}
+		l.judge(w.declines, a.Status, a.Body, a.BodyDropped, a.AlreadyDone)
 	}
 	return l
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	osexec "os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // onJournals runs the test with an empty journal of its own: a file, and on each server.
@@ -174,6 +176,57 @@ func TestWork(t *testing.T) {
 		}
 		if out := run(t, "journal", "list", "--journal", journal, "--state", "pending,held").want(t, exitOK).out; strings.Contains(out, "w:") {
 			t.Errorf("left:\n%s", out)
+		}
+	})
+}
+
+// Where a header parts one key into several operations, each line is that of its own.
+func TestWorkLinesOfAccounts(t *testing.T) {
+	t.Parallel()
+	onJournals(t, func(t *testing.T, journal string) {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			account := r.Header.Get("Stripe-Account")
+			if account == "acct_2" {
+				w.WriteHeader(http.StatusPaymentRequired)
+			}
+			_, _ = io.WriteString(w, `{"account":"`+account+`"}`)
+		})
+		at, err := parsePlace(journal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ses, err := openSession(at, oncehttp.Config{Profile: profile.StripeV1()}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, account := range []string{"acct_1", "acct_2", "acct_3"} {
+			req, err := http.NewRequest(http.MethodPost, s.url, strings.NewReader("a=1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Stripe-Account", account)
+			if err := ses.client.Enqueue(req, "k"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ses.close(); err != nil {
+			t.Fatal(err)
+		}
+		w := startWork(t, "--journal", journal)
+		got := map[string]string{}
+		for range 3 {
+			l, more := w.next(t)
+			if !more || l.Key != "k" {
+				t.Fatalf("line %+v", l)
+			}
+			got[string(l.Body)] = fmt.Sprint(l.Result, " ", l.Status)
+		}
+		want := map[string]string{`{"account":"acct_1"}`: "done 200", `{"account":"acct_2"}`: "declined 402", `{"account":"acct_3"}`: "done 200"}
+		if !maps.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if got := w.stop(t, syscall.SIGTERM); got != exitOK {
+			t.Errorf("status %d", got)
 		}
 	})
 }
