@@ -33,7 +33,11 @@ func (c *Client) Run(ctx context.Context) error {
 	defer beside.Wait()
 	defer stop()
 	for {
+		began := time.Now()
 		tried, err := r.pass(ctx)
+		if time.Since(began) > pauseMax { // so it has worked: one of a fair journal ends only with an error
+			r.failures = 0
+		}
 		due := pauseMax
 		if err == nil {
 			due, err = r.nextDue(ctx, tried)
