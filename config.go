@@ -40,10 +40,9 @@ type Config struct {
 	// in lower case, without a scheme, and may have a port: "api.example.com:443" is https://api.example.com/ too. A
 	// host with a port goes before the same one without.
 	ProfileByHost map[string]*profile.Profile
-	// ProfileOf is asked for the profile of an operation in the journal that was begun under one that this client does not
-	// know: neither its own, nor ProfileByHost's, nor built in with that version. It gets a copy of the record, and is
-	// called each time that the operation is gone on with. A profile of another name or version than the record's, or one that
-	// New would refuse, counts as not known, as nil does. Zero: such operations are not sent (ErrConfig).
+	// ProfileOf is asked for the profile of an operation that was begun under one that this client does not know: not its
+	// own, nor one of ProfileByHost, nor built in with that version. It gets a copy of the record, each time anew. A profile of
+	// another name or version, or one that New would refuse, is as nil: not known, and nothing is sent. Zero: as nil.
 	ProfileOf func(persist.Record) *profile.Profile
 	// Retry bounds the attempts. Zero: each field's default.
 	Retry Policy
@@ -80,10 +79,9 @@ type Config struct {
 	// has come, nothing is sent. Zero: Do sends the caller's credentials, and Resume yields an error for every operation
 	// that had any.
 	Authorize func(*http.Request) error
-	// Reconcile is asked of held operations during Resume and Run. Zero leaves them held. It
-	// is not asked of those that somebody else goes on with: persist.HoldCaller,
-	// persist.HoldUndo and persist.HoldRekey. The last two stay held, for as long as it
-	// takes, until an operator repeats the Abandon or the Rekey, or settles them.
+	// Reconcile is asked of held operations during Resume and Run. Zero leaves them held. It is not asked of those that a
+	// caller or an operator goes on with: persist.HoldCaller, HoldUndo and HoldRekey. The last two stay held, for as long as
+	// it takes, until an operator repeats the Abandon or the Rekey, or settles them.
 	// A Run that shares its workers among origins (OriginWorkers) asks of what is held beside what it sends, in as many
 	// calls at once as a quarter of ResumeWorkers, one at least, and again a minute after each round.
 	Reconcile func(context.Context, persist.Record) (Resolution, error)

@@ -69,6 +69,33 @@ func TestRekeyClock(t *testing.T) {
 	}
 }
 
+// TestRekeyClockJumps: the own clock is set forward when the operation is held: the lookup is asked no earlier for that, since what
+// was sent before may not be found yet.
+func TestRekeyClockJumps(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j, s := memory.New(), &shop{}
+		one := worker(t, j, &wire{replies: []reply{{err: errLost}}}, 0, promising)
+		if _, err := one.DoKey(post(t, orderOne), "k"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		off := time.Duration(0)
+		jump := once(func() error { off = time.Hour; return nil })
+		two, _ := newClient(t, s, on(&leasing{Journal: &faulty{Journal: j, update: jump}, Claimer: j}, promising))
+		oncehttp.SetOwnClock(two, func() time.Time { return time.Now().Add(off) })
+		begun := time.Now()
+		if err := two.Rekey(t.Context(), "k", "k2", why); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(begun); waited < 90*time.Second || waited > 2*time.Minute || s.gets != 1 {
+			t.Errorf("asked after %v, %d lookups", waited, s.gets)
+		}
+		if rec := lookup(t, one, "k2"); time.Until(rec.SendBefore) != 24*time.Hour {
+			t.Errorf("to be sent before %v; it is %v", rec.SendBefore, time.Now())
+		}
+	})
+}
+
 // TestRekeyWaitsForASend: another process began a send in the last moment of its lease, and the request takes a while to
 // arrive. The lookup is asked once it must have, and finds what it did.
 func TestRekeyWaitsForASend(t *testing.T) {
