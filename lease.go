@@ -32,7 +32,7 @@ type lease struct {
 	users int       // the run of the operation, and the pass that claimed it
 	until time.Time // it lasts until then, by the journal's clock
 	lost  bool      // another has it, or has had it
-	runs  bool      // the operation is being run
+	runs  bool      // the operation is being run, and the run has not written its last
 	// revision is that of the record while it runs, as far as only the run and claims of this client have changed it, and
 	// enqueued its mark.
 	revision uint64
@@ -97,7 +97,8 @@ func (l *leases) begin(rec *persist.Record) {
 	at.until, at.lost = rec.LeaseUntil, false
 }
 
-// end ends what begin began.
+// end ends what begin began, once the run writes its record no more. A claim that comes later is none of that run's, although
+// the call may take a while to return. Of what has ended already, it does nothing.
 func (l *leases) end(id persist.ID) {
 	if l == nil {
 		return
@@ -105,9 +106,20 @@ func (l *leases) end(id persist.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.held[id]; at != nil && at.runs {
-		at.runs = false
+		at.runs, at.lost = false, false // who still holds it has claimed it meanwhile
 		l.release(id, at)
 	}
+}
+
+// runs reports whether the operation is being run, and its run may still write its record.
+func (l *leases) runs(id persist.ID) bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.held[id]
+	return at != nil && at.runs
 }
 
 // claimed is called for all that a claim has taken. It returns what is to be run: of that it renews the lease until drop is

@@ -187,6 +187,21 @@ func (d ending) holdReason() persist.HoldReason {
 // the record meanwhile, or a claim of this very client took it while it was run, rec becomes what it is now and write is
 // called once more.
 func (e *engine) change(ctx context.Context, rec *persist.Record, write func() error) error {
+	err := e.rewrite(ctx, rec, write)
+	if err == nil {
+		e.leases.changed(rec)
+	}
+	return err
+}
+
+// change is as that of engine, for the last change of a run: that has no lease any more, also where the write failed.
+func (d ending) change(ctx context.Context, rec *persist.Record, write func() error) error {
+	defer d.leases.end(rec.ID)
+	return d.rewrite(ctx, rec, write)
+}
+
+// rewrite is change, without a word to the leases.
+func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() error) error {
 	rec.Revision = e.leases.revision(rec)
 	err := write()
 	if errors.Is(err, persist.ErrStale) {
@@ -196,9 +211,6 @@ func (e *engine) change(ctx context.Context, rec *persist.Record, write func() e
 		}
 		rec.Revision, rec.Enqueued, rec.SendBefore = now.Revision, now.Enqueued, now.SendBefore
 		err = write()
-	}
-	if err == nil {
-		e.leases.changed(rec)
 	}
 	return err
 }

@@ -58,7 +58,11 @@ func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
 		Record: &listed, Context: p.ctx, Draining: p.draining, InDoubt: true,
 	}, nil)
 	if arrival == inflight.Refused {
-		p.c.engine.giveBack(p.ctx, listed, p.again())
+		again := p.again()
+		if p.lanes != nil && !p.c.engine.leases.runs(listed.ID) { // the run that is under way has written its last: it ends soon
+			again = p.c.engine.now().Add(endingPause)
+		}
+		p.c.engine.giveBack(p.ctx, listed, again)
 		return resumed{}, false
 	}
 	defer context.AfterFunc(p.ctx, func() { caller.Leave() })()

@@ -140,6 +140,7 @@ const (
 	pauseMax = time.Minute
 
 	failedPauseMin = time.Second // after a pass that the journal could not make; it doubles up to pauseMax
+	endingPause    = time.Second // before an operation is tried again whose run has written its end, and has not returned yet
 )
 
 // nextDue returns how long it is until the next pending operation is due. One that was due at the time tried was just
