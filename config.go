@@ -80,8 +80,8 @@ type Config struct {
 	// that had any.
 	Authorize func(*http.Request) error
 	// Reconcile is asked of held operations during Resume and Run. Zero leaves them held. It is not asked of those that a
-	// caller or an operator goes on with: persist.HoldCaller, HoldUndo and HoldRekey. The last two stay held, for as long as
-	// it takes, until an operator repeats the Abandon or the Rekey, or settles them.
+	// caller or an operator goes on with: persist.HoldCaller, HoldUndo, HoldRekey and HoldRekeyHeld. All but the first stay held,
+	// for as long as it takes, until an operator repeats the Abandon or the Rekey, or settles them.
 	// A Run that shares its workers among origins (OriginWorkers) asks of what is held beside what it sends, in as many
 	// calls at once as a quarter of ResumeWorkers, one at least, and again a minute after each round.
 	Reconcile func(context.Context, persist.Record) (Resolution, error)

@@ -55,6 +55,58 @@ func TestEnqueueKeepsTheLease(t *testing.T) {
 	})
 }
 
+// TestEnqueueBesideTheDead: an Enqueue of what a process had that has died does not keep the operation from being sent for
+// long, whatever this client's own Lease is.
+func TestEnqueueBesideTheDead(t *testing.T) {
+	t.Parallel()
+	for _, lease := range []time.Duration{5 * time.Second, 30 * time.Second, time.Hour} {
+		for _, left := range []time.Duration{time.Second, 15 * time.Second, 30 * time.Second} {
+			bubble(t, func(t *testing.T) {
+				j := memory.New()
+				first, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+				_, _ = first.DoKey(post(t, "{}"), "k")
+				rec := lookup(t, first, "k")
+				rec.LeaseOwner, rec.LeaseUntil = "dead", time.Now().Add(left)
+				if _, err := j.Update(t.Context(), rec); err != nil {
+					t.Fatal(err)
+				}
+				c, _ := newClient(t, &wire{}, on(newLeasing(j), func(cfg *oncehttp.Config) { cfg.Lease = lease }))
+				if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+					t.Fatal(err)
+				}
+				rec = lookup(t, c, "k")
+				if until := time.Until(rec.LeaseUntil); until < left || until > 45*time.Second || !rec.Enqueued {
+					t.Errorf("a Lease of %v: %v were left, and are %v; want 45s at most", lease, left, until)
+				}
+			})
+		}
+	}
+}
+
+// TestEnqueueBesideALongLease: nor does it shorten the lease of a process whose leases are longer than this client's.
+func TestEnqueueBesideALongLease(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		w := &wire{replies: []reply{{status: 201, delay: 28 * time.Second}}}
+		owner, _ := newClient(t, w, on(newLeasing(j), func(cfg *oncehttp.Config) { cfg.Lease = time.Minute }))
+		slow := &faulty{Journal: j, update: func() error { time.Sleep(2 * time.Second); return nil }}
+		other, _ := newClient(t, w, on(&leasing{Journal: slow, Claimer: j}, func(cfg *oncehttp.Config) { cfg.Lease = 5 * time.Second }))
+		start, done := time.Now(), make(chan error)
+		go func() { _, err := owner.DoKey(post(t, "{}"), "k"); done <- err }()
+		time.Sleep(19 * time.Second) // the lease of a minute is renewed every 20 s
+		if err := other.Enqueue(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if until := lookup(t, owner, "k").LeaseUntil.Sub(start); until < 80*time.Second {
+			t.Errorf("the lease lasts until %v after the start, want that of the renewal after 20s at least", until)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestEnqueueBesideACall: an Enqueue that returned nil stays until it is final,
 // whatever becomes of the call that was under way with its key, in this process or in
 // another.

@@ -62,15 +62,20 @@ func (l *leases) stamp(rec *persist.Record) {
 }
 
 // keep lengthens the lease of a record that a run, of whatever client, is going on with, before that is written by somebody
-// else: the run may have renewed it since the record was read, and a renewal is no new revision. The lease is longer than one
-// that is renewed now, since the run may renew it once more before this write arrives.
+// else: the run may have renewed it since the record was read, and a renewal is no new revision. How long that client's leases
+// are is not known: this client's Config.Lease may be another. Where it has renewed in time, at least two thirds are left, so that
+// half as long again is what a renewal before this write gives. Where it is late, this is enough for a lease of the default length.
+// A dead client's lease grows by no more than that.
 func (l *leases) keep(rec *persist.Record) {
-	if l == nil || !rec.Leased("", l.clock.now()) {
+	if l == nil {
 		return
 	}
-	if until := l.clock.now().Round(0).Add(l.cfg.Lease + l.cfg.Lease/renewals); until.After(rec.LeaseUntil) {
-		rec.LeaseUntil = until
+	now := l.clock.now().Round(0)
+	if !rec.Leased("", now) {
+		return
 	}
+	left, usual := rec.LeaseUntil.Sub(now), min(l.cfg.Lease, defaultLease)
+	rec.LeaseUntil = now.Add(max(left+left/2, usual+usual/renewals))
 }
 
 // hold renews the lease of a record, which is this client's, until release was called as often. The caller holds mu.

@@ -20,19 +20,20 @@ import (
 // send its lookup finds everything for certain (profile.Reference.FoundWithin), Rekey settles an unfinished one itself: it holds it,
 // so that nothing more is sent, waits for Retry.AttemptTimeout and that time or until ctx ends, asks, and settles it as absent
 // if nothing has the request's reference; else the operation is as it was before, and the error says what was found. A ctx that ended leaves
-// it held, and the same Rekey goes on. The lookup needs the request's credentials from Config.Authorize.
+// it held, and the same Rekey goes on. Where that one finds something, an operation that was pending is pending again, and one
+// that was held is held as persist.HoldUnclear: Settle it. The lookup needs the request's credentials from Config.Authorize.
 //
 // In place of an operation under a generated key the new one counts as one, too: the same request without a key is rejected
 // while the new operation is unresolved.
 //
 // Calling it again with the same keys is nil while the new operation goes on, and when it took place; one that was held because it
-// was never sent in time is sent now. Until then a Rekey that was cut off leaves its operations held (persist.HoldRekey): nothing
+// was never sent in time is sent now. Until then a Rekey that was cut off leaves its operations held (persist.HoldRekey, HoldRekeyHeld): nothing
 // sends them and Config.Reconcile is not asked, until the same Rekey is called again, or a person settles or abandons them.
 // Best is the key under which the business itself would try again, Key.Generation, so that both mean one operation.
 //
 // Errors: those of Lookup for key; ErrConfig where reason or newKey cannot be used, or the request is no more in the
 // journal or holds its key itself; ErrOutcomeUnknown while the operation is not settled, also ErrInFlight while a call runs
-// it; ErrFinal where it ended otherwise; ErrKeyReused where newKey belongs to another operation, or where the operation goes on
+// it, and ErrHeld where it is held; ErrFinal where it ended otherwise; ErrKeyReused where newKey belongs to another operation, or where the operation goes on
 // under a third key already, which the error names. Where the new operation has ended without an effect, was abandoned or is held for
 // another reason, they are Enqueue's for newKey: ErrSettled, ErrAbandoned, ErrKeyReused or ErrHeld.
 func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, options ...LookupOption) error {
@@ -174,8 +175,11 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 		return old, refuse("rekey", &old, missing, ErrOutcomeUnknown, ErrConfig).err
 	}
 	held := old
-	if old.HoldReason != persist.HoldRekey || old.NextAttempt.IsZero() { // zero: journal restored has reset it
-		held.State, held.HoldReason = persist.StateHeld, persist.HoldRekey
+	if !rekeys(old.HoldReason) || old.NextAttempt.IsZero() { // zero: journal restored has reset it
+		if held.HoldReason = persist.HoldRekeyHeld; old.State == persist.StatePending || old.HoldReason == persist.HoldRekey {
+			held.HoldReason = persist.HoldRekey
+		}
+		held.State = persist.StateHeld
 		held.NextAttempt = k.now().Round(0).Add(k.cfg.Retry.AttemptTimeout + prof.Reference.FoundWithin) // when the lookup may be asked
 		var err error
 		if held, err = k.journal.Update(k.ctx, held); err != nil {
@@ -200,10 +204,31 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	return k.journalAbsent(held, reason)
 }
 
+// rekeys reports that a record is held for a Rekey that is not finished.
+func rekeys(why persist.HoldReason) bool {
+	return why == persist.HoldRekey || why == persist.HoldRekeyHeld
+}
+
+// beforeRekey sets what an operation was before the first Rekey held it. One that was pending is so again: its own key is sent
+// within its window, as without the Rekey. Of one that was held nobody knows any more why, so that a person settles it, or Config.Reconcile.
+func beforeRekey(back, old *persist.Record) {
+	back.State, back.HoldReason, back.NextAttempt = old.State, old.HoldReason, old.NextAttempt
+	if !rekeys(old.HoldReason) {
+		return
+	}
+	back.NextAttempt = time.Time{}
+	switch begun := old.Replaces != "" && !old.Enqueued; { // by another Rekey, which goes on with it
+	case old.HoldReason == persist.HoldRekeyHeld:
+		back.HoldReason = persist.HoldUnclear
+	case !begun:
+		back.State, back.HoldReason = persist.StatePending, ""
+	}
+}
+
 // found puts the record back as it was, and says what the lookup found.
 func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause error) error {
 	back := *held
-	back.State, back.HoldReason, back.NextAttempt = old.State, old.HoldReason, old.NextAttempt
+	beforeRekey(&back, old)
 	if _, err := k.journal.Update(k.ctx, back); err != nil {
 		return journalError("rekey", Key(old.Key), err)
 	}
@@ -216,7 +241,11 @@ func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause 
 	default:
 		cause = fmt.Errorf("the API does not say whether there is something under the request's reference (%w)", cmp.Or(cause, errors.New("the answer is none")))
 	}
-	return refuse("rekey", &back, sanitized(cause), ErrOutcomeUnknown).err
+	cause = sanitized(cause)
+	if back.State == persist.StateHeld {
+		return refuse("rekey", &back, fmt.Errorf("%w; it stays held (%s); find out what became of it, and Settle it", cause, back.HoldReason), ErrOutcomeUnknown, ErrHeld).err
+	}
+	return refuse("rekey", &back, cause, ErrOutcomeUnknown).err
 }
 
 // journalAbsent settles the record as absent, and returns it.

@@ -133,3 +133,72 @@ func TestRekeyOfWhatEnded(t *testing.T) {
 		})
 	}
 }
+
+// TestRekeyFindsItAfterACut: a Rekey is cut off while it waits, and called again; what the lookup finds then, or does not tell,
+// ends it. Nobody acts on the operation any more, so that it is what it was before the first call: a pending one is sent
+// again under its own key, within its window. One that was held stays held, and the error says that a person has to settle it.
+func TestRekeyFindsItAfterACut(t *testing.T) {
+	t.Parallel()
+	mine, other := map[string]any{"number": "A/1&x", "amount": 100.}, map[string]any{"number": "A/1&x", "amount": 7.}
+	same := func(s *shop) { s.orders = append(s.orders, mine) }
+	held := func(why persist.HoldReason) func(*persist.Record) {
+		return func(rec *persist.Record) { rec.State, rec.HoldReason = persist.StateHeld, why }
+	}
+	for name, r := range map[string]struct {
+		before func(*persist.Record)
+		then   func(*shop)
+		back   persist.HoldReason // "": pending
+		after  time.Duration      // the next pass
+		posts  int
+		ends   persist.State
+	}{
+		"it took effect":      {nil, same, "", 0, 1, persist.StateConfirmed},
+		"something else":      {nil, func(s *shop) { s.orders = append(s.orders, other) }, "", 0, 1, persist.StateHeld},
+		"no answer":           {nil, func(s *shop) { s.broken = true }, "", 0, 1, persist.StateConfirmed},
+		"the window is over":  {nil, func(s *shop) { s.broken = true }, "", 48 * time.Hour, 0, persist.StateHeld},
+		"held before":         {held(persist.HoldMismatch), same, persist.HoldUnclear, 0, 0, persist.StateHeld},
+		"undone before":       {held(persist.HoldUndo), same, persist.HoldUnclear, 0, 0, persist.StateHeld},
+		"held for its caller": {held(persist.HoldCaller), same, persist.HoldUnclear, 0, 0, persist.StateHeld},
+		"begun by a Rekey": {func(rec *persist.Record) {
+			held(persist.HoldRekey)(rec)
+			rec.Replaces, rec.NextAttempt = "k0", time.Time{}
+		}, same, persist.HoldRekey, 0, 0, persist.StateHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				s := &shop{}
+				c, _, j := lostOrder(t, s, promising)
+				if r.before != nil {
+					rec := lookup(t, c, "k")
+					r.before(&rec)
+					if _, err := j.Update(t.Context(), rec); err != nil {
+						t.Fatal(err)
+					}
+				}
+				next, _ := newClient(t, s, on(survivors(t, j), promising))
+				for range 2 {
+					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+					if err := next.Rekey(ctx, "k", "k2", why); !errors.Is(err, oncehttp.ErrHeld) {
+						t.Errorf("cut off: %v, want ErrHeld", err)
+					}
+					cancel()
+				}
+				r.then(s)
+				err := next.Rekey(t.Context(), "k", "k2", why)
+				exactlyOne(t, err)
+				if stays := r.back != ""; !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrHeld) != stays {
+					t.Errorf("%v, want ErrHeld: %t", err, stays)
+				}
+				if rec := lookup(t, next, "k"); rec.HoldReason != r.back || (rec.State == persist.StatePending) != (r.back == "") || !rec.NextAttempt.IsZero() {
+					t.Errorf("%v for %q, next attempt %v; want %q", rec.State, rec.HoldReason, rec.NextAttempt, r.back)
+				}
+				time.Sleep(r.after)
+				resume(t, next)
+				if rec := lookup(t, next, "k"); rec.State != r.ends || s.posts != r.posts {
+					t.Errorf("after a pass: %v for %q, %d orders; want %v, %d", rec.State, rec.HoldReason, s.posts, r.ends, r.posts)
+				}
+			})
+		})
+	}
+}

@@ -213,5 +213,5 @@ func reconcile(r *run) (res *result, took bool) {
 // What Config.Reconcile says meanwhile may be over a moment later: an undo that is under way takes back the effect that it
 // has found, and a Rekey begins the operation that it does not find yet.
 func someoneActs(why persist.HoldReason) bool {
-	return why == persist.HoldCaller || why == persist.HoldUndo || why == persist.HoldRekey
+	return why == persist.HoldCaller || why == persist.HoldUndo || rekeys(why)
 }

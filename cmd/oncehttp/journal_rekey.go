@@ -24,6 +24,8 @@ by itself where the profile promises within which time its lookup finds everythi
 and for a send that may be on its way, and asks, with the headers of -H.
 If it is broken off, the operation stays held, for rekey: nothing is sent and
 nobody else settles it until you say the same again, or settle or abandon it.
+Where the lookup finds something, one that was pending is pending again, and one
+that was held stays held.
 Saying the same again is no error while the new operation goes on or took place;
 a third key is refused.`,
 		Example: `  oncehttp journal rekey idemp:order:u1:o7 idemp:order:u1:o7:gen=2 --journal p.db --reason 'not at the bank'`,

@@ -157,8 +157,11 @@ func holdRestored(rec *persist.Record, taken time.Time) bool {
 	if next.State == persist.StatePending || next.HoldReason == persist.HoldCaller || overdue {
 		next.State, next.HoldReason = persist.StateHeld, persist.HoldRestored
 	}
-	if next.HoldReason == persist.HoldRekey {
+	if next.HoldReason == persist.HoldRekey || next.HoldReason == persist.HoldRekeyHeld {
 		next.NextAttempt = time.Time{} // the lookup waits anew: it may have gone on since
+	}
+	if begun := next.Replaces != "" && !next.Enqueued; next.HoldReason == persist.HoldRekey && !begun {
+		next.HoldReason = persist.HoldRekeyHeld // it may have gone on under another key: what the lookup finds must not send this one
 	}
 	if next.MaybeSent = next.KeyOnWire() != ""; !next.MaybeSent { // the server's token comes only now
 		next.FirstSent = rec.FirstSent
