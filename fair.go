@@ -1,8 +1,10 @@
 package oncehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -40,16 +42,45 @@ func (p *pass) startFairly(j fairJournal) {
 	}
 }
 
-// feedHeld lists what is held, again and again, with a pause after each round, until the pass is broken off.
+// feedHeld lists what is held, again and again, with a pause after each round, until the pass is broken off or the journal
+// takes nothing more. A listing that fails otherwise keeps nothing from being sent: it is told, and made again after a pause
+// that grows.
 func (p *pass) feedHeld() {
 	defer close(p.jobs)
+	failures := 0 // in a row
 	for {
 		query := p.query
 		query.States, query.DueBy = []persist.State{persist.StateHeld}, p.c.engine.now()
-		if !p.list(query) || pause(p.draining, pauseMax) != nil {
+		var failed error
+		if !p.list(query, func(err error) { failed = cmp.Or(failed, p.failedHeld(err)) }) {
+			return
+		}
+		wait := pauseMax
+		switch {
+		case takesNoMore(failed):
+			p.failed(failed)
+			return
+		case failed == nil:
+			failures = 0
+		case p.draining.Err() == nil:
+			p.c.cfg.blocked(p.ctx, &persist.Record{}, failed)
+			p.c.cfg.log(p.ctx, slog.LevelError, "held operations could not be listed; that is done again", "", failed)
+			failures++
+			wait = failedPause(failures)
+		}
+		if pause(p.draining, wait) != nil {
 			return
 		}
 	}
+}
+
+// failedHeld tells of a damaged record, which does not end the listing, and returns any other error.
+func (p *pass) failedHeld(err error) error {
+	if errors.Is(err, persist.ErrCorrupt) {
+		p.failed(err)
+		return nil
+	}
+	return err
 }
 
 // feedFairly goes on until the pass is broken off or the journal fails: it claims what is due, of each origin its share,

@@ -98,7 +98,7 @@ func (p *pass) feed() {
 	if shared {
 		query.States = query.States[1:] // what is held has no lease
 	}
-	if len(query.States) > 0 && !p.list(query) {
+	if len(query.States) > 0 && !p.list(query, p.failed) {
 		return
 	}
 	if shared { // last, so that what this pass leaves held is not met again
@@ -107,12 +107,12 @@ func (p *pass) feed() {
 	p.fed = p.draining.Err() == nil
 }
 
-// list hands out what the query selects. It returns false if the pass was broken off.
-func (p *pass) list(query persist.Query) bool {
+// list hands out what the query selects, and calls failed with each error. It returns false if the pass was broken off.
+func (p *pass) list(query persist.Query, failed func(error)) bool {
 	for rec, err := range p.c.cfg.Journal.List(p.draining, query) {
 		switch {
 		case err != nil:
-			p.failed(err)
+			failed(err)
 		case !p.tryNow(&rec):
 		case !p.hand(rec):
 			return false

@@ -83,8 +83,13 @@ type runner struct {
 // afterFailure returns the pause after a pass that the journal could not make: a database that is started anew answers
 // again within seconds.
 func (r *runner) afterFailure() time.Duration {
-	r.failures = min(r.failures+1, 10)
-	return min(failedPauseMin<<(r.failures-1), pauseMax)
+	r.failures++
+	return failedPause(r.failures)
+}
+
+// failedPause is the pause after so many failures in a row.
+func failedPause(failures int) time.Duration {
+	return min(failedPauseMin<<min(failures-1, 10), pauseMax)
 }
 
 // sweepHourly sweeps the journal now and every hour, until ctx ends.
@@ -139,7 +144,7 @@ const (
 	pauseMin = 100 * time.Millisecond
 	pauseMax = time.Minute
 
-	failedPauseMin = time.Second // after a pass that the journal could not make; it doubles up to pauseMax
+	failedPauseMin = time.Second // after a pass, or a listing of what is held, that the journal could not make; it doubles up to pauseMax
 	endingPause    = time.Second // before an operation is tried again whose run has written its end, and has not returned yet
 )
 
