@@ -90,13 +90,16 @@ func (l *leases) hold(rec *persist.Record) *lease {
 	return at
 }
 
-// begin renews the lease of a record that is run from now on, until end is called.
+// begin renews the lease of a record that is run from now on, until end is called. If it was called already, it does nothing.
 func (l *leases) begin(rec *persist.Record) {
 	if l == nil || rec.LeaseOwner != l.owner {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if at := l.held[rec.ID]; at != nil && at.runs {
+		return
+	}
 	at := l.hold(rec)
 	at.runs, at.revision, at.enqueued = true, rec.Revision, rec.Enqueued
 	at.until, at.lost = rec.LeaseUntil, false

@@ -37,14 +37,24 @@ func (e *engine) leasedElsewhere(rec *persist.Record) bool { return rec.Leased(e
 // giveBack gives up the lease of a claimed record that this client does not run, so that another can, at a time at
 // which it is due again; zero: as before. If a call changed the record since, this does nothing.
 func (e *engine) giveBack(ctx context.Context, rec persist.Record, again time.Time) {
+	e.logUnreleased(ctx, &rec, e.release(ctx, rec, again))
+}
+
+// release is giveBack, and returns the journal's error.
+func (e *engine) release(ctx context.Context, rec persist.Record, again time.Time) error {
 	if rec.LeaseOwner != e.owner || rec.State.Final() {
-		return
+		return nil
 	}
 	if again = again.Round(0); again.After(rec.NextAttempt) {
 		rec.NextAttempt = again
 	}
 	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
 	_, err := e.journal.Update(context.WithoutCancel(ctx), rec)
+	return err
+}
+
+// logUnreleased logs an error of release, unless another has changed or ended the record since.
+func (e *engine) logUnreleased(ctx context.Context, rec *persist.Record, err error) {
 	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
 		e.cfg.log(ctx, slog.LevelError, "a lease could not be released", rec.Key, err)
 	}

@@ -149,13 +149,25 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
 		return res, !faster, false
 	}
-	if p.lanes != nil && !r.mayBegin(tries) { // it was not sent, and stays as it was
-		r.dismiss()
-		r.rec.MaybeSent, r.rec.FirstSent = rec.MaybeSent, rec.FirstSent
-		e.giveBack(call.Values(), r.rec, time.Time{})
+	e.leases.begin(&r.rec) // already: it may wait for long
+	defer e.leases.end(r.rec.ID)
+	if p.lanes != nil && !r.mayBegin(tries) {
+		r.letGo(&rec)
 		return &result{}, false, false
 	}
 	return r.execute(), true, true
+}
+
+// letGo gives back an operation that was adopted and not sent, as it was before.
+func (r *run) letGo(before *persist.Record) {
+	r.dismiss()
+	ctx := r.call.Values()
+	err := ending{r}.change(ctx, &r.rec, func() error {
+		rec := r.rec
+		rec.MaybeSent, rec.FirstSent = before.MaybeSent, before.FirstSent
+		return r.release(ctx, rec, time.Time{})
+	})
+	r.logUnreleased(ctx, &r.rec, err)
 }
 
 // mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others have found
