@@ -168,6 +168,10 @@ func TestVolatileLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A read finds out that the old connection has ended. A Begin on that would be in doubt, and not be settled here.
+	if _, err := j.Get(t.Context(), persist.ID{Account: "a", Key: "k"}); !errors.Is(err, postgres.ErrVolatile) {
+		t.Errorf("Get on a new connection with synchronous_commit off: %v, want ErrVolatile", err)
+	}
 	_, created, err := j.Begin(t.Context(), sqltest.Record("a", "k"))
 	if created || !errors.Is(err, postgres.ErrVolatile) || errors.Is(err, persist.ErrUncertain) {
 		t.Errorf("Begin on a new connection with synchronous_commit off: created %t, error %v; want ErrVolatile", created, err)
