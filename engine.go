@@ -72,6 +72,7 @@ type run struct {
 	stopIfOriginDown bool
 	lanes            *lanes // of a fair Run, which bound the sends; else nil
 	admitted         bool   // it may send now, see admit
+	refused          error  // of the limiter, before the first attempt: no token is asked for
 
 	started  time.Time // by this process's own clock
 	schedule *backoff.ExponentialBackOff

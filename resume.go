@@ -172,9 +172,10 @@ func (r *run) letGo(before *persist.Record) {
 
 // mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others have found
 // meanwhile that the origin takes no connections; not where tries says that this run is the one to try it. A limiter that
-// returns an error is asked again by the first send, which then says so.
+// returns an error is asked again by the first send, which then says so; where a token is needed first, that is not asked for.
 func (r *run) mayBegin(tries bool) bool {
 	if err := r.admit(); err != nil {
+		r.refused = err
 		return r.stopCause() == nil
 	}
 	return tries || !r.shared.origins.Failing(r.rec.Origin)

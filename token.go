@@ -55,6 +55,9 @@ func haveToken(r *run) bool {
 // askForToken asks for a token, as it is spelled on the wire. again says that it may help to ask once more.
 func askForToken(r *run) (token string, again bool, err error) {
 	r.hint = 0
+	if r.refused != nil {
+		return "", false, r.refused
+	}
 	if r.prof.Token != nil && r.prof.Token.Path != "" {
 		token, again, err = askByRecipe(r)
 	} else {
