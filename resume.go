@@ -122,7 +122,7 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	tries := e.shared.origins.Failing(rec.Origin) // this is the one that tries it again
 	r := &run{engine: e, call: call, name: name, rec: rec, fromResume: true, stopIfOriginDown: p.silent, lanes: p.lanes}
 	switch {
-	case errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final():
+	case isOver(&rec, err):
 		return &result{}, false, false
 	case err != nil:
 		return &result{err: journalError(name, Key(listed.Key), err)}, true, false
@@ -156,6 +156,11 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 		return &result{}, false, false
 	}
 	return r.execute(), true, true
+}
+
+// isOver reports whether a record that was read needs nothing more: it has ended, or is not there, as err says.
+func isOver(rec *persist.Record, err error) bool {
+	return errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final()
 }
 
 // letGo gives back an operation that was adopted and not sent, as it was before.

@@ -43,23 +43,29 @@ func Locked(t *testing.T, e Engine) {
 	}
 	for key, rec := range records {
 		is := slices.Contains(held, rec.ID)
+		if key == "free" && !is || (key == "locked" || key == "lost") && is {
+			t.Errorf("Renew says that %s is held: %t", key, is)
+		}
 		until := old
 		if is {
 			until = now.Add(time.Hour)
 		}
-		got, err := j.Get(ctx, rec.ID)
-		if err != nil || !got.LeaseUntil.Equal(until) {
-			t.Errorf("Renew says that %s is held: %t; it lasts until %v, want %v, error %v", key, is, got.LeaseUntil, until, err)
-		}
-		if key == "free" && !is || (key == "locked" || key == "lost") && is {
-			t.Errorf("Renew says that %s is held: %t", key, is)
-		}
+		lastsUntil(t, j, rec, until)
 	}
 	if err := holder.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	if held, _, err = claimer.Renew(ctx, "w", time.Hour, ids); err != nil || len(held) != 3 || slices.Contains(held, records["lost"].ID) {
 		t.Errorf("Renew after the transaction: %v, error %v; want all but the one that another has", held, err)
+	}
+}
+
+// lastsUntil checks how long the lease of a record lasts.
+func lastsUntil(t *testing.T, j persist.Journal, rec persist.Record, want time.Time) {
+	t.Helper()
+	got, err := j.Get(t.Context(), rec.ID)
+	if err != nil || !got.LeaseUntil.Equal(want) {
+		t.Errorf("the lease of %s lasts until %v, want %v, error %v", rec.Key, got.LeaseUntil, want, err)
 	}
 }
 
