@@ -157,12 +157,7 @@ func holdRestored(rec *persist.Record, taken time.Time) bool {
 	if next.State == persist.StatePending || next.HoldReason == persist.HoldCaller || overdue {
 		next.State, next.HoldReason = persist.StateHeld, persist.HoldRestored
 	}
-	if next.HoldReason == persist.HoldRekey || next.HoldReason == persist.HoldRekeyHeld {
-		next.NextAttempt = time.Time{} // the lookup waits anew: it may have gone on since
-	}
-	if begun := next.Replaces != "" && !next.Enqueued; next.HoldReason == persist.HoldRekey && !begun {
-		next.HoldReason = persist.HoldRekeyHeld // it may have gone on under another key: what the lookup finds must not send this one
-	}
+	holdRestoredRekey(&next)
 	if next.MaybeSent = next.KeyOnWire() != ""; !next.MaybeSent { // the server's token comes only now
 		next.FirstSent = rec.FirstSent
 	}
@@ -171,6 +166,17 @@ func holdRestored(rec *persist.Record, taken time.Time) bool {
 		next.FirstSent.Equal(rec.FirstSent) && next.NextAttempt.Equal(rec.NextAttempt) && rec.LeaseOwner == ""
 	*rec = next
 	return !same
+}
+
+// holdRestoredRekey changes what a Rekey holds, which may have gone on since the backup: its lookup waits anew, and what that
+// finds must not send an operation that may have gone on under another key.
+func holdRestoredRekey(rec *persist.Record) {
+	if rec.HoldReason == persist.HoldRekey || rec.HoldReason == persist.HoldRekeyHeld {
+		rec.NextAttempt = time.Time{}
+	}
+	if begun := rec.Replaces != "" && !rec.Enqueued; rec.HoldReason == persist.HoldRekey && !begun {
+		rec.HoldReason = persist.HoldRekeyHeld
+	}
 }
 
 // release lets what is held as restored go on: all of it, or that of these keys. The time of
