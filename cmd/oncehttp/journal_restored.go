@@ -47,6 +47,11 @@ changes nothing that is done.`,
 			if f.hasAccount {
 				return errors.New("restored goes through all accounts; leave --account out")
 			}
+			if taken != "" { // before a server is asked; parseTaken says what else is wrong
+				if _, err := parseZoned("--taken", taken); err != nil {
+					return err
+				}
+			}
 			at, err := f.placeOf(args)
 			if err != nil {
 				return err

@@ -300,13 +300,14 @@ func TestRestoredUsage(t *testing.T) {
 		args  []string
 		wants []string
 	}{
-		"no time":    {[]string{journal}, []string{"--taken is required", known}},
-		"no zone":    {[]string{journal, "--taken", "2026-01-31T02:00:00"}, []string{"want a time with its zone"}},
-		"the future": {[]string{journal, "--taken", ago(-time.Hour)}, []string{"in the future", known}},
-		"too early":  {[]string{journal, "--taken", ago(2 * time.Hour)}, []string{"too early", known}},
-		"no journal": {[]string{"--taken", ago(0)}, []string{"--journal is required"}},
-		"no file":    {[]string{journal + ".not", "--taken", ago(0)}, []string{"no such file"}},
-		"account":    {[]string{journal, "--taken", ago(0), "--account", "a"}, []string{"leave --account out"}},
+		"no time":                    {[]string{journal}, []string{"--taken is required", known}},
+		"no zone":                    {[]string{journal, "--taken", "2026-01-31T02:00:00"}, []string{"want a time with its zone"}},
+		"no time yet, and no server": {[]string{"postgres://shop@127.0.0.1:1/shop", "--taken", "yesterday"}, []string{"--taken"}},
+		"the future":                 {[]string{journal, "--taken", ago(-time.Hour)}, []string{"in the future", known}},
+		"too early":                  {[]string{journal, "--taken", ago(2 * time.Hour)}, []string{"too early", known}},
+		"no journal":                 {[]string{"--taken", ago(0)}, []string{"--journal is required"}},
+		"no file":                    {[]string{journal + ".not", "--taken", ago(0)}, []string{"no such file"}},
+		"account":                    {[]string{journal, "--taken", ago(0), "--account", "a"}, []string{"leave --account out"}},
 	} {
 		got := run(t, append([]string{"journal", "restored"}, tt.args...)...).want(t, exitUsage)
 		for _, want := range tt.wants {

@@ -19,6 +19,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/mysql"
 	"github.com/oncehttp/oncehttp/persist/postgres"
+	"github.com/oncehttp/oncehttp/persist/redis"
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
@@ -265,8 +266,10 @@ func serverError(p place, err error) error {
 	switch {
 	case errors.Is(err, persist.ErrLocked):
 		return &exitError{status: exitLocked, err: said}
-	case errors.Is(err, postgres.ErrSchema): // of all SQL journals
+	case errors.Is(err, postgres.ErrNotMigrated): // of all SQL journals
 		return fmt.Errorf("%w (oncehttp journal migrate --journal %s)", said, shellQuote(p.arg))
+	case errors.Is(err, postgres.ErrVolatile), errors.Is(err, mysql.ErrVolatile), errors.Is(err, redis.ErrVolatile):
+		return fmt.Errorf("%w (that is for programs; the command takes no such server)", said)
 	case errors.As(err, new(net.Error)), errors.Is(err, context.DeadlineExceeded):
 		return &exitError{status: exitUnknown, err: said}
 	}

@@ -130,6 +130,34 @@ func TestServerWithoutTables(t *testing.T) {
 	}
 }
 
+// What Migrate does not mend is not sent there: a schema of a later program.
+func TestServerOfLaterProgram(t *testing.T) {
+	t.Parallel()
+	s := servers()["postgres"]
+	journal := s.database(t, s.url(t))
+	run(t, "journal", "migrate", journal).want(t, exitOK)
+	u, err := url.Parse(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sqlDB(t, "pgx", s.url(t).String())
+	mustExec(t, db, "INSERT INTO "+u.Query().Get("schema")+".schema_version (version, oldest) VALUES (99, 98)")
+	got := run(t, "journal", "list", "--journal", journal).want(t, exitUsage)
+	if !strings.Contains(got.err, "update it") || strings.Contains(got.err, "migrate") || strings.Count(got.err, "\n") != 1 {
+		t.Errorf("%q, want a line that says to update the program, and nothing of migrate", got.err)
+	}
+}
+
+// A server that loses commits is refused in words that fit the command, which has no AllowVolatile.
+func TestServerVolatile(t *testing.T) {
+	t.Parallel()
+	server := ownRedis(t, "--appendonly", "no")
+	got := run(t, "journal", "list", "--journal", server.journal()).want(t, exitUsage)
+	if !strings.Contains(got.err, "appendonly") || !strings.Contains(got.err, "the command takes no such server") || strings.Count(got.err, "\n") != 1 {
+		t.Errorf("%q, want a line that names the setting and what the command takes", got.err)
+	}
+}
+
 // The password comes from a file, from ONCEHTTP_JOURNAL or from MYSQL_PWD, and is printed
 // nowhere.
 func TestServerPassword(t *testing.T) {

@@ -105,7 +105,7 @@ func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljo
 	var standing sqljournal.Row
 	err := run(ctx, d.begin, insertValues(row, rand.IntN(gates)), standing.Dest()...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("%w: a row of the table of gates is missing; run the journal's Migrate again: %w", ErrSchema, err)
+		return nil, fmt.Errorf("%w: a row of the table of gates is missing; run the journal's Migrate again: %w", ErrNotMigrated, err)
 	}
 	return &standing, err
 }

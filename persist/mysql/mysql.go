@@ -32,6 +32,8 @@ var (
 	// ErrSchema: the database has no tables of a journal, or those of a version that this
 	// program must not use. The error says what to do.
 	ErrSchema = sqljournal.ErrSchema
+	// ErrNotMigrated is an ErrSchema that Migrate ends: there are no tables, or older ones.
+	ErrNotMigrated = sqljournal.ErrNotMigrated
 	// ErrOptions: an option or the URL cannot be used. The error says which.
 	ErrOptions = errors.New("persist/mysql: wrong options")
 )

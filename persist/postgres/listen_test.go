@@ -73,42 +73,6 @@ func TestPolling(t *testing.T) {
 	sqltest.Polling(t, open(t, at, opts), []string{at, opts.Schema, "", "1s", "9s"}, "behind a pooler such as PgBouncer")
 }
 
-// listening is a Listen in the background. Everything that it hears comes out of heard.
-func listening(t *testing.T, j *postgres.Journal) (heard <-chan error) {
-	t.Helper()
-	all, over := make(chan error, 1000), make(chan struct{})
-	ctx, stop := context.WithCancel(t.Context())
-	go func() {
-		defer close(over)
-		_ = j.Listen(ctx, func(err error) { all <- err })
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-over
-	})
-	return all
-}
-
-// next is what is heard next.
-func next(t *testing.T, heard <-chan error, after string) error {
-	t.Helper()
-	select {
-	case err := <-heard:
-		return err
-	case <-time.After(20 * time.Second):
-		t.Fatalf("nothing was heard after %s", after)
-		return nil
-	}
-}
-
-// woken waits for a wake.
-func woken(t *testing.T, heard <-chan error, after string) {
-	t.Helper()
-	if err := next(t, heard, after); err != nil {
-		t.Fatalf("after %s: %v", after, err)
-	}
-}
-
 // listeners are the backends that listen to a journal.
 func listeners(t *testing.T, db *sql.DB, opts postgres.Options) (pids []int) {
 	t.Helper()
@@ -133,13 +97,13 @@ func TestListenTerminated(t *testing.T) {
 	db := admin(t)
 	opts := migrated(t, db)
 	j, other := open(t, server(t), opts), open(t, server(t), opts)
-	heard := listening(t, j)
-	woken(t, heard, "the beginning")
+	heard := sqltest.Listening(t, j)
+	sqltest.HeardWake(t, heard, "the beginning")
 	for range 3 {
 		terminate(t, db, opts)
-		woken(t, heard, "the end of the connection")
+		sqltest.HeardWake(t, heard, "the end of the connection")
 		other.Notify()
-		woken(t, heard, "a notification on the new one")
+		sqltest.HeardWake(t, heard, "a notification on the new one")
 	}
 }
 
@@ -175,16 +139,16 @@ func TestListenBehindPgBouncer(t *testing.T) {
 	opts := migrated(t, admin(t))
 	through := bouncer(t)
 	opts.CallTimeout, opts.LockWait = 9*time.Second, time.Second
-	heard := listening(t, open(t, through, opts))
-	if err := next(t, heard, "LISTEN through PgBouncer"); err == nil || !strings.Contains(err.Error(), "does not arrive within 3s") || !strings.Contains(err.Error(), "ListenURL") {
+	heard := sqltest.Listening(t, open(t, through, opts))
+	if err := sqltest.Heard(t, heard, "LISTEN through PgBouncer"); err == nil || !strings.Contains(err.Error(), "does not arrive within 3s") || !strings.Contains(err.Error(), "ListenURL") {
 		t.Errorf("heard %v, want that nothing arrives, and what to do", err)
 	}
 	opts.ListenURL = server(t)
 	direct := open(t, through, opts)
-	heard = listening(t, direct)
-	woken(t, heard, "the beginning, by ListenURL")
+	heard = sqltest.Listening(t, direct)
+	sqltest.HeardWake(t, heard, "the beginning, by ListenURL")
 	direct.Notify()
-	woken(t, heard, "a notification through PgBouncer")
+	sqltest.HeardWake(t, heard, "a notification through PgBouncer")
 }
 
 // TestListenLeavesNothing: who has listened through PgBouncer in vain leaves no backend there that listens, for others to
@@ -242,7 +206,7 @@ func TestListenURL(t *testing.T) {
 	}
 	u.Path = "/" + elsewhere
 	opts.ListenURL, opts.CallTimeout, opts.LockWait = u.String(), 3*time.Second, 100*time.Millisecond
-	if err := next(t, listening(t, open(t, server(t), opts)), "LISTEN in another database"); err == nil || !strings.Contains(err.Error(), "does not arrive") {
+	if err := sqltest.Heard(t, sqltest.Listening(t, open(t, server(t), opts)), "LISTEN in another database"); err == nil || !strings.Contains(err.Error(), "does not arrive") {
 		t.Errorf("heard %v, want that nothing arrives", err)
 	}
 }
@@ -253,8 +217,8 @@ func TestNotifyInTransaction(t *testing.T) {
 	t.Parallel()
 	ctx, db := t.Context(), admin(t)
 	opts := migrated(t, db)
-	heard := listening(t, open(t, server(t), opts))
-	woken(t, heard, "the beginning")
+	heard := sqltest.Listening(t, open(t, server(t), opts))
+	sqltest.HeardWake(t, heard, "the beginning")
 	conn, err := pgx.Connect(ctx, server(t))
 	if err != nil {
 		t.Fatal(err)
@@ -289,15 +253,15 @@ func TestNotifyInTransaction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	woken(t, heard, "the commit")
+	sqltest.HeardWake(t, heard, "the commit")
 	if err := opts.Notify(ctx, conn); err != nil {
 		t.Fatal(err)
 	}
-	woken(t, heard, "Notify on a connection")
+	sqltest.HeardWake(t, heard, "Notify on a connection")
 	if err := opts.NotifySQL(ctx, db); err != nil {
 		t.Fatal(err)
 	}
-	woken(t, heard, "NotifySQL on a pool")
+	sqltest.HeardWake(t, heard, "NotifySQL on a pool")
 	silent("in the end")
 	wrong := postgres.Options{Schema: "no schema; DROP"}
 	if err := wrong.Notify(ctx, conn); !errors.Is(err, postgres.ErrOptions) {

@@ -59,55 +59,19 @@ func endSubscription(t *testing.T, admin *goredis.Client) {
 	}
 }
 
-// listening is a Listen in the background. Everything that it hears comes out of heard.
-func listening(t *testing.T, j *redis.Journal) (heard <-chan error) {
-	t.Helper()
-	all, over := make(chan error, 1000), make(chan struct{})
-	ctx, stop := context.WithCancel(t.Context())
-	go func() {
-		defer close(over)
-		_ = j.Listen(ctx, func(err error) { all <- err })
-	}()
-	t.Cleanup(func() {
-		stop()
-		<-over
-	})
-	return all
-}
-
-// next is what is heard next.
-func next(t *testing.T, heard <-chan error, after string) error {
-	t.Helper()
-	select {
-	case err := <-heard:
-		return err
-	case <-time.After(20 * time.Second):
-		t.Fatalf("nothing was heard after %s", after)
-		return nil
-	}
-}
-
-// woken waits for a wake.
-func woken(t *testing.T, heard <-chan error, after string) {
-	t.Helper()
-	if err := next(t, heard, after); err != nil {
-		t.Fatalf("after %s: %v", after, err)
-	}
-}
-
 // TestListenKilled: a connection that the server has ended is replaced, which wakes, since something may have been missed.
 func TestListenKilled(t *testing.T) {
 	t.Parallel()
 	url := start(t, durable()...).url() // on which nobody else listens
 	opts, admin := own(t, url), connect(t, url)
 	j, other := open(t, url, opts), open(t, url, opts)
-	heard := listening(t, j)
-	woken(t, heard, "the beginning")
+	heard := sqltest.Listening(t, j)
+	sqltest.HeardWake(t, heard, "the beginning")
 	for range 3 {
 		endSubscription(t, admin)
-		woken(t, heard, "the end of the connection")
+		sqltest.HeardWake(t, heard, "the end of the connection")
 		other.Notify()
-		woken(t, heard, "a notification on the new one")
+		sqltest.HeardWake(t, heard, "a notification on the new one")
 	}
 }
 
@@ -149,7 +113,7 @@ func TestListenWithoutRight(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := open(t, strings.Replace(s.url(), ":hunter2", "worker:hunter2", 1), opts)
-		switch err := next(t, listening(t, j), "SUBSCRIBE as a user "+step.channels); {
+		switch err := sqltest.Heard(t, sqltest.Listening(t, j), "SUBSCRIBE as a user "+step.channels); {
 		case step.want == "" && err != nil:
 			t.Errorf("with %s: %v", step.channels, err)
 		case step.want != "" && (err == nil || !strings.Contains(err.Error(), step.want) || strings.Contains(err.Error(), "hunter2")):

@@ -14,6 +14,9 @@ import (
 // program must not use. The error says what to do.
 var ErrSchema = errors.New("the schema of the journal does not fit this program")
 
+// ErrNotMigrated is an ErrSchema that Migrate ends.
+var ErrNotMigrated = fmt.Errorf("%w", ErrSchema)
+
 // Step is one step of the schema.
 type Step struct {
 	Version    int      // of the schema after it, from 1 on
@@ -88,13 +91,13 @@ func Known(steps []Step) int { return len(steps) }
 
 // CheckSchema says whether a program that knows the schema up to version known may use one
 // that was migrated to version, which programs from oldest on may use.
-// Error: ErrSchema.
+// Errors: ErrSchema, ErrNotMigrated.
 func CheckSchema(known, version, oldest int) error {
 	switch {
 	case version == 0:
-		return fmt.Errorf("%w: it has not been made; run the journal's Migrate first", ErrSchema)
+		return fmt.Errorf("%w: it has not been made; run the journal's Migrate first", ErrNotMigrated)
 	case version < known:
-		return fmt.Errorf("%w: it is at version %d and this program needs version %d; run the journal's Migrate first", ErrSchema, version, known)
+		return fmt.Errorf("%w: it is at version %d and this program needs version %d; run the journal's Migrate first", ErrNotMigrated, version, known)
 	case version > known && oldest > known:
 		return fmt.Errorf("%w: it is at version %d, which programs may use that know version %d or later; this program knows version %d; update it", ErrSchema, version, oldest, known)
 	}
