@@ -165,6 +165,7 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 			Record: op.rec, Context: ctx, Draining: c.draining, PlainHTTP: op.rec.PlainHTTP,
 			InDoubt: !op.rec.Generated, // a key made for this call can have no earlier operation
 		}, op.sameRequest)
+		c.engine.leases.touched(op.rec.ID)
 		switch {
 		case arrival == inflight.Refused:
 			return nil, &Error{Op: name, Key: Key(op.rec.Key), is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}

@@ -14,13 +14,15 @@ import (
 type fairJournal struct {
 	persist.Claimer
 	persist.DueTimes
+	toSend persist.SendClaimer // the same as Claimer; nil: its claims mark nothing
 }
 
 // fairly returns the journal as a fairJournal; ok is false if it is none.
 func fairly(j persist.Journal) (fair fairJournal, ok bool) {
 	claimer, claims := persist.As[persist.Claimer](j)
 	times, knows := persist.As[persist.DueTimes](j)
-	return fairJournal{claimer, times}, claims && knows
+	toSend, _ := claimer.(persist.SendClaimer)
+	return fairJournal{claimer, times, toSend}, claims && knows
 }
 
 // startFairly starts the goroutines of a fair pass. Half of its workers send, while the journal works for the others. Where
@@ -112,14 +114,14 @@ func (p *pass) workFairly() {
 		}
 		var r resumed
 		over := false
-		if p.tryNow(&rec) {
+		if p.tryNow(rec) {
 			r, over = p.resume(rec)
 		} else { // the origin has failed since it was claimed
 			p.giveBack(rec, time.Time{})
 		}
 		p.lanes.done(rec.Origin)
 		if over {
-			p.results <- r // always received: end reads what the caller does not
+			p.yield(r)
 		}
 	}
 }
@@ -146,14 +148,14 @@ func (p *pass) claimShares(j fairJournal) (wait time.Duration, err error) {
 		}
 	}
 	p.lanes.divide(len(due) + p.lanes.active(due))
-	var claimed []persist.Record
+	var claimed []*persist.Record
 	for origin := range due { // in random order, so that each is first at times
 		n := p.lanes.room(origin, len(claimed))
 		if n == 0 {
 			continue
 		}
 		batch, err := p.claimShare(j, origin, n)
-		claimed = append(claimed, batch...)
+		claimed = append(claimed, pointers(batch)...)
 		if errors.Is(err, persist.ErrCorrupt) { // of one record; the others go on
 			p.failed(err)
 			continue
@@ -171,8 +173,8 @@ func (p *pass) claimShares(j fairJournal) (wait time.Duration, err error) {
 }
 
 // put hands claimed records to the workers, or gives them back where the pass was broken off.
-func (p *pass) put(claimed []persist.Record) {
-	if len(claimed) > 0 && !p.lanes.put(claimed...) {
+func (p *pass) put(claimed []*persist.Record) {
+	if len(claimed) > 0 && !p.lanes.put(claimed) {
 		p.giveBackAll(claimed)
 	}
 }
@@ -185,8 +187,15 @@ func (p *pass) claimShare(j fairJournal, origin string, n int) ([]persist.Record
 		n = 1
 	}
 	query := persist.Query{Account: p.query.Account, Origin: origin}
+	claim := j.Claim
+	if j.toSend != nil {
+		claim = j.toSend.ClaimToSend
+	}
 	before := e.clock.own()
-	batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, n)
+	batch, now, err := claim(p.draining, query, e.owner, p.c.cfg.Lease, n)
 	e.clock.learn(p.ctx, &p.c.cfg, now, before)
-	return e.leases.claimed(batch), err
+	if j.toSend == nil {
+		return e.leases.claimed(batch, time.Time{}), err
+	}
+	return e.leases.claimed(batch, now), err
 }

@@ -27,7 +27,7 @@ type lanes struct {
 
 // lane is what a Run has of one origin.
 type lane struct {
-	queue   []persist.Record
+	queue   []*persist.Record
 	running int // taken and not done
 	sending int // of these
 }
@@ -40,7 +40,7 @@ func newLanes(workers, limit int) *lanes {
 }
 
 // put queues records, for which there was room. It does not wait, and returns false if the lanes are closed.
-func (l *lanes) put(records ...persist.Record) bool {
+func (l *lanes) put(records []*persist.Record) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -60,7 +60,7 @@ func (l *lanes) put(records ...persist.Record) bool {
 }
 
 // take waits for a record that may be run now. Whoever takes one calls done. more is false once the lanes are closed.
-func (l *lanes) take() (rec persist.Record, more bool) {
+func (l *lanes) take() (rec *persist.Record, more bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !l.closed {
@@ -73,7 +73,7 @@ func (l *lanes) take() (rec persist.Record, more bool) {
 		}
 		l.changed.Wait()
 	}
-	return persist.Record{}, false
+	return nil, false
 }
 
 // next is the lane of which the fewest operations are running, among those that have one to run; nil if none has. The
@@ -187,7 +187,7 @@ func (l *lanes) shut() {
 }
 
 // close is shut, and returns what was not taken.
-func (l *lanes) close() (left []persist.Record) {
+func (l *lanes) close() (left []*persist.Record) {
 	l.shut()
 	l.mu.Lock()
 	defer l.mu.Unlock()

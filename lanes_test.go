@@ -16,7 +16,7 @@ func TestLanesClaimMany(t *testing.T) {
 	if n := l.room("a", 0); n != fill {
 		t.Fatalf("room of an origin that has nothing here: %d, want %d", n, fill)
 	}
-	l.put(make([]persist.Record, fill)...)
+	l.put(pointers(make([]persist.Record, fill)))
 	for did := 1; did <= fill/4; did++ {
 		if _, more := l.take(); !more {
 			t.Fatal("nothing to take")

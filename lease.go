@@ -37,6 +37,8 @@ type lease struct {
 	// enqueued its mark.
 	revision uint64
 	enqueued bool
+	// marked is when the claim at revision marked the record as maybe sent; zero: it did not, or a call has had the record since.
+	marked time.Time
 }
 
 // The reasons why an operation is not sent although its run is under way.
@@ -101,7 +103,7 @@ func (l *leases) begin(rec *persist.Record) {
 		return
 	}
 	at := l.hold(rec)
-	at.runs, at.revision, at.enqueued = true, rec.Revision, rec.Enqueued
+	at.runs, at.revision, at.enqueued, at.marked = true, rec.Revision, rec.Enqueued, time.Time{}
 	at.until, at.lost = rec.LeaseUntil, false
 }
 
@@ -130,34 +132,37 @@ func (l *leases) runs(id persist.ID) bool {
 	return at != nil && at.runs
 }
 
-// claimed is called for all that a claim has taken. It returns what is to be run: of that it renews the lease until drop is
-// called for each. The others run already: the journal could not renew their leases in time, and the claim has taken them
+// claimed is called for all that a claim has taken, with the time at which the claim marked what Record.MarkedByClaim says; zero: it
+// marked nothing. It returns what is to be run: of that it renews the lease until drop is called for each. The others run already: the journal could not renew their leases in time, and the claim has taken them
 // for their own client. So their runs get the new lease and the new revision, and go on.
-func (l *leases) claimed(batch []persist.Record) []persist.Record {
+func (l *leases) claimed(batch []persist.Record, marked time.Time) []persist.Record {
 	if l == nil {
 		return batch
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.DeleteFunc(batch, func(rec persist.Record) bool { return l.handOver(&rec) })
+	return slices.DeleteFunc(batch, func(rec persist.Record) bool { return l.handOver(&rec, marked) })
 }
 
 // handOver gives a claim to the run that is under way with its operation. It returns false, and holds the lease for the
 // pass, where there is none, and where another process has changed the record in between: that run may send nothing more.
 // The caller holds mu.
-func (l *leases) handOver(rec *persist.Record) bool {
+func (l *leases) handOver(rec *persist.Record, marked time.Time) bool {
 	at := l.held[rec.ID]
-	marked := at != nil && rec.Enqueued && !at.enqueued // by an Enqueue, which changes the record once
+	enqueued := at != nil && rec.Enqueued && !at.enqueued // by an Enqueue, which changes the record once
 	switch {
 	case at == nil || !at.runs:
 		at = l.hold(rec)
 		at.until, at.lost = rec.LeaseUntil, false
+		if at.revision, at.marked = rec.Revision, marked; !rec.MarkedByClaim() {
+			at.marked = time.Time{}
+		}
 		return false
-	case at.lost || rec.Revision > at.revision+2 || rec.Revision == at.revision+2 && !marked:
+	case at.lost || rec.Revision > at.revision+2 || rec.Revision == at.revision+2 && !enqueued:
 		l.hold(rec).lost = true
 		return false
 	}
-	if !marked { // else the run meets ErrStale, and takes over both
+	if !enqueued { // else the run meets ErrStale, and takes over both
 		at.revision = max(at.revision, rec.Revision)
 	}
 	if rec.LeaseUntil.After(at.until) {
@@ -190,6 +195,49 @@ func (l *leases) changed(rec *persist.Record) {
 	if at := l.held[rec.ID]; at != nil && at.runs {
 		at.revision, at.enqueued = max(at.revision, rec.Revision), rec.Enqueued
 	}
+}
+
+// touched is called when a call that is no pass has the place of the operation: from then on nobody knows that nothing was
+// sent since the claim, nor that the record is as the claim left it.
+func (l *leases) touched(id persist.ID) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := l.held[id]; at != nil {
+		at.marked = time.Time{}
+	}
+}
+
+// unwritten is called when the journal did not take a change. Until it has taken another, nothing is sent on the strength of
+// a mark that it took before: what comes of it could not be written.
+func (l *leases) unwritten() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, at := range l.held {
+		at.marked = time.Time{}
+	}
+}
+
+// marked sets the fields of a record that may be sent now as the claim has set them in the journal, if that has marked it, and
+// nothing has happened to it since. It returns false if the mark has to be written.
+func (l *leases) marked(rec *persist.Record) bool {
+	if l == nil {
+		return false
+	}
+	now := l.clock.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.held[rec.ID]
+	if at == nil || at.runs || at.lost || at.marked.IsZero() || at.revision != rec.Revision || !now.Before(at.until) {
+		return false
+	}
+	rec.MaybeSent, rec.FirstSent, rec.LeaseUntil = true, at.marked, at.until
+	return true
 }
 
 // drop ends what claimed began. It gives nothing up in the journal.

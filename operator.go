@@ -220,6 +220,7 @@ func (c *Client) inPlace(ctx context.Context, name string, key Key, options []Lo
 	caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
 		Record: &rec, Context: ctx, Draining: c.draining, InDoubt: true,
 	}, nil)
+	c.engine.leases.touched(rec.ID)
 	if arrival == inflight.Refused {
 		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 	}

@@ -48,7 +48,15 @@ func (o *outage) Renew(ctx context.Context, owner string, lease time.Duration, i
 }
 
 func (o *outage) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	claimed, now, err := o.Journal.Claim(ctx, q, owner, lease, n)
+	return o.cut(o.Journal.Claim(ctx, q, owner, lease, n))
+}
+
+func (o *outage) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	return o.cut(o.Journal.ClaimToSend(ctx, q, owner, lease, n))
+}
+
+// cut is what is heard of the first claim that takes something.
+func (o *outage) cut(claimed []persist.Record, now time.Time, err error) ([]persist.Record, time.Time, error) {
 	o.mu.Lock()
 	first := !o.claimed && len(claimed) > 0
 	o.claimed = o.claimed || first

@@ -24,8 +24,8 @@ type pass struct {
 	fed      bool  // every due record was handed to a worker
 	clockErr error // of the journal, which did not tell the time
 	query    persist.Query
-	jobs     chan persist.Record // to run; of a fair Run only what is held
-	lanes    *lanes              // of what a fair Run has claimed; nil for any other pass
+	jobs     chan *persist.Record // to run; of a fair Run only what is held
+	lanes    *lanes               // of what a fair Run has claimed; nil for any other pass
 	results  chan resumed
 	workers  sync.WaitGroup
 }
@@ -40,7 +40,7 @@ type resumed struct {
 // newPass starts a pass over what is due now. Nothing more is begun once draining ends; the attempts on the wire end with
 // ctx. Its end must be called.
 func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
-	p := &pass{c: c, ctx: ctx, silent: silent, jobs: make(chan persist.Record), results: make(chan resumed)}
+	p := &pass{c: c, ctx: ctx, silent: silent, jobs: make(chan *persist.Record), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(draining)
 	if c.draining.Err() != nil {
 		p.drain(ErrClosed)
@@ -114,7 +114,7 @@ func (p *pass) list(query persist.Query, failed func(error)) bool {
 		case err != nil:
 			failed(err)
 		case !p.tryNow(&rec):
-		case !p.hand(rec):
+		case !p.hand(&rec):
 			return false
 		}
 	}
@@ -142,16 +142,17 @@ func (p *pass) claim(j persist.Claimer) {
 		}
 		e.clock.learn(p.ctx, &p.c.cfg, now, before)
 		taken, fresh := len(batch), 0
-		batch = e.leases.claimed(batch)
-		for i, rec := range batch {
+		batch = e.leases.claimed(batch, time.Time{})
+		for i := range batch {
+			rec := &batch[i]
 			switch begun := rec.Created.After(p.query.DueBy); { // since the pass started
 			case begun && !p.silent:
 				fresh++
 				p.giveBack(rec, rec.Created)
-			case !p.tryNow(&rec):
+			case !p.tryNow(rec):
 				p.giveBack(rec, p.again())
 			case !p.hand(rec):
-				p.giveBackAll(batch[i:]) // broken off
+				p.giveBackAll(pointers(batch[i:])) // broken off
 				return
 			}
 		}
@@ -162,19 +163,27 @@ func (p *pass) claim(j persist.Claimer) {
 }
 
 // giveBack gives up the lease of a claimed operation that is not run, which is then due again at that time.
-func (p *pass) giveBack(rec persist.Record, again time.Time) {
-	p.c.engine.giveBack(p.ctx, rec, again)
+func (p *pass) giveBack(rec *persist.Record, again time.Time) {
+	p.c.engine.giveBack(p.ctx, *rec, again)
 	p.c.engine.leases.drop(rec.ID)
 }
 
 // giveBackAll gives back, all at once, so that it takes no longer than one call where the journal does not answer. What could
 // not be given back is free when its lease has ended.
-func (p *pass) giveBackAll(recs []persist.Record) {
+func (p *pass) giveBackAll(recs []*persist.Record) {
 	var calls sync.WaitGroup
 	for _, rec := range recs {
 		calls.Go(func() { p.giveBack(rec, time.Time{}) })
 	}
 	calls.Wait()
+}
+
+// pointers are those to the elements of a slice.
+func pointers(recs []persist.Record) (all []*persist.Record) {
+	for i := range recs {
+		all = append(all, &recs[i])
+	}
+	return all
 }
 
 // again is when an operation is due again that this pass cannot go on with: after the moment at which the pass began, so
@@ -200,7 +209,7 @@ func (p *pass) failed(err error) {
 }
 
 // hand gives a record to a worker. It returns false if the pass was broken off.
-func (p *pass) hand(rec persist.Record) bool {
+func (p *pass) hand(rec *persist.Record) bool {
 	select {
 	case p.jobs <- rec:
 		return true
@@ -213,7 +222,15 @@ func (p *pass) hand(rec persist.Record) bool {
 func (p *pass) work() {
 	for rec := range p.jobs {
 		if r, over := p.resume(rec); over {
-			p.results <- r // always received: end reads what the caller does not
+			p.yield(r)
 		}
+	}
+}
+
+// yield hands over what came of an operation; of a pass of Run only an error, since nobody gets the rest. It is always received:
+// end reads what the caller does not.
+func (p *pass) yield(r resumed) {
+	if !p.silent || r.err != nil || r.panicked != nil {
+		p.results <- r
 	}
 }

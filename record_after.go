@@ -212,6 +212,9 @@ func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() 
 		rec.Revision, rec.Enqueued, rec.SendBefore = now.Revision, now.Enqueued, now.SendBefore
 		err = write()
 	}
+	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
+		e.leases.unwritten()
+	}
 	return err
 }
 

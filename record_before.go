@@ -237,6 +237,9 @@ func (x existing) adopt() *result {
 		x.verdict, x.stop = expired(), errMaxAge
 		return ending(x).writeOutcome()
 	}
+	if x.leases.marked(rec) {
+		return nil
+	}
 	next := *rec
 	next.State, next.HoldReason = persist.StatePending, ""
 	if !next.MaybeSent && !wantsToken(rec) {

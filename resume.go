@@ -45,31 +45,31 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 }
 
 // resume runs one record. over is false if it was left to another call.
-func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
+func (p *pass) resume(listed *persist.Record) (r resumed, over bool) {
 	if listed.State == persist.StatePending { // claimed, where there are leases; what is held was only listed
 		defer p.c.engine.leases.drop(listed.ID)
 	}
 	if !p.c.enter() {
-		p.c.engine.giveBack(p.ctx, listed, time.Time{})
+		p.c.engine.giveBack(p.ctx, *listed, time.Time{})
 		return resumed{}, false
 	}
 	defer p.c.running.Done()
 	caller, arrival := p.c.engine.shared.calls.Enter(inflight.Entry{
-		Record: &listed, Context: p.ctx, Draining: p.draining, InDoubt: true,
+		Record: listed, Context: p.ctx, Draining: p.draining, InDoubt: true,
 	}, nil)
 	if arrival == inflight.Refused {
 		again := p.again()
 		if p.lanes != nil && !p.c.engine.leases.runs(listed.ID) { // the run that is under way has written its last: it ends soon
 			again = p.c.engine.now().Add(endingPause)
 		}
-		p.c.engine.giveBack(p.ctx, listed, again)
+		p.c.engine.giveBack(p.ctx, *listed, again)
 		return resumed{}, false
 	}
 	defer context.AfterFunc(p.ctx, func() { caller.Leave() })()
 	call := caller.Call()
 	var res *result
 	call.Run(func() *result {
-		res, over = p.run(call, &listed)
+		res, over = p.run(call, listed)
 		return res
 	}, crashed("resume", listed.Key))
 	switch {
@@ -84,6 +84,9 @@ func (p *pass) resume(listed persist.Record) (r resumed, over bool) {
 	}
 	if rest := res.answer.takeRest(); rest != nil {
 		_ = rest.Close()
+	}
+	if p.silent {
+		return resumed{}, true
 	}
 	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg)}, true
 }
@@ -118,41 +121,42 @@ func (p *pass) run(call callers, listed *persist.Record) (res *result, took bool
 func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took, ran bool) {
 	const name = "resume"
 	e := p.c.engine
-	rec, err := p.current(call.Values(), listed)
-	tries := e.shared.origins.Failing(rec.Origin) // this is the one that tries it again
-	r := &run{engine: e, call: call, name: name, rec: rec, fromResume: true, stopIfOriginDown: p.silent, lanes: p.lanes}
+	current, err := p.current(call.Values(), listed)
+	tries := e.shared.origins.Failing(current.Origin) // this is the one that tries it again
+	r := &run{engine: e, call: call, name: name, rec: current, fromResume: true, stopIfOriginDown: p.silent, lanes: p.lanes}
+	rec := &r.rec
 	switch {
-	case isOver(&rec, err):
+	case isOver(rec, err):
 		return &result{}, false, false
 	case err != nil:
 		return &result{err: journalError(name, Key(listed.Key), err)}, true, false
 	case rec.Sealed() != nil:
-		e.giveBack(call.Values(), rec, p.again())
+		e.giveBack(call.Values(), *rec, p.again())
 		return &result{err: journalError(name, Key(listed.Key), rec.Sealed())}, true, false
 	case p.lanes != nil && listed.State != rec.State: // no more held: it is claimed like any other
 		return &result{}, false, false
 	case rec.NextAttempt.After(e.now()):
-		e.giveBack(call.Values(), rec, time.Time{})
+		e.giveBack(call.Values(), *rec, time.Time{})
 		return &result{}, false, false
 	case rec.State == persist.StateHeld:
 		res, took = reconcile(r)
 		return res, took, false
 	}
-	if err := e.missing(&rec); err != nil {
-		e.giveBack(call.Values(), rec, p.again())
-		return refuse(name, &rec, err, ErrOutcomeUnknown, ErrConfig), true, false
+	if err := e.missing(rec); err != nil {
+		e.giveBack(call.Values(), *rec, p.again())
+		return refuse(name, rec, err, ErrOutcomeUnknown, ErrConfig), true, false
 	}
 	if res := (existing{r}).adopt(); res != nil {
 		if !errors.Is(res.err, persist.ErrUncertain) { // else the journal does not answer: it is free when its lease has ended
-			e.giveBack(call.Values(), r.rec, p.again())
+			e.giveBack(call.Values(), *rec, p.again())
 		}
 		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
 		return res, !faster, false
 	}
-	e.leases.begin(&r.rec) // already: it may wait for long
-	defer e.leases.end(r.rec.ID)
+	e.leases.begin(rec) // already: it may wait for long
+	defer e.leases.end(rec.ID)
 	if p.lanes != nil && !r.mayBegin(tries) {
-		r.letGo(&rec)
+		r.letGo(listed)
 		return &result{}, false, false
 	}
 	return r.execute(), true, true

@@ -202,6 +202,20 @@ type Claimer interface {
 	Renew(ctx context.Context, owner string, lease time.Duration, ids []ID) (held []ID, now time.Time, err error)
 }
 
+// SendClaimer is a [Claimer] that writes of what it takes, in the same step, that it may have been sent, so that a caller
+// that is about to send saves a write for each record. It is optional. Assert the Claimer, and not with [As]: a journal that
+// wraps another and has a Claim of its own is none.
+type SendClaimer interface {
+	Claimer
+
+	// ClaimToSend is Claim. Besides it sets MaybeSent of each record of which [Record.MarkedByClaim] says so, and FirstSent
+	// to now, durably when it returns. It returns the records without that: as they were before but for lease and revision.
+	// So whoever does not send one takes the mark away with the Update that gives it back, and whoever sends adds both fields
+	// to the record first. Of a process that dies in between, the record says that it may have been sent.
+	// Errors: as Claim.
+	ClaimToSend(ctx context.Context, q Query, owner string, lease time.Duration, n int) (claimed []Record, now time.Time, err error)
+}
+
 // DueTimes is a journal that knows from an index what is due when, so that Run need not look at all that waits. It is
 // optional: find it with [As].
 type DueTimes interface {

@@ -245,6 +245,16 @@ const (
 // sent or settled. CarrierName is then the id of that key.
 const CarrierSealed = "sealed"
 
+// carrierNone is the Carrier of a record whose key is not sent.
+const carrierNone = "none"
+
+// MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. It does where the record was never sent
+// and has what its first send needs. Where the API takes no key it does not: after a crash nobody could say whether
+// another send would be the second. Nor does it of a sealed record, which does not show this.
+func (r *Record) MarkedByClaim() bool {
+	return !r.MaybeSent && (!r.ServerToken || r.Token != "") && r.Carrier != carrierNone && r.Carrier != CarrierSealed
+}
+
 // sealedNoteMax is how much longer a note may be once it is sealed.
 const sealedNoteMax = 128
 

@@ -49,8 +49,8 @@ type change struct {
 }
 
 var (
-	_ persist.Journal = (*disk)(nil)
-	_ persist.Claimer = (*disk)(nil)
+	_ persist.Journal     = (*disk)(nil)
+	_ persist.SendClaimer = (*disk)(nil)
 )
 
 func newDisk(d dice, fails float64, bug Bug) *disk {
@@ -149,6 +149,42 @@ func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, lease t
 	}
 	d.settle(d.first + len(d.wait))
 	return claimed, now, err
+}
+
+// ClaimToSend implements [persist.SendClaimer]. Its marks are durable when it returns.
+func (d *disk) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.broken == nil && d.forgetting() {
+		d.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		d.mu.Lock()
+	}
+	if d.broken != nil {
+		return nil, time.Time{}, d.broken
+	}
+	claimed, now, err := d.mem.ClaimToSend(ctx, q, owner, lease, n)
+	for i := range claimed {
+		rec := claimed[i].Clone()
+		if rec.MarkedByClaim() {
+			rec.MaybeSent, rec.FirstSent = true, now
+		}
+		d.put(change{rec: rec})
+	}
+	if d.bug != BugMarkBeforeSync {
+		d.settle(d.first + len(d.wait))
+	}
+	return claimed, now, err
+}
+
+// DueTimes implements [persist.DueTimes].
+func (d *disk) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return nil, d.broken
+	}
+	return d.mem.DueTimes(ctx, q)
 }
 
 // Now implements [persist.Claimer].

@@ -26,22 +26,22 @@ type handle struct {
 }
 
 // sharedHandle is a handle on a journal that other processes share.
-type sharedHandle struct{ *handle }
+type sharedHandle struct{ timedHandle }
 
-// timedHandle is a handle on a journal of one process that knows what is due when.
+// timedHandle is a handle on a journal that knows what is due when.
 type timedHandle struct{ *handle }
 
 var (
-	_ persist.Journal  = (*handle)(nil)
-	_ persist.Claimer  = sharedHandle{}
-	_ persist.DueTimes = timedHandle{}
+	_ persist.Journal     = (*handle)(nil)
+	_ persist.SendClaimer = sharedHandle{}
+	_ persist.DueTimes    = timedHandle{}
 )
 
 // journalOf is the journal for a life.
 func journalOf(l *life, shared bool) persist.Journal {
 	h := &handle{life: l, to: l.w.faulty(l.store), clock: l.clock}
 	if shared {
-		return sharedHandle{h}
+		return sharedHandle{timedHandle{h}}
 	}
 	if _, knows := l.store.(persist.DueTimes); knows {
 		return timedHandle{h}
@@ -158,14 +158,27 @@ func (h *handle) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Re
 
 // Claim implements [persist.Claimer].
 func (h sharedHandle) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	if h.life.step("claim") {
+	return h.claim(ctx, "claim", h.store().Claim, q, owner, lease, n)
+}
+
+// ClaimToSend implements [persist.SendClaimer].
+func (h sharedHandle) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	return h.claim(ctx, "claim to send", h.store().ClaimToSend, q, owner, lease, n)
+}
+
+// claim is either claim of the store.
+func (h sharedHandle) claim(
+	ctx context.Context, step string, claim func(context.Context, persist.Query, string, time.Duration, int) ([]persist.Record, time.Time, error),
+	q persist.Query, owner string, lease time.Duration, n int,
+) ([]persist.Record, time.Time, error) {
+	if h.life.step(step) {
 		return nil, time.Time{}, errDead
 	}
 	q.DueBy = later(q.DueBy, -h.clock)
 	if h.life.w.bug == BugNoLease {
 		lease = -time.Hour
 	}
-	claimed, now, err := h.store().Claim(ctx, q, owner, lease, n)
+	claimed, now, err := claim(ctx, q, owner, lease, n)
 	for i := range claimed {
 		claimed[i] = shift(claimed[i], h.clock)
 	}
@@ -190,7 +203,7 @@ func (h sharedHandle) Renew(ctx context.Context, owner string, lease time.Durati
 	return held, later(now, h.clock), h.life.heed(err)
 }
 
-func (h sharedHandle) store() persist.Claimer { return h.life.store.(persist.Claimer) }
+func (h sharedHandle) store() persist.SendClaimer { return h.life.store.(persist.SendClaimer) }
 
 // Sweep implements [persist.Journal].
 func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {

@@ -24,6 +24,16 @@ func now() time.Time { return time.Now().Round(0) }
 
 // Claim implements [persist.Claimer]. It looks at every unfinished record.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	return j.claim(ctx, q, owner, lease, n, false)
+}
+
+// ClaimToSend implements [persist.SendClaimer], as Claim.
+func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	return j.claim(ctx, q, owner, lease, n, true)
+}
+
+// claim is ClaimToSend if send is set, else Claim.
+func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, send bool) ([]persist.Record, time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, time.Time{}, err
 	}
@@ -53,8 +63,11 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 		}
 		rec.LeaseOwner, rec.LeaseUntil = owner, now.Add(lease)
 		rec.Revision++
-		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))
 		claimed = append(claimed, rec)
+		if send && rec.MarkedByClaim() {
+			rec.MaybeSent, rec.FirstSent = true, now
+		}
+		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))
 	}
 	return claimed, now, nil
 }

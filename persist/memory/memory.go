@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	_ persist.Journal = (*Journal)(nil)
-	_ persist.Claimer = (*Journal)(nil)
+	_ persist.Journal     = (*Journal)(nil)
+	_ persist.SendClaimer = (*Journal)(nil)
 
 	_ persist.DueTimes = (*Journal)(nil)
 )

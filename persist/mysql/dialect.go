@@ -235,43 +235,42 @@ func (d *dialect) Now() string {
 	return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 1000"
 }
 
-// Claim implements sqljournal.Dialect. The server has no UPDATE that returns rows.
-func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int) (claimed []sqljournal.Row, now int64, err error) {
+// Claim implements sqljournal.Dialect. The server has no UPDATE that returns rows. It locks, and then writes, each row by the
+// primary key: a plan that scans the table would lock every row.
+func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int, taken func(*sqljournal.Row, int64) []byte) (now int64, err error) {
 	tx, err := conn.BeginTx(ctx, readCommitted())
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	defer func() { _ = tx.Rollback() }()
 	rows, err := tx.QueryContext(ctx, fmt.Sprintf(`SELECT %s, %s FROM %s WHERE %s AND state = 0
 			AND next_attempt <= %s AND next_attempt <= ? AND (lease_owner = ? OR lease_until <= %s) ORDER BY next_attempt, seq LIMIT %d FOR UPDATE SKIP LOCKED`,
 		d.Now(), sqljournal.ColumnList(""), d.Records(), where, d.Now(), d.Now(), n), append(slices.Clone(args), lease.DueBy, []byte{})...)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	ids := []any{lease.Owner, nil, lease.Token}
+	var written []any // of each row its id and its progress
 	for rows.Next() {
 		var row sqljournal.Row
 		if err := rows.Scan(append([]any{&now}, row.Dest()...)...); err != nil {
-			return nil, 0, errors.Join(err, rows.Close())
+			return 0, errors.Join(err, rows.Close())
 		}
-		ids = append(ids, row.ID)
-		row.LeaseOwner, row.LeaseUntil, row.Token = lease.Owner, now+lease.For, lease.Token
-		row.Revision++
-		claimed = append(claimed, row)
+		written = append(written, row.ID, taken(&row, now))
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, 0, err
+		return 0, err
 	}
-	if len(claimed) == 0 {
+	if len(written) == 0 {
 		err := tx.QueryRowContext(ctx, "SELECT "+d.Now()).Scan(&now)
-		return nil, now, err
+		return now, err
 	}
-	ids[1] = now + lease.For
-	_, err = tx.ExecContext(ctx, "UPDATE "+d.Records()+" SET lease_owner = ?, lease_until = ?, token = ?, revision = revision + 1 WHERE id IN ("+parameters(len(claimed))+")", ids...)
-	if err != nil {
-		return nil, 0, err
+	update := fmt.Sprintf(`UPDATE (SELECT ? AS id, ? AS progress%s) v STRAIGHT_JOIN %s r FORCE INDEX (PRIMARY) ON r.id = v.id
+		SET r.lease_owner = ?, r.lease_until = ?, r.token = ?, r.revision = r.revision + 1, r.progress = v.progress`,
+		strings.Repeat(" UNION ALL SELECT ?, ?", len(written)/2-1), d.Records())
+	if _, err := tx.ExecContext(ctx, update, append(written, lease.Owner, now+lease.For, lease.Token)...); err != nil {
+		return 0, err
 	}
-	return claimed, now, tx.Commit()
+	return now, tx.Commit()
 }
 
 // Renew implements sqljournal.Dialect.

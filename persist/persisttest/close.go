@@ -66,6 +66,10 @@ func closeClosed(k *check) {
 		k.want(err, persist.ErrClosed, "Now after Close")
 		_, _, err = c.Claim(ctx, persist.Query{}, "w", time.Minute, 1)
 		k.want(err, persist.ErrClosed, "Claim after Close")
+		if s, ok := c.(persist.SendClaimer); ok {
+			_, _, err = s.ClaimToSend(ctx, persist.Query{}, "w", time.Minute, 1)
+			k.want(err, persist.ErrClosed, "ClaimToSend after Close")
+		}
 		_, _, err = c.Renew(ctx, "w", time.Minute, []persist.ID{r.ID})
 		k.want(err, persist.ErrClosed, "Renew after Close")
 	}

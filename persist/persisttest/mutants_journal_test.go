@@ -156,6 +156,16 @@ func (o *opening) Claim(ctx context.Context, q persist.Query, owner string, leas
 	return o.s.Claim(ctx, q, owner, lease, n)
 }
 
+func (o *opening) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	if err := o.closed("ClaimToSend"); err != nil {
+		return nil, time.Time{}, err
+	}
+	if o.s.m.toSend != nil {
+		return o.s.m.toSend(o.s, ctx, q, owner, lease, n)
+	}
+	return o.s.ClaimToSend(ctx, q, owner, lease, n)
+}
+
 func (o *opening) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	if err := o.closed("DueTimes"); err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ type mutant struct {
 	closed func(s *store, method string) bool // it goes on although it is closed
 
 	wakes  bool // it is a persist.Notifier, whose cases take a second
+	toSend func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
 	notify func(o *opening)
 	listen func(o *opening, ctx context.Context, heard func(error)) error
 }

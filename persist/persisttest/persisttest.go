@@ -102,7 +102,7 @@ func (h Harness) cases() []testCase {
 
 func cases() []testCase {
 	var all []testCase
-	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), dueCases(), notifyCases(), reportCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
+	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), toSendCases(), dueCases(), notifyCases(), reportCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
 		all = append(all, some...)
 	}
 	return all

@@ -229,32 +229,51 @@ func (d *dialect) Now() string {
 // clock is a common table expression that reads the clock once for a statement.
 func (d *dialect) clock() string { return "clock AS MATERIALIZED (SELECT " + d.Now() + " AS now)" }
 
-// Claim implements sqljournal.Dialect, in one statement.
-func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int) (claimed []sqljournal.Row, now int64, err error) {
-	query := fmt.Sprintf(`WITH %s, due AS MATERIALIZED (SELECT id FROM %s WHERE %s AND state = 0
-			AND next_attempt <= (SELECT now FROM clock) AND next_attempt <= ? AND (lease_owner = ? OR lease_until <= (SELECT now FROM clock))
-			ORDER BY next_attempt, seq LIMIT %d FOR NO KEY UPDATE SKIP LOCKED),
-		claimed AS (UPDATE %s r SET lease_owner = ?, lease_until = clock.now + ?, token = ?, revision = revision + 1 FROM due, clock WHERE r.id = due.id RETURNING %s)
-		SELECT clock.now, %s FROM clock LEFT JOIN claimed ON true`,
-		d.clock(), d.table, where, n, d.table, sqljournal.ColumnList("r."), sqljournal.ColumnList("claimed."))
-	args = append(slices.Clone(args), lease.DueBy, []byte{}, lease.Owner, lease.For, lease.Token)
-	rows, err := conn.QueryContext(ctx, d.Rebind(query), args...)
+// Claim implements sqljournal.Dialect. It locks the rows, and then writes what taken returns. The settings leave only the primary
+// key to find them by, whatever the planner knows of the table.
+func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease sqljournal.Lease, n int, taken func(*sqljournal.Row, int64) []byte) (now int64, err error) {
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
-		return nil, 0, err
+		return 0, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	query := fmt.Sprintf(`WITH %s, setting AS MATERIALIZED (%s, set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)),
+		due AS MATERIALIZED (SELECT %s FROM %s WHERE %s AND state = 0
+			AND next_attempt <= (SELECT now FROM clock) AND next_attempt <= ? AND (lease_owner = ? OR lease_until <= (SELECT now FROM clock))
+			ORDER BY next_attempt, seq LIMIT %d FOR NO KEY UPDATE SKIP LOCKED)
+		SELECT clock.now, %s FROM clock CROSS JOIN setting LEFT JOIN due ON true`,
+		d.clock(), d.Abandoned(), sqljournal.ColumnList(""), d.table, where, n, sqljournal.ColumnList("due."))
+	ids, progress, now, err := d.take(ctx, tx, d.Rebind(query), append(slices.Clone(args), lease.DueBy, []byte{}), taken)
+	if err != nil || len(ids) == 0 {
+		return now, err
+	}
+	update := fmt.Sprintf(`UPDATE %s r SET lease_owner = $1, lease_until = $2, token = $3, revision = revision + 1, progress = v.progress
+		FROM unnest($4::bytea[], $5::bytea[]) AS v (id, progress) WHERE r.id = v.id`, d.table)
+	if _, err := tx.ExecContext(ctx, update, lease.Owner, now+lease.For, lease.Token, ids, progress); err != nil {
+		return 0, err
+	}
+	return now, tx.Commit()
+}
+
+// take reads the rows that a claim has locked, of which there may be none, and returns their ids, and the progress that is to be
+// written into each.
+func (d *dialect) take(ctx context.Context, tx *sql.Tx, query string, args []any, taken func(*sqljournal.Row, int64) []byte) (ids, progress [][]byte, now int64, err error) {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, nil, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	claimed = make([]sqljournal.Row, 0, n)
 	var row nullRow // of which each Scan makes the bytes anew
 	dest := append([]any{&now}, row.dest()...)
 	for rows.Next() {
 		if err := rows.Scan(dest...); err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
 		if r := row.row(); r != nil {
-			claimed = append(claimed, *r)
+			ids, progress = append(ids, r.ID), append(progress, taken(r, now))
 		}
 	}
-	return claimed, now, rows.Err()
+	return ids, progress, now, rows.Err()
 }
 
 // Renew implements sqljournal.Dialect, in one statement.

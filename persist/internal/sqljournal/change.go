@@ -48,7 +48,7 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final bool) e
 	if err := ready(ctx, rec, final); err != nil {
 		return err
 	}
-	row := NewRow(rec)
+	row := newChange(rec)
 	return j.settle(ctx, j.writes.first(row, false), func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		where, args := row.current()
 		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ?"))

@@ -27,6 +27,16 @@ func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 // Claim implements [persist.Claimer]. What a claim took whose answer was lost waits for the
 // end of its lease, as does a damaged record.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
+	return j.claim(ctx, q, owner, lease, n, false)
+}
+
+// ClaimToSend implements [persist.SendClaimer], as Claim.
+func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
+	return j.claim(ctx, q, owner, lease, n, true)
+}
+
+// claim is ClaimToSend if send is set, else Claim.
+func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, send bool) (claimed []persist.Record, at time.Time, err error) {
 	if n <= 0 {
 		at, err := j.Now(ctx)
 		return nil, at, err
@@ -41,24 +51,29 @@ func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, leas
 	q.DueBy = time.Time{}
 	c := j.selecting(&q)
 	c.and("seq > ?", number(q.After))
-	var rows []Row
 	var now int64
+	var damaged error
 	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
-		rows, now, err = j.d.Claim(ctx, conn, c.where, c.args, l, n)
+		claimed, damaged = make([]persist.Record, 0, n), nil
+		now, err = j.d.Claim(ctx, conn, c.where, c.args, l, n, func(row *Row, now int64) []byte {
+			row.LeaseOwner, row.LeaseUntil = l.Owner, now+l.For
+			row.Revision++
+			rec, err := row.Record()
+			if err != nil {
+				damaged = j.failed(err)
+				return row.Progress
+			}
+			claimed = append(claimed, rec)
+			if send && rec.MarkedByClaim() {
+				rec.MaybeSent, rec.FirstSent = true, instant(now)
+				return encodeProgress(&rec)
+			}
+			return row.Progress
+		})
 		return err
 	})
 	if err != nil {
 		return nil, time.Time{}, err
-	}
-	claimed = make([]persist.Record, 0, len(rows))
-	var damaged error
-	for i := range rows {
-		rec, err := rows[i].Record()
-		if err != nil {
-			damaged = j.failed(err)
-			continue
-		}
-		claimed = append(claimed, rec)
 	}
 	if len(claimed) > 0 {
 		damaged = nil

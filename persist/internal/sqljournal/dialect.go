@@ -66,9 +66,10 @@ type Dialect interface {
 	// in UTC, at which its statement is made.
 	Now() string
 	// Claim leases up to n pending records that the condition selects, that are due at now
-	// and at lease.DueBy and whose lease has ended at now, and returns them in any order, as
-	// Columns. now is the server's time of the claim.
-	Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease Lease, n int) (claimed []Row, now int64, err error)
+	// and at lease.DueBy and whose lease has ended at now, in one transaction. It calls taken for each,
+	// in any order, with the row as it was before, and writes the progress that taken returns. now is the
+	// server's time of the claim.
+	Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease Lease, n int, taken func(row *Row, now int64) (progress []byte)) (now int64, err error)
 	// Renew lets the owner's leases of pending records last until for after now, which is the
 	// server's time, and returns the ids of those. It passes over records that another
 	// transaction has locked, and waits for none.

@@ -125,6 +125,13 @@ func (r *Row) size() int {
 // NewRow encodes a record under a new token. It keeps none of the record's memory but that
 // of the bodies, which must stay as they are until the row was written.
 func NewRow(rec *persist.Record) *Row {
+	row := newChange(rec)
+	row.Intent = encodeIntent(rec)
+	return row
+}
+
+// newChange is NewRow for an Update or a Finish, which leave the intent as it is.
+func newChange(rec *persist.Record) *Row {
 	row := &Row{
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
 		Token: NewToken(), Account: []byte(rec.Account), Key: []byte(rec.Key), Fingerprint: rec.Fingerprint,
@@ -136,20 +143,32 @@ func NewRow(rec *persist.Record) *Row {
 	}
 	row.Created, row.NextAttempt = nanoseconds(rec.Created), nanoseconds(rec.NextAttempt)
 	row.Finished, row.LeaseUntil = nanoseconds(rec.Finished), nanoseconds(rec.LeaseUntil)
-	row.encode(rec)
+	row.Progress = encodeProgress(rec)
 	return row
 }
 
 // noWireKey stands in an intent for a wire key that is empty; an intent without a wire key is of one that is the key.
 const noWireKey = "\x00"
 
-// encode fills the encoded parts, with what has no column.
-func (r *Row) encode(rec *persist.Record) {
+// encodeIntent is the encoded intent, without what has a column.
+func encodeIntent(rec *persist.Record) []byte {
+	rest := withoutColumns(rec)
+	return codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
+}
+
+// encodeProgress is the encoded progress, without what has a column.
+func encodeProgress(rec *persist.Record) []byte {
+	rest := withoutColumns(rec)
+	return codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
+}
+
+// withoutColumns returns the record without what has a column.
+func withoutColumns(rec *persist.Record) persist.Record {
 	rest := *rec
 	switch {
 	case rec.ServerToken:
 		rest.WireKey = noWireKey
-	case rest.WireKey == rest.Key:
+	case rec.WireKey == rec.Key:
 		rest.WireKey = ""
 	}
 	rest.ID, rest.Fingerprint, rest.Generated, rest.Window, rest.Origin = persist.ID{}, nil, false, 0, ""
@@ -159,8 +178,7 @@ func (r *Row) encode(rec *persist.Record) {
 		}
 	}
 	rest.State, rest.Unreported, rest.Swept, rest.LeaseOwner, rest.Revision = 0, false, false, "", 0
-	r.Intent = codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
-	r.Progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
+	return rest
 }
 
 // Record decodes the row. The record owns its memory.

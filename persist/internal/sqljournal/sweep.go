@@ -162,7 +162,7 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 			drop = append(drop, rows[i].ID)
 		case answer:
 			rec.Strip()
-			rows[i].encode(&rec)
+			rows[i].Intent, rows[i].Progress = encodeIntent(&rec), encodeProgress(&rec)
 			if _, err := tx.ExecContext(ctx, strip, rows[i].Intent, rows[i].Progress, rows[i].ID); err != nil {
 				return 0, err
 			}

@@ -1,0 +1,101 @@
+package persisttest
+
+import (
+	"context"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func toSendCases() []testCase {
+	return []testCase{
+		{name: "claim/marks", run: claimMarks,
+			why: "what may be sent without a further write must say so, and what was given back unsent must not"},
+		{name: "claim/marks-only", run: claimMarksOnly,
+			why: "a mark on what was not sent keeps it from being sent where the API takes no key, and hides when it was first sent"},
+		{name: "claim/marks-last", run: claimMarksLast, durable: true,
+			why: "what a process that died may have sent must be found as such"},
+	}
+}
+
+// claimToSend claims what is due of an account, which must be one record. ok is false for journals that do not mark.
+func (k *check) claimToSend(j persist.Journal, account string) (rec persist.Record, now time.Time, ok bool) {
+	claimer, _ := k.claimer(j)
+	sends, ok := claimer.(persist.SendClaimer)
+	if !ok {
+		return persist.Record{}, time.Time{}, false
+	}
+	before := k.now(claimer)
+	got, now, err := sends.ClaimToSend(context.Background(), persist.Query{Account: account}, "w", time.Hour, 1)
+	if err != nil || len(got) != 1 {
+		k.fatalf("ClaimToSend took %d, error %v; want 1", len(got), err)
+	}
+	if after := k.now(claimer); now.Before(before) || now.After(after) {
+		k.errorf("ClaimToSend was at %v, want a time between %v and %v", now, before, after)
+	}
+	return got[0], now, true
+}
+
+// claimed is a record as a claim leaves it, but for a mark.
+func claimed(r persist.Record, now time.Time) persist.Record {
+	r.LeaseOwner, r.LeaseUntil = "w", now.Add(time.Hour)
+	r.Revision++
+	return r
+}
+
+func claimMarks(k *check) {
+	j := k.journal()
+	begun := k.begin(j, record("a", "k"))
+	got, now, ok := k.claimToSend(j, "a")
+	if !ok {
+		return
+	}
+	before := claimed(begun, now)
+	if d := diff(got, before); d != "" {
+		k.errorf("ClaimToSend returned %q: %s", got.Key, d)
+	}
+	marked := before
+	marked.MaybeSent, marked.FirstSent = true, now
+	k.holds(j, marked, "ClaimToSend")
+
+	k.holds(j, k.update(j, got), "an Update of what ClaimToSend returned")
+
+	k.begin(j, record("b", "k"))
+	sent, now, _ := k.claimToSend(j, "b")
+	sent.MaybeSent, sent.FirstSent = true, now
+	k.holds(j, k.finish(j, sent), "Finish of what ClaimToSend took")
+}
+
+func claimMarksOnly(k *check) {
+	j := k.journal()
+	for account, change := range map[string]func(*persist.Record){
+		"sent":   func(r *persist.Record) { r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second) },
+		"no key": func(r *persist.Record) { r.Carrier, r.CarrierName = "none", "" },
+		"token":  func(r *persist.Record) { r.ServerToken, r.WireKey = true, "" },
+	} {
+		r := record(account, "k")
+		change(&r)
+		begun := k.begin(j, r)
+		got, now, ok := k.claimToSend(j, account)
+		if !ok {
+			return
+		}
+		want := claimed(begun, now)
+		if d := diff(got, want); d != "" {
+			k.errorf("%s: ClaimToSend returned: %s", account, d)
+		}
+		k.holds(j, want, "ClaimToSend")
+	}
+}
+
+func claimMarksLast(k *check) {
+	j := k.journal()
+	begun := k.begin(j, record("a", "k"))
+	_, now, ok := k.claimToSend(j, "a")
+	if !ok {
+		return
+	}
+	want := claimed(begun, now)
+	want.MaybeSent, want.FirstSent = true, now
+	k.holds(k.reopen(j), want, "ClaimToSend, and a restart")
+}
