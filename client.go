@@ -165,7 +165,6 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 			Record: op.rec, Context: ctx, Draining: c.draining, PlainHTTP: op.rec.PlainHTTP,
 			InDoubt: !op.rec.Generated, // a key made for this call can have no earlier operation
 		}, op.sameRequest)
-		c.engine.leases.touched(op.rec.ID)
 		switch {
 		case arrival == inflight.Refused:
 			return nil, &Error{Op: name, Key: Key(op.rec.Key), is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
@@ -195,6 +194,8 @@ func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRe
 		if !opened {
 			return &result{err: c.engine.errorAfterRead(call.Values(), name, op.named, true, nil, ErrClosed), notShared: true}
 		}
+		c.engine.leases.touched(op.rec.ID)
+		defer c.engine.leases.touched(op.rec.ID)
 		return c.engine.do(call, name, op)
 	}, crashed(name, op.rec.Key))
 }

@@ -187,15 +187,14 @@ func (p *pass) claimShare(j fairJournal, origin string, n int) ([]persist.Record
 		n = 1
 	}
 	query := persist.Query{Account: p.query.Account, Origin: origin}
-	claim := j.Claim
-	if j.toSend != nil {
-		claim = j.toSend.ClaimToSend
-	}
 	before := e.clock.own()
-	batch, now, err := claim(p.draining, query, e.owner, p.c.cfg.Lease, n)
-	e.clock.learn(p.ctx, &p.c.cfg, now, before)
 	if j.toSend == nil {
-		return e.leases.claimed(batch, time.Time{}), err
+		batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, n)
+		e.clock.learn(p.ctx, &p.c.cfg, now, before)
+		return e.leases.claimed(batch, nil, time.Time{}), err
 	}
-	return e.leases.claimed(batch, now), err
+	claim := e.leases.claiming()
+	batch, now, err := j.toSend.ClaimToSend(p.draining, query, e.owner, p.c.cfg.Lease, n)
+	e.clock.learn(p.ctx, &p.c.cfg, now, before)
+	return e.leases.claimed(batch, claim, now), err
 }

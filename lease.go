@@ -22,7 +22,8 @@ type leases struct {
 
 	mu       sync.Mutex
 	held     map[persist.ID]*lease
-	armed    bool // a renewal is due
+	claims   map[*claim]bool // under way
+	armed    bool            // a renewal is due
 	closed   bool
 	renewing sync.WaitGroup
 }
@@ -53,7 +54,7 @@ func newLeases(cfg *Config, clock *clock, owner string) *leases {
 	if clock.journal == nil {
 		return nil
 	}
-	return &leases{cfg: cfg, journal: clock.journal, clock: clock, owner: owner, held: map[persist.ID]*lease{}}
+	return &leases{cfg: cfg, journal: clock.journal, clock: clock, owner: owner, held: map[persist.ID]*lease{}, claims: map[*claim]bool{}}
 }
 
 // stamp writes a new lease into a record, which the caller then writes into the journal.
@@ -103,8 +104,13 @@ func (l *leases) begin(rec *persist.Record) {
 		return
 	}
 	at := l.hold(rec)
-	at.runs, at.revision, at.enqueued, at.marked = true, rec.Revision, rec.Enqueued, time.Time{}
+	at.begin(rec)
 	at.until, at.lost = rec.LeaseUntil, false
+}
+
+// begin notes that the record is being run.
+func (at *lease) begin(rec *persist.Record) {
+	at.runs, at.revision, at.enqueued, at.marked = true, rec.Revision, rec.Enqueued, time.Time{}
 }
 
 // end ends what begin began, once the run writes its record no more. A claim that comes later is none of that run's, although
@@ -132,21 +138,28 @@ func (l *leases) runs(id persist.ID) bool {
 	return at != nil && at.runs
 }
 
-// claimed is called for all that a claim has taken, with the time at which the claim marked what Record.MarkedByClaim says; zero: it
-// marked nothing. It returns what is to be run: of that it renews the lease until drop is called for each. The others run already: the journal could not renew their leases in time, and the claim has taken them
-// for their own client. So their runs get the new lease and the new revision, and go on.
-func (l *leases) claimed(batch []persist.Record, marked time.Time) []persist.Record {
+// claimed is called for all that a claim has taken; c is nil if the claim marks nothing, and else marked is when it marked what
+// Record.MarkedByClaim says. It returns what is to be run: of that it renews the lease until drop is called for each. The others run
+// already: the journal could not renew their leases in time, and the claim has taken them for their own client. So their runs get the
+// new lease and the new revision, and go on.
+func (l *leases) claimed(batch []persist.Record, c *claim, marked time.Time) []persist.Record {
 	if l == nil {
 		return batch
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.DeleteFunc(batch, func(rec persist.Record) bool { return l.handOver(&rec, marked) })
+	delete(l.claims, c)
+	return slices.DeleteFunc(batch, func(rec persist.Record) bool {
+		if c == nil || c.touched[rec.ID] || !rec.MarkedByClaim() {
+			return l.handOver(&rec, time.Time{})
+		}
+		return l.handOver(&rec, marked)
+	})
 }
 
 // handOver gives a claim to the run that is under way with its operation. It returns false, and holds the lease for the
 // pass, where there is none, and where another process has changed the record in between: that run may send nothing more.
-// The caller holds mu.
+// marked is as in lease. The caller holds mu.
 func (l *leases) handOver(rec *persist.Record, marked time.Time) bool {
 	at := l.held[rec.ID]
 	enqueued := at != nil && rec.Enqueued && !at.enqueued // by an Enqueue, which changes the record once
@@ -154,9 +167,7 @@ func (l *leases) handOver(rec *persist.Record, marked time.Time) bool {
 	case at == nil || !at.runs:
 		at = l.hold(rec)
 		at.until, at.lost = rec.LeaseUntil, false
-		if at.revision, at.marked = rec.Revision, marked; !rec.MarkedByClaim() {
-			at.marked = time.Time{}
-		}
+		at.revision, at.marked = rec.Revision, marked
 		return false
 	case at.lost || rec.Revision > at.revision+2 || rec.Revision == at.revision+2 && !enqueued:
 		l.hold(rec).lost = true
@@ -195,49 +206,6 @@ func (l *leases) changed(rec *persist.Record) {
 	if at := l.held[rec.ID]; at != nil && at.runs {
 		at.revision, at.enqueued = max(at.revision, rec.Revision), rec.Enqueued
 	}
-}
-
-// touched is called when a call that is no pass has the place of the operation: from then on nobody knows that nothing was
-// sent since the claim, nor that the record is as the claim left it.
-func (l *leases) touched(id persist.ID) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if at := l.held[id]; at != nil {
-		at.marked = time.Time{}
-	}
-}
-
-// unwritten is called when the journal did not take a change. Until it has taken another, nothing is sent on the strength of
-// a mark that it took before: what comes of it could not be written.
-func (l *leases) unwritten() {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, at := range l.held {
-		at.marked = time.Time{}
-	}
-}
-
-// marked sets the fields of a record that may be sent now as the claim has set them in the journal, if that has marked it, and
-// nothing has happened to it since. It returns false if the mark has to be written.
-func (l *leases) marked(rec *persist.Record) bool {
-	if l == nil {
-		return false
-	}
-	now := l.clock.now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at := l.held[rec.ID]
-	if at == nil || at.runs || at.lost || at.marked.IsZero() || at.revision != rec.Revision || !now.Before(at.until) {
-		return false
-	}
-	rec.MaybeSent, rec.FirstSent, rec.LeaseUntil = true, at.marked, at.until
-	return true
 }
 
 // drop ends what claimed began. It gives nothing up in the journal.

@@ -220,13 +220,14 @@ func (c *Client) inPlace(ctx context.Context, name string, key Key, options []Lo
 	caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
 		Record: &rec, Context: ctx, Draining: c.draining, InDoubt: true,
 	}, nil)
-	c.engine.leases.touched(rec.ID)
 	if arrival == inflight.Refused {
 		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
 	}
 	defer context.AfterFunc(ctx, func() { caller.Leave() })()
 	call := caller.Call()
 	call.Run(func() *result {
+		c.engine.leases.touched(rec.ID)
+		defer c.engine.leases.touched(rec.ID)
 		err = do(call, rec.ID)
 		return &result{notShared: true}
 	}, crashed(name, rec.Key))

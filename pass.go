@@ -142,7 +142,7 @@ func (p *pass) claim(j persist.Claimer) {
 		}
 		e.clock.learn(p.ctx, &p.c.cfg, now, before)
 		taken, fresh := len(batch), 0
-		batch = e.leases.claimed(batch, time.Time{})
+		batch = e.leases.claimed(batch, nil, time.Time{})
 		for i := range batch {
 			rec := &batch[i]
 			switch begun := rec.Created.After(p.query.DueBy); { // since the pass started

@@ -237,7 +237,7 @@ func (x existing) adopt() *result {
 		x.verdict, x.stop = expired(), errMaxAge
 		return ending(x).writeOutcome()
 	}
-	if x.leases.marked(rec) {
+	if x.lanes != nil && x.leases.marked(rec) {
 		return nil
 	}
 	next := *rec

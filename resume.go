@@ -69,6 +69,10 @@ func (p *pass) resume(listed *persist.Record) (r resumed, over bool) {
 	call := caller.Call()
 	var res *result
 	call.Run(func() *result {
+		if claimed := p.lanes != nil && listed.State == persist.StatePending; !claimed {
+			p.c.engine.leases.touched(listed.ID)
+			defer p.c.engine.leases.touched(listed.ID)
+		}
 		res, over = p.run(call, listed)
 		return res
 	}, crashed("resume", listed.Key))

@@ -1,0 +1,103 @@
+package oncehttp_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// slow is a journal of which one record is read late, and of which the answer to the first claim comes late.
+type slow struct {
+	*memory.Journal
+	key      string
+	reads    time.Duration // before a Begin or Get of the key
+	answers  time.Duration // after the first claim that takes something
+	answered atomic.Bool
+}
+
+func (s *slow) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
+	if rec.Key == s.key && rec.MaybeSent { // of Do
+		time.Sleep(s.reads)
+	}
+	return s.Journal.Begin(ctx, rec)
+}
+
+func (s *slow) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if id.Key == s.key {
+		time.Sleep(s.reads)
+	}
+	return s.Journal.Get(ctx, id)
+}
+
+func (s *slow) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	claimed, now, err := s.Journal.ClaimToSend(ctx, q, owner, lease, n)
+	if len(claimed) > 0 && !s.answered.Swap(true) {
+		time.Sleep(s.answers)
+	}
+	return claimed, now, err
+}
+
+// TestClaimBesideCall: an operation that a call is about to end, or to run, while Run claims it, is sent no more by Run, and not given back as never
+// sent while it is on the wire; whichever of the two was first, and whether the call is over before the claim is.
+func TestClaimBesideCall(t *testing.T) {
+	t.Parallel()
+	const key = "k3" // the last, of two workers
+	calls := map[string]struct {
+		call  func(*testing.T, *oncehttp.Client) error
+		sends int
+	}{
+		"Abandon": {func(t *testing.T, c *oncehttp.Client) error { return c.Abandon(t.Context(), key) }, 0},
+		"Settle": {func(t *testing.T, c *oncehttp.Client) error {
+			return c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
+		}, 0},
+		"Do": {func(t *testing.T, c *oncehttp.Client) error {
+			_, err := c.DoKey(request(t, "POST", "https://one.example/"+key, "{}"), key)
+			return err
+		}, 1},
+	}
+	orders := map[string]struct{ reads, answers, call, run time.Duration }{
+		"the call is first":             {reads: 5 * time.Second, run: time.Second},
+		"the call is within the claim":  {answers: 9 * time.Second, call: time.Second},
+		"the claim is within the call":  {reads: 5 * time.Second, answers: time.Second, run: time.Second},
+		"the call ends after the claim": {reads: 5 * time.Second, answers: 2 * time.Second, call: time.Second},
+	}
+	for name, call := range calls {
+		for order, o := range orders {
+			t.Run(name+", "+order, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					j := &slow{Journal: memory.New(), key: key, reads: o.reads, answers: o.answers}
+					s := &seeing{j: j, takes: 3 * time.Second, sent: map[string]int{}}
+					c, _ := newClient(t, s, on(j, slowAnswers, func(cfg *oncehttp.Config) { cfg.ResumeWorkers = 1 }))
+					s.enqueue(t, c, 4)
+					time.AfterFunc(o.call, func() {
+						if err := call.call(t, c); err != nil {
+							t.Error(err)
+						}
+					})
+					time.Sleep(o.run)
+					stop := running(t, c)
+					for range 60 { // in which a crash of the process must find the record marked once it was sent
+						time.Sleep(time.Second)
+						rec := lookup(t, c, key)
+						if s.of(key) > 0 && !rec.MaybeSent {
+							t.Fatalf("it was sent, and the record says that it was not")
+						}
+					}
+					time.Sleep(10 * time.Minute)
+					if err := stop(); err != nil || s.of(key) != call.sends || len(s.bad) > 0 {
+						t.Errorf("%v; it was sent %d times, want %d; without a mark: %v", err, s.of(key), call.sends, s.bad)
+					}
+					if rec := lookup(t, c, key); !rec.State.Final() {
+						t.Errorf("it is %v", rec.State)
+					}
+				})
+			})
+		}
+	}
+}
