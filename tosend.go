@@ -57,7 +57,8 @@ func (l *leases) unwritten() {
 }
 
 // marked begins the run of a record that may be sent now, as begin does, and sets its fields as the claim has set them in the
-// journal, if that has marked it, and nothing has happened to it since. It returns false if the mark has to be written.
+// journal, if that has marked it, and nothing has happened to it since. It returns false if the mark has to be written: also where
+// the claim is longer ago than a lease, since the time in which the operation may be sent would have begun that much too early.
 // Only a fair Run that has the place of the operation may ask: a call that was there while the record was claimed would send it
 // at the revision at which the Run may give it back.
 func (l *leases) marked(rec *persist.Record) bool {
@@ -68,7 +69,10 @@ func (l *leases) marked(rec *persist.Record) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.held[rec.ID]
-	if at == nil || at.runs || at.lost || at.marked.IsZero() || at.revision != rec.Revision || !now.Before(at.until) {
+	switch {
+	case at == nil || at.runs || at.lost || at.marked.IsZero() || at.revision != rec.Revision:
+		return false
+	case !now.Before(at.until) || now.Sub(at.marked) > l.cfg.Lease:
 		return false
 	}
 	rec.MaybeSent, rec.FirstSent, rec.LeaseUntil = true, at.marked, at.until

@@ -182,3 +182,52 @@ func TestClaimedElsewhere(t *testing.T) {
 		}
 	})
 }
+
+// TestClaimLeavesUnusedToken: a claim marks nothing that has a token with which it was never sent: that may be too old, and a
+// new one is fetched.
+func TestClaimLeavesUnusedToken(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var fetched atomic.Int32
+		w := &wire{replies: []reply{{refused: true}, {status: 429}, {status: 201}}}
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+			oneAttempt(cfg)
+			cfg.Profile = ticketed()
+			cfg.Profile.Token = &profile.Token{}
+			cfg.Token = func(context.Context, persist.Record) (string, error) { return fmt.Sprint("t", fetched.Add(1)), nil }
+		})
+		enqueue(t, c, 1)
+		stop := running(t, c)
+		time.Sleep(time.Hour)
+		sent := w.all()
+		if err := stop(); err != nil || len(sent) != 3 || sent[0].key != "t1" || sent[1].key != "t2" || sent[2].key != "t2" {
+			t.Errorf("%v; sent with %v, want t1, of which the connection failed, and t2 from then on", err, w.keys())
+		}
+	})
+}
+
+// TestMarkGrowsOld: the window of what waits after it was claimed begins when a worker takes it, and not with the claim.
+func TestMarkGrowsOld(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		s := &seeing{j: j, takes: time.Second, sent: map[string]int{}}
+		limiter := &pace{period: 6 * time.Minute}
+		c, _ := newClient(t, s, on(j, slowAnswers, func(cfg *oncehttp.Config) {
+			cfg.Limiter = func(string) oncehttp.Limiter { return limiter }
+			cfg.ResumeWorkers, cfg.Profile = 1, profile.Draft07()
+			cfg.Profile.Window = profile.Window{Floor: 20 * time.Minute}
+		}))
+		s.enqueue(t, c, 4)
+		stop := running(t, c)
+		time.Sleep(2 * time.Hour)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		for _, key := range []oncehttp.Key{"k0", "k1", "k2", "k3"} {
+			if rec := lookup(t, c, key); rec.State != persist.StateConfirmed {
+				t.Errorf("%s is %v (%s) after %d sends", key, rec.State, rec.HoldReason, s.of(key))
+			}
+		}
+	})
+}

@@ -249,10 +249,10 @@ const CarrierSealed = "sealed"
 const carrierNone = "none"
 
 // MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. It does where the record was never sent
-// and has what its first send needs. Where the API takes no key it does not: after a crash nobody could say whether
-// another send would be the second. Nor does it of a sealed record, which does not show this.
+// and has what its first send needs; a token with which it was never sent may be too old. Where the API takes no key it does not: after
+// a crash nobody could say whether another send would be the second. Nor does it of a sealed record, which does not show this.
 func (r *Record) MarkedByClaim() bool {
-	return !r.MaybeSent && (!r.ServerToken || r.Token != "") && r.Carrier != carrierNone && r.Carrier != CarrierSealed
+	return !r.MaybeSent && (!r.ServerToken || r.Token != "" && r.Sends > 0) && r.Carrier != carrierNone && r.Carrier != CarrierSealed
 }
 
 // sealedNoteMax is how much longer a note may be once it is sealed.

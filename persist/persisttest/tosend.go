@@ -72,6 +72,7 @@ func claimMarksOnly(k *check) {
 		"sent":   func(r *persist.Record) { r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second) },
 		"no key": func(r *persist.Record) { r.Carrier, r.CarrierName = "none", "" },
 		"token":  func(r *persist.Record) { r.ServerToken, r.WireKey = true, "" },
+		"unused": func(r *persist.Record) { r.ServerToken, r.WireKey, r.Token = true, "", "t1" },
 	} {
 		r := record(account, "k")
 		change(&r)
