@@ -53,8 +53,8 @@ func TestMigrateTogether(t *testing.T) {
 	if err := sqltest.Together(t.Context(), 10, "migrate", server(t), opts.Schema); err != nil {
 		t.Fatal(err)
 	}
-	if n := versions(t, db, opts.Schema); n != 3 {
-		t.Errorf("%d steps are noted, want 3", n)
+	if n := versions(t, db, opts.Schema); n != 4 {
+		t.Errorf("%d steps are noted, want 4", n)
 	}
 	open(t, server(t), opts)
 }
