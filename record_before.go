@@ -31,8 +31,11 @@ func (e *engine) intent(op *preparedRequest) persist.Record {
 // firstSent stamps a first send that follows.
 func (e *engine) firstSent() time.Time { return e.clock.earliest().Round(0) }
 
-// leasedElsewhere reports whether another process has the record.
-func (e *engine) leasedElsewhere(rec *persist.Record) bool { return rec.Leased(e.owner, e.now()) }
+// leasedElsewhere reports whether another process has the record. By the earliest time that it can be: that process takes its lease
+// as over at the latest time that it can be, so that never both act on the operation.
+func (e *engine) leasedElsewhere(rec *persist.Record) bool {
+	return rec.Leased(e.owner, e.clock.earliest())
+}
 
 // giveBack gives up the lease of a claimed record that this client does not run, so that another can, at a time at
 // which it is due again; zero: as before. If a call changed the record since, this does nothing.

@@ -2,6 +2,7 @@ package oncehttp_test
 
 import (
 	"context"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,4 +101,48 @@ func TestClaimBesideCall(t *testing.T) {
 			})
 		}
 	}
+}
+
+// slowClock is a journal as another process sees it, which is late when it is asked for the time.
+type slowClock struct {
+	leasing
+	late time.Duration
+}
+
+func (s *slowClock) Now(ctx context.Context) (time.Time, error) {
+	time.Sleep(s.late)
+	return s.leasing.Now(ctx)
+}
+
+// TestLeaseBySlowClock: a process that is not certain of the journal's time ends no operation before the lease of another is over for certain.
+func TestLeaseBySlowClock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		o := &outage{Journal: memory.New()}
+		o.begin(2 * time.Minute)
+		s := &seeing{j: o, sent: map[string]int{}}
+		first := tripper(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Path == "/k0" {
+				time.Sleep(26 * time.Second)
+			}
+			time.Sleep(time.Second)
+			return s.RoundTrip(req)
+		})
+		c, _ := newClient(t, first, on(o, slowAnswers, func(cfg *oncehttp.Config) { cfg.ResumeWorkers = 1 }))
+		s.enqueue(t, c, 3)
+		stop := running(t, c)
+		time.Sleep(20500 * time.Millisecond)
+		other, _ := newClient(t, s, on(&slowClock{leasing{Journal: o.Journal, Claimer: o.Journal}, 5 * time.Second}))
+		err := other.Abandon(t.Context(), "k2")
+		if rec := lookup(t, c, "k2"); !rec.Leased("", time.Now()) {
+			t.Fatalf("its lease ended at %v, and it is %v", rec.LeaseUntil, time.Now())
+		}
+		time.Sleep(time.Minute)
+		if err == nil && s.of("k2") > 0 {
+			t.Error("another process has abandoned it before the lease was over, and then it was sent")
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
