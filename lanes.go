@@ -17,7 +17,7 @@ type lanes struct {
 	wanted  chan struct{} // gets a value when it is time to claim more
 
 	mu      sync.Mutex
-	changed *sync.Cond // on mu
+	work    *sync.Cond // on mu: for those that wait in take
 	of      map[string]*lane
 	queued  int // in all lanes
 	sending int // in all lanes
@@ -28,14 +28,16 @@ type lanes struct {
 // lane is what a Run has of one origin.
 type lane struct {
 	queue   []*persist.Record
-	running int // taken and not done
-	sending int // of these
+	running int        // taken and not done
+	sending int        // of these
+	turn    *sync.Cond // on lanes.mu: for those that wait in enter
+	waiting int        // how many wait for turn, and were not woken
 }
 
 // newLanes returns empty lanes.
 func newLanes(workers, limit int) *lanes {
 	l := &lanes{workers: workers, limit: limit, share: limit, wanted: make(chan struct{}, 1), of: map[string]*lane{}}
-	l.changed = sync.NewCond(&l.mu)
+	l.work = sync.NewCond(&l.mu)
 	return l
 }
 
@@ -49,13 +51,13 @@ func (l *lanes) put(records []*persist.Record) bool {
 	for _, rec := range records {
 		at := l.of[rec.Origin]
 		if at == nil {
-			at = &lane{}
+			at = &lane{turn: sync.NewCond(&l.mu)}
 			l.of[rec.Origin] = at
 		}
 		at.queue = append(at.queue, rec)
 		l.queued++
+		l.work.Signal()
 	}
-	l.changed.Broadcast()
 	return true
 }
 
@@ -68,10 +70,9 @@ func (l *lanes) take() (rec *persist.Record, more bool) {
 			rec, at.queue = at.queue[0], at.queue[1:]
 			at.running++
 			l.queued--
-			l.changed.Broadcast()
 			return rec, true
 		}
-		l.changed.Wait()
+		l.work.Wait()
 	}
 	return nil, false
 }
@@ -93,20 +94,51 @@ func (l *lanes) enter(ctx context.Context, origin string) error {
 	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.changed.Broadcast()
+		l.wakeAll()
 	})()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.of[origin]
-	for ctx.Err() == nil && (l.sending >= max(l.workers/2, 1) || at.sending >= max(l.share/2, 1)) {
-		l.changed.Wait()
+	for ctx.Err() == nil && !l.maySend(at) {
+		l.wakeNext() // who was woken in vain hands on what woke it
+		at.waiting++
+		at.turn.Wait()
 	}
 	if ctx.Err() != nil {
+		l.wakeNext() // it may have been woken for a turn that it does not use
 		return context.Cause(ctx)
 	}
 	at.sending++
 	l.sending++
 	return nil
+}
+
+// maySend reports whether one more operation of a lane may send. The caller holds mu.
+func (l *lanes) maySend(at *lane) bool {
+	return l.sending < max(l.workers/2, 1) && at.sending < max(l.share/2, 1)
+}
+
+// wakeNext wakes one that waits in enter and may send, of the origin of which the fewest are sending. The end of one send lets
+// one other begin, so that nobody else need look. The caller holds mu.
+func (l *lanes) wakeNext() {
+	var next *lane
+	for _, at := range l.of {
+		if at.waiting > 0 && l.maySend(at) && (next == nil || at.sending < next.sending) {
+			next = at
+		}
+	}
+	if next != nil {
+		next.waiting--
+		next.turn.Signal()
+	}
+}
+
+// wakeAll wakes all that wait in enter. The caller holds mu.
+func (l *lanes) wakeAll() {
+	for _, at := range l.of {
+		at.waiting = 0
+		at.turn.Broadcast()
+	}
 }
 
 // leave says that an operation that entered has its answer.
@@ -115,7 +147,7 @@ func (l *lanes) leave(origin string) {
 	defer l.mu.Unlock()
 	l.of[origin].sending--
 	l.sending--
-	l.changed.Broadcast()
+	l.wakeNext()
 }
 
 // done says that an operation of an origin runs no more.
@@ -128,7 +160,7 @@ func (l *lanes) done(origin string) {
 	if has == 0 {
 		delete(l.of, origin)
 	}
-	l.changed.Broadcast()
+	l.work.Signal()
 	if l.low(has) {
 		select {
 		case l.wanted <- struct{}{}:
@@ -147,7 +179,8 @@ func (l *lanes) divide(origins int) {
 	defer l.mu.Unlock()
 	if share := min((l.workers+origins-1)/max(origins, 1), l.limit); share != l.share {
 		l.share = max(share, 1)
-		l.changed.Broadcast()
+		l.work.Broadcast()
+		l.wakeAll()
 	}
 }
 
@@ -183,7 +216,7 @@ func (l *lanes) shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	l.changed.Broadcast()
+	l.work.Broadcast()
 }
 
 // close is shut, and returns what was not taken.
