@@ -204,7 +204,8 @@ type Claimer interface {
 
 // SendClaimer is a [Claimer] that writes of what it takes, in the same step, that it may have been sent, so that a caller
 // that is about to send saves a write for each record. It is optional. Assert the Claimer, and not with [As]: a journal that
-// wraps another and has a Claim of its own is none.
+// wraps another and has a Claim of its own is none. A type that embeds a SendClaimer is one: if it has a Claim of its own, it
+// needs a ClaimToSend of its own, too, since Run calls that instead.
 type SendClaimer interface {
 	Claimer
 
