@@ -99,23 +99,31 @@ func TestRunMarksWithTheClaim(t *testing.T) {
 	}
 }
 
-// TestClaimedIsEnded: what Run has claimed and not begun may be ended, or run, by a call meanwhile. Then Run sends it no more.
-func TestClaimedIsEnded(t *testing.T) {
-	t.Parallel()
-	const key = "k3" // the last, of two workers
-	for name, c := range map[string]struct {
-		call  func(*testing.T, *oncehttp.Client) error
-		sends int
-	}{
+// aCall is one that ends or runs an operation, and how often that is sent in all.
+type aCall struct {
+	call  func(*testing.T, *oncehttp.Client) error
+	sends int
+}
+
+// callsOn are the calls on an operation that Run has claimed, or is claiming.
+func callsOn(key oncehttp.Key) map[string]aCall {
+	return map[string]aCall{
 		"Abandon": {func(t *testing.T, c *oncehttp.Client) error { return c.Abandon(t.Context(), key) }, 0},
 		"Settle": {func(t *testing.T, c *oncehttp.Client) error {
 			return c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
 		}, 0},
 		"Do": {func(t *testing.T, c *oncehttp.Client) error {
-			_, err := c.DoKey(request(t, "POST", "https://one.example/"+key, "{}"), key)
+			_, err := c.DoKey(request(t, "POST", "https://one.example/"+string(key), "{}"), key)
 			return err
 		}, 1},
-	} {
+	}
+}
+
+// TestClaimedIsEnded: what Run has claimed and not begun may be ended, or run, by a call meanwhile. Then Run sends it no more.
+func TestClaimedIsEnded(t *testing.T) {
+	t.Parallel()
+	const key = "k3" // the last, of two workers
+	for name, c := range callsOn(key) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T) {

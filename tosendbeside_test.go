@@ -48,26 +48,13 @@ func (s *slow) ClaimToSend(ctx context.Context, q persist.Query, owner string, l
 func TestClaimBesideCall(t *testing.T) {
 	t.Parallel()
 	const key = "k3" // the last, of two workers
-	calls := map[string]struct {
-		call  func(*testing.T, *oncehttp.Client) error
-		sends int
-	}{
-		"Abandon": {func(t *testing.T, c *oncehttp.Client) error { return c.Abandon(t.Context(), key) }, 0},
-		"Settle": {func(t *testing.T, c *oncehttp.Client) error {
-			return c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
-		}, 0},
-		"Do": {func(t *testing.T, c *oncehttp.Client) error {
-			_, err := c.DoKey(request(t, "POST", "https://one.example/"+key, "{}"), key)
-			return err
-		}, 1},
-	}
 	orders := map[string]struct{ reads, answers, call, run time.Duration }{
 		"the call is first":             {reads: 5 * time.Second, run: time.Second},
 		"the call is within the claim":  {answers: 9 * time.Second, call: time.Second},
 		"the claim is within the call":  {reads: 5 * time.Second, answers: time.Second, run: time.Second},
 		"the call ends after the claim": {reads: 5 * time.Second, answers: 2 * time.Second, call: time.Second},
 	}
-	for name, call := range calls {
+	for name, call := range callsOn(key) {
 		for order, o := range orders {
 			t.Run(name+", "+order, func(t *testing.T) {
 				t.Parallel()

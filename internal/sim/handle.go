@@ -167,10 +167,7 @@ func (h sharedHandle) ClaimToSend(ctx context.Context, q persist.Query, owner st
 }
 
 // claim is either claim of the store.
-func (h sharedHandle) claim(
-	ctx context.Context, step string, claim func(context.Context, persist.Query, string, time.Duration, int) ([]persist.Record, time.Time, error),
-	q persist.Query, owner string, lease time.Duration, n int,
-) ([]persist.Record, time.Time, error) {
+func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	if h.life.step(step) {
 		return nil, time.Time{}, errDead
 	}

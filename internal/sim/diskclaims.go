@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds what the journal of the simulation is to processes that share it: claims, leases and due times.
+
+// claimFunc is a Claim or a ClaimToSend.
+type claimFunc func(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
+
+// Claim implements [persist.Claimer]. A lease that is lost would cost a send at most.
+func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	return d.claim(ctx, d.mem.Claim, false, q, owner, lease, n)
+}
+
+// ClaimToSend implements [persist.SendClaimer]. Its marks are durable when it returns.
+func (d *disk) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	return d.claim(ctx, d.mem.ClaimToSend, true, q, owner, lease, n)
+}
+
+// claim makes one of the two claims of the journal in memory; marks: the one that marks what it takes.
+func (d *disk) claim(ctx context.Context, take claimFunc, marks bool, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.broken == nil && d.forgetting() {
+		d.mu.Unlock()
+		time.Sleep(time.Millisecond)
+		d.mu.Lock()
+	}
+	if d.broken != nil {
+		return nil, time.Time{}, d.broken
+	}
+	claimed, now, err := take(ctx, q, owner, lease, n)
+	for i := range claimed {
+		rec := claimed[i].Clone()
+		if marks && rec.MarkedByClaim() {
+			rec.MaybeSent, rec.FirstSent = true, now
+		}
+		d.put(change{rec: rec})
+	}
+	if !marks || d.bug != BugMarkBeforeSync {
+		d.settle(d.first + len(d.wait))
+	}
+	return claimed, now, err
+}
+
+// DueTimes implements [persist.DueTimes].
+func (d *disk) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return nil, d.broken
+	}
+	return d.mem.DueTimes(ctx, q)
+}
+
+// Now implements [persist.Claimer].
+func (d *disk) Now(ctx context.Context) (time.Time, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return time.Time{}, d.broken
+	}
+	return d.mem.Now(ctx)
+}
+
+// Renew implements [persist.Claimer]. A crash loses what it did.
+func (d *disk) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return nil, time.Time{}, d.broken
+	}
+	return d.mem.Renew(ctx, owner, lease, ids)
+}
