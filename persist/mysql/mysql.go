@@ -87,7 +87,7 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// Journal is a journal on MariaDB. It implements [persist.Journal] and [persist.Claimer].
+// Journal is a journal on MariaDB. It implements [persist.Journal] and [persist.SendClaimer].
 // Make one with Open.
 type Journal struct {
 	*sqljournal.Journal

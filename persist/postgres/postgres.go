@@ -93,7 +93,7 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// Journal is a journal on PostgreSQL. It implements [persist.Journal], [persist.Claimer],
+// Journal is a journal on PostgreSQL. It implements [persist.Journal], [persist.SendClaimer],
 // [persist.DueTimes] and [persist.Notifier]. Make one with Open.
 type Journal struct {
 	*sqljournal.Journal
