@@ -49,10 +49,11 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
+	late, _ := cfg.Journal.(persist.LateFinisher)
 	owner := string(RandomKey())
 	c.engine = &engine{
 		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: owner, leases: newLeases(&c.cfg, common.clock, owner),
-		clock: common.clock, now: common.clock.now, notifier: notifier(cfg.Journal), loopRequest: newLoopRequest(),
+		clock: common.clock, now: common.clock.now, notifier: notifier(cfg.Journal), late: late, loopRequest: newLoopRequest(),
 		wake: func() {
 			select {
 			case c.due <- struct{}{}:
@@ -169,7 +170,7 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		case arrival == inflight.Refused:
 			return nil, &Error{Op: name, Key: Key(op.rec.Key), is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
 		case arrival == inflight.Joined:
-		case ctx.Done() == nil: // a caller whose context cannot end runs the operation on its own goroutine
+		case ctx.Done() == nil && c.engine.late == nil: // a caller that stays until the call is over runs it on its own goroutine
 			c.start(caller.Call(), name, op)
 		default:
 			go c.start(caller.Call(), name, op)
@@ -205,6 +206,22 @@ func crashed(name, key string) func(error) *result {
 	return func(cause error) *result {
 		return &result{err: &Error{Op: name, Key: Key(key), Cause: cause, is: []error{ErrOutcomeUnknown}}}
 	}
+}
+
+// Flush returns when what the calls that have returned, of all clients on this journal in this process, know of their
+// operations is durable. A Do on a journal of a server (persist.LateFinisher) returns a confirmed answer before the record
+// says so, and on any journal before that is durable; the same key finds the answer again after a crash. Errors: the
+// journal's, and the cause of ctx. That a Do could not record its answer, which leaves the operation pending, is logged.
+func (c *Client) Flush(ctx context.Context) error {
+	if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
+		return err
+	}
+	return c.cfg.Journal.Flush(ctx)
+}
+
+// recorded waits until the records of the operations that pick selects say what callers were told of them before.
+func (e *engine) recorded(ctx context.Context, pick func(persist.ID) bool) error {
+	return e.shared.calls.Ended(ctx, pick)
 }
 
 // enter counts a running call, so that Close waits for it; false if the client is closed. running.Done must follow true.

@@ -32,7 +32,8 @@ type engine struct {
 	now     func() time.Time // clock.now
 	wake    func()           // tells Run of this client that something may be due
 
-	notifier persist.Notifier // tells other processes; nil: the journal cannot
+	notifier persist.Notifier     // tells other processes; nil: the journal cannot
+	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil
 
 	loopRequest *http.Request // shared by all runs, and never changed
 }
@@ -54,6 +55,7 @@ type callers interface {
 	Deadline() time.Time                // the latest of the callers' deadlines; zero if one caller has none
 	SetInDoubt(bool)                    // whether the operation was in doubt before
 	GiveUp(cause error)                 // ends Context
+	Answer(*result)                     // gives them the result before the run is over
 }
 
 // run is one run of the attempt loop over one record: one Do, or one record in one Resume. One goroutine uses it.
@@ -140,7 +142,16 @@ func (r *run) execute() *result {
 	defer r.leases.end(r.rec.ID)
 	r.loop()
 	r.stopWaiting()
-	res := ending{r}.writeOutcome()
+	_ = r.clock.notice(r.call.Values(), r.cfg) // where the journal cannot be asked, nothing can be recorded either
+	d := ending{r}
+	if d.answersFirst() {
+		return d.answerFirst()
+	}
+	return d.finished(d.writeOutcome())
+}
+
+// finished tells that the run has come to its result, and returns that.
+func (r *run) finished(res *result) *result {
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
 	r.tell(EventFinished, func(e *Event) {
 		e.Outcome, e.Err = r.verdict.outcome, res.err

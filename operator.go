@@ -19,9 +19,15 @@ import (
 // held. One that is sealed, in a journal that was opened without its keys, comes as it
 // is: see persist.Record.Sealed.
 func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
-	return c.cfg.Journal.List(ctx, persist.Query{
-		Account: c.accountBase, States: []persist.State{persist.StatePending, persist.StateHeld},
-	})
+	return func(yield func(persist.Record, error) bool) {
+		if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
+			yield(persist.Record{}, err)
+			return
+		}
+		c.cfg.Journal.List(ctx, persist.Query{
+			Account: c.accountBase, States: []persist.State{persist.StatePending, persist.StateHeld},
+		})(yield)
+	}
 }
 
 // LookupOption says more about which operation Lookup, Settle and Abandon mean, and
@@ -69,6 +75,9 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 	chosen := choose(options)
 	if key == "" { // which selects them all
 		return persist.Record{}, fmt.Errorf("oncehttp: the empty key: %w", persist.ErrNotFound)
+	}
+	if err := c.engine.recorded(ctx, func(id persist.ID) bool { return id.Key == string(key) }); err != nil {
+		return persist.Record{}, err
 	}
 	var found []persist.Record
 	var accounts []string

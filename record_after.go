@@ -20,9 +20,26 @@ import (
 // ending is a run whose loop is over. It records the outcome and makes the result.
 type ending struct{ *run }
 
+// answersFirst reports whether those who wait may have the answer before the record says so. If this process dies in between,
+// the same key finds the answer again.
+func (d ending) answersFirst() bool {
+	return d.late != nil && !d.fromResume && !d.askedAgain && d.verdict.outcome == OutcomeConfirmed &&
+		!d.mustFlush(persist.StateConfirmed, d.now()) && d.shared.calls.Ending() < answeredMost
+}
+
+// answeredMost bounds how many answers are out whose records are not written yet, in this process. Each keeps its memory.
+const answeredMost = 256
+
+// answerFirst gives the answer to those who wait, and then records it. If that fails, the record stays pending, as in confirm.
+func (d ending) answerFirst() *result {
+	res := d.finished(&result{answer: d.answered()})
+	d.call.Answer(res)
+	_ = d.finish(persist.StateConfirmed, d.late.FinishLate)
+	return res
+}
+
 // writeOutcome writes what is known of the operation into the journal. It is called once, when the loop is over.
 func (d ending) writeOutcome() *result {
-	_ = d.clock.notice(d.call.Values(), d.cfg) // where the journal cannot be asked, nothing can be recorded either
 	switch v := &d.verdict; {
 	case d.askedAgain:
 		return d.repeated()
@@ -49,7 +66,7 @@ func (d ending) repeated() *result {
 // same key finds the answer again. Except for a 4xx that the server does not store: it is not returned, since the next
 // answer may differ.
 func (d ending) confirm() *result {
-	if err := d.finish(persist.StateConfirmed); err != nil && d.mayChange() {
+	if err := d.finish(persist.StateConfirmed, d.journal.Finish); err != nil && d.mayChange() {
 		d.stop, d.verdict.outcome = err, OutcomeUnknown
 		d.last.Drain()
 		return &result{err: d.failed(ErrOutcomeUnknown)}
@@ -60,16 +77,16 @@ func (d ending) confirm() *result {
 // mismatch ends an operation whose key the server keeps for another request; record calls it only if no attempt was in
 // doubt. If the end is not durable, the outcome is unknown.
 func (d ending) mismatch() *result {
-	if err := d.finish(persist.StateMismatched); err != nil {
+	if err := d.finish(persist.StateMismatched, d.journal.Finish); err != nil {
 		d.stop = err
 		return d.fail(ErrOutcomeUnknown, ErrKeyReused)
 	}
 	return d.fail(ErrNoEffect, ErrKeyReused)
 }
 
-// finish moves the record to a final state, and flushes it where mustFlush says so. If it returns an error,
+// finish moves the record to a final state with write, and flushes it where mustFlush says so. If it returns an error,
 // which it has logged, the record is unchanged or its final state is not durable.
-func (d ending) finish(state persist.State) error {
+func (d ending) finish(state persist.State, write func(context.Context, persist.Record) error) error {
 	ctx := d.call.Values()
 	var rec persist.Record
 	err := d.change(ctx, &d.rec, func() error {
@@ -78,9 +95,9 @@ func (d ending) finish(state persist.State) error {
 		rec.Finished = d.now().Round(0)
 		rec.Answer = d.answerForRecord(rec.Finished)
 		rec.Unreported = d.unreported(state)
-		return d.journal.Finish(ctx, rec)
+		return write(ctx, rec)
 	})
-	if err == nil && d.mustFlush(&rec) {
+	if err == nil && d.mustFlush(state, rec.Finished) {
 		err = d.journal.Flush(ctx)
 	}
 	if errors.Is(err, persist.ErrStale) {
@@ -97,9 +114,9 @@ func (d ending) finish(state persist.State) error {
 // mustFlush reports whether the final record must be flushed now: it is not Confirmed, or the API takes no key, or the
 // server may answer otherwise later, or the window is nearly over, or the clock went back. Other ends may be lost in a crash, since the
 // same key then finds the answer again.
-func (d ending) mustFlush(rec *persist.Record) bool {
-	age := rec.Finished.Sub(rec.FirstSent)
-	return rec.State != persist.StateConfirmed || keyless(d.prof) || age < 0 || age > rec.Window-rec.Window/10 || d.mayChange()
+func (d ending) mustFlush(state persist.State, finished time.Time) bool {
+	age, window := finished.Sub(d.rec.FirstSent), d.rec.Window
+	return state != persist.StateConfirmed || keyless(d.prof) || age < 0 || age > window-window/10 || d.mayChange()
 }
 
 // mayChange reports whether the answer is a final 4xx that the server does not store, so that it might answer

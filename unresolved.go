@@ -167,7 +167,8 @@ func (e *engine) errorAfterRead(ctx context.Context, name string, named request.
 	}
 	for _, key := range named.Keys {
 		id := persist.ID{Account: named.Account, Key: key}
-		if running, _ := e.shared.calls.Running(id); running && !inFlight {
+		unknown := e.recorded(ctx, func(other persist.ID) bool { return other == id })
+		if running, _ := e.shared.calls.Running(id); unknown != nil || running && !inFlight {
 			failed.doubt(persist.Record{ID: id})
 			failed.is = append(failed.is, ErrInFlight)
 			return failed

@@ -217,6 +217,18 @@ type SendClaimer interface {
 	ClaimToSend(ctx context.Context, q Query, owner string, lease time.Duration, n int) (claimed []Record, now time.Time, err error)
 }
 
+// LateFinisher is a journal whose Finish waits for a server. Do then gives its caller a confirmed answer before the record
+// says so, if the same key finds that answer again, and waits for the record's end only before its next look at it. It is
+// optional. Assert the journal itself, and not with [As], as for [SendClaimer].
+type LateFinisher interface {
+	Journal
+
+	// FinishLate is Finish for a caller who can wait: the journal may begin up to 5 ms later, so that several changes share a
+	// commit. Durable on return. Close waits for it.
+	// Errors: as Finish.
+	FinishLate(ctx context.Context, rec Record) error
+}
+
 // DueTimes is a journal that knows from an index what is due when, so that Run need not look at all that waits. It is
 // optional: find it with [As].
 type DueTimes interface {

@@ -319,7 +319,7 @@ func plain(err error) error {
 
 // flush returns when everything that the client has learnt is durable.
 func (s *session) flush(ctx context.Context) error {
-	if err := s.journal.Flush(context.WithoutCancel(ctx)); err != nil {
+	if err := s.client.Flush(context.WithoutCancel(ctx)); err != nil {
 		return journalError(s.place.name, err)
 	}
 	return nil

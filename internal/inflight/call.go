@@ -14,7 +14,7 @@ import (
 type Call[R any] struct {
 	table    *Table[R]
 	record   *persist.Record
-	previous *Call[R] // the call of the same operation that was given up and is not over yet; nil if none
+	previous *Call[R] // the call of the same operation that was given up or answered and is not over yet; nil if none
 	values   context.Context
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -22,13 +22,14 @@ type Call[R any] struct {
 
 	// Under table.mu.
 	callers   *Caller[R] // a list through Caller.next
-	closed    bool       // over, or given up: nobody joins any more
+	closed    bool       // over, given up or answered: nobody joins any more
 	everPlain bool
 	inDoubt   bool
 
-	// Written before done is closed.
+	// Written before done is closed, which says that the result is there.
 	result   R
 	panicked any
+	ending   chan struct{} // of a call that was answered: closed when it is over; else nil
 	done     chan struct{}
 }
 
@@ -81,6 +82,18 @@ func (c *Call[R]) GiveUp(cause error) { c.cancel(cause) }
 // Panicked is what the call panicked with, once it is over.
 func (c *Call[R]) Panicked() any { return c.panicked }
 
+// Answer gives everybody who waits the result before the call is over. It is called by what Run runs, once at most. The call
+// keeps its place until that returns: nobody joins it, and the next call of the operation waits for its end, as does whoever
+// calls Table.Ended. What is returned or panics afterwards reaches no caller: a panic ends the program.
+func (c *Call[R]) Answer(result R) {
+	c.result, c.ending = result, make(chan struct{})
+	c.table.mu.Lock()
+	c.closed, c.inDoubt = true, false
+	c.table.ending[c] = true
+	c.table.mu.Unlock()
+	close(c.done)
+}
+
 // errGoexit ends a call whose function ended its goroutine.
 var errGoexit = errors.New("a function of the Config called runtime.Goexit")
 
@@ -90,30 +103,41 @@ var errGoexit = errors.New("a function of the Config called runtime.Goexit")
 func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 	ended := false
 	defer func() {
+		if c.ending != nil { // a panic goes on
+			c.end()
+			close(c.ending)
+			return
+		}
 		if c.panicked = recover(); c.panicked != nil {
 			c.result = crashed(fmt.Errorf("panic: %v", c.panicked))
 		} else if !ended {
 			c.result = crashed(errGoexit)
 		}
 		c.end()
+		close(c.done)
 	}()
-	if c.previous != nil { // wait for the given-up call: no two runs of one operation
+	if c.previous != nil { // wait for the call that was given up or answered: no two runs of one operation
 		<-c.previous.done
+		if c.previous.ending != nil {
+			<-c.previous.ending
+		}
 		c.previous = nil
 	}
-	c.result = run()
+	if result := run(); c.ending == nil {
+		c.result = result
+	}
 	ended = true
 }
 
-// end takes the call out of the table and wakes everybody who waits.
+// end takes the call out of the table.
 func (c *Call[R]) end() {
 	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
 	c.closed = true
+	delete(c.table.ending, c)
 	if c.table.calls[c.record.ID] == c {
 		delete(c.table.calls, c.record.ID)
 	}
-	c.table.mu.Unlock()
-	close(c.done)
 }
 
 // over reports whether the result is there: it counts, even where a caller's context ends at the same moment.

@@ -12,12 +12,15 @@ import (
 
 // Table holds the calls in flight by operation. [NewTable] makes one. It is safe for concurrent use.
 type Table[R any] struct {
-	mu    sync.Mutex
-	calls map[persist.ID]*Call[R]
+	mu     sync.Mutex
+	calls  map[persist.ID]*Call[R]
+	ending map[*Call[R]]bool // answered, and not over
 }
 
 // NewTable returns an empty table.
-func NewTable[R any]() *Table[R] { return &Table[R]{calls: make(map[persist.ID]*Call[R])} }
+func NewTable[R any]() *Table[R] {
+	return &Table[R]{calls: make(map[persist.ID]*Call[R]), ending: make(map[*Call[R]]bool)}
+}
 
 // Entry describes a caller that joins or starts a call.
 type Entry struct {
@@ -44,7 +47,7 @@ const (
 
 // Enter lets a caller join the call that is under way with its operation, or start one. caller is nil if it is
 // refused. same reports whether the request of a call under way is the caller's own; without it the caller joins
-// nobody. A call that was given up is not joined: the next one waits for its end in Run.
+// nobody. A call that was given up, or answered, is not joined: the next one waits for its end in Run.
 func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (caller *Caller[R], arrival Arrival) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,6 +89,33 @@ func (t *Table[R]) Running(id persist.ID) (running, inDoubt bool) {
 	defer t.mu.Unlock()
 	call := t.calls[id]
 	return call != nil, call != nil && call.inDoubt
+}
+
+// Ended waits for the end of the calls that were answered before, of the operations that pick selects. Error: the cause of ctx.
+func (t *Table[R]) Ended(ctx context.Context, pick func(persist.ID) bool) error {
+	t.mu.Lock()
+	var answered []*Call[R]
+	for call := range t.ending {
+		if pick(call.record.ID) {
+			answered = append(answered, call)
+		}
+	}
+	t.mu.Unlock()
+	for _, call := range answered {
+		select {
+		case <-call.ending:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Ending is how many calls were answered and are not over.
+func (t *Table[R]) Ending() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.ending)
 }
 
 // Len is how many calls are in flight.

@@ -31,7 +31,7 @@ func (r *Row) current() (where string, args []any) {
 
 // Update implements [persist.Journal].
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	if err := j.change(ctx, &rec, false); err != nil {
+	if err := j.change(ctx, &rec, false, false); err != nil {
 		return persist.Record{}, err
 	}
 	rec.Revision++
@@ -40,16 +40,21 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 
 // Finish implements [persist.Journal]. It is durable on return.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
-	return j.change(ctx, &rec, true)
+	return j.change(ctx, &rec, true, false)
 }
 
-// change replaces the progress of the unfinished record with rec's ID and revision.
-func (j *Journal) change(ctx context.Context, rec *persist.Record, final bool) error {
+// FinishLate implements [persist.LateFinisher].
+func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
+	return j.change(ctx, &rec, true, true)
+}
+
+// change replaces the progress of the unfinished record with rec's ID and revision. late: its caller can wait.
+func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if err := ready(ctx, rec, final); err != nil {
 		return err
 	}
 	row := newChange(rec)
-	return j.settle(ctx, j.writes.first(row, false), func(ctx context.Context, conn *sql.Conn, _ bool) error {
+	return j.settle(ctx, j.writes.first(sharer{row: row, late: late}), func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		where, args := row.current()
 		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ?"))
 		args = append(append(row.changed(), args...), row.Created, row.Fingerprint)

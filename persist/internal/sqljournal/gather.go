@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 )
 
 // The bounds of one statement for several calls.
@@ -21,13 +23,20 @@ const (
 	gatherSlots = 2
 )
 
+// What can wait is made with a statement for others once there are so many of it, since a statement with few rows is over
+// soon; or after so long.
+const (
+	lateMany = 48
+	lateMost = 10 * time.Millisecond
+)
+
 // errAlone tells repeat to make the try for this row alone.
 var errAlone = errors.New("not served together with others")
 
 // errPanicked is what the others get where the driver panics in the statement that serves the first.
 var errPanicked = errors.New("the driver panicked in a statement for several")
 
-// gather lets calls that come at once share a statement. Nobody waits for others to come.
+// gather lets calls that come at once share a statement. Nobody waits for others to come, but who can wait.
 type gather struct {
 	j     *Journal
 	reads bool // it changes nothing, so that it may end with the context of a lone call
@@ -35,7 +44,10 @@ type gather struct {
 
 	mu      sync.Mutex
 	waiting []*sharer
-	busy    int // slots
+	late    []*sharer   // those that can wait
+	overdue bool        // one of late has waited for lateMost
+	timer   *time.Timer // runs while there are any in late
+	busy    int         // slots
 }
 
 // sharer is one call in a gather.
@@ -43,6 +55,7 @@ type sharer struct {
 	ctx    context.Context // counts until the statement is handed over, if it is for this call alone
 	row    *Row
 	begins bool        // the row; false: it changes or reads it
+	late   bool        // the call can wait
 	served chan result // gets one
 }
 
@@ -53,13 +66,14 @@ type result struct {
 	panicked any // of the driver: the call panics with it
 }
 
-// first is the first try of a statement for the row; nil if there is no gather.
-func (g *gather) first(row *Row, begins bool) firstTry {
+// first is the first try of a statement for a row; nil if there is no gather. call says what is done with the row.
+func (g *gather) first(call sharer) firstTry {
 	if g == nil {
 		return nil
 	}
 	return func(ctx, limited context.Context) (Doubt, error) {
-		return g.try(limited, &sharer{ctx: ctx, row: row, begins: begins, served: make(chan result, 1)})
+		call.ctx, call.served = ctx, make(chan result, 1)
+		return g.try(limited, &call)
 	}
 }
 
@@ -91,8 +105,25 @@ func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 func (g *gather) enter(me *sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if me.late {
+		if g.late = append(g.late, me); g.timer == nil {
+			g.timer = time.AfterFunc(lateMost, g.hurry)
+		}
+		return
+	}
 	g.waiting = append(g.waiting, me)
 	if g.busy == 0 || g.busy < gatherSlots && len(g.waiting) >= gatherMany {
+		g.busy++
+		go g.work()
+	}
+}
+
+// hurry begins a slot's work for those who can wait, unless a slot is busy: that takes them next.
+func (g *gather) hurry() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.timer = nil
+	if g.overdue = len(g.late) > 0; g.overdue && g.busy == 0 {
 		g.busy++
 		go g.work()
 	}
@@ -102,13 +133,16 @@ func (g *gather) enter(me *sharer) {
 func (g *gather) leave(me *sharer) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, s := range g.waiting {
-		if s == me {
-			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
-			return true
-		}
+	queue := &g.waiting
+	if me.late {
+		queue = &g.late
 	}
-	return false
+	i := slices.Index(*queue, me)
+	if i < 0 {
+		return false
+	}
+	*queue = slices.Delete(*queue, i, i+1)
+	return true
 }
 
 // work is a slot: it makes one statement after another while calls wait for it. It is a goroutine of its own, so that the
@@ -124,12 +158,20 @@ func (g *gather) work() {
 func (g *gather) take() (calls []*sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 || g.busy > 1 && len(g.waiting) < gatherMany {
+	g.overdue = g.overdue && len(g.late) > 0
+	if len(g.waiting) == 0 && !g.overdue || g.busy > 1 && len(g.waiting) < gatherMany {
 		g.busy--
 		return nil
 	}
-	for size := 0; len(g.waiting) > 0 && len(calls) < gatherRows && size < gatherBytes; g.waiting = g.waiting[1:] {
-		calls, size = append(calls, g.waiting[0]), size+g.waiting[0].row.size()
+	size := 0
+	add := func(queue *[]*sharer) {
+		for ; len(*queue) > 0 && len(calls) < gatherRows && size < gatherBytes; *queue = (*queue)[1:] {
+			calls, size = append(calls, (*queue)[0]), size+(*queue)[0].row.size()
+		}
+	}
+	add(&g.waiting)
+	if g.overdue || len(g.late) >= lateMany {
+		add(&g.late)
 	}
 	return calls
 }

@@ -44,7 +44,7 @@ func TestGatherPanics(t *testing.T) {
 						panicked.Store(i, true)
 					}
 				}()
-				err := j.settle(t.Context(), g.first(row, false), func(_ context.Context, _ *sql.Conn, repeated bool) error {
+				err := j.settle(t.Context(), g.first(sharer{row: row}), func(_ context.Context, _ *sql.Conn, repeated bool) error {
 					alone.Store(i, repeated)
 					return nil
 				})
@@ -95,7 +95,7 @@ func TestGatherSlots(t *testing.T) {
 			for i := range c.calls {
 				calls.Go(func() {
 					row := &Row{ID: fmt.Append(nil, i)}
-					err := j.settle(t.Context(), g.first(row, false), func(context.Context, *sql.Conn, bool) error { return errors.New("alone") })
+					err := j.settle(t.Context(), g.first(sharer{row: row}), func(context.Context, *sql.Conn, bool) error { return errors.New("alone") })
 					if err != nil {
 						t.Errorf("call %d: %v", i, err)
 					}

@@ -111,7 +111,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		return persist.Record{}, false, err
 	}
 	alone, late := false, false
-	err = j.settle(ctx, j.writes.first(row, true), func(ctx context.Context, conn *sql.Conn, repeated bool) error {
+	err = j.settle(ctx, j.writes.first(sharer{row: row, begins: true}), func(ctx context.Context, conn *sql.Conn, repeated bool) error {
 		alone, late = true, late || repeated
 		standing, err := j.d.Begin(ctx, OnConn(conn), row)
 		if err == nil && standing == nil {
@@ -171,7 +171,7 @@ func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, cr
 func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
 	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id = ?")
 	row := &Row{ID: RowID(id)}
-	err = j.read(ctx, j.gets.first(row, false), func(ctx context.Context, conn *sql.Conn) error {
+	err = j.read(ctx, j.gets.first(sharer{row: row}), func(ctx context.Context, conn *sql.Conn) error {
 		err := conn.QueryRowContext(ctx, query, RowID(id)).Scan(row.Dest()...)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notFound(id)

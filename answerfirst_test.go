@@ -1,0 +1,405 @@
+package oncehttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// recording is a journal that takes its time for the end of a record.
+type recording struct {
+	*memory.Journal
+	takes time.Duration
+	fails error
+	ends  atomic.Int32 // FinishLates begun
+}
+
+func (r *recording) FinishLate(ctx context.Context, rec persist.Record) error {
+	r.ends.Add(1)
+	if time.Sleep(r.takes); r.fails != nil {
+		return r.fails
+	}
+	return r.Journal.Finish(ctx, rec)
+}
+
+var paid = &wire{replies: []reply{{status: 201, body: `{"id":"pay_1"}`}}}
+
+// answered is a client of which a Do with the key k has returned, and whose record says so in a minute.
+func answered(t *testing.T) (*oncehttp.Client, *recording, *wire) {
+	t.Helper()
+	j, w := &recording{Journal: memory.New(), takes: time.Minute}, &wire{replies: paid.replies}
+	c, _ := newClient(t, w, on(j))
+	began := time.Now()
+	resp, err := c.DoKey(post(t, "{}"), "k")
+	if err != nil || resp.StatusCode != 201 || read(t, resp) != `{"id":"pay_1"}` {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	if took := time.Since(began); took > 0 || oncehttp.Running(c) != 1 {
+		t.Fatalf("Do took %v, and %d calls have a place; want 0 and 1", took, oncehttp.Running(c))
+	}
+	if rec := standing(t, j, "k"); rec.State != persist.StatePending || !rec.MaybeSent {
+		t.Fatalf("the record is %v, maybe sent %t; want pending and true", rec.State, rec.MaybeSent)
+	}
+	return c, j, w
+}
+
+// standing is what the journal has of a key.
+func standing(t *testing.T, j persist.Journal, key string) (found persist.Record) {
+	t.Helper()
+	for rec, err := range j.List(t.Context(), persist.Query{AllAccounts: true, Key: key}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = rec
+	}
+	return found
+}
+
+// TestCallsAfterTheAnswer: a Do returns before its record is written, and every call that looks at the operation then waits for
+// that, so that none says "pending" of what was answered, and nothing is sent again.
+func TestCallsAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	happened := oncehttp.Resolution{Effect: oncehttp.EffectHappened}
+	for name, call := range map[string]func(*testing.T, *oncehttp.Client) error{
+		"Lookup": func(t *testing.T, c *oncehttp.Client) error {
+			if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || rec.Sends != 1 {
+				return fmt.Errorf("it is %v after %d sends", rec.State, rec.Sends)
+			}
+			return nil
+		},
+		"Unfinished": func(t *testing.T, c *oncehttp.Client) error {
+			for rec, err := range c.Unfinished(t.Context()) {
+				return fmt.Errorf("it lists %q, %w", rec.Key, err)
+			}
+			return nil
+		},
+		"Flush": func(t *testing.T, c *oncehttp.Client) error { return c.Flush(t.Context()) },
+		"Do": func(t *testing.T, c *oncehttp.Client) error {
+			resp, err := c.DoKey(post(t, "{}"), "k")
+			if err != nil {
+				return err
+			}
+			if how := oncehttp.ResultOf(resp); how.Source != oncehttp.SourceJournal || read(t, resp) != `{"id":"pay_1"}` {
+				return fmt.Errorf("its answer is from %v", how.Source)
+			}
+			return nil
+		},
+		"Do of another request": func(t *testing.T, c *oncehttp.Client) error {
+			_, err := c.DoKey(post(t, `{"other":1}`), "k")
+			return not(err, oncehttp.ErrKeyReused, oncehttp.ErrInFlight)
+		},
+		"Do of a request that is too large": func(t *testing.T, c *oncehttp.Client) error {
+			_, err := c.DoKey(post(t, strings.Repeat("1", 20<<20)), "k")
+			return not(err, oncehttp.ErrOutcomeUnknown, oncehttp.ErrInFlight)
+		},
+		"Settle": func(t *testing.T, c *oncehttp.Client) error {
+			return not(c.Settle(t.Context(), "k", happened), oncehttp.ErrFinal, oncehttp.ErrInFlight)
+		},
+		"Abandon": func(t *testing.T, c *oncehttp.Client) error {
+			return not(c.Abandon(t.Context(), "k"), oncehttp.ErrFinal, oncehttp.ErrInFlight)
+		},
+		"Rekey": func(t *testing.T, c *oncehttp.Client) error {
+			return not(c.Rekey(t.Context(), "k", "k2", "a test"), oncehttp.ErrFinal, oncehttp.ErrInFlight)
+		},
+		"Close": func(_ *testing.T, c *oncehttp.Client) error { return c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				c, j, w := answered(t)
+				began := time.Now()
+				if err := call(t, c); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(began); took != j.takes {
+					t.Errorf("it took %v; want %v", took, j.takes)
+				}
+				if rec := standing(t, j, "k"); rec.State != persist.StateConfirmed || w.count() != 1 || oncehttp.Running(c) != 0 {
+					t.Errorf("the record is %v, %d sends, %d calls have a place; want confirmed, 1 and 0", rec.State, w.count(), oncehttp.Running(c))
+				}
+			})
+		})
+	}
+}
+
+// not says what is wrong with an error that has to match one sentinel, and not another.
+func not(err, is, isNot error) error {
+	if !errors.Is(err, is) || errors.Is(err, isNot) {
+		return fmt.Errorf("%w; it must match %w, and not %w", err, is, isNot)
+	}
+	return nil
+}
+
+// TestCallsLeaveAfterTheAnswer: those that wait for the record return when their context ends.
+func TestCallsLeaveAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, _, _ := answered(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if _, err := c.Lookup(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Lookup: %v", err)
+		}
+		if err := c.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Flush: %v", err)
+		}
+		for _, err := range c.Unfinished(ctx) {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Unfinished: %v", err)
+			}
+		}
+		_, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrInFlight) {
+			t.Errorf("Do: %v", err)
+		}
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("they took %v; want 1s", took)
+		}
+	})
+}
+
+// TestPassesAfterTheAnswer: Resume and Run send nothing of an operation whose answer is out, and yield nothing of it; also where
+// the pass begins before the record is written, and with another client on the journal.
+func TestPassesAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, j, w := answered(t)
+		other, _ := newClient(t, w, on(j))
+		stop := running(t, other)
+		for r, err := range other.Resume(t.Context()) {
+			t.Errorf("%v, %v", r, err)
+		}
+		time.Sleep(10 * time.Minute)
+		if err := stop(); err != nil || w.count() != 1 || lookup(t, c, "k").State != persist.StateConfirmed {
+			t.Errorf("%v; %d sends; the record is %v", err, w.count(), lookup(t, c, "k").State)
+		}
+	})
+}
+
+// TestKeylessAfterTheAnswer: the same request once more, without a key, is an operation of its own while the first one's record
+// is not written yet: its caller knows how that ended. So it is where the first was in doubt before.
+func TestKeylessAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j, w := &recording{Journal: memory.New(), takes: time.Minute}, &wire{replies: paid.replies}
+		c, _ := newClient(t, w, on(j))
+		for range 3 {
+			if _, err := c.Do(post(t, "{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(w.keys()) != 3 {
+			t.Errorf("%d keys; want 3", len(w.keys()))
+		}
+	})
+	bubble(t, func(t *testing.T) {
+		j := &recording{Journal: memory.New(), takes: time.Minute}
+		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.Retry.MaxAttempts = 1 }))
+		_, err := c.Do(post(t, "{}"))
+		var e *oncehttp.Error
+		if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatal(err)
+		}
+		if _, err := c.Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Fatalf("without a key, while the first is in doubt: %v", err)
+		}
+		if _, err := c.DoKey(post(t, "{}"), e.Key); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Do(post(t, "{}")); err != nil || len(w.keys()) != 2 {
+			t.Errorf("%v; %d keys, want 2", err, len(w.keys()))
+		}
+	})
+}
+
+// TestRecordedFirst: an answer that the same key might not find again is recorded before anybody gets it, and so is one that
+// nobody waits for, and one while too many are being recorded.
+func TestRecordedFirst(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		w      *wire
+		change func(*oncehttp.Config)
+		call   func(*testing.T, *oncehttp.Client) error
+	}{
+		"a 4xx that is not stored": {w: &wire{replies: []reply{{status: 422}}}, change: func(cfg *oncehttp.Config) { cfg.Profile = profile.Draft07() }},
+		"an API without keys":      {w: paid, change: func(cfg *oncehttp.Config) { cfg.Profile = profile.None() }},
+		"the end of the window": {w: &wire{replies: []reply{{status: 201, delay: 9*time.Hour + 10*time.Minute}}}, change: func(cfg *oncehttp.Config) {
+			p := profile.Draft07()
+			p.Window.Floor = 10 * time.Hour
+			cfg.Profile, cfg.Retry.AttemptTimeout = p, 9*time.Hour+30*time.Minute
+		}},
+		"Resume": {w: paid, call: func(t *testing.T, c *oncehttp.Client) error {
+			if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+				return err
+			}
+			for _, err := range c.Resume(t.Context()) {
+				return err
+			}
+			return errors.New("nothing was resumed")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				j := &recording{Journal: memory.New(), takes: time.Minute}
+				client, _ := newClient(t, c.w, on(j, func(cfg *oncehttp.Config) {
+					if c.change != nil {
+						c.change(cfg)
+					}
+				}))
+				if c.call == nil {
+					c.call = func(t *testing.T, client *oncehttp.Client) error {
+						_, err := client.DoKey(post(t, "{}"), "k")
+						return err
+					}
+				}
+				if err := c.call(t, client); err != nil {
+					t.Fatal(err)
+				}
+				if rec := standing(t, j, "k"); rec.State != persist.StateConfirmed || j.ends.Load() != 0 {
+					t.Errorf("it is %v, with %d late ends; want confirmed, and none", rec.State, j.ends.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestAnswersOutAreBounded: no more than 256 answers are out whose records are not written.
+func TestAnswersOutAreBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := &recording{Journal: memory.New(), takes: time.Minute}
+		c, _ := newClient(t, &wire{replies: paid.replies}, on(j))
+		for i := range 300 {
+			if _, err := c.DoKey(post(t, "{}"), oncehttp.Key(fmt.Sprint("k", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := j.ends.Load(); n != 256 {
+			t.Errorf("%d answers are out; want 256", n)
+		}
+		if err := c.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for rec := range j.List(t.Context(), persist.Query{AllAccounts: true, States: []persist.State{persist.StatePending}}) {
+			t.Errorf("%q is pending", rec.Key)
+		}
+	})
+}
+
+// TestAnswerThatIsNotRecorded: the caller has its answer; that the journal did not take it is logged, and the same key asks the
+// server, which has the answer.
+func TestAnswerThatIsNotRecorded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var log bytes.Buffer
+		j := &recording{Journal: memory.New(), fails: errors.New("the disk is full")}
+		w := &wire{replies: []reply{{status: 201, body: "1"}, {status: 201, body: "1", header: "Idempotent-Replayed: true"}}}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&log, nil)) }))
+		if resp, err := c.DoKey(post(t, "{}"), "k"); err != nil || read(t, resp) != "1" {
+			t.Fatal(err)
+		}
+		if rec := lookup(t, c, "k"); rec.State != persist.StatePending || !strings.Contains(log.String(), "the disk is full") {
+			t.Errorf("it is %v; logged: %s", rec.State, log.String())
+		}
+		j.fails = nil
+		if resp, err := c.DoKey(post(t, "{}"), "k"); err != nil || read(t, resp) != "1" || w.count() != 2 || len(w.keys()) != 1 {
+			t.Errorf("%v; %d sends with %d keys, want 2 with 1", err, w.count(), len(w.keys()))
+		}
+		if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed {
+			t.Errorf("it is %v", rec.State)
+		}
+	})
+}
+
+// TestEnqueueAfterTheAnswer: a mark that comes while the record is being written stays, and the end is written once more.
+func TestEnqueueAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		c, j, w := answered(t)
+		if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || !rec.Enqueued || w.count() != 1 || j.ends.Load() != 2 {
+			t.Errorf("it is %v, enqueued %t, %d sends, %d tries; want confirmed, true, 1 and 2", rec.State, rec.Enqueued, w.count(), j.ends.Load())
+		}
+	})
+}
+
+// TestEveryCallerIsAnsweredFirst: whoever joined a call gets the answer at the same moment as who began it, and the event that
+// the operation is finished comes before. A context that ends afterwards does not end the writing.
+func TestEveryCallerIsAnsweredFirst(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var finished atomic.Int32
+		j, w := &recording{Journal: memory.New(), takes: time.Minute}, &wire{replies: []reply{{status: 201, body: "1", delay: time.Second}}}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
+			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+				if e.Kind == oncehttp.EventFinished {
+					finished.Add(1)
+				}
+			}
+		}))
+		began := time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 3)
+		for range cap(done) {
+			go func() {
+				resp, err := c.DoKey(post(t, "{}").WithContext(ctx), "k")
+				switch {
+				case err == nil && read(t, resp) != "1":
+					err = errors.New("another answer")
+				case err == nil && finished.Load() != 1:
+					err = fmt.Errorf("%d events", finished.Load())
+				}
+				done <- err
+			}()
+		}
+		for range cap(done) {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took != time.Second || w.count() != 1 {
+			t.Errorf("%v, %d sends; want 1s and 1", took, w.count())
+		}
+		cancel()
+		synctest.Wait()
+		if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || finished.Load() != 1 {
+			t.Errorf("it is %v, %d events; want confirmed and 1", rec.State, finished.Load())
+		}
+	})
+}
+
+// TestLargeAnswerFirst: the caller reads the rest of a large answer while the record is written.
+func TestLargeAnswerFirst(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		large := strings.Repeat("x", 4096)
+		j, w := &recording{Journal: memory.New(), takes: time.Minute}, &wire{replies: []reply{{status: 201, body: large}}}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 1024 }))
+		resp, err := c.DoKey(post(t, "{}"), "k")
+		if err != nil || j.ends.Load() != 1 || read(t, resp) != large {
+			t.Fatalf("%v, %d ends", err, j.ends.Load())
+		}
+		resp.Header.Set("Changed", "by the caller")
+		if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || !rec.Answer.BodyDropped || rec.Answer.Header.Get("Changed") != "" {
+			t.Errorf("it is %v, %+v", rec.State, rec.Answer)
+		}
+	})
+}
+
