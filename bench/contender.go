@@ -23,6 +23,7 @@ import (
 type contender struct {
 	name  string
 	do    func(url string, n int64) error
+	flush func() error // what was done is durable afterwards; nil: it is, or nobody asks
 	close func() error
 	stats func() bolt.Stats // of a contender with a bolt journal
 
@@ -36,7 +37,7 @@ type burst struct {
 	times []time.Duration
 }
 
-// drive has workers do operations one after another, for as long as told.
+// drive has workers do operations one after another, for as long as told. It takes until what they did is durable.
 func (l *contender) drive(ctx context.Context, workers int, d time.Duration, url string, next *atomic.Int64) (burst, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -58,6 +59,11 @@ func (l *contender) drive(ctx context.Context, workers int, d time.Duration, url
 		})
 	}
 	wg.Wait()
+	if l.flush != nil {
+		if err := l.flush(); err != nil {
+			return burst{}, fmt.Errorf("%s: %w", l.name, err)
+		}
+	}
 	took, busy := time.Since(began), processorTime()-busy
 	var b burst
 	for _, t := range times {

@@ -200,7 +200,7 @@ func runDoOnPostgres(b *bench, dsn, url string) error {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	do := &contender{name: "oncehttp + postgres", do: func(url string, n int64) error {
+	do := &contender{name: "oncehttp + postgres", flush: func() error { return client.Flush(b) }, do: func(url string, n int64) error {
 		req, err := newPayment(url, n)
 		if err != nil {
 			return err
