@@ -77,6 +77,11 @@ func New(cfg Config) (*Client, error) {
 // under a generated key is unresolved, or if Resume or Run ended it and no caller
 // with its key was told how. The error names that key. See the package comment.
 //
+// A confirmed answer that the same key finds again may be returned before its record
+// is durable, and on a journal of a server (persist.LateFinisher) before the record says
+// so; later calls on the operation in this process wait for that. After a crash in
+// between the operation is pending, and is sent again under the same key. Flush waits.
+//
 // When the request's context ends, Do ends the attempt and returns what is known. It
 // outlasts the context while the journal commits, and while a Transport or a
 // function of the Config does not heed it. If other callers wait for the same

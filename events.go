@@ -18,7 +18,7 @@ const (
 	EventAttempt  EventKind = "attempt"  // an attempt is about to be made
 	EventAnswered EventKind = "answered" // an attempt ended, with Status or Err
 	EventWaiting  EventKind = "waiting"  // another attempt follows after Wait
-	EventFinished EventKind = "finished" // the call is over, with Outcome
+	EventFinished EventKind = "finished" // the call is over, with Outcome; a confirmed one may be recorded a moment later
 
 	// EventRecorded: a Do was answered from the journal with Status; nothing was
 	// sent. Neither EventBegun nor EventFinished comes with it.
