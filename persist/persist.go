@@ -223,7 +223,7 @@ type SendClaimer interface {
 type LateFinisher interface {
 	Journal
 
-	// FinishLate is Finish for a caller who can wait: the journal may begin up to 5 ms later, so that several changes share a
+	// FinishLate is Finish for a caller who can wait: the journal may begin up to 10 ms later, so that several changes share a
 	// commit. Durable on return. Close waits for it.
 	// Errors: as Finish.
 	FinishLate(ctx context.Context, rec Record) error

@@ -87,8 +87,8 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// Journal is a journal on MariaDB. It implements [persist.Journal] and [persist.SendClaimer].
-// Make one with Open.
+// Journal is a journal on MariaDB. It implements [persist.Journal], [persist.SendClaimer] and
+// [persist.LateFinisher]. Make one with Open.
 type Journal struct {
 	*sqljournal.Journal
 }

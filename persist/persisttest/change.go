@@ -26,13 +26,13 @@ func changeCases() []testCase {
 			why: "an operation whose token is lost, or another one, takes effect twice"},
 		{name: "update/unfinished-only", run: updateUnfinishedOnly,
 			why: "an outcome that is known must not become unknown"},
-		{name: "finish/visible", run: finishVisible,
+		{name: "finish/visible", run: finishing(finishVisible),
 			why: "a caller who comes after the finish must not send again"},
-		{name: "finish/final", run: finishFinal,
+		{name: "finish/final", run: finishing(finishFinal),
 			why: "what was confirmed to one caller must be what the next one hears"},
-		{name: "finish/stale", run: finishStale,
+		{name: "finish/stale", run: finishing(finishStale),
 			why: "somebody who settled the operation meanwhile must not be overruled"},
-		{name: "finish/not-pending", run: finishNotPending,
+		{name: "finish/not-pending", run: finishing(finishNotPending),
 			why: "a Finish that leaves the operation open would be sent again"},
 		{name: "change/not-found", run: changeNotFound,
 			why: "a record that was forgotten must not come back by half"},
@@ -185,8 +185,19 @@ func updateUnfinishedOnly(k *check) {
 	k.holds(j, want, "an Update after it was finished")
 }
 
-func finishVisible(k *check) {
-	ctx, j := context.Background(), k.journal()
+// finish is Finish or FinishLate of a journal.
+type finish func(context.Context, persist.Record) error
+
+// finishing is a case about Finish.
+func finishing(run func(*check, persist.Journal, finish)) func(*check) {
+	return func(k *check) {
+		j := k.journal()
+		run(k, j, j.Finish)
+	}
+}
+
+func finishVisible(k *check, j persist.Journal, finish finish) {
+	ctx := context.Background()
 	for i, state := range []persist.State{persist.StateConfirmed, persist.StateMismatched, persist.StateSettled, persist.StateAbandoned} {
 		r := finished(k.begin(j, record("a", state.String())))
 		r.State = state
@@ -196,7 +207,7 @@ func finishVisible(k *check) {
 		if state == persist.StateAbandoned {
 			r.Answer = nil
 		}
-		if err := j.Finish(ctx, r); err != nil {
+		if err := finish(ctx, r); err != nil {
 			k.fatalf("Finish as %v: %v", state, err)
 		}
 		r.Revision++
@@ -214,30 +225,30 @@ func finishVisible(k *check) {
 	}
 }
 
-func finishFinal(k *check) {
-	ctx, j := context.Background(), k.journal()
+func finishFinal(k *check, j persist.Journal, finish finish) {
+	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))
 	want := k.finish(j, r)
 	for _, revision := range []uint64{r.Revision, want.Revision} {
 		again := finished(want)
 		again.Revision, again.State, again.Answer = revision, persist.StateAbandoned, nil
-		k.want(j.Finish(ctx, again), persist.ErrStale, "Finish of a finished record at revision %d", revision)
+		k.want(finish(ctx, again), persist.ErrStale, "Finish of a finished record at revision %d", revision)
 		k.want(j.Forget(ctx, again), persist.ErrStale, "Forget of a finished record at revision %d", revision)
 		k.holds(j, want, "a second Finish")
 	}
 }
 
-func finishStale(k *check) {
-	ctx, j := context.Background(), k.journal()
+func finishStale(k *check, j persist.Journal, finish finish) {
+	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))
 	newer := k.update(j, changed(r))
-	k.want(j.Finish(ctx, finished(r)), persist.ErrStale, "Finish at an old revision")
+	k.want(finish(ctx, finished(r)), persist.ErrStale, "Finish at an old revision")
 	k.holds(j, newer, "a stale Finish")
 	var wins atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			err := j.Finish(ctx, finished(newer))
+			err := finish(ctx, finished(newer))
 			if err == nil {
 				wins.Add(1)
 			} else if !errors.Is(err, persist.ErrStale) {
@@ -251,11 +262,11 @@ func finishStale(k *check) {
 	}
 }
 
-func finishNotPending(k *check) {
-	ctx, j := context.Background(), k.journal()
+func finishNotPending(k *check, j persist.Journal, finish finish) {
+	ctx := context.Background()
 	r := k.begin(j, record("a", "k"))
-	k.want(j.Finish(ctx, r), persist.ErrInvalid, "Finish to pending")
-	k.want(j.Finish(ctx, changed(r)), persist.ErrInvalid, "Finish to held")
+	k.want(finish(ctx, r), persist.ErrInvalid, "Finish to pending")
+	k.want(finish(ctx, changed(r)), persist.ErrInvalid, "Finish to held")
 	k.holds(j, r, "a Finish to no final state")
 }
 

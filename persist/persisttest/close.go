@@ -38,6 +38,9 @@ func closeClosed(k *check) {
 	_, err = j.Update(ctx, r)
 	k.want(err, persist.ErrClosed, "Update after Close")
 	k.want(j.Finish(ctx, finished(r)), persist.ErrClosed, "Finish after Close")
+	if late, ok := j.(persist.LateFinisher); ok {
+		k.want(late.FinishLate(ctx, finished(r)), persist.ErrClosed, "FinishLate after Close")
+	}
 	k.want(j.Forget(ctx, r), persist.ErrClosed, "Forget after Close")
 	_, err = j.Get(ctx, r.ID)
 	k.want(err, persist.ErrClosed, "Get after Close")

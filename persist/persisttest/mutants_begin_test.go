@@ -16,7 +16,7 @@ func mutantBeginCreates() mutant {
 			r.Recipe = ""
 			return s.Begin(ctx, r)
 		},
-		fails: []string{"alias/given"},
+		fails: []string{"alias/given", "late/beside"},
 	}
 }
 

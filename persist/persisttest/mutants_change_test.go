@@ -98,6 +98,7 @@ func mutantFinishVisible() mutant {
 			}
 			return r, created, err
 		},
+		fails: []string{"late/visible"},
 	}
 }
 

@@ -99,6 +99,17 @@ func (o *opening) Finish(ctx context.Context, r persist.Record) error {
 	return o.s.Finish(ctx, r)
 }
 
+// FinishLate implements [persist.LateFinisher], which the journal underneath is not.
+func (o *opening) FinishLate(ctx context.Context, r persist.Record) error {
+	if err := o.closed("FinishLate"); err != nil {
+		return err
+	}
+	if o.s.m.late != nil {
+		return o.s.m.late(o.s, ctx, r)
+	}
+	return o.s.Finish(ctx, r)
+}
+
 func (o *opening) Forget(ctx context.Context, r persist.Record) error {
 	if err := o.closed("Forget"); err != nil {
 		return err

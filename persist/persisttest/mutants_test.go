@@ -30,6 +30,7 @@ type mutant struct {
 	claim  func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
 	renew  func(s *store, ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error)
 	due    func(s *store, ctx context.Context, q persist.Query) ([]persist.DueTime, error)
+	late   func(s *store, ctx context.Context, r persist.Record) error
 	flush  func(s *store) error
 	attach func(s *store, create func() any) any
 	report func(s *store, ctx context.Context, id persist.ID) error

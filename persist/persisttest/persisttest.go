@@ -24,7 +24,8 @@ type Harness struct {
 
 	// New makes an empty store, in dir if it likes, and returns what opens it.
 	// Every case has a store of its own, and opens it again only after it has
-	// closed it, except that one which tests a persist.Notifier opens it twice.
+	// closed it, except that those which test a persist.Notifier, or that what a
+	// persist.LateFinisher finished is durable, open it twice.
 	// dir is empty and removed afterwards.
 	New func(dir string) (open func() (persist.Journal, error), err error)
 
@@ -102,7 +103,7 @@ func (h Harness) cases() []testCase {
 
 func cases() []testCase {
 	var all []testCase
-	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), toSendCases(), dueCases(), notifyCases(), reportCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
+	for _, some := range [][]testCase{beginCases(), changeCases(), forgetCases(), listCases(), followCases(), querying(), sweepCases(), claimCases(), toSendCases(), lateFinishCases(), dueCases(), notifyCases(), reportCases(), aliasCases(), reopenCases(), closeCases(), stressCases()} {
 		all = append(all, some...)
 	}
 	return all

@@ -139,7 +139,11 @@ func (w *modelWorker) update(ctx context.Context, key string, known persist.Reco
 func (w *modelWorker) finish(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := finished(w.orNew(key, known, exists))
 	next.Unreported = next.Generated && w.r.IntN(2) == 0
-	err := w.j.Finish(ctx, next)
+	finish := w.j.Finish
+	if late, ok := w.j.(persist.LateFinisher); ok && w.r.IntN(2) == 0 {
+		finish = late.FinishLate
+	}
+	err := finish(ctx, next)
 	next.Revision++
 	w.outcome("Finish", key, err, exists, exists && !known.State.Final(), next)
 }

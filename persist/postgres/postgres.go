@@ -94,7 +94,7 @@ func (o Options) checked() (Options, error) {
 }
 
 // Journal is a journal on PostgreSQL. It implements [persist.Journal], [persist.SendClaimer],
-// [persist.DueTimes] and [persist.Notifier]. Make one with Open.
+// [persist.LateFinisher], [persist.DueTimes] and [persist.Notifier]. Make one with Open.
 type Journal struct {
 	*sqljournal.Journal
 	wakes *notify.Hub

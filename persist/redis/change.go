@@ -99,6 +99,12 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return err
 }
 
+// FinishLate implements [persist.LateFinisher]. It is Finish: a change is one call of a script, which would gain nothing by
+// waiting for others.
+func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
+	return j.Finish(ctx, rec)
+}
+
 // change replaces the progress of the unfinished record with rec's ID and revision.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := ready(ctx, rec, final); err != nil {

@@ -19,13 +19,14 @@ import (
 const format = 1
 
 var (
-	_ persist.Journal  = (*Journal)(nil)
-	_ persist.Claimer  = (*Journal)(nil)
-	_ persist.DueTimes = (*Journal)(nil)
+	_ persist.Journal      = (*Journal)(nil)
+	_ persist.Claimer      = (*Journal)(nil)
+	_ persist.LateFinisher = (*Journal)(nil)
+	_ persist.DueTimes     = (*Journal)(nil)
 )
 
 // Journal is a journal on Redis. It implements [persist.Journal], [persist.Claimer],
-// [persist.DueTimes] and [persist.Notifier]. Make one with Open.
+// [persist.LateFinisher], [persist.DueTimes] and [persist.Notifier]. Make one with Open.
 type Journal struct {
 	persist.Attachment
 

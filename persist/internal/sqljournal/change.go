@@ -10,6 +10,8 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+var _ persist.LateFinisher = (*Journal)(nil)
+
 // changeable is what an Update or a Finish sets, in the order of changed.
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
 	"finished = ?, lease_owner = ?, lease_until = ?, progress = ?, answer = ?"

@@ -1,0 +1,304 @@
+package persisttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// lateFinishCases are about a [persist.LateFinisher]. Other journals pass them.
+func lateFinishCases() []testCase {
+	return []testCase{
+		{name: "late/visible", run: finishingLate(finishVisible),
+			why: "a caller who comes after the finish must not send again"},
+		{name: "late/final", run: finishingLate(finishFinal),
+			why: "what was confirmed to one caller must be what the next one hears"},
+		{name: "late/stale", run: finishingLate(finishStale),
+			why: "somebody who settled the operation meanwhile must not be overruled"},
+		{name: "late/not-pending", run: finishingLate(finishNotPending),
+			why: "a finish that leaves the operation open would be sent again"},
+		{name: "late/fields", run: finishingLate(lateFields),
+			why: "an answer that is recorded late is recorded whole, and nobody holds its record any more"},
+		{name: "late/refuses", run: finishingLate(lateRefuses),
+			why: "what cannot be recorded must not pass for recorded, as the answer is out"},
+		{name: "late/cancelled", run: finishingLate(lateCancelled),
+			why: "a caller who was told that nothing was written must find nothing written"},
+		{name: "late/beside", run: finishingLate(lateBeside),
+			why: "what shares a statement with others must come out as if it had been alone"},
+		{name: "late/durable", run: finishingLate(lateDurable), durable: true,
+			why: "who waits for the end of a late finish waits for its commit"},
+		{name: "late/close", run: finishingLate(lateClose), durable: true,
+			why: "what was acknowledged while the program ended must be there"},
+	}
+}
+
+// finishingLate is a case about FinishLate, for journals that have it.
+func finishingLate(run func(*check, persist.Journal, finish)) func(*check) {
+	return func(k *check) {
+		j := k.journal()
+		if late, ok := j.(persist.LateFinisher); ok {
+			run(k, j, late.FinishLate)
+		}
+	}
+}
+
+// lateFields finishes records that have everything that a record can have, among it a lease, which ends with it, or stays.
+func lateFields(k *check, j persist.Journal, late finish) {
+	for _, c := range []struct {
+		key    string
+		change func(*persist.Record)
+	}{
+		{"told", func(*persist.Record) {}},
+		{"unreported", func(r *persist.Record) { r.Unreported = true }},
+		{"no lease", func(r *persist.Record) { r.LeaseOwner, r.LeaseUntil = "", time.Time{} }},
+		{"large", func(r *persist.Record) { r.Answer.Body = patterned(100<<10, 5) }},
+	} {
+		r := k.begin(j, fullest("a", c.key))
+		if r.LeaseOwner == "" {
+			k.fatalf("Begin of %q has lost its lease", r.ID)
+		}
+		r = finished(r)
+		c.change(&r)
+		if err := late(context.Background(), r); err != nil {
+			k.fatalf("FinishLate of %q: %v", r.ID, err)
+		}
+		r.Revision++
+		k.holds(j, r, "FinishLate")
+	}
+}
+
+// lateRefuses: records that are not there, and changes of another record than the one that is.
+func lateRefuses(k *check, j persist.Journal, late finish) {
+	ctx := context.Background()
+	r := k.begin(j, record("a", "k"))
+	never := record("a", "never begun")
+	never.Seq, never.Revision = r.Seq, 1
+	k.want(late(ctx, finished(never)), persist.ErrNotFound, "FinishLate of what was never begun")
+	k.gone(j, never.ID, "FinishLate of what was never begun")
+	for name, c := range map[string]struct {
+		change func(*persist.Record)
+		want   error
+	}{
+		"fingerprint": {func(r *persist.Record) { r.Fingerprint = bytes.Repeat([]byte{9}, 32) }, persist.ErrInvalid},
+		"created":     {func(r *persist.Record) { r.Created = r.Created.Add(time.Second) }, persist.ErrInvalid},
+		"seq":         {func(r *persist.Record) { r.Seq++ }, persist.ErrStale},
+		"revision":    {func(r *persist.Record) { r.Revision++ }, persist.ErrStale},
+	} {
+		other := finished(r)
+		c.change(&other)
+		k.want(late(ctx, other), c.want, "FinishLate with another %s", name)
+	}
+	k.holds(j, r, "FinishLate of other records")
+}
+
+func lateCancelled(k *check, j persist.Journal, late finish) {
+	r := k.begin(j, record("a", "k"))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	k.want(late(ctx, finished(r)), context.Canceled, "FinishLate with a context that has ended")
+	k.holds(j, r, "FinishLate with a context that has ended")
+	if err := late(context.Background(), finished(r)); err != nil {
+		k.errorf("FinishLate after one that was cancelled: %v", err)
+	}
+}
+
+// lateBeside lets everybody write at once. On each record there are several FinishLates and one other change, of which exactly
+// one succeeds. Beside them records are begun, changed and finished where nobody is in the way.
+func lateBeside(k *check, j persist.Journal, late finish) {
+	const rounds, records, lates = 5, 12, 4
+	ctx := context.Background()
+	for round := range rounds {
+		var wg sync.WaitGroup
+		all := make([]contested, records)
+		for i := range all {
+			c := &all[i]
+			c.begun = k.begin(j, record("beside", fmt.Sprintf("%d of %d", i, round)))
+			apart := k.begin(j, record("apart", fmt.Sprintf("%d of %d", i, round)))
+			for range lates {
+				wg.Go(func() { c.change(k, late, finished) })
+			}
+			wg.Go(func() {
+				if i%2 == 0 {
+					c.change(k, func(ctx context.Context, r persist.Record) error { _, err := j.Update(ctx, r); return err }, changed)
+				} else {
+					c.change(k, j.Finish, finished)
+				}
+			})
+			wg.Go(func() {
+				want := changed(apart)
+				got, err := j.Update(ctx, want)
+				if want.Revision++; err != nil || diff(got, want) != "" {
+					k.errorf("Update beside FinishLate: %v, %s", err, diff(got, want))
+					return
+				}
+				want = finished(got)
+				if err = j.Finish(ctx, want); err != nil {
+					k.errorf("Finish beside FinishLate: %v", err)
+				}
+				want.Revision++
+				k.holds(j, want, "Update and Finish beside FinishLate")
+			})
+			wg.Go(func() {
+				want := record("new", c.begun.Key)
+				got, created, err := j.Begin(ctx, want)
+				want.Seq, want.Revision = got.Seq, 1
+				if err != nil || !created || diff(got, want) != "" {
+					k.errorf("Begin beside FinishLate: created %t, error %v, %s", created, err, diff(got, want))
+				}
+				k.holds(j, want, "Begin beside FinishLate")
+			})
+		}
+		wg.Wait()
+		for i := range all {
+			all[i].check(k, j)
+		}
+	}
+}
+
+// contested is a record that several change at once, and what became of that.
+type contested struct {
+	begun persist.Record
+
+	mu      sync.Mutex
+	changes int
+	won     []persist.Record // as it must be, by those who were told that they changed it
+}
+
+// change makes a change of its own, which can be told from the others.
+func (c *contested) change(k *check, write finish, to func(persist.Record) persist.Record) {
+	next := to(c.begun)
+	c.mu.Lock()
+	c.changes++
+	next.Note = fmt.Sprintf("change %d", c.changes)
+	c.mu.Unlock()
+	err := write(context.Background(), next)
+	if err != nil {
+		k.want(err, persist.ErrStale, "a change of %q that was not the first", next.ID)
+		return
+	}
+	next.Revision++
+	c.mu.Lock()
+	c.won = append(c.won, next)
+	c.mu.Unlock()
+}
+
+// check checks that one of them changed it, and how.
+func (c *contested) check(k *check, j persist.Journal) {
+	if len(c.won) != 1 {
+		k.errorf("%d of %d changes of %q succeeded", len(c.won), c.changes, c.begun.ID)
+		return
+	}
+	k.holds(j, c.won[0], "one of many changes at once")
+}
+
+// lateDurable looks from another opening as soon as FinishLate has returned, while the first is open, as after a crash; and
+// after Close.
+func lateDurable(k *check, j persist.Journal, late finish) {
+	var all []persist.Record
+	for i, r := range numbered("a", 5) {
+		want := finished(k.begin(j, r))
+		if err := late(context.Background(), want); err != nil {
+			k.fatalf("FinishLate: %v", err)
+		}
+		other, err := k.open()
+		if err != nil {
+			k.fatalf("Open of a second journal: %v", err)
+		}
+		want.Revision++
+		all = append(all, want)
+		k.holds(other, want, fmt.Sprintf("FinishLate %d, in another journal on the same store", i))
+		if err := other.Close(); err != nil {
+			k.errorf("Close of the second journal: %v", err)
+		}
+	}
+	j = k.reopen(j)
+	for _, want := range all {
+		k.holds(j, want, "FinishLate and reopening")
+	}
+}
+
+// lateClose closes the journal while callers finish records late: what was acknowledged is there afterwards, and all else is
+// finished or unchanged.
+func lateClose(k *check, j persist.Journal, late finish) {
+	const workers, each = 8, 25
+	var wg sync.WaitGroup
+	callers := make([]closing, workers)
+	for w := range callers {
+		wg.Go(func() { callers[w].begin(k, j, fmt.Sprintf("of %d", w), each) })
+	}
+	wg.Wait()
+	if len(k.errs) > 0 {
+		return
+	}
+	returned := make(chan struct{}, workers)
+	for w := range callers {
+		wg.Go(func() { callers[w].finish(k, late, returned) })
+	}
+	for range workers {
+		<-returned
+	}
+	if err := j.Close(); err != nil {
+		k.errorf("Close: %v", err)
+	}
+	wg.Wait()
+	j = k.journal()
+	for _, c := range callers {
+		c.check(k, j)
+	}
+}
+
+// closing is a caller who finishes records late until the journal is closed.
+type closing struct {
+	begun []persist.Record
+	done  int // that many of begun were acknowledged as finished
+}
+
+func (c *closing) begin(k *check, j persist.Journal, name string, n int) {
+	for i := range n {
+		r, created, err := j.Begin(context.Background(), record("closing", fmt.Sprintf("%d %s", i, name)))
+		if err != nil || !created {
+			k.errorf("Begin: created %t, error %v", created, err)
+			return
+		}
+		c.begun = append(c.begun, r)
+	}
+}
+
+// finish tells when the first has returned.
+func (c *closing) finish(k *check, late finish, returned chan<- struct{}) {
+	for i, r := range c.begun {
+		err := late(context.Background(), finished(r))
+		if i == 0 {
+			returned <- struct{}{}
+		}
+		if errors.Is(err, persist.ErrClosed) {
+			return
+		}
+		if err != nil {
+			k.errorf("FinishLate while the journal closes: %v", err)
+			return
+		}
+		c.done++
+	}
+}
+
+// check looks at the journal after it was opened again.
+func (c *closing) check(k *check, j persist.Journal) {
+	for i, r := range c.begun {
+		want := finished(r)
+		want.Revision++
+		if i < c.done {
+			k.holds(j, want, "it was acknowledged while the journal closed")
+			continue
+		}
+		got, err := j.Get(context.Background(), r.ID)
+		if err != nil || diff(got, r) != "" && diff(got, want) != "" {
+			k.errorf("%q, which was not acknowledged: error %v; unchanged but for %s; finished but for %s", r.ID, err, diff(got, r), diff(got, want))
+		}
+	}
+}
