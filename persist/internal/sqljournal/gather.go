@@ -24,7 +24,7 @@ const (
 )
 
 // What can wait is made with a statement for others once there are so many of it, since a statement with few rows is over
-// soon; or after so long.
+// soon; or after so long. What has waited for so long is no longer made after what came later than it.
 const (
 	lateMany = 48
 	lateMost = 10 * time.Millisecond
@@ -45,8 +45,7 @@ type gather struct {
 	mu      sync.Mutex
 	waiting []*sharer
 	late    []*sharer   // those that can wait
-	overdue bool        // one of late has waited for lateMost
-	timer   *time.Timer // runs while there are any in late
+	timer   *time.Timer // calls hurry; nil: it does not run. It runs while there are any in late and all slots are free
 	busy    int         // slots
 }
 
@@ -56,6 +55,7 @@ type sharer struct {
 	row    *Row
 	begins bool        // the row; false: it changes or reads it
 	late   bool        // the call can wait
+	since  time.Time   // when it came
 	served chan result // gets one
 }
 
@@ -105,10 +105,10 @@ func (g *gather) try(limited context.Context, me *sharer) (Doubt, error) {
 func (g *gather) enter(me *sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	me.since = time.Now()
 	if me.late {
-		if g.late = append(g.late, me); g.timer == nil {
-			g.timer = time.AfterFunc(lateMost, g.hurry)
-		}
+		g.late = append(g.late, me)
+		g.remind()
 		return
 	}
 	g.waiting = append(g.waiting, me)
@@ -118,14 +118,28 @@ func (g *gather) enter(me *sharer) {
 	}
 }
 
+// remind lets hurry be called once the first of those who can wait is overdue. The caller holds mu.
+func (g *gather) remind() {
+	if len(g.late) > 0 && g.timer == nil {
+		g.timer = time.AfterFunc(lateMost-time.Since(g.late[0].since), g.hurry)
+	}
+}
+
+// overdue reports whether one of those who can wait has waited for lateMost. The caller holds mu.
+func (g *gather) overdue() bool { return len(g.late) > 0 && time.Since(g.late[0].since) >= lateMost }
+
 // hurry begins a slot's work for those who can wait, unless a slot is busy: that takes them next.
 func (g *gather) hurry() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.timer = nil
-	if g.overdue = len(g.late) > 0; g.overdue && g.busy == 0 {
+	switch {
+	case g.busy > 0:
+	case g.overdue():
 		g.busy++
 		go g.work()
+	default: // whom it was for has left, or was served with others
+		g.remind()
 	}
 }
 
@@ -158,20 +172,23 @@ func (g *gather) work() {
 func (g *gather) take() (calls []*sharer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.overdue = g.overdue && len(g.late) > 0
-	if len(g.waiting) == 0 && !g.overdue || g.busy > 1 && len(g.waiting) < gatherMany {
+	overdue := g.overdue()
+	if len(g.waiting) == 0 && !overdue || g.busy > 1 && len(g.waiting) < gatherMany {
 		g.busy--
+		g.remind()
 		return nil
 	}
-	size := 0
-	add := func(queue *[]*sharer) {
-		for ; len(*queue) > 0 && len(calls) < gatherRows && size < gatherBytes; *queue = (*queue)[1:] {
-			calls, size = append(calls, (*queue)[0]), size+(*queue)[0].row.size()
+	rides := overdue || len(g.late) >= lateMany
+	for size := 0; len(calls) < gatherRows && size < gatherBytes; {
+		queue := &g.waiting
+		if rides && len(g.late) > 0 && (len(g.waiting) == 0 || overdue && g.late[0].since.Before(g.waiting[0].since)) {
+			queue = &g.late
 		}
-	}
-	add(&g.waiting)
-	if g.overdue || len(g.late) >= lateMany {
-		add(&g.late)
+		if len(*queue) == 0 {
+			break
+		}
+		calls, size = append(calls, (*queue)[0]), size+(*queue)[0].row.size()
+		*queue = (*queue)[1:]
 	}
 	return calls
 }
