@@ -44,6 +44,8 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedR
 				continue
 			case !known && (rec.Recipe != recipe || !op.read.Same(&rec)):
 				continue
+			case e.endedSince(ctx, &rec):
+				continue
 			}
 			return unresolvedError(name, &rec)
 		}
@@ -200,7 +202,7 @@ func (e *engine) lookFor(ctx context.Context, query persist.Query, named request
 			failed.doubt(persist.Record{ID: persist.ID{Key: string(e.keyForError(string(failed.Key)))}})
 			return
 		}
-		if e.cfg.reader.Like(named, &rec) && !e.runsUndoubted(&rec) {
+		if e.cfg.reader.Like(named, &rec) && !e.runsUndoubted(&rec) && !e.endedSince(ctx, &rec) {
 			failed.doubt(rec)
 			return
 		}
@@ -211,4 +213,15 @@ func (e *engine) lookFor(ctx context.Context, query persist.Query, named request
 func (e *engine) runsUndoubted(rec *persist.Record) bool {
 	running, inDoubt := e.shared.calls.Running(rec.ID)
 	return running && !inDoubt && !rec.State.Final()
+}
+
+// endedSince reports whether an operation has ended since it was listed as unfinished, and its callers know how: a call that has
+// given its answer writes its record a moment later, and may have done so between the look at the journal and that at the calls
+// in flight, or keeps another call with the key waiting for that. Where it cannot be known, the listing counts.
+func (e *engine) endedSince(ctx context.Context, listed *persist.Record) bool {
+	if listed.State.Final() || e.recorded(ctx, func(id persist.ID) bool { return id == listed.ID }) != nil {
+		return false
+	}
+	now, err := e.journal.Get(context.WithoutCancel(ctx), listed.ID)
+	return err == nil && now.State.Final() && !now.Unreported
 }
