@@ -32,9 +32,11 @@ const answeredMost = 256
 
 // answerFirst gives the answer to those who wait, and then records it. If that fails, the record stays pending, as in confirm.
 func (d ending) answerFirst() *result {
+	write := d.journal.Finish // where Config.Observe panics, or ends the goroutine: nobody has the answer but the record
+	defer func() { _ = d.finish(persist.StateConfirmed, write) }()
 	res := d.finished(&result{answer: d.answered()})
 	d.call.Answer(res)
-	_ = d.finish(persist.StateConfirmed, d.late.FinishLate)
+	write = d.late.FinishLate
 	return res
 }
 
