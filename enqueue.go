@@ -35,7 +35,7 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		return c.engine.errorAfterRead(req.Context(), name, op.named, false, nil, ErrClosed)
 	}
 	defer c.running.Done()
-	for range enqueueTries {
+	for try := range enqueueTries {
 		rec, created, err := c.cfg.Journal.Begin(req.Context(), *op.rec)
 		switch {
 		case err != nil:
@@ -43,6 +43,9 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		case !created && rec.Sealed() != nil:
 			return journalError(name, Key(rec.Key), rec.Sealed())
 		case !created && !op.sameRequest(&rec):
+			if try == 0 && !rec.State.Final() && c.engine.recorded(req.Context(), func(id persist.ID) bool { return id == rec.ID }) == nil {
+				continue // a Do may have given the answer that its record does not have yet
+			}
 			return c.engine.refuseFinal(context.WithoutCancel(req.Context()), name, &rec, nil, outcomeOfReuse(&rec), ErrKeyReused).err
 		case !created:
 			if res := c.engine.neverGoesOn(req.Context(), name, &rec); res != nil {

@@ -71,6 +71,9 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 	if err != nil {
 		return err
 	}
+	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
+		return journalError("rekey", newKey, err)
+	}
 	rec, created, err := k.journal.Begin(k.ctx, next)
 	switch {
 	case err != nil:
