@@ -289,6 +289,7 @@ func TestAnswersOutAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		synctest.Wait() // the writing begins after Do returned
 		if n := j.ends.Load(); n != 256 {
 			t.Errorf("%d answers are out; want 256", n)
 		}
@@ -393,6 +394,7 @@ func TestLargeAnswerFirst(t *testing.T) {
 		j, w := &recording{Journal: memory.New(), takes: time.Minute}, &wire{replies: []reply{{status: 201, body: large}}}
 		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 1024 }))
 		resp, err := c.DoKey(post(t, "{}"), "k")
+		synctest.Wait() // the writing begins after Do returned
 		if err != nil || j.ends.Load() != 1 || read(t, resp) != large {
 			t.Fatalf("%v, %d ends", err, j.ends.Load())
 		}
@@ -402,4 +404,3 @@ func TestLargeAnswerFirst(t *testing.T) {
 		}
 	})
 }
-
