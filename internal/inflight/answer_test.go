@@ -114,3 +114,29 @@ func TestEnded(t *testing.T) {
 		}
 	})
 }
+
+// TestLeaveWhileItWaits: who is the last to leave a call that still waits for the one before returns at once, and the call runs
+// nothing; the call after it waits all the same.
+func TestLeaveWhileItWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table, began := NewTable[string](), time.Now()
+		answering(t, table, func() {})
+		gone := errors.New("gone")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, gone)
+		defer cancel()
+		second, _ := table.Enter(entry(ctx, "k"), anything)
+		go second.Call().Run(func() string { t.Error("it ran"); return "" }, crashed)
+		if _, err := second.Wait(); !errors.Is(err, gone) || time.Since(began) != time.Second {
+			t.Errorf("%v after %v; want the cause after 1s", err, time.Since(began))
+		}
+		third, arrival := table.Enter(entry(t.Context(), "k"), anything)
+		if arrival != Started {
+			t.Fatalf("arrival %d", arrival)
+		}
+		go third.Call().Run(func() string { return time.Since(began).String() }, crashed)
+		if got, err := third.Wait(); got != "1m0s" || err != nil || table.Len() != 0 {
+			t.Errorf("the next call began after %s, %v; %d calls are left", got, err, table.Len())
+		}
+	})
+}

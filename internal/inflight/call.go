@@ -25,6 +25,8 @@ type Call[R any] struct {
 	closed    bool       // over, given up or answered: nobody joins any more
 	everPlain bool
 	inDoubt   bool
+	waits     bool // for the end of previous: nothing was run yet
+	abandoned bool // everybody left while it waited: it runs nothing
 
 	// Written before done is closed, which says that the result is there.
 	result   R
@@ -123,10 +125,30 @@ func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 		}
 		c.previous = nil
 	}
+	if !c.begin() {
+		c.result, ended = crashed(context.Cause(c.ctx)), true
+		return
+	}
 	if result := run(); c.ending == nil {
 		c.result = result
 	}
 	ended = true
+}
+
+// begin ends the wait for the call before. It returns false if nobody is left for whom to run.
+func (c *Call[R]) begin() bool {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	c.waits = false
+	return !c.abandoned
+}
+
+// abandon sees to it that the call runs nothing, for the last caller that leaves. It returns false if the call has begun.
+func (c *Call[R]) abandon() bool {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	c.abandoned = c.waits
+	return c.abandoned
 }
 
 // end takes the call out of the table.

@@ -61,7 +61,7 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 	}
 	call := &Call[R]{
 		table: t, record: e.Record, previous: running, values: endless(e.Context), draining: e.Draining,
-		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, done: make(chan struct{}),
+		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, waits: running != nil, done: make(chan struct{}),
 	}
 	call.ctx, call.cancel = context.WithCancelCause(call.values)
 	t.calls[e.Record.ID] = call
@@ -150,12 +150,12 @@ func (c *Caller[R]) Call() *Call[R] { return c.call }
 
 // Wait returns the result of the call. If the caller's context ends first, the caller leaves, and err is the
 // context's cause. Whoever leaves last gives the call up and waits for its result all the same, to learn what
-// became of it. A panic of the call goes on in the caller that started it.
+// became of it; not where the call has run nothing yet, since it waits for the one before. A panic of the call goes on in the caller that started it.
 func (c *Caller[R]) Wait() (result R, err error) {
 	select {
 	case <-c.call.done:
 	case <-c.ctx.Done():
-		if !c.Leave() && !c.call.over() {
+		if last := c.Leave(); !c.call.over() && (!last || c.call.abandon()) {
 			return result, context.Cause(c.ctx)
 		}
 		<-c.call.done
