@@ -219,7 +219,8 @@ type SendClaimer interface {
 
 // LateFinisher is a journal whose Finish waits for a server. Do then gives its caller a confirmed answer before the record
 // says so, if the same key finds that answer again, and waits for the record's end only before its next look at it. It is
-// optional. Assert the journal itself, and not with [As], as for [SendClaimer].
+// optional. Assert the journal itself, and not with [As], as for [SendClaimer]: a type that embeds a LateFinisher is one, and if it
+// has a Finish of its own, it needs a FinishLate of its own, too, since Do calls that instead.
 type LateFinisher interface {
 	Journal
 
