@@ -129,6 +129,21 @@ func (j *faultyJournal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.Journal.Finish(ctx, rec)
 }
 
+// FinishLate implements [persist.LateFinisher].
+func (j *faultyJournal) FinishLate(ctx context.Context, rec persist.Record) error {
+	j.mu.Lock()
+	last := j.answer
+	j.answer = rec.Answer
+	j.mu.Unlock()
+	switch {
+	case j.bug == BugLateEndDropped:
+		return nil
+	case j.bug == BugLateEndsSwapped && last != nil:
+		rec.Answer = last
+	}
+	return j.Journal.(persist.LateFinisher).FinishLate(ctx, rec)
+}
+
 // Flush implements [persist.Journal].
 func (j *faultyJournal) Flush(ctx context.Context) error {
 	j.mu.Lock()

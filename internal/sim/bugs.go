@@ -27,6 +27,8 @@ const (
 	BugNeverUnreported   Bug = "a pass that ends an operation leaves no mark for loops"
 	BugEnqueueMarkLost   Bug = "an Enqueue beside a Do leaves no mark"
 	BugHeldIsSent        Bug = "what is held is sent"
+	BugLateEndDropped    Bug = "a late end is said to be written, and is dropped"
+	BugLateEndsSwapped   Bug = "a late end is written with the answer of another"
 	BugAbandonedIsResent Bug = "an abandoned operation comes back"
 )
 
@@ -36,5 +38,6 @@ func Bugs() []Bug {
 		BugKeyPerAttempt, BugSendBeforeSync, BugMarkBeforeSync, BugHeadIsEnough, BugDropOnCancel, BugNoWindow, BugNoLease,
 		BugNoFingerprint, BugNewKeyAfter422, BugForgetInDoubt, BugOthersAnswer, BugStaleAnswer, BugTornCommit, BugLazyForget,
 		BugLazyMismatch, BugLazyRefusal, BugNeverUnreported, BugEnqueueMarkLost, BugHeldIsSent, BugAbandonedIsResent,
+		BugLateEndDropped, BugLateEndsSwapped,
 	}
 }

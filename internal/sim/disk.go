@@ -49,8 +49,9 @@ type change struct {
 }
 
 var (
-	_ persist.Journal     = (*disk)(nil)
-	_ persist.SendClaimer = (*disk)(nil)
+	_ persist.Journal      = (*disk)(nil)
+	_ persist.SendClaimer  = (*disk)(nil)
+	_ persist.LateFinisher = (*disk)(nil)
 )
 
 func newDisk(d dice, fails float64, bug Bug) *disk {
@@ -88,7 +89,16 @@ func (d *disk) Update(ctx context.Context, rec persist.Record) (updated persist.
 
 // Finish implements [persist.Journal].
 func (d *disk) Finish(ctx context.Context, rec persist.Record) error {
-	return d.write(rec.ID, false, func() (*change, error) {
+	return d.finish(ctx, rec, false)
+}
+
+// FinishLate implements [persist.LateFinisher]. It is durable on return; that it is late is the handle's.
+func (d *disk) FinishLate(ctx context.Context, rec persist.Record) error {
+	return d.finish(ctx, rec, true)
+}
+
+func (d *disk) finish(ctx context.Context, rec persist.Record, durable bool) error {
+	return d.write(rec.ID, durable, func() (*change, error) {
 		if err := d.mem.Finish(ctx, rec); err != nil {
 			return nil, err
 		}
@@ -318,6 +328,14 @@ func (d *disk) durable(id persist.ID) (persist.Record, bool) {
 	defer d.mu.Unlock()
 	rec, ok := d.safe[id]
 	return rec, ok
+}
+
+// ended reports whether a record is final, for all to see.
+func (d *disk) ended(id persist.ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rec, err := d.mem.Get(context.Background(), id)
+	return err == nil && rec.State.Final()
 }
 
 // heal lets no write fail any more.

@@ -15,7 +15,7 @@
 //   - business.go: the server's work, and the count of effects.
 //   - network.go: what happens between client and server, and the checks at a send.
 //   - disk.go: a journal of which a crash leaves what was synced.
-//   - handle.go: the journal as one process sees it, by that process's clock.
+//   - handle.go: the journal as one process sees it, by that process's clock; late.go: one that writes ends late.
 //   - process.go: processes that die and come back.
 //   - caller.go: what one caller wants, and how it goes on after each answer.
 //   - model.go: the invariants.

@@ -71,6 +71,7 @@ func (w *world) end() {
 func (w *world) restart(p *process) {
 	l := p.life
 	l.close()
+	w.model.recorded(l, l.store.durable, nil, "after its process has closed its clients")
 	w.mu.Lock()
 	l.dead.Store(true)
 	p.life, p.up = nil, make(chan struct{})

@@ -28,18 +28,25 @@ type handle struct {
 // sharedHandle is a handle on a journal that other processes share.
 type sharedHandle struct{ timedHandle }
 
+// lateHandle is a sharedHandle on a journal that writes ends late: see late.go.
+type lateHandle struct{ sharedHandle }
+
 // timedHandle is a handle on a journal that knows what is due when.
 type timedHandle struct{ *handle }
 
 var (
-	_ persist.Journal     = (*handle)(nil)
-	_ persist.SendClaimer = sharedHandle{}
-	_ persist.DueTimes    = timedHandle{}
+	_ persist.Journal      = (*handle)(nil)
+	_ persist.SendClaimer  = sharedHandle{}
+	_ persist.DueTimes     = timedHandle{}
+	_ persist.LateFinisher = lateHandle{}
 )
 
 // journalOf is the journal for a life.
 func journalOf(l *life, shared bool) persist.Journal {
 	h := &handle{life: l, to: l.w.faulty(l.store), clock: l.clock}
+	if l.w.plan.Setting.Late {
+		return lateHandle{sharedHandle{timedHandle{h}}}
+	}
 	if shared {
 		return sharedHandle{timedHandle{h}}
 	}

@@ -56,6 +56,7 @@ type model struct {
 	effects  int
 	sends    int
 	calls    int
+	early    early
 }
 
 // want names an intent: whose, and what. It travels as account and path, so that the
@@ -81,6 +82,7 @@ type operation struct {
 	status  int
 	wholeAt time.Time
 	acked   bool // an Enqueue said nil
+	told    toldEarly
 }
 
 func newModel(w *world) *model {
@@ -117,7 +119,7 @@ func (m *model) op(id persist.ID) *operation {
 func (m *model) free(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.op(id).connected, m.op(id).what = 0, ""
+	m.op(id).connected, m.op(id).what, m.op(id).told = 0, "", toldEarly{}
 }
 
 // sending checks a request at the moment in which the client hands it to its
@@ -136,6 +138,7 @@ func (m *model) sending(l *life, s *send) int {
 		m.failLocked(OneRequest, "%q carries another request than before:\n%s\n-- before:\n%s", s.id.Key, s.what(), o.what)
 	}
 	m.journaled(s, rec, stands)
+	m.notTold(l, s)
 	m.inWindow(l, s, rec)
 	o.sending[l]++
 	for other := range o.sending {

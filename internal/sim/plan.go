@@ -48,6 +48,7 @@ type Setting struct {
 	Roam       bool            // callers speak to any process, as behind a load balancer
 	Upgrades   bool            // every other life of a process has another profile of the same name
 	Pairs      bool            // each account has two clients in every process
+	Late       bool            // callers are told answers before the journal, which processes share, has them: see late.go
 	Workers    int             // Config.ResumeWorkers
 	Orders     int             // how many orders there are
 	Span       time.Duration   // in which the steps happen
@@ -153,6 +154,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	if s.Processes > 1 {
 		s.Upgrades = false // a process does not see what another begins under another recipe: not closed yet
 	}
+	s.Late = s.Processes > 1 && dice(seed).of("late", 0).IntN(2) == 0 // of its own, so that all else is of the seed as without it
 	s.ServerHold = s.Profile.Window.Floor + clockMax + lateMax
 	return s
 }
@@ -163,7 +165,7 @@ func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts, profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
 		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
-	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, ", s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam)
+	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, ", s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late)
 	fmt.Fprintf(&b, "random keys %t, fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
 		s.RandomKeys, s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
 	for _, step := range p.Steps {

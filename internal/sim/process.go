@@ -180,6 +180,7 @@ func (l *life) die() {
 	w, p := l.w, l.proc
 	w.deaths++
 	l.dead.Store(true)
+	w.model.cut(l)
 	p.life, p.up = nil, make(chan struct{})
 	for conn := range l.conns {
 		_ = conn.Close() // both ends see it go

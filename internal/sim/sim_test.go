@@ -99,6 +99,9 @@ func (s *tally) add(res Result) {
 	s.total.Calls += res.Calls
 	s.total.Sends += res.Sends
 	s.total.Effects += res.Effects
+	s.total.Early += res.Early
+	s.total.Cut += res.Cut
+	s.total.Again += res.Again
 }
 
 func (s *tally) operations() int {
@@ -111,6 +114,6 @@ func (s *tally) operations() int {
 func (s *tally) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%d seeds, %d operations, %d calls, %d sends, %d effects",
-		s.seeds, s.total.Operations, s.total.Calls, s.total.Sends, s.total.Effects)
+	return fmt.Sprintf("%d seeds, %d operations, %d calls, %d sends, %d effects; %d answers told early, %d of them cut off, %d given again",
+		s.seeds, s.total.Operations, s.total.Calls, s.total.Sends, s.total.Effects, s.total.Early, s.total.Cut, s.total.Again)
 }

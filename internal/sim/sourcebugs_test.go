@@ -37,6 +37,11 @@ func sourceBugs() []sourceBug {
 			"	case h.counts:\n		return h.keep(v.Again), true\n", "	case h.counts:\n		return v, false\n"},
 		{"a final answer is forgotten after a refusal", "internal/classify",
 			"return h.keep(v.Again), true\n		}\n		h.setLatest(v)", "h.setLatest(v)\n		}\n		h.setLatest(v)"},
+		{"an operation's place is given up when its answer is told", "internal/inflight",
+			"	c.table.ending[c] = true\n", "	c.table.ending[c] = true\n	delete(c.table.calls, c.record.ID)\n"},
+		{"what is unfinished is listed without a wait for the ends of told answers", ".",
+			"c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {\n			yield",
+			"c.engine.recorded(ctx, func(persist.ID) bool { return false }); err != nil {\n			yield"},
 	}
 }
 

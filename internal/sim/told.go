@@ -111,6 +111,7 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	if o.effects[string(result.Key)] == 0 {
 		m.failLocked(ServersAnswer, "%s under %q is said to be done, and is not: %.200s", o.ref, result.Key, text)
 	}
+	m.toldAnswer(o, op, l, id, text)
 	return paid
 }
 

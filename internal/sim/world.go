@@ -44,6 +44,9 @@ type Result struct {
 	// made for them, Sends how many requests went out, Effects what the server did,
 	// Deaths how often a process died.
 	Operations, Calls, Sends, Effects, Deaths int
+	// Early is how many answers were told before the journal had them, Cut how many of these the process did not live to
+	// record, and Again how many of those the same key gave again in another life.
+	Early, Cut, Again int
 	// History is what happened, in order, a line each; nil without Options.Trace.
 	History []string
 }
@@ -87,6 +90,7 @@ func Run(t *testing.T, plan Plan, opts Options) (result Result) {
 		m := w.model
 		result = Result{
 			Failures: m.failures, Operations: len(m.orders), Calls: m.calls, Sends: m.sends, Effects: m.effects, Deaths: w.deaths, History: w.history,
+			Early: m.early.told, Cut: m.early.cut, Again: m.early.again,
 		}
 	})
 	return result
@@ -164,9 +168,7 @@ func (w *world) do(s Step) {
 		_, err := l.client(r).Sweep(context.Background())
 		w.logf("sweep: %v", err)
 	case StepLook:
-		for rec := range w.live(0).client(r).Unfinished(context.Background()) {
-			_, _ = w.live(0).client(r).Lookup(context.Background(), oncehttp.Key(rec.Key)) // it must only not hang
-		}
+		w.look(w.live(0), r)
 	case StepStranger:
 		w.stranger(s, r)
 	}

@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds what there is where Setting.Late is set: a journal that writes ends late, so that a process may die after it
+// has told an answer, and before the journal has it; and what must hold of such answers.
+
+// lateFor is how long an end may take until it is written. Most are written soon.
+const lateFor = 20 * time.Second
+
+// FinishLate implements [persist.LateFinisher]. The process may die before the end is written, while it waits for that, and after
+// that; and the write may fail. None of it reaches the caller, who has the answer.
+func (h lateHandle) FinishLate(ctx context.Context, rec persist.Record) error {
+	if h.life.step("finish late") {
+		return errDead
+	}
+	r := h.life.w.dice.of("late "+rec.Account+rec.Key, int(rec.Revision))
+	time.Sleep(upTo(r, pick(r, 5*time.Millisecond, 50*time.Millisecond, lateFor)))
+	err := h.around("finish later", func() error { return h.to.(persist.LateFinisher).FinishLate(ctx, shift(rec, -h.clock)) })
+	h.life.w.model.finished(h.life, rec.ID, err)
+	return err
+}
+
+// Finish implements [persist.Journal]. Answers that may not be told early are told although it fails.
+func (h lateHandle) Finish(ctx context.Context, rec persist.Record) error {
+	err := h.sharedHandle.Finish(ctx, rec)
+	h.life.w.model.finished(h.life, rec.ID, err)
+	return err
+}
+
+// early counts answers that were told before the journal had them: see Result.
+type early struct{ told, cut, again int }
+
+// toldEarly is what is noted of the last such answer of an operation.
+type toldEarly struct {
+	by      *life  // the process that told it last; nil: none
+	text    string // of the first answer of all, and its life
+	open    bool   // the journal did not have it
+	cut     bool   // the process died meanwhile
+	refused bool   // the journal has failed to write an end
+}
+
+// toldAnswer notes that a caller was told a 2xx, and that it is the one that others were told. The caller holds mu.
+func (m *model) toldAnswer(o *order, op *operation, l *life, id persist.ID, text []byte) {
+	if text != nil && op.told.text != "" && op.told.text != string(text) {
+		m.failLocked(ServersAnswer, "%s under %q is told another answer than before: %.200s; before: %.200s", o.ref, id.Key, text, op.told.text)
+	}
+	if text != nil {
+		op.told.text = string(text)
+	}
+	if op.told.cut && op.told.by != l {
+		m.early.again++
+		op.told.cut = false
+	}
+	op.told.by = l
+	if d, ok := l.store.(*disk); ok && m.w.plan.Setting.Late && !d.ended(id) {
+		m.early.told++
+		op.told.open = true
+	}
+}
+
+// notTold checks that what is sent is no operation whose answer this process has told, and whose end it still writes. The caller
+// holds mu.
+func (m *model) notTold(l *life, s *send) {
+	if told := m.op(s.id).told; told.open && told.by == l && !told.refused {
+		m.failLocked(JournalFirst, "%q is sent by %s, which has told its answer and writes its end", s.id.Key, l.name)
+	}
+}
+
+// finished notes what became of an end of a process's own.
+func (m *model) finished(l *life, id persist.ID, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op := m.op(id)
+	if op.told.refused = op.told.refused || err != nil; err == nil && !l.dead.Load() {
+		op.told.open = false
+	}
+}
+
+// cut notes that a process has died, with the answers that it has told and not recorded.
+func (m *model) cut(l *life) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, op := range m.ops {
+		if op.told.open && op.told.by == l {
+			m.early.cut++
+			op.told.open, op.told.cut = false, true
+		}
+	}
+}
+
+// tells is the operations whose answers a life has told until now.
+func (m *model) tells(l *life) map[persist.ID]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	told := map[persist.ID]bool{}
+	for id, op := range m.ops {
+		if op.told.by == l {
+			told[id] = true
+		}
+	}
+	return told
+}
+
+// recorded checks that operations whose answers a life has told are final, as stands shows them; only: of these, nil: of all.
+// An end that the journal has refused, or was stale for, may be missing: the same key finds the answer again.
+func (m *model) recorded(l *life, stands func(persist.ID) (persist.Record, bool), only map[persist.ID]bool, when string) {
+	if !m.w.plan.Setting.Late || !l.told() {
+		return
+	}
+	if only == nil {
+		only = m.tells(l)
+	}
+	for id := range only {
+		rec, _ := stands(id)
+		m.mu.Lock()
+		refused := m.op(id).told.refused
+		m.mu.Unlock()
+		if !rec.State.Final() && !refused && l.told() {
+			m.fail(AnswerKept, "the answer under %q was told, and its record is %v %s", id.Key, rec.State, when)
+		}
+	}
+}
+
+// look is a person who looks at what is unfinished, and up some of it. What was answered before is not among it.
+func (w *world) look(l *life, r *rand.Rand) {
+	told, ctx := w.model.tells(l), context.Background()
+	var open []persist.Record
+	for rec, err := range l.client(r).Unfinished(ctx) {
+		if err == nil {
+			open = append(open, rec)
+		}
+	}
+	for _, rec := range open {
+		if told[rec.ID] {
+			stands := func(persist.ID) (persist.Record, bool) { return rec, true }
+			w.model.recorded(l, stands, map[persist.ID]bool{rec.ID: true}, "for Unfinished")
+		}
+		now, err := l.client(r).Lookup(ctx, oncehttp.Key(rec.Key)) // it must not hang
+		if err == nil && told[now.ID] {
+			stands := func(persist.ID) (persist.Record, bool) { return now, true }
+			w.model.recorded(l, stands, map[persist.ID]bool{now.ID: true}, "for Lookup")
+		}
+	}
+}
