@@ -34,6 +34,8 @@ func (r *recording) FinishLate(ctx context.Context, rec persist.Record) error {
 	return r.Journal.Finish(ctx, rec)
 }
 
+func (r *recording) FinishesLate() persist.Journal { return r }
+
 var paid = &wire{replies: []reply{{status: 201, body: `{"id":"pay_1"}`}}}
 
 // answered is a client of which a Do with the key k has returned, and whose record says so in a minute.
@@ -403,4 +405,25 @@ func TestLargeAnswerFirst(t *testing.T) {
 			t.Errorf("it is %v, %+v", rec.State, rec.Answer)
 		}
 	})
+}
+
+// passedBy embeds a journal that finishes late, and has a Finish of its own.
+type passedBy struct {
+	*recording
+	finished atomic.Int32
+}
+
+func (a *passedBy) Finish(ctx context.Context, rec persist.Record) error {
+	a.finished.Add(1)
+	return a.recording.Finish(ctx, rec)
+}
+
+// TestWrapperIsNotPassedBy: a type that embeds a journal and has a Finish of its own sees every end.
+func TestWrapperIsNotPassedBy(t *testing.T) {
+	t.Parallel()
+	j := &passedBy{recording: &recording{Journal: memory.New()}}
+	c, _ := newClient(t, &wire{replies: paid.replies}, on(j))
+	if _, err := c.DoKey(post(t, "{}"), "k"); err != nil || j.finished.Load() != 1 || j.ends.Load() != 0 {
+		t.Errorf("%v; %d ends by the type itself, %d past it; want 1 and 0", err, j.finished.Load(), j.ends.Load())
+	}
 }

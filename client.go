@@ -50,6 +50,9 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
 	late, _ := cfg.Journal.(persist.LateFinisher)
+	if late != nil && late.FinishesLate() != cfg.Journal { // it embeds one, and may have a Finish of its own
+		late = nil
+	}
 	owner := string(RandomKey())
 	c.engine = &engine{
 		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: owner, leases: newLeases(&c.cfg, common.clock, owner),

@@ -22,6 +22,8 @@ func (j slowLister) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.Finish(ctx, rec)
 }
 
+func (j slowLister) FinishesLate() persist.Journal { return j }
+
 func (j slowLister) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		for rec, err := range j.Journal.List(ctx, q) {

@@ -219,8 +219,7 @@ type SendClaimer interface {
 
 // LateFinisher is a journal whose Finish waits for a server. Do then gives its caller a confirmed answer before the record
 // says so, if the same key finds that answer again, and waits for the record's end only before its next look at it. It is
-// optional. Assert the journal itself, and not with [As], as for [SendClaimer]: a type that embeds a LateFinisher is one, and if it
-// has a Finish of its own, it needs a FinishLate of its own, too, since Do calls that instead.
+// optional. Assert the journal itself, and not with [As].
 type LateFinisher interface {
 	Journal
 
@@ -228,6 +227,10 @@ type LateFinisher interface {
 	// commit. Durable on return. Close waits for it.
 	// Errors: as Finish.
 	FinishLate(ctx context.Context, rec Record) error
+
+	// FinishesLate returns the journal itself. Of a type that embeds a LateFinisher it returns what is embedded, so that this
+	// type is taken for none, and its own Finish is not passed by.
+	FinishesLate() Journal
 }
 
 // DueTimes is a journal that knows from an index what is due when, so that Run need not look at all that waits. It is

@@ -144,6 +144,9 @@ func (j *faultyJournal) FinishLate(ctx context.Context, rec persist.Record) erro
 	return j.Journal.(persist.LateFinisher).FinishLate(ctx, rec)
 }
 
+// FinishesLate implements [persist.LateFinisher].
+func (j *faultyJournal) FinishesLate() persist.Journal { return j }
+
 // Flush implements [persist.Journal].
 func (j *faultyJournal) Flush(ctx context.Context) error {
 	j.mu.Lock()

@@ -97,6 +97,9 @@ func (d *disk) FinishLate(ctx context.Context, rec persist.Record) error {
 	return d.finish(ctx, rec, true)
 }
 
+// FinishesLate implements [persist.LateFinisher].
+func (d *disk) FinishesLate() persist.Journal { return d }
+
 func (d *disk) finish(ctx context.Context, rec persist.Record, durable bool) error {
 	return d.write(rec.ID, durable, func() (*change, error) {
 		if err := d.mem.Finish(ctx, rec); err != nil {

@@ -28,6 +28,9 @@ func (h lateHandle) FinishLate(ctx context.Context, rec persist.Record) error {
 	return err
 }
 
+// FinishesLate implements [persist.LateFinisher].
+func (h lateHandle) FinishesLate() persist.Journal { return h }
+
 // Finish implements [persist.Journal]. Answers that may not be told early are told although it fails.
 func (h lateHandle) Finish(ctx context.Context, rec persist.Record) error {
 	err := h.sharedHandle.Finish(ctx, rec)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
@@ -92,6 +93,11 @@ func (o Options) checked() (Options, error) {
 type Journal struct {
 	*sqljournal.Journal
 }
+
+var _ persist.LateFinisher = (*Journal)(nil)
+
+// FinishesLate implements [persist.LateFinisher].
+func (j *Journal) FinishesLate() persist.Journal { return j }
 
 // Open opens the journal at a URL such as mysql://user:password@host:3306/database, to which
 // ?tls=true may be added. It never changes the schema. ctx bounds the opening alone, which

@@ -110,6 +110,8 @@ func (o *opening) FinishLate(ctx context.Context, r persist.Record) error {
 	return o.s.Finish(ctx, r)
 }
 
+func (o *opening) FinishesLate() persist.Journal { return o }
+
 func (o *opening) Forget(ctx context.Context, r persist.Record) error {
 	if err := o.closed("Forget"); err != nil {
 		return err

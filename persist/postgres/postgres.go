@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/oncehttp/oncehttp/persist/internal/notify"
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
@@ -99,6 +100,11 @@ type Journal struct {
 	*sqljournal.Journal
 	wakes *notify.Hub
 }
+
+var _ persist.LateFinisher = (*Journal)(nil)
+
+// FinishesLate implements [persist.LateFinisher].
+func (j *Journal) FinishesLate() persist.Journal { return j }
 
 // Open opens the journal at a URL such as postgres://user@host:5432/database, or a
 // connection string of key=value pairs. It never changes the schema. ctx bounds the opening

@@ -105,6 +105,9 @@ func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.Finish(ctx, rec)
 }
 
+// FinishesLate implements [persist.LateFinisher].
+func (j *Journal) FinishesLate() persist.Journal { return j }
+
 // change replaces the progress of the unfinished record with rec's ID and revision.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final bool) error {
 	if err := ready(ctx, rec, final); err != nil {

@@ -10,8 +10,6 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-var _ persist.LateFinisher = (*Journal)(nil)
-
 // changeable is what an Update or a Finish sets, in the order of changed.
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
 	"finished = ?, lease_owner = ?, lease_until = ?, progress = ?, answer = ?"
@@ -45,7 +43,7 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, false)
 }
 
-// FinishLate implements [persist.LateFinisher].
+// FinishLate is as of [persist.LateFinisher].
 func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, true)
 }
