@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/oncehttp/oncehttp/persist/internal/notify"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/notify"
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
 
