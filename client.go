@@ -49,14 +49,10 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
-	late, _ := cfg.Journal.(persist.LateFinisher)
-	if late != nil && late.FinishesLate() != cfg.Journal { // it embeds one, and may have a Finish of its own
-		late = nil
-	}
 	owner := string(RandomKey())
 	c.engine = &engine{
 		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: owner, leases: newLeases(&c.cfg, common.clock, owner),
-		clock: common.clock, now: common.clock.now, notifier: notifier(cfg.Journal), late: late, loopRequest: newLoopRequest(),
+		clock: common.clock, now: common.clock.now, notifier: notifier(cfg.Journal), late: lateFinisher(cfg.Journal), loopRequest: newLoopRequest(),
 		wake: func() {
 			select {
 			case c.due <- struct{}{}:
@@ -225,11 +221,6 @@ func (c *Client) Flush(ctx context.Context) error {
 		return err
 	}
 	return c.cfg.Journal.Flush(ctx)
-}
-
-// recorded waits until the records of the operations that pick selects say what callers were told of them before.
-func (e *engine) recorded(ctx context.Context, pick func(persist.ID) bool) error {
-	return e.shared.calls.Ended(ctx, pick)
 }
 
 // enter counts a running call, so that Close waits for it; false if the client is closed. running.Done must follow true.

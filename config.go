@@ -88,10 +88,8 @@ type Config struct {
 	// Observe is told of every step, in the goroutine that makes it; it must
 	// return soon. Zero: nobody is told.
 	Observe func(context.Context, Event)
-	// Logger gets one line for what an operator should know. Keys appear in it;
-	// bodies, credentials and query strings never. Zero: silent. A handler must not
-	// call the client, and must not panic: a line may come after the answer, from a
-	// goroutine of the client's own.
+	// Logger gets one line for what an operator should know. Keys appear in it; bodies, credentials and query strings never.
+	// Its handler must neither call the client nor panic: a line may come after the answer. Zero: silent.
 	Logger *slog.Logger
 	// KeepHeader may keep a header in the journal that is a credential by a word of its name (auth, token, cookie,
 	// session, secret, signature, api-key and the like) and is left out otherwise. Zero keeps none of those.

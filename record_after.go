@@ -20,26 +20,6 @@ import (
 // ending is a run whose loop is over. It records the outcome and makes the result.
 type ending struct{ *run }
 
-// answersFirst reports whether those who wait may have the answer before the record says so. If this process dies in between,
-// the same key finds the answer again.
-func (d ending) answersFirst() bool {
-	return d.late != nil && !d.fromResume && !d.askedAgain && d.verdict.outcome == OutcomeConfirmed &&
-		!d.mustFlush(persist.StateConfirmed, d.now()) && d.shared.calls.Ending() < answeredMost
-}
-
-// answeredMost bounds how many answers are out whose records are not written yet, in this process. Each keeps its memory.
-const answeredMost = 256
-
-// answerFirst gives the answer to those who wait, and then records it. If that fails, the record stays pending, as in confirm.
-func (d ending) answerFirst() *result {
-	write := d.journal.Finish // where Config.Observe panics, or ends the goroutine: nobody has the answer but the record
-	defer func() { _ = d.finish(persist.StateConfirmed, write) }()
-	res := d.finished(&result{answer: d.answered()})
-	d.call.Answer(res)
-	write = d.late.FinishLate
-	return res
-}
-
 // writeOutcome writes what is known of the operation into the journal. It is called once, when the loop is over.
 func (d ending) writeOutcome() *result {
 	switch v := &d.verdict; {
