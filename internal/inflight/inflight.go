@@ -150,7 +150,8 @@ func (c *Caller[R]) Call() *Call[R] { return c.call }
 
 // Wait returns the result of the call. If the caller's context ends first, the caller leaves, and err is the
 // context's cause. Whoever leaves last gives the call up and waits for its result all the same, to learn what
-// became of it; not where the call has run nothing yet, since it waits for the one before. A panic of the call goes on in the caller that started it.
+// became of it, but for a call that still waits for the one before: that runs nothing then. A panic of the call
+// goes on in the caller that started it.
 func (c *Caller[R]) Wait() (result R, err error) {
 	select {
 	case <-c.call.done:
