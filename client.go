@@ -159,7 +159,7 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, error) {
 	for {
 		if op.rec.Generated {
-			if err := c.engine.checkUnresolved(context.WithoutCancel(ctx), name, op); err != nil {
+			if err := c.engine.checkUnresolved(ctx, name, op); err != nil {
 				return nil, err
 			}
 		}
@@ -297,7 +297,7 @@ func closeBody(req *http.Request) {
 // Close starts nothing more. Calls under way stop after the attempt that is on the
 // wire, and Close waits for them, for Retry.AttemptTimeout at most; then it cuts
 // them off and waits for what they record. Last it closes the journal, if Open
-// opened it. A second Close is nil.
+// opened it; close one of your own after the client. A second Close is nil.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	was := c.closed

@@ -17,7 +17,8 @@ import (
 
 // Unfinished yields this account's unfinished operations, oldest first: pending and
 // held. One that is sealed, in a journal that was opened without its keys, comes as it
-// is: see persist.Record.Sealed.
+// is: see persist.Record.Sealed. It waits for the records of answers that were given before it
+// was called; if ctx ends first, it yields the cause as an error.
 func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
@@ -67,9 +68,9 @@ func choose(options []LookupOption) (c chosen) {
 	return c
 }
 
-// Lookup is what the journal knows of a key of this account. Errors:
-// persist.ErrNotFound; persist.ErrSealed where the journal has it sealed and was opened without
-// its keys; ErrConfig if several scoped accounts have an operation of
+// Lookup is what the journal knows of a key of this account, once it has the answers that were given
+// before. Errors: persist.ErrNotFound; the cause of ctx; persist.ErrSealed where the journal has it
+// sealed and was opened without its keys; ErrConfig if several scoped accounts have an operation of
 // this key and no OfAccount says which is meant: the error names them.
 func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (persist.Record, error) {
 	chosen := choose(options)

@@ -25,7 +25,8 @@ var (
 // unreported: a loop around Do must not pay twice. It looks by the recipe of every operation that may be, since another
 // version, profile or configuration may have begun it.
 func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedRequest) error {
-	recipes, err := e.shared.recipes.forAccount(ctx, e.journal, op.rec, e.leases != nil)
+	look := context.WithoutCancel(ctx)
+	recipes, err := e.shared.recipes.forAccount(look, e.journal, op.rec, e.leases != nil)
 	if err != nil {
 		return e.couldNotLook(name, op, err)
 	}
@@ -35,7 +36,7 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedR
 		if query.Unresolved = sum; !known {
 			query.AnyUnresolved = true // compared one by one; only after a change of configuration
 		}
-		for rec, err := range e.journal.List(ctx, query) {
+		for rec, err := range e.journal.List(look, query) {
 			switch {
 			case err != nil:
 				return e.couldNotLook(name, op, err)

@@ -219,7 +219,7 @@ type SendClaimer interface {
 
 // LateFinisher is a journal whose Finish waits for a server. Do then gives its caller a confirmed answer before the record
 // says so, if the same key finds that answer again, and waits for the record's end only before its next look at it. It is
-// optional. Assert the journal itself, and not with [As].
+// optional. Assert the journal itself, and not with [As]; it is one only if FinishesLate returns it.
 type LateFinisher interface {
 	Journal
 

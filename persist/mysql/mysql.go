@@ -88,8 +88,8 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// Journal is a journal on MariaDB. It implements [persist.Journal], [persist.SendClaimer] and
-// [persist.LateFinisher]. Make one with Open.
+// Journal is a journal on MariaDB. It implements [persist.Journal], [persist.SendClaimer],
+// [persist.LateFinisher] and [persist.DueTimes]. Make one with Open.
 type Journal struct {
 	*sqljournal.Journal
 }
