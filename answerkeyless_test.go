@@ -21,6 +21,8 @@ type listsSlowly struct {
 	takes time.Duration
 }
 
+func (s *listsSlowly) FinishesLate() persist.Journal { return s }
+
 func (s *listsSlowly) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		var records []persist.Record

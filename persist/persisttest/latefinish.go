@@ -14,6 +14,8 @@ import (
 // lateFinishCases are about a [persist.LateFinisher]. Other journals pass them.
 func lateFinishCases() []testCase {
 	return []testCase{
+		{name: "late/itself", run: lateItself,
+			why: "a journal that does not name itself is finished as any other, and its callers wait"},
 		{name: "late/visible", run: finishingLate(finishVisible),
 			why: "a caller who comes after the finish must not send again"},
 		{name: "late/final", run: finishingLate(finishFinal),
@@ -44,6 +46,14 @@ func finishingLate(run func(*check, persist.Journal, finish)) func(*check) {
 		if late, ok := j.(persist.LateFinisher); ok {
 			run(k, j, late.FinishLate)
 		}
+	}
+}
+
+// lateItself: the journal under test is no type that embeds another.
+func lateItself(k *check) {
+	j := k.journal()
+	if late, ok := j.(persist.LateFinisher); ok && late.FinishesLate() != j {
+		k.errorf("FinishesLate returned a %T; want the journal itself, a %T", late.FinishesLate(), j)
 	}
 }
 

@@ -64,6 +64,7 @@ func mutants() map[string]mutant {
 		"claim/marks":            mutantClaimMarks(),
 		"claim/marks-only":       mutantClaimMarksOnly(),
 		"claim/marks-last":       mutantClaimMarksLast(),
+		"late/itself":            mutantLateItself(),
 		"late/visible":           mutantLateVisible(),
 		"late/final":             mutantLateFinal(),
 		"late/stale":             mutantLateStale(),

@@ -235,6 +235,8 @@ func (o *opening) Close() error {
 // wrapping is an opening that says that it wraps another journal.
 type wrapping struct{ *opening }
 
+func (w wrapping) FinishesLate() persist.Journal { return w }
+
 func (w wrapping) Unwrap() persist.Journal { return w.s.m.unwrap(w.s) }
 
 // single is an opening for one process only: it gives no leases.

@@ -7,6 +7,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
+// mutantLateItself: it names the journal that it embeds.
+func mutantLateItself() mutant { return mutant{wakes: true, lateOther: true} }
+
 // mutantLateVisible: what is finished late is confirmed.
 func mutantLateVisible() mutant {
 	return mutant{

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist/internal/notify"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // bus carries the messages between the openings of a store.
@@ -64,6 +66,13 @@ func newOpening(s *store) *opening {
 
 // waking is an opening that is a persist.Notifier.
 type waking struct{ *opening }
+
+func (o waking) FinishesLate() persist.Journal {
+	if o.s.m.lateOther {
+		return o.opening
+	}
+	return o
+}
 
 // Notify implements persist.Notifier.
 func (o waking) Notify() {

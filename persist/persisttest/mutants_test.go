@@ -20,22 +20,23 @@ type mutant struct {
 	patience time.Duration // that of the harness
 	alone    bool          // it is no persist.Claimer
 
-	begin  func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error)
-	update func(s *store, ctx context.Context, r persist.Record) (persist.Record, error)
-	finish func(s *store, ctx context.Context, r persist.Record) error
-	forget func(s *store, ctx context.Context, r persist.Record) error
-	get    func(s *store, ctx context.Context, id persist.ID) (persist.Record, error)
-	list   func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error]
-	sweep  func(s *store, ctx context.Context, l persist.Limits) (int, error)
-	claim  func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
-	renew  func(s *store, ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error)
-	due    func(s *store, ctx context.Context, q persist.Query) ([]persist.DueTime, error)
-	late   func(s *store, ctx context.Context, r persist.Record) error
-	flush  func(s *store) error
-	attach func(s *store, create func() any) any
-	report func(s *store, ctx context.Context, id persist.ID) error
-	unwrap func(s *store) persist.Journal
-	closed func(s *store, method string) bool // it goes on although it is closed
+	begin     func(s *store, ctx context.Context, r persist.Record) (persist.Record, bool, error)
+	update    func(s *store, ctx context.Context, r persist.Record) (persist.Record, error)
+	finish    func(s *store, ctx context.Context, r persist.Record) error
+	forget    func(s *store, ctx context.Context, r persist.Record) error
+	get       func(s *store, ctx context.Context, id persist.ID) (persist.Record, error)
+	list      func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error]
+	sweep     func(s *store, ctx context.Context, l persist.Limits) (int, error)
+	claim     func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
+	renew     func(s *store, ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error)
+	due       func(s *store, ctx context.Context, q persist.Query) ([]persist.DueTime, error)
+	late      func(s *store, ctx context.Context, r persist.Record) error
+	lateOther bool
+	flush     func(s *store) error
+	attach    func(s *store, create func() any) any
+	report    func(s *store, ctx context.Context, id persist.ID) error
+	unwrap    func(s *store) persist.Journal
+	closed    func(s *store, method string) bool // it goes on although it is closed
 
 	wakes  bool // it is a persist.Notifier, whose cases take a second
 	toSend func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
