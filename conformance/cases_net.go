@@ -266,14 +266,17 @@ func framingCases() []Case {
 // without: it is the same request.
 func expectContinue(x *trial) {
 	op := x.newOperation()
-	l := x.dial("")
-	defer l.close()
-	l.load(op, expecting)
-	l.note = "with Expect: 100-continue"
-	l.write(l.headOnly())
-	told := l.awaitContinue(time.Second)
-	l.write(0)
-	first := l.receive()
+	told := false
+	first := x.pastLimit(op, func() *answer {
+		l := x.dial("")
+		defer l.close()
+		l.load(op, expecting)
+		l.note = "with Expect: 100-continue"
+		l.write(l.headOnly())
+		told = l.awaitContinue(time.Second)
+		l.write(0)
+		return l.receive()
+	})
 	if first.status == 417 {
 		x.seen("expectations are refused: %s", first)
 		return

@@ -140,6 +140,21 @@ func oddLimits() []odd {
 			name: "forty requests in 100 ms, then 429", c: choices{perBurst: 40},
 			change: func(o *conformance.Options) { o.Settle = 3 * time.Second },
 		},
+		{
+			name: "the limit is met by a request that expects to continue",
+			q: quirk{front: func(c *call) bool {
+				c.mu.Lock()
+				limited := c.r.Header.Get("Expect") != "" && c.notes["expected "+c.ref] == nil
+				c.notes["expected "+c.ref] = limited
+				c.mu.Unlock()
+				if limited {
+					a := c.refusal(http.StatusTooManyRequests, "limited", "too many requests")
+					a.header["Retry-After"] = "1"
+					c.send(a)
+				}
+				return limited
+			}},
+		},
 		{name: "bodies of 20 KB", c: choices{bodyMax: 20_000}},
 		{name: "100 ms for every request", c: choices{delay: 100 * time.Millisecond}, change: func(o *conformance.Options) { o.Hold = 300 * time.Millisecond }},
 		{

@@ -17,11 +17,15 @@ const (
 	limitedWaitMax = 2 * time.Second
 )
 
-// doFramed sends a request again where it met a limit on the rate of requests:
-// that says nothing of keys.
+// doFramed sends a request again where it met a limit on the rate of requests.
 func (x *trial) doFramed(op *operation, f framing, note string) *answer {
+	return x.pastLimit(op, func() *answer { return x.once(op, f, note) })
+}
+
+// pastLimit sends a request again where it met a limit on the rate of requests: that says nothing of keys.
+func (x *trial) pastLimit(op *operation, send func() *answer) *answer {
 	for n := 1; ; n++ {
-		a := x.once(op, f, note)
+		a := send()
 		if x.r.limited(a) && op.failing == 0 {
 			x.r.throttled.Add(1)
 		}
