@@ -18,8 +18,9 @@ func TestMain(m *testing.M) {
 		"migrate": func(ctx context.Context, args []string) error {
 			return journal.Migrate(ctx, args[0], journal.Options{Database: args[1]})
 		},
-		"order": order,
-		"fleet": fleetWorker,
+		"order":  order,
+		"fleet":  fleetWorker,
+		"caller": caller,
 	})
 }
 

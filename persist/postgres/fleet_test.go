@@ -20,10 +20,18 @@ import (
 var fleetOrders = flag.Int("fleet", 0, "orders of the fleet test, on a server of its own, which crashes once; 0: 300 on the shared one")
 
 // fleetWorker is the role of a process that runs the journal: see sqltest.Work.
-func fleetWorker(ctx context.Context, args []string) error {
-	return sqltest.Work(ctx, func(ctx context.Context) (persist.Journal, error) {
+func fleetWorker(ctx context.Context, args []string) error { return sqltest.Work(ctx, opener(args)) }
+
+// caller is the role of a process that calls Do: see sqltest.Call.
+func caller(ctx context.Context, args []string) error {
+	return sqltest.Call(ctx, args[0], args[1], opener(args[2:]))
+}
+
+// opener opens the journal of a fleet: args are its Worker.
+func opener(args []string) func(context.Context) (persist.Journal, error) {
+	return func(ctx context.Context) (persist.Journal, error) {
 		return postgres.Open(ctx, args[0], postgres.Options{Schema: args[1], MaxConns: 4})
-	})
+	}
 }
 
 // fleet is a fleet on a schema of its own.
@@ -53,6 +61,11 @@ func TestFleetCalm(t *testing.T) {
 		f.Orders = *fleetOrders
 	}
 	f.Test(t)
+}
+
+func TestKilledCallers(t *testing.T) {
+	t.Parallel()
+	sqltest.KilledCallers(t, fleet(t))
 }
 
 func TestFrozen(t *testing.T) {

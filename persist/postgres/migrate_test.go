@@ -17,8 +17,9 @@ func TestMain(m *testing.M) {
 		"migrate": func(ctx context.Context, args []string) error {
 			return postgres.Migrate(ctx, args[0], postgres.Options{Schema: args[1]})
 		},
-		"order": order,
-		"fleet": fleetWorker,
+		"order":  order,
+		"fleet":  fleetWorker,
+		"caller": caller,
 
 		"listener": listener,
 	})

@@ -13,10 +13,18 @@ import (
 var fleetOrders = flag.Int("fleet", 300, "orders of the fleet test; with other than 300 its server crashes once")
 
 // fleetWorker is the role of a process that runs the journal: see sqltest.Work.
-func fleetWorker(ctx context.Context, args []string) error {
-	return sqltest.Work(ctx, func(ctx context.Context) (persist.Journal, error) {
+func fleetWorker(ctx context.Context, args []string) error { return sqltest.Work(ctx, opener(args)) }
+
+// caller is the role of a process that calls Do: see sqltest.Call.
+func caller(ctx context.Context, args []string) error {
+	return sqltest.Call(ctx, args[0], args[1], opener(args[2:]))
+}
+
+// opener opens the journal of a fleet: args are its Worker.
+func opener(args []string) func(context.Context) (persist.Journal, error) {
+	return func(ctx context.Context) (persist.Journal, error) {
 		return redis.Open(ctx, args[0], redis.Options{Prefix: args[1], MaxConns: 4, KeepKey: redis.KeepForever})
-	})
+	}
 }
 
 // fleet is a fleet on a server of its own.
@@ -50,4 +58,10 @@ func TestFleetCalm(t *testing.T) {
 	f, _ := fleet(t)
 	f.Calm = true
 	f.Test(t)
+}
+
+func TestKilledCallers(t *testing.T) {
+	t.Parallel()
+	f, _ := fleet(t)
+	sqltest.KilledCallers(t, f)
 }

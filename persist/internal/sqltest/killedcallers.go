@@ -1,0 +1,244 @@
+package sqltest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The bounds of KilledCallers.
+const (
+	callersOfProcess = 16  // calls that a process has under way
+	callingProcesses = 6   // one after another; each is killed
+	answersOfProcess = 100 // after which it is killed
+)
+
+// Call is the role of a process of KilledCallers: it calls Do for one key after another, and prints each answer as soon as it has it.
+// It ends with the first error. name begins its keys.
+func Call(ctx context.Context, url, name string, open func(context.Context) (persist.Journal, error)) error {
+	j, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	client, err := workClient(j)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, callersOfProcess)
+	for caller := range callersOfProcess {
+		go func() {
+			for i := 0; ; i++ {
+				key := fmt.Sprintf("%s-%d-%d", name, caller, i)
+				answer, err := payOnce(client, url, key)
+				if err != nil {
+					failed <- err
+					return
+				}
+				fmt.Println(key, answer)
+			}
+		}()
+	}
+	return <-failed
+}
+
+// payOnce calls Do under a key, and returns status and body of the answer.
+func payOnce(client *oncehttp.Client, url, key string) (answer string, err error) {
+	req, err := http.NewRequest(http.MethodPost, url+"/payments", strings.NewReader(`{"for":"`+key+`"}`))
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.DoKey(req, oncehttp.Key(key))
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(resp.Body)
+	return fmt.Sprintf("%d %s", resp.StatusCode, body), errors.Join(err, resp.Body.Close())
+}
+
+// decliningAPI pays each key once, and answers it so ever after. A key that ends with 3 is declined the first time, which it does
+// not keep: the same key would be paid the next time.
+type decliningAPI struct {
+	mu    sync.Mutex
+	sends map[string]int
+	paid  map[string]string // the answers
+}
+
+// declined is its answer to a key for the first time.
+const declined = "402 declined"
+
+// ServeHTTP implements [http.Handler].
+func (a *decliningAPI) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := strings.Trim(req.Header.Get("Idempotency-Key"), `"`)
+	a.sends[key]++
+	if strings.HasSuffix(key, "3") && a.sends[key] == 1 {
+		w.WriteHeader(http.StatusPaymentRequired)
+		_, _ = io.WriteString(w, strings.TrimPrefix(declined, "402 "))
+		return
+	}
+	if a.paid[key] == "" {
+		a.paid[key] = fmt.Sprintf("payment %d", len(a.paid)+1)
+	}
+	w.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(w, a.paid[key])
+}
+
+// sent is the keys that have reached the API, and how often.
+func (a *decliningAPI) sent() map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.sends)
+}
+
+// KilledCallers kills processes that call Do, some of them after an answer was given and before its record says so. Each key that
+// reached the API has a record; what is not recorded yet is found again by its key; and no key is sent again whose answer is not
+// found so. The Worker of the fleet is the arguments of the role "caller", after the URL of the API and the beginning of the keys.
+func KilledCallers(t *testing.T, f Fleet) {
+	api := &decliningAPI{sends: map[string]int{}, paid: map[string]string{}}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	told, early := map[string]string{}, 0
+	for life := range callingProcesses {
+		heard, records := callAndKill(t, server.URL, fmt.Sprintf("life%d", life), f.Worker), recorded(t, f.Journal)
+		maps.Copy(told, heard)
+		for key := range api.sent() {
+			if rec, ok := records[key]; !ok || !rec.MaybeSent {
+				t.Errorf("%s was sent, and there is a record: %t, which says that it may have been sent: %t", key, ok, rec.MaybeSent)
+			}
+		}
+		for key, answer := range heard {
+			switch rec := records[key]; {
+			case rec.State == persist.StateConfirmed:
+			case answer == declined:
+				t.Errorf("%s: its caller was told %q, and it is %v: it may be sent again, and be paid", key, answer, rec.State)
+			default:
+				early++
+			}
+		}
+	}
+	if early == 0 {
+		t.Error("no process died between an answer and its record")
+	}
+	t.Logf("%d answers were told, %d of them before the record said so", len(told), early)
+	client, err := workClient(f.Journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	resumeAll(t, client)
+	judgeCallers(t, api, told, recorded(t, f.Journal))
+	again(t, client, server.URL, api, told)
+}
+
+// callAndKill starts a process that calls, kills it after some answers, and returns what its callers were told.
+func callAndKill(t *testing.T, url, name string, worker []string) map[string]string {
+	caller := Child(t.Context(), "caller", append([]string{url, name}, worker...)...)
+	caller.Stderr = os.Stderr
+	out, err := caller.StdoutPipe()
+	if err == nil {
+		err = caller.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]string{}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		key, answer, _ := strings.Cut(lines.Text(), " ")
+		told[key] = answer
+		if len(told) == answersOfProcess {
+			if err := caller.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := caller.Wait(); len(told) < answersOfProcess {
+		t.Fatalf("it has told %d answers, and ended: %v", len(told), err)
+	}
+	return told
+}
+
+// recorded is the records of a journal, by their keys.
+func recorded(t *testing.T, j persist.Journal) map[string]persist.Record {
+	records := map[string]persist.Record{}
+	for rec, err := range j.List(t.Context(), persist.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		records[rec.Key] = rec
+	}
+	return records
+}
+
+// resumeAll resumes until nothing is unfinished: the leases of the dead have to end first.
+func resumeAll(t *testing.T, client *oncehttp.Client) {
+	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		for res, err := range client.Resume(t.Context()) {
+			if err != nil {
+				t.Fatalf("%q: %v", res.Key, err)
+			}
+		}
+		open := 0
+		for _, err := range client.Unfinished(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			open++
+		}
+		if open == 0 {
+			return
+		}
+		if time.Since(start) > 30*time.Second {
+			t.Fatalf("%d operations of processes that died are still unfinished", open)
+		}
+	}
+}
+
+// judgeCallers compares what callers were told, and what the records say in the end, with what the API did.
+func judgeCallers(t *testing.T, api *decliningAPI, told map[string]string, records map[string]persist.Record) {
+	for key, rec := range records {
+		if rec.State != persist.StateConfirmed || rec.Answer == nil {
+			t.Errorf("%s is %v", key, rec.State)
+			continue
+		}
+		says := fmt.Sprintf("%d %s", rec.Answer.Status, rec.Answer.Body)
+		if answer, ok := told[key]; ok && says != answer {
+			t.Errorf("%s: its caller was told %q, and its record says %q", key, answer, says)
+		}
+		want := declined
+		if paid := api.paid[key]; paid != "" {
+			want = "201 " + paid
+		}
+		if says != want {
+			t.Errorf("%s: its record says %q, and the API %q", key, says, want)
+		}
+	}
+}
+
+// again calls for what was told once more: the answer is the same, and nothing is sent.
+func again(t *testing.T, client *oncehttp.Client, url string, api *decliningAPI, told map[string]string) {
+	before := api.sent()
+	for key, answer := range told {
+		if got, err := payOnce(client, url, key); got != answer {
+			t.Errorf("%s once more: %q, error %v, want %q", key, got, err, answer)
+		}
+	}
+	for key, n := range api.sent() {
+		if n != before[key] {
+			t.Errorf("%s was sent once more, though its record is final", key)
+		}
+	}
+}
