@@ -72,7 +72,7 @@ func (d *dialect) insert(seq, from string) string {
 
 // insertValues are the parameters of insert, with those of from.
 func insertValues(row *sqljournal.Row, from ...any) []any {
-	values := append(slices.Delete(row.Values(), 1, 2), from...)
+	values := append(slices.Delete(row.Fields(), 1, 2), from...)
 	return append(values, row.Token, row.Token, row.Token, row.Token)
 }
 
@@ -103,7 +103,7 @@ func (d *dialect) Orphan(one bool) string {
 // Begin implements sqljournal.Dialect. There is always a row that stands.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	var standing sqljournal.Row
-	err := run(ctx, d.begin, insertValues(row, rand.IntN(gates)), standing.Dest()...)
+	err := run(ctx, d.begin, insertValues(row, rand.IntN(gates)), standing.Fields()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("%w: a row of the table of gates is missing; run the journal's Migrate again: %w", ErrNotMigrated, err)
 	}
@@ -252,7 +252,7 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	var written []any // of each row its id and its progress
 	for rows.Next() {
 		var row sqljournal.Row
-		if err := rows.Scan(append([]any{&now}, row.Dest()...)...); err != nil {
+		if err := rows.Scan(append([]any{&now}, row.Fields()...)...); err != nil {
 			return 0, errors.Join(err, rows.Close())
 		}
 		written = append(written, row.ID, taken(&row, now))

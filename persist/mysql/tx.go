@@ -54,7 +54,7 @@ func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sql
 	d := o.dialect()
 	statement := d.bound + d.insert("NULL", "FROM DUAL WHERE ? OR "+isDurable)
 	var standing sqljournal.Row
-	err := run(ctx, statement, insertValues(row, o.AllowVolatile), standing.Dest()...)
+	err := run(ctx, statement, insertValues(row, o.AllowVolatile), standing.Fields()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		var is settings
 		if err := run(ctx, readSettings, nil, is.dest()...); err != nil {

@@ -39,11 +39,11 @@ func (a *arrays) text(s string) {
 	a.end()
 }
 
-// add adds two arrays, of the bytes and of the numbers in the columns, with the values of these rows.
-func (a *arrays) add(columns []sqljournal.Column, rows []*sqljournal.Row, values func(*sqljournal.Row) []any) {
+// add adds two arrays, of the bytes and of the numbers in the columns, with the fields of these rows.
+func (a *arrays) add(columns []sqljournal.Column, rows []*sqljournal.Row, fields func(*sqljournal.Row) []any) {
 	all := make([][]any, len(rows))
 	for i, row := range rows {
-		all[i] = values(row)
+		all[i] = fields(row)
 	}
 	for _, kind := range []struct {
 		letter byte
@@ -58,7 +58,7 @@ func (a *arrays) add(columns []sqljournal.Column, rows []*sqljournal.Row, values
 		a.begin(kind.oid, len(of), len(rows))
 		for _, i := range of {
 			for _, row := range all {
-				a.value(row[i])
+				a.field(row[i])
 			}
 		}
 		a.end()
@@ -75,22 +75,22 @@ func (a *arrays) begin(element uint32, columns, rows int) {
 	a.number32(2, 1, int(element), columns, 1, rows, 1)
 }
 
-// value adds an element: its length and its bytes; the length of NULL is -1.
-func (a *arrays) value(value any) {
-	switch v := value.(type) {
-	case []byte:
-		if v == nil {
+// field adds what a pointer points to as an element: its length and its bytes; the length of NULL is -1.
+func (a *arrays) field(pointer any) {
+	switch v := pointer.(type) {
+	case *[]byte:
+		if *v == nil {
 			a.number32(-1)
 			return
 		}
-		a.number32(len(v))
-		a.buf = append(a.buf, v...)
-	case int64:
+		a.number32(len(*v))
+		a.buf = append(a.buf, *v...)
+	case *int64:
 		a.number32(8)
-		a.buf = binary.BigEndian.AppendUint64(a.buf, uint64(v))
-	case sql.NullInt64:
+		a.buf = binary.BigEndian.AppendUint64(a.buf, uint64(*v))
+	case *sql.NullInt64:
 		if v.Valid {
-			a.value(v.Int64)
+			a.field(&v.Int64)
 		} else {
 			a.number32(-1)
 		}

@@ -72,7 +72,7 @@ func insert(table, seq, from string) string {
 }
 
 // insertValues are the parameters of insert.
-func insertValues(row *sqljournal.Row) []any { return slices.Delete(row.Values(), 1, 2) }
+func insertValues(row *sqljournal.Row) []any { return slices.Delete(row.Fields(), 1, 2) }
 
 // Rebind implements sqljournal.Dialect. No statement has a question mark in a string.
 func (d *dialect) Rebind(query string) string {
@@ -118,7 +118,7 @@ type nullRow struct {
 
 // dest are pointers for a Scan of the row's columns.
 func (r *nullRow) dest() []any {
-	dest := r.Dest()
+	dest := r.Fields()
 	r.numbers = make([]sql.NullInt64, len(dest))
 	for i, c := range sqljournal.Columns() {
 		if c.Type == 'i' && c.Name != "seq" {
@@ -133,7 +133,7 @@ func (r *nullRow) row() *sqljournal.Row {
 	if r.ID == nil {
 		return nil
 	}
-	for i, dest := range r.Dest() {
+	for i, dest := range r.Fields() {
 		if n, ok := dest.(*int64); ok {
 			*n = r.numbers[i].Int64
 		}

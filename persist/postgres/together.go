@@ -31,8 +31,8 @@ func (d *dialect) WriteAll(ctx context.Context, conn *sql.Conn, begins, changes 
 	a := newArrays()
 	defer a.free()
 	a.text(d.togetherWait)
-	a.add(sqljournal.Columns(), begins, (*sqljournal.Row).Values)
-	a.add(sqljournal.ChangeColumns(), changes, (*sqljournal.Row).ChangeValues)
+	a.add(sqljournal.Columns(), begins, (*sqljournal.Row).Fields)
+	a.add(sqljournal.ChangeColumns(), changes, (*sqljournal.Row).ChangeFields)
 	err = conn.Raw(func(driverConn any) error {
 		pg := driverConn.(*stdlib.Conn).Conn().PgConn()
 		if pg.IsClosed() {

@@ -52,7 +52,7 @@ func TestWriteAll(t *testing.T) {
 	}
 	for _, want := range append(changed, three, four) {
 		var got sqljournal.Row
-		err := db.QueryRow("SELECT "+sqljournal.ColumnList("")+" FROM "+d.table+" WHERE id = $1", want.ID).Scan(got.Dest()...)
+		err := db.QueryRow("SELECT "+sqljournal.ColumnList("")+" FROM "+d.table+" WHERE id = $1", want.ID).Scan(got.Fields()...)
 		if err != nil || !reflect.DeepEqual(&got, want) {
 			t.Errorf("%s: there is\n%+v, want\n%+v, error %v", want.Key, &got, want, err)
 		}

@@ -87,7 +87,7 @@ func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sql
 			return row, nil
 		}
 		var existing sqljournal.Row
-		err := run(ctx, read, []any{row.ID}, existing.Dest()...)
+		err := run(ctx, read, []any{row.ID}, existing.Fields()...)
 		if !errors.Is(err, sql.ErrNoRows) {
 			return &existing, err
 		}

@@ -14,9 +14,9 @@ import (
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
 	"finished = ?, lease_owner = ?, lease_until = ?, progress = ?, answer = ?"
 
-// changed are the values for changeable.
+// changed are pointers to the fields for changeable. Drivers take them as values.
 func (r *Row) changed() []any {
-	return []any{r.Token, r.State, r.Unreported, r.Swept, r.NextAttempt, r.Finished, r.LeaseOwner, r.LeaseUntil, r.Progress, r.Answer}
+	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.Progress, &r.Answer}
 }
 
 // current selects the unfinished record that a caller read, in the order of currently. A

@@ -172,7 +172,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, e
 	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id = ?")
 	row := &Row{ID: RowID(id)}
 	err = j.read(ctx, j.gets.first(sharer{row: row}), func(ctx context.Context, conn *sql.Conn) error {
-		err := conn.QueryRowContext(ctx, query, RowID(id)).Scan(row.Dest()...)
+		err := conn.QueryRowContext(ctx, query, RowID(id)).Scan(row.Fields()...)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notFound(id)
 		}

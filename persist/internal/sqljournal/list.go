@@ -263,7 +263,7 @@ func collect(rows *sql.Rows, limit int) (page []Row, full bool, err error) {
 	for size < pageBytes && rows.Next() {
 		page = append(page, Row{})
 		row := &page[len(page)-1]
-		if err := rows.Scan(row.Dest()...); err != nil {
+		if err := rows.Scan(row.Fields()...); err != nil {
 			return nil, false, err
 		}
 		size += row.size()

@@ -101,16 +101,8 @@ func columnList(prefix string) string {
 // ColumnList is the columns of a row, for a SELECT, each after the prefix.
 func ColumnList(prefix string) string { return columnList(prefix) }
 
-// Values are the row's values for an INSERT, in the order of Columns.
-func (r *Row) Values() []any {
-	return []any{
-		r.ID, r.Seq, r.Revision, r.Token, r.Account, r.Key, r.Fingerprint, r.Generated, r.Created, r.Window, r.Origin,
-		r.State, r.Unreported, r.Swept, r.NextAttempt, r.Finished, r.LeaseOwner, r.LeaseUntil, r.Intent, r.Progress, r.Body, r.Answer,
-	}
-}
-
-// Dest are pointers to the row's fields for a Scan, in the order of Columns.
-func (r *Row) Dest() []any {
+// Fields are pointers to the row's fields, in the order of Columns, for a Scan or an INSERT: drivers take them as values.
+func (r *Row) Fields() []any {
 	return []any{
 		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.Window, &r.Origin,
 		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.Intent, &r.Progress, &r.Body, &r.Answer,

@@ -27,9 +27,9 @@ func ChangeColumns() []Column {
 	}
 }
 
-// ChangeValues are the row's values, in the order of ChangeColumns.
-func (r *Row) ChangeValues() []any {
-	return append([]any{r.ID, r.Seq, r.Revision, r.Created, r.Fingerprint}, r.changed()...)
+// ChangeFields are pointers to the row's fields, in the order of ChangeColumns.
+func (r *Row) ChangeFields() []any {
+	return append([]any{&r.ID, &r.Seq, &r.Revision, &r.Created, &r.Fingerprint}, r.changed()...)
 }
 
 // writeAll is the statement of the gather of Begin, Update and Finish.
@@ -77,7 +77,7 @@ func (j *Journal) getAll(ctx context.Context, conn *sql.Conn, calls []*sharer) (
 	filled := map[*Row]bool{}
 	for result.Next() {
 		var row Row
-		if err := result.Scan(row.Dest()...); err != nil {
+		if err := result.Scan(row.Fields()...); err != nil {
 			return nil, err
 		}
 		if to := waiting[string(row.ID)]; to != nil {
