@@ -14,6 +14,7 @@ import (
 func LateUncertain(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
 	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), lateBy)
+	var last error
 	for try := range 20 { // in which a busy machine is too slow for what has to come in between
 		rec := Record(fmt.Sprintf("late uncertain %d", try), "k")
 		if _, _, err := j.Begin(t.Context(), Record("warm", Name())); err != nil {
@@ -22,8 +23,8 @@ func LateUncertain(t *testing.T, e Engine) {
 		proxy.Arm(LateAfterHole, 0)
 		_, _, err := j.Begin(t.Context(), rec)
 		proxy.Hole(false)
-		if !errors.Is(err, persist.ErrUncertain) {
-			t.Fatalf("Begin whose statement was held back: %v, want ErrUncertain", err)
+		if last = err; !proxy.Struck() || !errors.Is(err, persist.ErrUncertain) {
+			continue // the connection of the warm-up was too slow, and what was held back was the greeting of another
 		}
 		begun, created, err := j.Begin(t.Context(), rec)
 		if err != nil || !created {
@@ -39,5 +40,5 @@ func LateUncertain(t *testing.T, e Engine) {
 		}
 		return
 	}
-	t.Error("in no try was the record begun before the late statement came")
+	t.Errorf("in no try was a Begin held back, uncertain, and the record begun before its statement came; the last such Begin: %v", last)
 }
