@@ -43,6 +43,35 @@ func TestOddIsRight(t *testing.T) {
 	})
 }
 
+// A limit on the rate of requests that leaders of an overlap meet, more often than a longer hold is tried, is waited for.
+func TestLimitMetByLeaders(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"inflight/once", "inflight/follower-leaves", "inflight/around-completion"} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			var limits atomic.Int32
+			_, url := newSample(t, choices{}, quirk{front: func(c *call) bool {
+				c.mu.Lock()
+				first := c.r.URL.Query().Get("sleep") != "" && c.notes[c.ref] == nil
+				c.notes[c.ref] = true
+				c.mu.Unlock()
+				if !first || limits.Add(1) > 5 {
+					return false
+				}
+				a := c.refusal(http.StatusTooManyRequests, "limited", "too many requests")
+				a.header["Retry-After"] = "0"
+				c.send(a)
+				return true
+			}})
+			o := sampleOptions(url)
+			o.Profile, o.Run = choices{}.declare(), []string{id}
+			if rep := run(t, o); find(t, rep, id).Verdict != conformance.VerdictPass || limits.Load() < 6 {
+				t.Errorf("after %d limits, want a pass after 5\n%s", limits.Load(), text(rep))
+			}
+		})
+	}
+}
+
 func oddAnswers() []odd {
 	return []odd{
 		{name: "the effect follows 300 ms after its answer", c: choices{status: 202, later: 300 * time.Millisecond}},

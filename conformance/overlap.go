@@ -82,14 +82,21 @@ func overtaken(leader *answer) bool { return leader.kind != noAnswer && !leader.
 // holding calls try with Options.Hold, then with longer holds, until it returns
 // true: the requests overlapped. On a busy machine they may not, since the leader
 // is overtaken, or answered before the others were sent. That is no fault of the
-// server: after holdTriesMax tries the case is inconclusive.
+// server: after holdTriesMax tries the case is inconclusive. A try that met a limit on the rate of requests says nothing: it is made
+// again after the wait that the limit asks for, as often at most.
 func (x *trial) holding(try func(hold time.Duration) bool) {
-	hold := x.r.o.Hold
-	for range holdTriesMax {
+	hold, limits := x.r.o.Hold, 0
+	for tries := 0; tries < holdTriesMax; {
+		x.takeLimit() // of what was sent before
 		if x.ctx.Err() != nil || try(hold) {
 			return
 		}
-		hold *= 3
+		if wait := x.takeLimit(); wait > 0 && limits < holdTriesMax {
+			limits++
+			x.pause(wait)
+			continue
+		}
+		hold, tries = 3*hold, tries+1
 	}
 	x.inconclusive("no overlap came about, though the operation was to be held for %v (--delay-query, --hold)", hold/3)
 }

@@ -179,6 +179,7 @@ func (l *link) receive() *answer {
 	}
 	a.ended = time.Now()
 	l.x.r.read(a)
+	l.x.noteLimit(a)
 	l.x.record(l, a)
 	l.started = time.Time{}
 	return a

@@ -29,17 +29,38 @@ func (x *trial) pastLimit(op *operation, send func() *answer) *answer {
 		if x.r.limited(a) && op.failing == 0 {
 			x.r.throttled.Add(1)
 		}
-		if op.failing == http.StatusTooManyRequests || !x.r.limited(a) || n == limitedTries {
-			return a
-		}
-		wait, told := hint(x.r.o.Profile, a)
-		if !told || wait > limitedWaitMax {
-			return a // it may as well be meant for the duplicate
-		}
-		if !x.pause(max(min(wait, limitedWaitMax), 20*time.Millisecond)) {
+		wait := x.limitWait(a)
+		if wait == 0 || op.failing == http.StatusTooManyRequests || n == limitedTries || !x.pause(wait) {
 			return a
 		}
 	}
+}
+
+// limitWait is how long the limit that an answer comes from asks to wait. Zero: it comes from none, or it says nothing, or longer
+// than limitedWaitMax: then it may as well be meant for the duplicate.
+func (x *trial) limitWait(a *answer) time.Duration {
+	wait, told := hint(x.r.o.Profile, a)
+	if !x.r.limited(a) || !told || wait > limitedWaitMax {
+		return 0
+	}
+	return max(wait, 20*time.Millisecond)
+}
+
+// noteLimit notes how long an answer asks to wait, for takeLimit.
+func (x *trial) noteLimit(a *answer) {
+	wait := x.limitWait(a)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.limited = max(x.limited, wait)
+}
+
+// takeLimit is the longest wait that limits have asked for since it was called last; zero: none has.
+func (x *trial) takeLimit() time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	wait := x.limited
+	x.limited = 0
+	return wait
 }
 
 // once sends one request on a fresh connection, whatever the answer is.

@@ -31,6 +31,8 @@ type trial struct {
 	broke  error     // the transport or the budget failed
 	parked []*link   // answered, and still open
 
+	limited time.Duration // see takeLimit
+
 	findings         []Finding
 	expected, actual string
 	reason           string
