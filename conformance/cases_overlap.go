@@ -207,8 +207,13 @@ func (x *trial) leftBehind(op *operation, hold time.Duration) (told *answer, dur
 	follower := x.launch(op, "follower", "while the leader runs")
 	<-follower.sent
 	x.pause(hold / 8)
-	l.leave(false)
-	during = gate.entered != nil || time.Since(began) < hold
+	if l.answered() { // so it was not at work, as after 429
+		l.receive()
+		l.close()
+	} else {
+		l.leave(false)
+		during = gate.entered != nil || time.Since(began) < hold
+	}
 	x.pause(hold / 8)
 	gate.release()
 	return follower.wait(), during

@@ -46,7 +46,7 @@ func TestOddIsRight(t *testing.T) {
 // A limit on the rate of requests that leaders of an overlap meet, more often than a longer hold is tried, is waited for.
 func TestLimitMetByLeaders(t *testing.T) {
 	t.Parallel()
-	for _, id := range []string{"inflight/once", "inflight/follower-leaves", "inflight/around-completion"} {
+	for _, id := range []string{"inflight/once", "inflight/follower-leaves", "inflight/around-completion", "inflight/leader-leaves"} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			var limits atomic.Int32

@@ -157,17 +157,27 @@ func (l *link) headOnly() int {
 }
 
 // awaitContinue waits a little for 100 (Continue); a server need not send it.
-func (l *link) awaitContinue(wait time.Duration) bool {
+func (l *link) awaitContinue(wait time.Duration) bool { return l.status(wait) == "100" }
+
+// answered reports whether the final answer has begun to arrive.
+func (l *link) answered() bool {
+	status := l.status(time.Millisecond)
+	return status != "" && status[0] != '1'
+}
+
+// status is that of the answer that begins to arrive within a while, and is not taken; empty: none does.
+func (l *link) status(wait time.Duration) string {
 	if l.err != nil {
-		return false
+		return ""
 	}
+	const before, digits = "HTTP/1.1 ", 3
 	_ = l.conn.SetReadDeadline(time.Now().Add(wait))
-	line, err := l.from.Peek(len("HTTP/1.1 100"))
+	line, err := l.from.Peek(len(before) + digits)
 	_ = l.conn.SetDeadline(time.Now().Add(l.x.r.o.AnswerTimeout))
-	if err == nil && strings.HasSuffix(string(line), " 100") {
-		return true
+	if err != nil {
+		return ""
 	}
-	return false
+	return string(line[len(before):])
 }
 
 // receive reads the whole answer and records the exchange. The link stays open.
