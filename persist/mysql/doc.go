@@ -11,6 +11,7 @@
 // What a call acknowledged was committed with innodb_flush_log_at_trx_commit = 1, and
 // sync_binlog = 1 where the server has a binary log, or with innodb_flush_log_at_trx_commit = 3.
 // A server that says otherwise is refused on each new connection (see Options.AllowVolatile).
+// Each connection switches autocommit on, whatever the server's default is.
 // After a failover to a replica, the last records may be missing. A cluster of several writers (Galera) is not
 // supported: its numbers do not grow, and a commit may fail there after the statement.
 //

@@ -49,23 +49,29 @@ func (g greeting) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// checkSettings asks for the settings on a connection of the driver.
+// checkSettings asks for the settings on a connection of the driver. Each connection switches
+// autocommit on, whatever the server's default is: otherwise nothing would ever be committed.
+// What stands between may have kept that from the server.
 func checkSettings(ctx context.Context, conn driver.Conn) error {
-	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, readSettings, nil)
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, readSettings+", CAST(@@autocommit AS SIGNED)", nil)
 	if err != nil {
 		return err
 	}
-	values := make([]driver.Value, 4)
+	values := make([]driver.Value, 5)
 	if err := errors.Join(rows.Next(values), rows.Close()); err != nil {
 		return err
 	}
 	var s settings
-	for i, to := range s.dest() {
+	var autocommit int64
+	for i, to := range append(s.dest(), &autocommit) {
 		n, ok := values[i].(int64)
 		if !ok {
 			return fmt.Errorf("persist/mysql: the server's settings cannot be read: %T", values[i])
 		}
 		*to.(*int64) = n
+	}
+	if autocommit != 1 {
+		return fmt.Errorf("%w: autocommit is off on a new connection, which has switched it on; look for a proxy that does not pass on SET autocommit=1", ErrVolatile)
 	}
 	return s.check()
 }

@@ -28,7 +28,7 @@ const (
 var (
 	// ErrVolatile: the server may lose what it acknowledged when its power fails, because of
 	// innodb_flush_log_at_trx_commit or, with a binary log, sync_binlog. The error says what
-	// they are and what they have to be.
+	// they are and what they have to be. Or autocommit stays off on a new connection.
 	ErrVolatile = errors.New("persist/mysql: the server may lose what it has acknowledged")
 	// ErrSchema: the database has no tables of a journal, or those of a version that this
 	// program must not use. The error says what to do.
@@ -166,9 +166,10 @@ func (o Options) database(text string, limit time.Duration, durable bool) (db *s
 	c.Logger = silent{}
 	// Of a session that MariaDB's default, REPEATABLE READ, would make wait for others'
 	// ranges, and deadlock with them. The server ends a transaction that is left open, as
-	// behind a network that drops packets.
+	// behind a network that drops packets. And where the server's default is autocommit = 0,
+	// no write would be committed, though its method has returned.
 	idle := max(1, int(o.CallTimeout/3/time.Second))
-	c.Params = map[string]string{"tx_isolation": "'READ-COMMITTED'", "idle_transaction_timeout": strconv.Itoa(idle)}
+	c.Params = map[string]string{"autocommit": "1", "tx_isolation": "'READ-COMMITTED'", "idle_transaction_timeout": strconv.Itoa(idle)}
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: the URL's parameters cannot be used: tls may be true, false, skip-verify or preferred", ErrOptions)
