@@ -31,9 +31,15 @@ const answeredMost = 256
 // answerFirst gives the answer to those who wait, and then records it. If that fails, the record stays pending, as in confirm.
 func (d ending) answerFirst() *result {
 	write := d.journal.Finish // where Config.Observe panics, or ends the goroutine: nobody has the answer but the record
-	defer func() { _ = d.finish(persist.StateConfirmed, write) }()
+	told := false
+	defer func() {
+		if err := d.finish(persist.StateConfirmed, write); told {
+			d.shared.unwritten.answered(d.rec.ID, err)
+		}
+	}()
 	res := d.finished(&result{answer: d.answered()})
 	d.call.Answer(res)
+	told = true
 	write = d.late.FinishLate
 	return res
 }

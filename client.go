@@ -215,12 +215,16 @@ func crashed(name, key string) func(error) *result {
 // Flush returns when what the calls that have returned, of all clients on this journal in this process, know of their
 // operations is durable. A Do on a journal of a server (persist.LateFinisher) returns a confirmed answer before the record
 // says so, and on any journal before that is durable; the same key finds the answer again after a crash. Errors: the
-// journal's, and the cause of ctx. That a Do could not record its answer, which leaves the operation pending, is logged.
+// journal's, the cause of ctx, and that an answer could not be recorded, which leaves its operation pending: so does each
+// Flush until it is recorded, by a later call or by Run, in whichever process.
 func (c *Client) Flush(ctx context.Context) error {
 	if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
 		return err
 	}
-	return c.cfg.Journal.Flush(ctx)
+	if err := c.cfg.Journal.Flush(ctx); err != nil {
+		return err
+	}
+	return c.engine.unrecorded(ctx)
 }
 
 // enter counts a running call, so that Close waits for it; false if the client is closed. running.Done must follow true.

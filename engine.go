@@ -44,6 +44,8 @@ type shared struct {
 	clock   *clock
 	origins pauses.Origins // those that take no connections
 	recipes recipes        // of the operations that a request without a key may repeat
+
+	unwritten unwritten
 }
 
 // callers is what a run needs to know of those who wait for it.
@@ -111,7 +113,7 @@ type result struct {
 func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	rec, created, err := e.begin(call.Values(), op)
 	if err != nil {
-		return &result{err: e.errorAfterRead(call.Values(), name, op.named, true, err, ErrNotSent)}
+		return &result{err: e.errorOfBegin(call.Values(), name, op, true, err)}
 	}
 	r := &run{
 		engine: e, call: call, name: name, rec: rec, prof: op.prof, credentials: op.credentials, target: op.target,
@@ -132,7 +134,16 @@ func (e *engine) begin(ctx context.Context, op *preparedRequest) (rec persist.Re
 	if err := e.clock.sync(ctx, e.cfg); err != nil {
 		return persist.Record{}, false, err
 	}
-	return e.journal.Begin(ctx, e.intent(op))
+	return e.beginRecord(ctx, e.intent(op))
+}
+
+// beginRecord begins a record in the journal, and notes it if it may appear later although this fails.
+func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
+	existing, created, err = e.journal.Begin(ctx, rec)
+	if inDoubt := errors.Is(err, persist.ErrUncertain); inDoubt || err == nil {
+		e.shared.unwritten.began(&rec, inDoubt)
+	}
+	return existing, created, err
 }
 
 // execute makes attempts until the verdict allows no further one, or a limit ends the run, and records the outcome.

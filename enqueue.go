@@ -36,10 +36,10 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	}
 	defer c.running.Done()
 	for try := range enqueueTries {
-		rec, created, err := c.cfg.Journal.Begin(req.Context(), *op.rec)
+		rec, created, err := c.engine.beginRecord(req.Context(), *op.rec)
 		switch {
 		case err != nil:
-			return c.engine.errorAfterRead(req.Context(), name, op.named, false, err, ErrNotSent)
+			return c.engine.errorOfBegin(req.Context(), name, op, false, err)
 		case !created && rec.Sealed() != nil:
 			return journalError(name, Key(rec.Key), rec.Sealed())
 		case !created && !op.sameRequest(&rec):
@@ -129,7 +129,7 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequ
 		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, ErrConfig)
 	}
 	if err := c.engine.clock.sync(req.Context(), &c.cfg); err != nil {
-		return nil, c.engine.errorAfterRead(req.Context(), name, op.named, false, err, ErrNotSent)
+		return nil, c.engine.errorOfBegin(req.Context(), name, op, false, err)
 	}
 	op.rec.Created = c.engine.now().Round(0)
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)

@@ -161,6 +161,27 @@ func (s *lateStress) answered(process int) (keys []string) {
 	return keys
 }
 
+// toldOf is the keys whose answers a process has told.
+func (s *lateStress) toldOf(process int) (keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, op := range s.ops {
+		if op.told[process] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// ended checks that the records of these keys say that they have ended.
+func (s *lateStress) ended(after string, keys []string) {
+	for _, key := range keys {
+		if rec := s.record(key); !rec.State.Final() {
+			s.t.Errorf("after %s, %s, whose answer was told, is %v", after, key, rec.State)
+		}
+	}
+}
+
 // final checks that the records of these keys say that they are confirmed.
 func (s *lateStress) final(after string, keys []string) {
 	for _, key := range keys {

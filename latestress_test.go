@@ -331,7 +331,11 @@ func (s *lateStress) looks(rnd *dice) {
 		c, process := s.client(rnd.below(len(s.clients)))
 		before := s.answered(process)
 		if rnd.below(2) == 0 {
-			if err := c.Flush(context.Background()); err != nil {
+			told := s.toldOf(process)
+			switch err := c.Flush(context.Background()); {
+			case err == nil:
+				s.ended("Flush", told)
+			case !errors.Is(err, errRefused) && !errors.Is(err, persist.ErrUncertain):
 				s.t.Errorf("Flush: %v", err)
 			}
 			s.final("Flush", before)

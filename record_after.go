@@ -48,11 +48,13 @@ func (d ending) repeated() *result {
 // same key finds the answer again. Except for a 4xx that the server does not store: it is not returned, since the next
 // answer may differ.
 func (d ending) confirm() *result {
-	if err := d.finish(persist.StateConfirmed, d.journal.Finish); err != nil && d.mayChange() {
+	err := d.finish(persist.StateConfirmed, d.journal.Finish)
+	if err != nil && d.mayChange() {
 		d.stop, d.verdict.outcome = err, OutcomeUnknown
 		d.last.Drain()
 		return &result{err: d.failed(ErrOutcomeUnknown)}
 	}
+	d.shared.unwritten.answered(d.rec.ID, err)
 	return &result{answer: d.answered(), unreported: d.unreported(persist.StateConfirmed)}
 }
 

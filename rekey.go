@@ -74,7 +74,7 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
 		return journalError("rekey", newKey, err)
 	}
-	rec, created, err := k.journal.Begin(k.ctx, next)
+	rec, created, err := k.beginRecord(k.ctx, next)
 	switch {
 	case err != nil:
 		return journalError("rekey", newKey, err)

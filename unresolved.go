@@ -26,6 +26,9 @@ var (
 // version, profile or configuration may have begun it.
 func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedRequest) error {
 	look := context.WithoutCancel(ctx)
+	if err := e.checkLost(look, name, op); err != nil {
+		return err
+	}
 	recipes, err := e.shared.recipes.forAccount(look, e.journal, op.rec, e.leases != nil)
 	if err != nil {
 		return e.couldNotLook(name, op, err)
@@ -48,6 +51,20 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedR
 			case e.endedSince(ctx, &rec):
 				continue
 			}
+			return unresolvedError(name, &rec)
+		}
+	}
+	return nil
+}
+
+// checkLost is checkUnresolved for operations that this process has begun and that are not in the journal, but may appear
+// there. Whoever goes on with the key that the error names settles that.
+func (e *engine) checkLost(ctx context.Context, name string, op *preparedRequest) error {
+	like := e.shared.unwritten.mayAppearLike(func(rec *persist.Record) bool {
+		return rec.Account == op.rec.Account && rec.Key != op.rec.Key && op.read.Same(rec)
+	})
+	for _, rec := range like {
+		if _, err := e.journal.Get(ctx, rec.ID); err != nil { // one that is there is in the lists
 			return unresolvedError(name, &rec)
 		}
 	}
@@ -176,6 +193,10 @@ func (e *engine) errorAfterRead(ctx context.Context, name string, named request.
 			failed.is = append(failed.is, ErrInFlight)
 			return failed
 		}
+		if e.shared.unwritten.mayAppear(id) {
+			failed.doubt(persist.Record{ID: id})
+			return failed
+		}
 		rec, err := e.journal.Get(context.WithoutCancel(ctx), id)
 		if !errors.Is(err, persist.ErrNotFound) {
 			rec.ID = id
@@ -183,6 +204,21 @@ func (e *engine) errorAfterRead(ctx context.Context, name string, named request.
 			return failed
 		}
 	}
+	return failed
+}
+
+// errorOfBegin makes the error of a call whose operation the journal did not begin, because of err. Where other processes share
+// the journal, only a key that was made at random for this call has no operation for certain: a look at the journal may be
+// answered by a server that lags behind the one that has it. An error that leaves the Begin in doubt names the key in any case, which
+// goes on with the operation.
+func (e *engine) errorOfBegin(ctx context.Context, name string, op *preparedRequest, inFlight bool, err error) *Error {
+	fresh := op.named.Keyless && e.cfg.randomKeys
+	notAsked := errors.Is(err, persist.ErrInvalid) || ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if !errors.Is(err, persist.ErrUncertain) && (fresh || notAsked || e.leases == nil) {
+		return e.errorAfterRead(ctx, name, op.named, inFlight, err, ErrNotSent)
+	}
+	failed := &Error{Op: name, Cause: err, is: []error{ErrNoEffect, ErrNotSent}}
+	failed.doubt(persist.Record{ID: op.rec.ID})
 	return failed
 }
 
