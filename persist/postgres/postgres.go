@@ -108,7 +108,8 @@ func (j *Journal) FinishesLate() persist.Journal { return j }
 
 // Open opens the journal at a URL such as postgres://user@host:5432/database, or a
 // connection string of key=value pairs. It never changes the schema. ctx bounds the opening
-// alone, which also ends after Options.CallTimeout.
+// alone, which also ends after Options.CallTimeout. A server that takes no writes, such as a
+// standby, is refused; of several hosts in the URL one that takes them is used.
 // Errors: ErrOptions, ErrSchema, ErrVolatile, those of the server, the context's.
 func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	opts, err := opts.checked()
@@ -162,6 +163,10 @@ func (o Options) database(url string, durable bool) (db *sql.DB, name string, er
 	// Parameters are described once per connection and statement, without a name on the
 	// server, so that each statement is one round trip, through PgBouncer as well.
 	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	// A standby has old records, or none: of several hosts the one that takes writes is used.
+	if config.ValidateConnect == nil {
+		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
 	// A pooler may pass on what is meant for whoever listens through it; the driver would keep it for ever.
 	config.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {}
 	// By its default the driver asks a connection that was idle for more than a second whether
