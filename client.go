@@ -19,10 +19,11 @@ import (
 // Client sends requests that must take effect exactly once. It is safe for
 // concurrent use; make one and keep it.
 type Client struct {
-	cfg         Config
-	engine      *engine
-	ownsJournal bool // Open opened the journal, Close closes it
-	accountBase string
+	cfg           Config
+	engine        *engine
+	ownsJournal   bool // Open opened the journal, Close closes it
+	ownsTransport bool // Config.Transport was nil, Close closes its idle connections
+	accountBase   string
 
 	// draining ends the waits between attempts, so that every call stops after
 	// the attempt that is on the wire.
@@ -39,6 +40,7 @@ type Client struct {
 // clients in one process may share one journal.
 // Errors: ErrConfig.
 func New(cfg Config) (*Client, error) {
+	ownsTransport := cfg.Transport == nil
 	if err := cfg.fill(); err != nil {
 		return nil, &Error{Op: "new", Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
 	}
@@ -47,7 +49,7 @@ func New(cfg Config) (*Client, error) {
 	if !ok {
 		return nil, startError("new", "", ErrConfig, "the journal carries a %T, not this package's table of calls", attached)
 	}
-	c := &Client{cfg: cfg, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
+	c := &Client{cfg: cfg, ownsTransport: ownsTransport, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
 	owner := string(RandomKey())
 	c.engine = &engine{
@@ -300,7 +302,8 @@ func closeBody(req *http.Request) {
 
 // Close starts nothing more. Calls under way stop after the attempt that is on the
 // wire, and Close waits for them, for Retry.AttemptTimeout at most; then it cuts
-// them off and waits for what they record. Last it closes the journal, if Open
+// them off and waits for what they record. Last it closes the idle connections of its
+// own Transport, where Config.Transport was nil, and the journal, if Open
 // opened it; close one of your own after the client. A second Close is nil.
 func (c *Client) Close() error {
 	c.mu.Lock()
@@ -315,6 +318,9 @@ func (c *Client) Close() error {
 	c.running.Wait()
 	c.engine.leases.close()
 	cut.Stop()
+	if idle, can := c.cfg.Transport.(interface{ CloseIdleConnections() }); can && c.ownsTransport {
+		idle.CloseIdleConnections()
+	}
 	if !c.ownsJournal {
 		return nil
 	}

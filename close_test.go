@@ -3,9 +3,12 @@ package oncehttp_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -269,5 +272,48 @@ func TestCloseOwnedJournal(t *testing.T) {
 	c.Close()
 	if _, err := j.Get(t.Context(), persist.ID{Key: "k"}); !errors.Is(err, persist.ErrNotFound) {
 		t.Errorf("a journal of the caller's own was closed: %v", err)
+	}
+}
+
+// TestCloseLeavesNoConnection: the connections of a client's own Transport end with the client; those of the caller's stay.
+func TestCloseLeavesNoConnection(t *testing.T) {
+	t.Parallel()
+	for _, own := range []bool{true, false} {
+		var opened atomic.Int32
+		closed := make(chan struct{}, 9)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
+		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				opened.Add(1)
+			case http.StateClosed:
+				closed <- struct{}{}
+			}
+		}
+		server.Start()
+		cfg, theirs := oncehttp.Config{Journal: memory.New()}, &http.Transport{}
+		if !own {
+			cfg.Transport = theirs
+		}
+		c, err := oncehttp.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.DoKey(request(t, "POST", server.URL, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if own {
+			select {
+			case <-closed:
+			case <-time.After(10 * time.Second):
+				t.Error("after Close a connection of its own Transport is open")
+			}
+		} else if _, err := theirs.RoundTrip(request(t, "GET", server.URL, "")); err != nil || opened.Load() != 1 {
+			t.Errorf("%v; after Close the caller's Transport has opened %d connections, want 1", err, opened.Load())
+		}
+		server.Close()
 	}
 }
