@@ -125,18 +125,18 @@ type Config struct {
 	ResumeWorkers int
 	// OriginWorkers bounds how many operations of one origin (scheme, host and port) Run drives at once, in a journal
 	// that several processes share (persist.Claimer and persist.DueTimes). There Run gives each origin with something
-	// due an equal share of ResumeWorkers; this keeps some free also while only one has. Zero, or more: ResumeWorkers.
+	// due an equal share of ResumeWorkers; this keeps the others free while only one has, for an origin that comes later,
+	// also if the first one never answers. Zero: ResumeWorkers without an eighth of it, at least one less, but 1 at least. A
+	// program with one API sets it to ResumeWorkers. More counts as ResumeWorkers.
 	OriginWorkers int
 	// Limiter gives the limiter of an origin, as Record.Origin spells it, which is asked before each send of an operation;
 	// nil: no limit. *rate.Limiter of golang.org/x/time/rate is one. A send whose limiter returns an error is not made;
 	// Resume and Run try the operation again after a pause, as after an attempt that was not sent.
 	// It is called before each send: keep the limiters. Zero: no limits.
 	Limiter func(origin string) Limiter
-	// EnqueueMaxAge is how long after Enqueue a first send may still happen;
-	// then the operation is held. Zero: 24 h.
+	// EnqueueMaxAge is how long after Enqueue a first send may still happen; then the operation is held. Zero: 24 h.
 	EnqueueMaxAge time.Duration
-	// KeepAnswer is how long answers are kept for replay. Zero: the window of
-	// the operation's profile. Negative: not at all.
+	// KeepAnswer is how long answers are kept for replay. Zero: the window of the operation's profile. Negative: not at all.
 	KeepAnswer time.Duration
 	// KeepKey is how long it is remembered that a caller-chosen key was used.
 	// Zero: for ever. Negative: no longer than the answer. A key that a sweep has
@@ -208,7 +208,7 @@ func (c *Config) fill() (err error) {
 	positive(&err, "MaxResponseBytes", &c.MaxResponseBytes, defaultMaxResponseBytes)
 	positive(&err, "MaxResponseHeaderBytes", &c.MaxResponseHeaderBytes, defaultMaxHeaderBytes)
 	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
-	positive(&err, "OriginWorkers", &c.OriginWorkers, c.ResumeWorkers)
+	positive(&err, "OriginWorkers", &c.OriginWorkers, max(c.ResumeWorkers-max(c.ResumeWorkers/8, 1), 1))
 	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
 	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
 	positive(&err, "Lease", &c.Lease, defaultLease)

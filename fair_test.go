@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
@@ -61,7 +62,7 @@ func watched(to http.RoundTripper) *most {
 // OriginWorkers.
 func TestRunIsFair(t *testing.T) {
 	t.Parallel()
-	for limit, want := range map[int]time.Duration{0: 20 * time.Second, 6: 0} { // a worker is free within one attempt, or at once
+	for limit, want := range map[int]time.Duration{0: 0, 6: 0, 8: 20 * time.Second} { // a worker is free at once, or within one attempt
 		bubble(t, func(t *testing.T) {
 			slow, quick := &wire{replies: []reply{{status: 201, delay: 20 * time.Second}}}, &wire{replies: []reply{{status: 201}}}
 			rt := watched(byHost{"slow.example": slow, "quick.example": quick})
@@ -81,10 +82,51 @@ func TestRunIsFair(t *testing.T) {
 			}
 			bound := limit
 			if limit == 0 {
-				bound = 8
+				bound = 7
 			}
 			if _, ever := rt.at("slow.example"); ever != bound {
 				t.Errorf("limit %d: up to %d at once to the slow one, want %d", limit, ever, bound)
+			}
+		})
+	}
+}
+
+// TestRunBesideAPIsThatHang: an API that never answers does not keep another from its turn, whenever that has something to
+// send: OriginWorkers is less than ResumeWorkers if nobody sets it. Beside several that hang a lower one does it.
+func TestRunBesideAPIsThatHang(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ workers, limit, hang, bound int }{
+		{0, 0, 1, 7}, {2, 0, 1, 1}, {3, 0, 1, 2}, {16, 0, 1, 14}, {24, 0, 1, 21}, {0, 3, 2, 3},
+	} {
+		bubble(t, func(t *testing.T) {
+			healthy := &wire{replies: []reply{{status: 201}}}
+			hosts := byHost{"healthy.example": healthy}
+			rt := watched(hosts)
+			c, _ := newClient(t, rt, func(cfg *oncehttp.Config) { cfg.ResumeWorkers, cfg.OriginWorkers = tc.workers, tc.limit })
+			for i := range tc.hang {
+				host := fmt.Sprintf("hangs%d.example", i)
+				hosts[host] = &wire{replies: []reply{{status: 201, delay: time.Hour}}}
+				enqueueAt(t, c, host, 100)
+			}
+			stop := running(t, c)
+			for i := range 50 { // for longer than the first operations have all their attempts
+				time.Sleep(3 * time.Second)
+				for n := range 5 {
+					key := oncehttp.Key(fmt.Sprintf("%d.%d", i, n))
+					if err := c.Enqueue(request(t, "POST", "https://healthy.example/", "{}"), key); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				if sent := healthy.count(); sent != 5*(i+1) {
+					t.Fatalf("%+v: %d of %d were sent at once, while others hang", tc, sent, 5*(i+1))
+				}
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			if _, ever := rt.at("hangs0.example"); ever != tc.bound {
+				t.Errorf("%+v: up to %d at once to one that hangs", tc, ever)
 			}
 		})
 	}

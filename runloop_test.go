@@ -70,7 +70,7 @@ func TestRunEnds(t *testing.T) {
 	t.Parallel()
 	eachJournal(t, func(t *testing.T, j persist.Journal) {
 		w := &wire{replies: []reply{{status: 201, delay: 10 * time.Second}}}
-		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.ResumeWorkers = 2 }))
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.ResumeWorkers, cfg.OriginWorkers = 2, 2 }))
 		enqueue(t, c, 5)
 		stop := running(t, c)
 		start := time.Now()

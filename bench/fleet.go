@@ -292,7 +292,8 @@ func drainByRun(ctx context.Context, journal *postgres.Journal, pool http.RoundT
 	defer stop()
 	var done atomic.Int64
 	client, err := oncehttp.New(oncehttp.Config{
-		Journal: journal, Transport: pool, ResumeWorkers: inFlight,
+		Journal: journal, Transport: pool,
+		ResumeWorkers: inFlight, OriginWorkers: inFlight, // there is one API alone: no worker is kept free for another
 		Observe: func(_ context.Context, e oncehttp.Event) {
 			if e.Kind == oncehttp.EventFinished && e.Outcome == oncehttp.OutcomeConfirmed && done.Add(1) == n {
 				stop()

@@ -35,6 +35,9 @@ enqueue there, each with its own key and bytes and by the profile it was begun
 with. On a database any number of these may run on one journal: they take turns by
 leases. A file is held by one of them alone.
 
+On a database an eighth of the --workers, at least one of two or more, is kept free
+of each server: one that never answers does not keep the others waiting.
+
 On PostgreSQL and Redis it sends at once what other processes enqueue. On MariaDB,
 and where it cannot hear them, which it says, it looks every ten seconds. Behind
 PgBouncer in transaction mode nothing is heard: --journal-direct URL is the server
