@@ -82,6 +82,12 @@ func (d *dialect) Rebind(query string) string { return query }
 // Records implements sqljournal.Dialect.
 func (d *dialect) Records() string { return d.prefix + "oncehttp_record" }
 
+// By implements sqljournal.Dialect.
+func (d *dialect) By(index sqljournal.Index) string {
+	name := map[sqljournal.Index]string{sqljournal.PrimaryKey: "PRIMARY", sqljournal.SweepIndex: "record_sweep"}[index]
+	return d.Records() + " FORCE INDEX (" + name + ")"
+}
+
 // Update implements sqljournal.Dialect.
 func (d *dialect) Update(set, where string) string {
 	return d.bound + "UPDATE " + d.Records() + " SET " + set + " WHERE " + where
@@ -90,6 +96,13 @@ func (d *dialect) Update(set, where string) string {
 // Delete implements sqljournal.Dialect.
 func (d *dialect) Delete(where string) string {
 	return d.bound + "DELETE FROM " + d.Records() + " WHERE " + where
+}
+
+// DeleteAll implements sqljournal.Dialect. The server may scan the table for a list of ids, and lock
+// every row.
+func (d *dialect) DeleteAll(n int) string {
+	return fmt.Sprintf("DELETE r FROM (SELECT ? AS id%s) v STRAIGHT_JOIN %s r FORCE INDEX (PRIMARY) ON r.id = v.id",
+		strings.Repeat(" UNION ALL SELECT ?", n-1), d.Records())
 }
 
 // Orphan implements sqljournal.Dialect.
@@ -170,15 +183,12 @@ func (d *dialect) numberSome(ctx context.Context, conn *sql.Conn) (n int, err er
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	_, err = tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET seq = NEXTVAL(%soncehttp_seq) WHERE id IN (%s) ORDER BY created", d.Records(), d.prefix, parameters(len(ids))), ids...)
+	_, err = tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET seq = NEXTVAL(%soncehttp_seq) WHERE id IN (%s) ORDER BY created", d.Records(), d.prefix, sqljournal.Parameters(len(ids))), ids...)
 	if err != nil {
 		return 0, err
 	}
 	return len(ids), tx.Commit()
 }
-
-// parameters is a list of n parameters.
-func parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // idsOf reads a column of ids, as parameters for a statement.
 func idsOf(rows *sql.Rows) (ids []any, err error) {
@@ -288,7 +298,7 @@ func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Le
 		args = append(args, id)
 	}
 	rows, err := tx.QueryContext(ctx, fmt.Sprintf("SELECT id FROM %s FORCE INDEX (PRIMARY) WHERE lease_owner = ? AND state = 0 AND id IN (%s) FOR UPDATE SKIP LOCKED",
-		d.Records(), parameters(len(ids))), args...)
+		d.Records(), sqljournal.Parameters(len(ids))), args...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -296,7 +306,7 @@ func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Le
 	if err != nil || len(free) == 0 {
 		return nil, now, err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE "+d.Records()+" SET lease_until = ? WHERE id IN ("+parameters(len(free))+")", append([]any{now + lease.For}, free...)...)
+	_, err = tx.ExecContext(ctx, "UPDATE "+d.Records()+" SET lease_until = ? WHERE id IN ("+sqljournal.Parameters(len(free))+")", append([]any{now + lease.For}, free...)...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -26,6 +26,11 @@ func BenchmarkBegin(b *testing.B) {
 			Open: func(t testing.TB, _ string, _ time.Duration) persist.Journal { return open(t, server(t), opts) },
 		}
 	}
+	sqltest.Tombstones(b, engines[0], engines[1], *tombstones, copies(*tombstones))
+}
+
+// copies is a statement that makes n copies of the only row, each with an id and a number of its own.
+func copies(n int) string {
 	var names, values []string
 	for _, c := range sqljournal.Columns() {
 		value := "r." + c.Name
@@ -37,6 +42,6 @@ func BenchmarkBegin(b *testing.B) {
 		}
 		names, values = append(names, c.Name), append(values, value)
 	}
-	sqltest.Tombstones(b, engines[0], engines[1], *tombstones, fmt.Sprintf("INSERT INTO oncehttp_record (%s) SELECT %s FROM oncehttp_record r, seq_1_to_%d n",
-		strings.Join(names, ", "), strings.Join(values, ", "), *tombstones))
+	return fmt.Sprintf("INSERT INTO oncehttp_record (%s) SELECT %s FROM oncehttp_record r, seq_1_to_%d n",
+		strings.Join(names, ", "), strings.Join(values, ", "), n)
 }

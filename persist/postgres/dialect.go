@@ -91,6 +91,9 @@ func (d *dialect) Rebind(query string) string {
 // Records implements sqljournal.Dialect.
 func (d *dialect) Records() string { return d.table }
 
+// By implements sqljournal.Dialect. A SELECT locks only the rows that it returns.
+func (d *dialect) By(sqljournal.Index) string { return d.table }
+
 // Update implements sqljournal.Dialect.
 func (d *dialect) Update(set, where string) string {
 	return "WITH " + d.bound + " UPDATE " + d.table + " SET " + set + " FROM bound WHERE " + where
@@ -99,6 +102,11 @@ func (d *dialect) Update(set, where string) string {
 // Delete implements sqljournal.Dialect.
 func (d *dialect) Delete(where string) string {
 	return "WITH " + d.bound + " DELETE FROM " + d.table + " USING bound WHERE " + where
+}
+
+// DeleteAll implements sqljournal.Dialect.
+func (d *dialect) DeleteAll(n int) string {
+	return d.Rebind("DELETE FROM " + d.table + " WHERE id IN (" + sqljournal.Parameters(n) + ")")
 }
 
 // Orphan implements sqljournal.Dialect.

@@ -26,7 +26,11 @@ func BenchmarkBegin(b *testing.B) {
 			Open: func(t testing.TB, _ string, _ time.Duration) persist.Journal { return open(t, server(t), opts) },
 		}
 	}
-	full := engines[1].Records
+	sqltest.Tombstones(b, engines[0], engines[1], *tombstones, copies(engines[1].Records, *tombstones))
+}
+
+// copies is a statement that makes n copies of the only row of the table, each with an id and a number of its own.
+func copies(table string, n int) string {
 	var names, values []string
 	for _, c := range sqljournal.Columns() {
 		value := c.Name
@@ -34,10 +38,10 @@ func BenchmarkBegin(b *testing.B) {
 		case "id":
 			value = "sha256(n::text::bytea)"
 		case "seq":
-			value = "nextval('" + full + "_seq')"
+			value = "nextval('" + table + "_seq')"
 		}
 		names, values = append(names, c.Name), append(values, value)
 	}
-	sqltest.Tombstones(b, engines[0], engines[1], *tombstones, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s, generate_series(1, %d) n",
-		full, strings.Join(names, ", "), strings.Join(values, ", "), full, *tombstones))
+	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s, generate_series(1, %d) n",
+		table, strings.Join(names, ", "), strings.Join(values, ", "), table, n)
 }

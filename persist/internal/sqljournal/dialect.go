@@ -36,16 +36,31 @@ const (
 	Undone               // the database answered with an error and undid it
 )
 
+// Index is an index of the table of records.
+type Index int
+
+// The indexes that a statement asks for.
+const (
+	PrimaryKey Index = iota // id
+	SweepIndex              // swept, generated, finished, id
+)
+
 // Dialect is what differs between the engines.
 type Dialect interface {
 	// Rebind turns the question marks of a statement into the engine's placeholders.
 	Rebind(query string) string
 	// Records is the name of the table of records, ready for a statement.
 	Records() string
+	// By is Records for a SELECT that has to find its rows by this index, whatever the engine
+	// knows of the table, where the engine would otherwise lock, or read, more rows than those.
+	By(index Index) string
 	// Update and Delete return a statement that changes records and waits for another's
 	// lock no longer than its bound. set is "column = ?, …", where a condition.
 	Update(set, where string) string
 	Delete(where string) string
+	// DeleteAll is a statement, with the engine's placeholders, that deletes n records by their
+	// ids, which are its parameters, and reads no others.
+	DeleteAll(n int) string
 	// Orphan is the condition that selects unresolved records under generated keys, in
 	// the form that the engine answers from an index. one: those of one fingerprint, a
 	// parameter.

@@ -4,13 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// sweepRows is how many records one transaction of a sweep looks at.
+// readRows is how many records one statement of a sweep reads, which locks none of them.
+const readRows = 1000
+
+// sweepRows is how many records one transaction of a sweep changes.
 const sweepRows = 256
 
 // sweepMax is how many records a sweep changes where Limits.Max is zero.
@@ -23,8 +27,10 @@ type sweeping struct {
 	total int
 }
 
-// Sweep implements [persist.Journal]. Each step is a transaction of its own, finds its
-// records by an index, and passes over those that another process changes just now.
+// Sweep implements [persist.Journal]. It reads a page of records after the other by an index,
+// and locks nothing there: a server may lock each row that a statement which changes something reads.
+// What of a page is due is changed by its primary key, in transactions of their own, which pass
+// over what another process changes just now.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	if l.Now.IsZero() {
 		now, err := j.Now(ctx)
@@ -38,40 +44,55 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	}
 	s := sweeping{j: j, l: l}
 	for _, shelf := range s.shelves() {
-		at := place{}
-		for more := true; more; {
-			var err error
-			if at, more, err = s.step(ctx, shelf, at); err != nil {
-				return s.total, err
-			}
-			if s.total >= l.Max {
-				return s.total, nil
-			}
+		if err := s.sweep(ctx, shelf); err != nil || s.total >= l.Max {
+			return s.total, err
 		}
 	}
 	return s.total, nil
 }
 
-// place is where a step ended in the index.
-type place struct {
-	finished int64
-	id       []byte
+// sweep sweeps one shelf, unless Limits.Max is reached before its end.
+func (s *sweeping) sweep(ctx context.Context, shelf shelf) error {
+	for at, more := (place{}), true; more; {
+		var due []any
+		var err error
+		if due, at, more, err = s.read(ctx, shelf, at); err != nil {
+			return err
+		}
+		for len(due) > 0 && s.total < s.l.Max {
+			n := min(len(due), sweepRows, s.l.Max-s.total)
+			if err := s.step(ctx, shelf, due[:n]); err != nil {
+				return err
+			}
+			due = due[n:]
+		}
+		if s.total >= s.l.Max {
+			return nil
+		}
+	}
+	return nil
 }
+
+// shelf is a range of the index of sweeps, and which records in it are due.
+type shelf struct{ in, due condition }
 
 // shelves are the ranges of the index that can hold something to sweep: answers under
 // chosen and under generated keys, and their tombstones. The tombstones of chosen keys are
 // looked at only if they may go, since there may be millions of them.
-func (s *sweeping) shelves() []condition {
-	now := nanoseconds(s.l.Now)
-	answers := condition{"swept = 0 AND generated = ? AND finished <= ?", []any{int64(0), ended(now, s.l.KeepAnswer)}}
+func (s *sweeping) shelves() []shelf {
+	now, answersEnded := nanoseconds(s.l.Now), ended(nanoseconds(s.l.Now), s.l.KeepAnswer)
+	all := condition{where: "1 = 1"}
+	due := all
 	if s.l.KeepAnswer == 0 {
-		answers.and("keep_window <= ? - finished", now)
+		due = condition{"keep_window <= ? - finished", []any{now}}
 	}
-	generated := condition{answers.where, append([]any{int64(1)}, answers.args[1:]...)}
-	tombstones := condition{"swept = 1 AND generated = 1 AND finished <= ? AND (unreported = 0 OR keep_window <= ? - finished)", []any{now, now}}
-	shelves := []condition{answers, generated, tombstones}
+	shelves := []shelf{
+		{condition{"swept = 0 AND generated = 0 AND finished <= ?", []any{answersEnded}}, due},
+		{condition{"swept = 0 AND generated = 1 AND finished <= ?", []any{answersEnded}}, due},
+		{condition{"swept = 1 AND generated = 1 AND finished <= ?", []any{now}}, condition{"(unreported = 0 OR keep_window <= ? - finished)", []any{now}}},
+	}
 	if s.l.KeepKey != 0 {
-		shelves = append(shelves, condition{"swept = 1 AND generated = 0 AND finished <= ?", []any{ended(now, s.l.KeepKey)}})
+		shelves = append(shelves, shelf{condition{"swept = 1 AND generated = 0 AND finished <= ?", []any{ended(now, s.l.KeepKey)}}, all})
 	}
 	return shelves
 }
@@ -85,18 +106,58 @@ func ended(now int64, keep time.Duration) int64 {
 	return now - int64(keep)
 }
 
-// step sweeps the next records of one shelf.
-func (s *sweeping) step(ctx context.Context, shelf condition, from place) (at place, more bool, err error) {
-	c := condition{"finished > 0 AND state >= 2", nil}
-	c.and(shelf.where, shelf.args...)
+// isFinal is a condition of the index of sweeps.
+const isFinal = "finished > 0 AND state >= 2"
+
+// place is where a page ended in the index.
+type place struct {
+	finished int64
+	id       []byte
+}
+
+// read reads the next page of a shelf, and returns the ids of what is due in it.
+func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any, at place, more bool, err error) {
+	c := condition{args: slices.Clone(shelf.due.args)}
+	c.and(isFinal)
+	c.and(shelf.in.where, shelf.in.args...)
 	if from.id != nil {
-		c.and("(finished > ? OR finished = ? AND id > ?)", from.finished, from.finished, from.id)
+		c.and("finished >= ? AND (finished > ? OR finished = ? AND id > ?)", from.finished, from.finished, from.finished, from.id)
 	}
-	query := s.j.d.Rebind(fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY finished, id LIMIT %d FOR UPDATE SKIP LOCKED",
-		sweptColumns, s.j.d.Records(), c.where, min(sweepRows, s.l.Max-s.total)))
+	query := s.j.d.Rebind(fmt.Sprintf("SELECT id, finished, CASE WHEN %s THEN 1 ELSE 0 END FROM %s WHERE %s ORDER BY finished, id LIMIT %d",
+		shelf.due.where, s.j.d.By(SweepIndex), c.where, readRows))
+	err = s.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
+		due, at = nil, from
+		rows, err := conn.QueryContext(ctx, query, c.args...)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }()
+		n := 0
+		for ; rows.Next(); n++ {
+			var is int
+			at.id = nil // each Scan makes its bytes anew
+			if err := rows.Scan(&at.id, &at.finished, &is); err != nil {
+				return err
+			}
+			if is == 1 {
+				due = append(due, at.id)
+			}
+		}
+		more = n == readRows
+		return rows.Err()
+	})
+	return due, at, more, err
+}
+
+// step sweeps those of these records that are due still, in one transaction.
+func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
+	c := condition{"id IN (" + Parameters(len(ids)) + ") AND " + isFinal, slices.Clone(ids)}
+	c.and(shelf.in.where, shelf.in.args...)
+	c.and(shelf.due.where, shelf.due.args...)
+	query := s.j.d.Rebind("SELECT " + sweptColumns + " FROM " + s.j.d.By(PrimaryKey) + " WHERE " + c.where + " FOR UPDATE SKIP LOCKED")
 	changed := 0
-	err = s.j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error {
-		at, more, changed = from, false, 0
+	err := s.j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error {
+		changed = 0
 		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		if err != nil {
 			return err
@@ -114,14 +175,14 @@ func (s *sweeping) step(ctx context.Context, shelf condition, from place) (at pl
 		if changed, err = s.change(ctx, tx, rows); err != nil {
 			return err
 		}
-		if n := len(rows); n > 0 {
-			at, more = place{rows[n-1].Finished, rows[n-1].ID}, true
-		}
 		return tx.Commit()
 	})
 	s.total += changed
-	return at, more, err
+	return err
 }
+
+// Parameters is a list of n parameters.
+func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // sweptColumns are what a sweep reads: all but the bodies.
 const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, keep_window, origin, " +
@@ -170,9 +231,7 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 		}
 	}
 	if len(drop) > 0 {
-		list := strings.TrimSuffix(strings.Repeat("?, ", len(drop)), ", ")
-		remove := s.j.d.Rebind("DELETE FROM " + s.j.d.Records() + " WHERE id IN (" + list + ")")
-		if _, err := tx.ExecContext(ctx, remove, drop...); err != nil {
+		if _, err := tx.ExecContext(ctx, s.j.d.DeleteAll(len(drop)), drop...); err != nil {
 			return 0, err
 		}
 	}

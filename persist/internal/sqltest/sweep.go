@@ -1,0 +1,119 @@
+package sqltest
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// ended begins and finishes a record, and returns it as it was finished.
+func ended(t *testing.T, j persist.Journal, rec persist.Record) persist.Record {
+	t.Helper()
+	rec = Finished(begun(j, rec))
+	if err := j.Finish(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// sweeps checks how many records a sweep changes, an hour after they have ended.
+func sweeps(t *testing.T, j persist.Journal, rec persist.Record, most, want int) {
+	t.Helper()
+	if n, err := j.Sweep(t.Context(), persist.Limits{Now: rec.Finished.Add(time.Hour), Max: most}); n != want || err != nil {
+		t.Errorf("Sweep of %d at most changed %d, error %v; want %d", most, n, err, want)
+	}
+}
+
+// SweepPages sweeps a table of several pages, nearly all of which ended at the same moment and are
+// within their window. multiply fills the table with 2,500 copies of its only row, each with an
+// id and a number of its own.
+func SweepPages(t *testing.T, e Engine, multiply string) {
+	j := e.Open(t, e.Address, time.Minute)
+	rec := ended(t, j, Record("a", "first"))
+	numbers := func(where string) (list []int64) {
+		t.Helper()
+		rows, err := e.DB.Query("SELECT seq FROM " + e.Records + " WHERE " + where + " ORDER BY finished, id")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			list = append(list, 0)
+			if err := rows.Scan(&list[len(list)-1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return list
+	}
+	set := func(change string, list []int64) {
+		t.Helper()
+		in := strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ", "), "[]")
+		if _, err := e.DB.Exec("UPDATE " + e.Records + " SET " + change + " WHERE seq IN (" + in + ")"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.DB.Exec(multiply); err != nil {
+		t.Fatal(err)
+	}
+	set("finished = finished + 1", numbers("1 = 1")[2200:])
+	all := numbers("1 = 1")
+	var due []int64
+	for _, i := range []int{0, 1, 500, 998, 999, 1000, 1001, 1999, 2000, 2001, 2250, 2499, 2500} {
+		due = append(due, all[i])
+	}
+	set("keep_window = 1", due)
+	sweeps(t, j, rec, 4, 4)
+	sweeps(t, j, rec, 0, len(due)-4)
+	sweeps(t, j, rec, 0, 0)
+	if got := numbers("swept = 1"); !slices.Equal(got, due) {
+		t.Errorf("the tombstones have the numbers %v, want %v", got, due)
+	}
+	if n := len(numbers("1 = 1")); n != 2501 {
+		t.Errorf("there are %d records, want 2501", n)
+	}
+}
+
+// SweepLocked sweeps beside a transaction that has locked a record which is not due, and one that
+// is: a sweep waits for neither, and passes over the second. multiply fills the table with 200 copies
+// of its only row, each with an id and a number of its own, so that nearly all of it goes.
+func SweepLocked(t *testing.T, e Engine, multiply string) {
+	j := e.Open(t, e.Address, 15*time.Second)
+	rec := Record("a", "generated")
+	rec.Window, rec.Generated = time.Minute, true
+	ended(t, j, rec)
+	if _, err := e.DB.Exec(multiply); err != nil {
+		t.Fatal(err)
+	}
+	records := map[string]persist.Record{}
+	for _, key := range []string{"kept", "locked", "due 1", "due 2"} {
+		rec := Record("a", key)
+		if key != "kept" {
+			rec.Window = time.Minute
+		}
+		records[key] = ended(t, j, rec)
+	}
+	holder := e.begin(t, sql.LevelReadCommitted)
+	for _, key := range []string{"kept", "locked"} {
+		if _, err := holder.Exec(fmt.Sprintf("SELECT id FROM %s WHERE seq = %d FOR UPDATE", e.Records, records[key].Seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	sweeps(t, j, records["kept"], 0, 201+2)
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("Sweep took %v beside a transaction that has locked what it must not touch", took)
+	}
+	if err := holder.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	sweeps(t, j, records["kept"], 0, 1)
+	got, err := j.Get(t.Context(), records["kept"].ID)
+	if err != nil || got.Swept {
+		t.Errorf("what is within its window is swept: %t, error %v", got.Swept, err)
+	}
+}
