@@ -93,7 +93,7 @@ func (x *exportIndex) read(ctx context.Context, f *auditFlags, name string) erro
 	}
 	for more := true; more; {
 		if ctx.Err() != nil {
-			return &exitError{status: exitUnknown, err: errors.New("interrupted")}
+			return errInterrupted()
 		}
 		err := x.db.Update(func(tx *bbolt.Tx) error {
 			for range indexBatch {

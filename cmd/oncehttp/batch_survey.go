@@ -120,8 +120,10 @@ func (s *survey) read(ctx context.Context, in *input, p *plan, seen func(int)) e
 			s.account, s.origin, s.recipe = r.account, r.origin, r.recipe
 			err = s.remember(r, marks)
 		}
-		if stop = faults.add(err); stop == nil && ctx.Err() != nil {
+		if ctx.Err() != nil { // which is then the row's error, too
 			stop = &exitError{status: exitUnknown, err: errors.New("interrupted before anything was sent")}
+		} else {
+			stop = faults.add(err)
 		}
 		if s.rows%4096 == 0 {
 			seen(s.rows)

@@ -23,8 +23,8 @@ const (
 	exitFindings = 6
 )
 
-// exitError ends the command with a status other than exitUsage, which any other
-// error gives. err may be nil where everything has been said.
+// exitError ends the command with this status. Of other errors a journalFault has its own,
+// and any else gives exitUsage. err may be nil where everything has been said.
 type exitError struct {
 	status int
 	err    error
@@ -39,6 +39,9 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// errInterrupted ends the command where a signal came, and nothing more is to be said.
+func errInterrupted() error { return &exitError{status: exitUnknown, err: errors.New("interrupted")} }
+
 // exitWith is nil for exitOK, else an error that says nothing more.
 func exitWith(status int) error {
 	if status == exitOK {
@@ -50,11 +53,14 @@ func exitWith(status int) error {
 // statusOf is the exit status that err stands for.
 func statusOf(err error) int {
 	var ee *exitError
+	var fault *journalFault
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &ee):
 		return ee.status
+	case errors.As(err, &fault):
+		return fault.status()
 	}
 	return exitUsage
 }

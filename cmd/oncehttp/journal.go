@@ -119,7 +119,7 @@ func eachRecord(ctx context.Context, ses *session, q persist.Query, do func(*per
 	for rec, err := range ses.journal.List(ctx, q) {
 		switch {
 		case ctx.Err() != nil:
-			return &exitError{status: exitUnknown, err: errors.New("interrupted")}
+			return errInterrupted()
 		case errors.Is(err, persist.ErrCorrupt):
 			damaged = err
 		case err != nil:

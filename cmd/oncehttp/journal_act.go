@@ -164,7 +164,13 @@ func (f *actFlags) endAll(ses *session, records []persist.Record, a act, s strea
 	if len(failed) == 0 || len(records) == 1 {
 		return errors.Join(failed...)
 	}
-	return &exitError{status: exitRefused, err: fmt.Errorf("%d of %d not changed: %w", len(failed), len(records), errors.Join(failed...))}
+	status := exitRefused
+	for _, err := range failed {
+		if statusOf(err) == exitUnknown {
+			status = exitUnknown
+		}
+	}
+	return &exitError{status: status, err: fmt.Errorf("%d of %d not changed: %w", len(failed), len(records), errors.Join(failed...))}
 }
 
 func (f *actFlags) endOne(ses *session, rec *persist.Record, a act) error {

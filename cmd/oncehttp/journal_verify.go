@@ -36,7 +36,7 @@ func (f *journalFlags) verify(ctx context.Context, ses *session, out io.Writer) 
 	for rec, err := range ses.journal.List(ctx, f.query()) {
 		switch {
 		case ctx.Err() != nil:
-			return &exitError{status: exitUnknown, err: errors.New("interrupted")}
+			return errInterrupted()
 		case errors.Is(err, persist.ErrCorrupt):
 			damaged++
 			say(out, "damaged: %s", journalError(f.path, err))

@@ -38,6 +38,9 @@ func exec(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
+	if has := (*exitError)(nil); ctx.Err() != nil && errors.Is(err, context.Canceled) && !errors.As(err, &has) {
+		err = errInterrupted()
+	}
 	var several *faultsError
 	switch {
 	case errors.As(err, &several):

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -259,19 +258,16 @@ func openServer(p place) (persist.Journal, error) {
 	return nil, serverError(p, err)
 }
 
-// serverError says what is wrong with the journal on a server, and with which status the
-// command ends.
+// serverError says what is wrong with the journal on a server.
 func serverError(p place, err error) error {
 	said := journalError(p.name, err)
 	switch {
-	case errors.Is(err, persist.ErrLocked):
-		return &exitError{status: exitLocked, err: said}
+	case passes(err):
+		return said
 	case errors.Is(err, postgres.ErrNotMigrated): // of all SQL journals
 		return fmt.Errorf("%w (oncehttp journal migrate --journal %s)", said, shellQuote(p.arg))
 	case errors.Is(err, postgres.ErrVolatile), errors.Is(err, mysql.ErrVolatile), errors.Is(err, redis.ErrVolatile):
 		return fmt.Errorf("%w (that is for programs; the command takes no such server)", said)
-	case errors.As(err, new(net.Error)), errors.Is(err, context.DeadlineExceeded):
-		return &exitError{status: exitUnknown, err: said}
 	}
 	return said
 }

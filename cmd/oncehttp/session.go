@@ -293,9 +293,9 @@ func journalError(path string, err error) error {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	if hasScheme.MatchString(path) && strings.HasPrefix(text, "journal ") {
-		return &saidError{text: text, err: err} // a server's error names it
+		return &journalFault{saidError{text: text, err: err}} // a server's error names it
 	}
-	return &saidError{text: "journal " + path + ": " + text, err: err}
+	return &journalFault{saidError{text: "journal " + path + ": " + text, err: err}}
 }
 
 // saidError is an error in words of our own.

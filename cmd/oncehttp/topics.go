@@ -45,8 +45,9 @@ const exitCodesTopic = `  0  all well
   1  the work was done, and some of it was refused: declined, invalid, rejected
      or mismatched (check: something failed)
   2  the call or its input is wrong, and nothing was sent
-  3  something is unknown, held, or still to do (check: the target cannot be
-     reached, or the suite itself failed); 3 outranks 1
+  3  something is unknown, held, or still to do, or the journal's server does not
+     answer now (check: the target cannot be reached, or the suite itself
+     failed); 3 outranks 1
   4  check only: nothing failed, but a safety case was not decided
   5  another process holds the journal, and nothing was done
   6  audit only: the journal and the exports differ`
