@@ -319,6 +319,9 @@ func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Le
 // Abandoned implements sqljournal.Dialect. The sessions of the pool have the setting.
 func (d *dialect) Abandoned() string { return "" }
 
+// Confirm implements sqljournal.Dialect. What changes no row is not in the binary log, and waits for no replica.
+func (d *dialect) Confirm() string { return "" }
+
 // Doubt implements sqljournal.Dialect. The errors of a server that stops or of a KILL may
 // come while it commits.
 func (d *dialect) Doubt(err error) sqljournal.Doubt {

@@ -12,8 +12,9 @@
 // sync_binlog = 1 where the server has a binary log, or with innodb_flush_log_at_trx_commit = 3.
 // A server that says otherwise is refused on each new connection (see Options.AllowVolatile).
 // Each connection switches autocommit on, whatever the server's default is.
-// After a failover to a replica, the last records may be missing. A cluster of several writers (Galera) is not
-// supported: its numbers do not grow, and a commit may fail there after the statement.
+// After a failover to a replica, the last records may be missing, also with semi-synchronous
+// replication. A cluster of several writers (Galera) is not supported: its numbers do not
+// grow, and a commit may fail there after the statement.
 //
 // A commit whose answer was lost is settled by making the same write again. Where the
 // database does not answer within Options.CallTimeout, the error matches

@@ -41,11 +41,20 @@ type dialect struct {
 func (o Options) dialect() *dialect {
 	d := &dialect{table: o.Schema + ".record", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
-	d.begin = fmt.Sprintf("WITH %s, mine AS (%s) SELECT mine.seq, %s FROM bound LEFT JOIN mine ON true LEFT JOIN %s s ON s.id = $1",
-		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), sqljournal.ColumnList("s."), d.table)
+	d.begin = fmt.Sprintf("WITH %s, mine AS (%s) SELECT mine.seq, %s, %s FROM bound LEFT JOIN mine ON true LEFT JOIN %s s ON s.id = $1",
+		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), confirmStanding, sqljournal.ColumnList("s."), d.table)
 	d.together, d.togetherWait = o.together(), strconv.FormatInt(min(o.LockWait, togetherWait).Milliseconds(), 10)
 	return d
 }
+
+// confirm is an expression that writes a message into the write-ahead log, which nobody reads, so that its transaction is
+// committed and waited for as one that changes rows. It locks nothing. A transaction that has written nothing waits for
+// nothing, although what it has read may be of one whose wait for a standby was ended ("committed locally").
+const confirm = "pg_logical_emit_message(true, 'oncehttp', ''::text)::text"
+
+// confirmStanding is confirm where Begin has met a row s, which does not say "confirmed": a caller goes on with what it says.
+// Without a standby that commits wait for, what can be seen is on the disk already.
+const confirmStanding = "CASE WHEN mine.seq IS NULL AND s.state <> 2 AND current_setting('synchronous_standby_names') <> '' THEN " + confirm + " END"
 
 // insert is an INSERT of one row, whose parameters are the row's values but Seq, in order.
 // The row comes out of a query, so that what that query sets is set before.
@@ -152,8 +161,9 @@ func (r *nullRow) row() *sqljournal.Row {
 // Begin implements sqljournal.Dialect.
 func (d *dialect) Begin(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	var seq sql.NullInt64
+	var confirmed sql.NullString
 	var existing nullRow
-	if err := run(ctx, d.begin, insertValues(row), append([]any{&seq}, existing.dest()...)...); err != nil {
+	if err := run(ctx, d.begin, insertValues(row), append([]any{&seq, &confirmed}, existing.dest()...)...); err != nil {
 		return nil, err
 	}
 	if seq.Valid {
@@ -310,6 +320,9 @@ func (d *dialect) Renew(ctx context.Context, conn *sql.Conn, lease sqljournal.Le
 func (d *dialect) Abandoned() string {
 	return fmt.Sprintf("SELECT set_config('idle_in_transaction_session_timeout', '%d', true)", d.idle.Milliseconds())
 }
+
+// Confirm implements sqljournal.Dialect.
+func (d *dialect) Confirm() string { return "SELECT " + confirm }
 
 // Doubt implements sqljournal.Dialect. An answer of severity FATAL ends the connection, and
 // may come after the commit, while a standby is waited for.

@@ -10,9 +10,11 @@
 // What a call acknowledged was committed with fsync and synchronous_commit on; a server that says
 // otherwise is refused on each new connection (see Options.AllowVolatile; behind a pooler, a
 // connection to the server that the pooler makes later is not looked at). After a failover to a
-// standby that does not replicate synchronously, the last records may be missing.
+// standby that does not replicate synchronously, the last records may be missing. With
+// synchronous_commit = local, which is accepted, no standby does.
 //
-// A commit whose answer was lost is settled by making the same write again. Where the
+// A commit whose answer was lost is settled by making the same write again, which also waits
+// for a synchronous standby where it finds that the first one has taken effect. Where the
 // database does not answer within Options.CallTimeout, the error matches
 // [persist.ErrUncertain]. It is about that one call: the journal goes on, and recovers by
 // itself.

@@ -62,7 +62,8 @@ type Options struct {
 	LockWait time.Duration
 	// AllowVolatile accepts a server that may lose what it acknowledged. Otherwise fsync and
 	// synchronous_commit must not be off. Each new connection is looked at, and each Begin in
-	// a transaction of the caller's own.
+	// a transaction of the caller's own. With synchronous_commit = local, which is accepted, a
+	// commit does not wait for a standby.
 	AllowVolatile bool
 }
 

@@ -67,14 +67,15 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 			return err
 		}
 		if now.Revision == row.Revision+1 && bytes.Equal(now.Token, row.Token) {
-			return nil // an earlier try of this call has landed
+			return j.confirm(ctx, conn) // an earlier try of this call has landed
 		}
 		return now.refuse(row)
 	})
 }
 
 // stands reads what an update or delete that changed nothing has met. Such a write has
-// waited for every transaction in doubt, so that a SELECT is enough here.
+// waited for every transaction in doubt, so that a SELECT is enough to see what became of
+// them; see confirm.
 func (j *Journal) stands(ctx context.Context, conn *sql.Conn, row *Row) (now Row, err error) {
 	query := j.d.Rebind("SELECT seq, revision, token, state, created, fingerprint FROM " + j.d.Records() + " WHERE id = ?")
 	err = conn.QueryRowContext(ctx, query, row.ID).Scan(&now.Seq, &now.Revision, &now.Token, &now.State, &now.Created, &now.Fingerprint)
@@ -82,6 +83,18 @@ func (j *Journal) stands(ctx context.Context, conn *sql.Conn, row *Row) (now Row
 		return now, fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, row.Account, row.Key)
 	}
 	return now, err
+}
+
+// confirm returns once what was read on the connection is as safe as a write of its own. An earlier try of a call, which the
+// database has committed and shows to everybody, may have been ended while it waited for a standby, so that the standby does
+// not have it.
+func (j *Journal) confirm(ctx context.Context, conn *sql.Conn) error {
+	statement := j.d.Confirm()
+	if statement == "" {
+		return nil
+	}
+	_, err := conn.ExecContext(ctx, statement)
+	return err
 }
 
 // refuse says why what stands was not changed. errAgain: it is what the caller read, so that
@@ -118,7 +131,7 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 		gone := errors.Is(err, persist.ErrNotFound) || err == nil && row.Seq.Valid && now.Seq != row.Seq
 		switch {
 		case repeated && gone:
-			return nil // an earlier try of this call has landed
+			return j.confirm(ctx, conn) // an earlier try of this call has landed
 		case err != nil:
 			return err
 		}
@@ -130,8 +143,11 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 // MarkReported implements [persist.Journal]. It is durable on return.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	statement := j.d.Rebind(j.d.Update("unreported = 0, revision = revision + 1", "id = ? AND unreported = 1"))
-	return j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error {
-		_, err := exec(ctx, conn, statement, []any{RowID(id)})
+	return j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, repeated bool) error {
+		n, err := exec(ctx, conn, statement, []any{RowID(id)})
+		if err == nil && n == 0 && repeated {
+			err = j.confirm(ctx, conn) // an earlier try of this call may have landed
+		}
 		return err
 	})
 }

@@ -67,7 +67,8 @@ type Dialect interface {
 	Orphan(one bool) string
 	// Begin inserts the row in one statement, with a number of its own, unless its ID
 	// exists. It returns the row that stands: row itself, with Seq set, or another's. A
-	// nil row is a race with another Begin that has just ended: make it again.
+	// nil row is a race with another Begin that has just ended: make it again. The row that
+	// stands, unless it is confirmed, is as safe as after Confirm.
 	Begin(ctx context.Context, run QueryRow, row *Row) (standing *Row, err error)
 	// Number numbers the records that are committed and have no number yet.
 	Number(ctx context.Context, conn *sql.Conn) error
@@ -93,6 +94,9 @@ type Dialect interface {
 	// server then ends it by itself, and frees its locks, where the next statement does not
 	// come for a while, as behind a network that drops packets. Empty: it does so anyway.
 	Abandoned() string
+	// Confirm is a statement that changes no row, and whose commit waits for whatever a commit waits for, such as a standby:
+	// what its connection has read before is then as safe as what it has written. Empty: there is none.
+	Confirm() string
 	// Doubt sorts an error of the driver.
 	Doubt(err error) Doubt
 	// Waited reports whether the database undid a statement because it had waited for
