@@ -47,8 +47,8 @@ func TestMigrateTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	var n int
-	if err := db.QueryRow("SELECT count(*) FROM " + opts.Database + ".oncehttp_schema").Scan(&n); err != nil || n != 2 {
-		t.Errorf("%d steps are noted, error %v, want 2", n, err)
+	if err := db.QueryRow("SELECT count(*) FROM " + opts.Database + ".oncehttp_schema").Scan(&n); err != nil || n != 3 {
+		t.Errorf("%d steps are noted, error %v, want 3", n, err)
 	}
 	open(t, server(t), opts)
 }

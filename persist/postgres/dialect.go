@@ -100,8 +100,14 @@ func (d *dialect) Rebind(query string) string {
 // Records implements sqljournal.Dialect.
 func (d *dialect) Records() string { return d.table }
 
-// By implements sqljournal.Dialect. A SELECT locks only the rows that it returns.
-func (d *dialect) By(sqljournal.Index) string { return d.table }
+// By implements sqljournal.Dialect. The index of sweeps is one of final records, of which a
+// statement has to ask. A SELECT locks only the rows that it returns.
+func (d *dialect) By(index sqljournal.Index) string {
+	if index == sqljournal.SweepIndex {
+		return "(SELECT * FROM " + d.table + " WHERE finished > 0 AND state >= 2) AS final"
+	}
+	return d.table
+}
 
 // Update implements sqljournal.Dialect.
 func (d *dialect) Update(set, where string) string {

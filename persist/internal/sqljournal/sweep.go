@@ -106,7 +106,7 @@ func ended(now int64, keep time.Duration) int64 {
 	return now - int64(keep)
 }
 
-// isFinal is a condition of the index of sweeps.
+// isFinal is the condition of a record that may be swept.
 const isFinal = "finished > 0 AND state >= 2"
 
 // place is where a page ended in the index.
@@ -118,7 +118,7 @@ type place struct {
 // read reads the next page of a shelf, and returns the ids of what is due in it.
 func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any, at place, more bool, err error) {
 	c := condition{args: slices.Clone(shelf.due.args)}
-	c.and(isFinal)
+	c.and("finished > 0")
 	c.and(shelf.in.where, shelf.in.args...)
 	if from.id != nil {
 		c.and("finished >= ? AND (finished > ? OR finished = ? AND id > ?)", from.finished, from.finished, from.finished, from.id)
