@@ -224,7 +224,8 @@ type LateFinisher interface {
 	Journal
 
 	// FinishLate is Finish for a caller who can wait: the journal may begin up to 10 ms later, so that several changes share a
-	// commit. Durable on return. Close waits for it.
+	// commit. Where the server cannot be reached, it tries again for as long as a call of the journal may take, since a record
+	// whose end is given up stays pending. Durable on return. Close waits for it.
 	// Errors: as Finish.
 	FinishLate(ctx context.Context, rec Record) error
 

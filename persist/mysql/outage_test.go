@@ -65,6 +65,11 @@ func TestLate(t *testing.T) {
 	sqltest.Late(t, engine(t))
 }
 
+func TestLateDown(t *testing.T) {
+	t.Parallel()
+	sqltest.LateDown(t, engine)
+}
+
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	sqltest.Numbers(t, engine(t))

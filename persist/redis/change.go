@@ -82,7 +82,7 @@ func (j *Journal) mayLand(rec *persist.Record) bool {
 
 // Update implements [persist.Journal].
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	if err := j.change(ctx, &rec, false); err != nil {
+	if err := j.change(ctx, &rec, false, false); err != nil {
 		return persist.Record{}, err
 	}
 	rec.Revision++
@@ -91,7 +91,18 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 
 // Finish implements [persist.Journal]. It is durable on return.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
-	err := j.change(ctx, &rec, true)
+	return j.finish(ctx, &rec, false)
+}
+
+// FinishLate implements [persist.LateFinisher]. It is Finish, but that it tries again where there is no connection: a change
+// is one call of a script, which would gain nothing by waiting for others.
+func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
+	return j.finish(ctx, &rec, true)
+}
+
+// finish is Finish, or FinishLate.
+func (j *Journal) finish(ctx context.Context, rec *persist.Record, late bool) error {
+	err := j.change(ctx, rec, true, late)
 	if err == nil {
 		j.late.Delete(idOf(rec.ID)) // it can no longer be forgotten
 		j.lost.Delete(idOf(rec.ID))
@@ -99,24 +110,22 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return err
 }
 
-// FinishLate implements [persist.LateFinisher]. It is Finish: a change is one call of a script, which would gain nothing by
-// waiting for others.
-func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
-	return j.Finish(ctx, rec)
-}
-
 // FinishesLate implements [persist.LateFinisher].
 func (j *Journal) FinishesLate() persist.Journal { return j }
 
-// change replaces the progress of the unfinished record with rec's ID and revision.
-func (j *Journal) change(ctx context.Context, rec *persist.Record, final bool) error {
+// change replaces the progress of the unfinished record with rec's ID and revision. late: nobody waits for it.
+func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if err := ready(ctx, rec, final); err != nil {
 		return err
 	}
 	b := j.of(idOf(rec.ID))
 	e := b.newEntry(rec, rec.Revision+1)
 	ended, over := scores(rec)
-	return j.settle(ctx, func(ctx context.Context, _ bool) error {
+	settle := j.settle
+	if late {
+		settle = j.settleLate
+	}
+	return settle(ctx, func(ctx context.Context, _ bool) error {
 		word, rest, err := j.run(ctx, j.scripts.change, b, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.progress, e.answer, ended, over)
 		if err != nil || word == "done" {
 			return err

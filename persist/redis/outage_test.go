@@ -1,6 +1,8 @@
 package redis_test
 
 import (
+	"context"
+	"errors"
 	"net/url"
 	"testing"
 	"time"
@@ -53,4 +55,34 @@ func TestDoDown(t *testing.T) {
 func TestLateUncertain(t *testing.T) {
 	t.Parallel()
 	sqltest.LateUncertain(t, engine(t, durableURL(t), 1))
+}
+
+func TestLateDown(t *testing.T) {
+	t.Parallel()
+	at := durableURL(t)
+	sqltest.LateDown(t, func(t *testing.T) sqltest.Engine { return engine(t, at, 8) })
+}
+
+// TestLateDownLeft: the end of the context ends FinishLate while there is no connection, and leaves nothing.
+func TestLateDownLeft(t *testing.T) {
+	t.Parallel()
+	e := engine(t, durableURL(t), 1)
+	proxy := sqltest.NewProxy(t, e.Address)
+	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), time.Minute).(persist.LateFinisher)
+	rec, _, err := j.Begin(t.Context(), sqltest.Record("a", "left"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Refuse()
+	sqltest.LeaveCut(t, j)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	err = j.FinishLate(ctx, sqltest.Finished(rec))
+	if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, persist.ErrUncertain) || took > 10*time.Second {
+		t.Errorf("FinishLate whose context has ended: %v, after %v", err, took)
+	}
+	if now, err := direct.Get(t.Context(), rec.ID); err != nil || now.State != persist.StatePending {
+		t.Errorf("the record is %v, error %v", now.State, err)
+	}
 }

@@ -67,6 +67,12 @@ func answeredWith(err goredis.Error) effect {
 	return none
 }
 
+// unreached reports whether an error says that there was no connection to the server.
+func unreached(err error) bool {
+	var network *net.OpError
+	return errors.Is(err, errGreeting) || errors.Is(err, goredis.ErrPoolTimeout) || errors.As(err, &network) && network.Op == "dial"
+}
+
 // settle makes a write until Redis has said what became of it, or the limit of the call is
 // over. A write whose answer was lost is made again: it must be of a kind that takes effect
 // once, however often it is made, and that finds its own earlier effect. ctx counts until the
@@ -75,8 +81,18 @@ func answeredWith(err goredis.Error) effect {
 // Errors: those of write itself, which has then changed nothing; persist.ErrUncertain where the
 // limit ended while a write was in doubt; the context's.
 func (j *Journal) settle(ctx context.Context, write func(ctx context.Context, repeated bool) error) error {
-	doubt, err := j.repeat(ctx, context.WithoutCancel(ctx), write)
-	if doubt {
+	return j.settled(j.repeat(ctx, context.WithoutCancel(ctx), false, write))
+}
+
+// settleLate is settle for a write that nobody waits for, and that is lost if it gives up: where there is no connection it
+// tries again, until the limit of the call is over or ctx ends.
+func (j *Journal) settleLate(ctx context.Context, write func(ctx context.Context, repeated bool) error) error {
+	return j.settled(j.repeat(ctx, context.WithoutCancel(ctx), true, write))
+}
+
+// settled makes the error of settle from the results of repeat.
+func (j *Journal) settled(doubtful bool, err error) error {
+	if doubtful {
 		return j.failed(fmt.Errorf("%w: %w", persist.ErrUncertain, err))
 	}
 	return j.failed(err)
@@ -85,23 +101,23 @@ func (j *Journal) settle(ctx context.Context, write func(ctx context.Context, re
 // attempt is settle for a write that does no harm, whether it has happened or not: its error
 // never says that anything is uncertain, which ends a client's Run.
 func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context) error) error {
-	_, err := j.repeat(ctx, context.WithoutCancel(ctx), func(ctx context.Context, _ bool) error { return write(ctx) })
+	_, err := j.repeat(ctx, context.WithoutCancel(ctx), false, func(ctx context.Context, _ bool) error { return write(ctx) })
 	return j.failed(err)
 }
 
 // read makes a read within the limit of a call, and no longer than ctx lasts. It is made again
 // where the connection failed.
 func (j *Journal) read(ctx context.Context, query func(ctx context.Context) error) error {
-	_, err := j.repeat(ctx, ctx, func(ctx context.Context, _ bool) error { return query(ctx) })
+	_, err := j.repeat(ctx, ctx, false, func(ctx context.Context, _ bool) error { return query(ctx) })
 	if ctx.Err() != nil && err != nil && !isOwn(err) {
 		return ctx.Err()
 	}
 	return j.failed(err)
 }
 
-// repeat is the loop of settle. base bounds what is under way. doubtful: it ended while a try was
-// in doubt.
-func (j *Journal) repeat(ctx, base context.Context, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
+// repeat is the loop of settle. base bounds what is under way. patient: it goes on where there is no connection. doubtful: it
+// ended while a try was in doubt.
+func (j *Journal) repeat(ctx, base context.Context, patient bool, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -113,8 +129,8 @@ func (j *Journal) repeat(ctx, base context.Context, write func(ctx context.Conte
 	defer cancel()
 	var doubt error // of an earlier try
 	for pause := pauseFirst; ; pause = min(2*pause, pauseLast) {
-		err := j.try(ctx, limited, doubt != nil, write)
-		switch effect := effectOf(err); {
+		effect, err := j.try(ctx, limited, doubt != nil, write)
+		switch {
 		case err == nil:
 			return false, nil
 		case isOwn(err):
@@ -123,7 +139,7 @@ func (j *Journal) repeat(ctx, base context.Context, write func(ctx context.Conte
 			doubt = err
 		case effect == broken:
 			return true, err
-		case effect == none && doubt == nil:
+		case effect == none && doubt == nil && !(patient && unreached(err)):
 			return false, err
 		}
 		j.reload(limited)
@@ -135,19 +151,20 @@ func (j *Journal) repeat(ctx, base context.Context, write func(ctx context.Conte
 	}
 }
 
-// try makes the write once. A caller that leaves before a connection is there leaves nothing,
+// try makes the write once, and sorts its error. A caller that leaves before a connection is there leaves nothing,
 // unless an earlier try is in doubt.
-func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, bool) error) error {
+func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(context.Context, bool) error) (effect, error) {
 	short, cancel := context.WithTimeout(limited, j.limit/triesInLimit)
 	defer cancel()
 	if !repeated {
 		defer context.AfterFunc(ctx, cancel)()
 	}
 	err := write(short, repeated)
-	if !repeated && ctx.Err() != nil && effectOf(err) == none {
-		return ctx.Err()
+	effect := effectOf(err)
+	if !repeated && ctx.Err() != nil && effect == none {
+		return none, ctx.Err()
 	}
-	return err
+	return effect, err
 }
 
 // reload lets the client of a cluster find out soon which node has what.

@@ -43,18 +43,21 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, false)
 }
 
-// FinishLate is as of [persist.LateFinisher].
+// FinishLate is as of [persist.LateFinisher]: where there is no connection it tries again.
 func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, true)
 }
 
-// change replaces the progress of the unfinished record with rec's ID and revision. late: its caller can wait.
+// change replaces the progress of the unfinished record with rec's ID and revision. late: nobody waits for it.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if err := ready(ctx, rec, final); err != nil {
 		return err
 	}
-	row := newChange(rec)
-	return j.settle(ctx, j.writes.first(sharer{row: row, late: late}), func(ctx context.Context, conn *sql.Conn, _ bool) error {
+	row, settle := newChange(rec), j.settle
+	if late {
+		settle = j.settleLate
+	}
+	return settle(ctx, j.writes.first(sharer{row: row, late: late}), func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		where, args := row.current()
 		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ?"))
 		args = append(append(row.changed(), args...), row.Created, row.Fingerprint)

@@ -22,7 +22,7 @@ const (
 	pauseLast  = 250 * time.Millisecond
 )
 
-// errNoConnection: the database could not be reached at all. Calls fail fast then.
+// errNoConnection: the database could not be reached at all. Calls fail fast then, but for settleLate.
 var errNoConnection = errors.New("no connection")
 
 // errAgain asks settle to make the statement again at once: a race with another process
@@ -39,8 +39,18 @@ var errAgain = errors.New("another process was faster; make it again")
 //
 // first, unless it is nil, is the first try, which the call makes together with others.
 func (j *Journal) settle(ctx context.Context, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) error {
-	doubt, err := j.repeat(ctx, first, write)
-	if doubt {
+	return j.settled(j.repeat(ctx, false, first, write))
+}
+
+// settleLate is settle for a write that nobody waits for, and that is lost if it gives up: where there is no connection it
+// tries again, until the limit of the call is over or ctx ends.
+func (j *Journal) settleLate(ctx context.Context, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) error {
+	return j.settled(j.repeat(ctx, true, first, write))
+}
+
+// settled makes the error of settle from the results of repeat.
+func (j *Journal) settled(inDoubt bool, err error) error {
+	if inDoubt {
 		return j.failed(fmt.Errorf("%w: %w", persist.ErrUncertain, err))
 	}
 	return j.failed(err)
@@ -49,15 +59,16 @@ func (j *Journal) settle(ctx context.Context, first firstTry, write func(ctx con
 // attempt is settle for a write that does no harm, whether it has happened or not: its error
 // never says that anything is uncertain, which ends a client's Run.
 func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context, conn *sql.Conn) error) error {
-	_, err := j.repeat(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error { return write(ctx, conn) })
+	_, err := j.repeat(ctx, false, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error { return write(ctx, conn) })
 	return j.failed(err)
 }
 
 // firstTry is the first try of a write, with the results of Journal.try. Error: also errAlone.
 type firstTry func(ctx, limited context.Context) (Doubt, error)
 
-// repeat is the loop of settle. inDoubt: the limit ended while a try was in doubt.
-func (j *Journal) repeat(ctx context.Context, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
+// repeat is the loop of settle. patient: it goes on where there is no connection. inDoubt: the limit ended while a try was
+// in doubt.
+func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -80,7 +91,7 @@ func (j *Journal) repeat(ctx context.Context, first firstTry, write func(ctx con
 			return false, err // decided after this try has waited for the earlier ones
 		case kind == InDoubt:
 			doubt = err
-		case doubt == nil && (kind == Undone || errors.Is(err, errNoConnection)):
+		case doubt == nil && (kind == Undone || !patient && errors.Is(err, errNoConnection)):
 			return false, err
 		}
 		select {

@@ -1,0 +1,98 @@
+package sqltest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The times of LateDown.
+const (
+	lateDownLimit = 12 * time.Second // of each call of the journal
+	lateDownFor   = time.Second      // nobody listens
+)
+
+// LateDown lets the database be away for a second just when answers come. Each caller has its answer meanwhile, and once the
+// database is there again all records say so, without a Run. Calls that somebody waits for fail fast all the same.
+func LateDown(t *testing.T, engine func(t *testing.T) Engine) {
+	for _, n := range []int{1, 40} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			lateDown(t, engine(t), n)
+		})
+	}
+}
+
+// lateDown is LateDown with n answers at once.
+func lateDown(t *testing.T, e Engine, n int) {
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case arrived <- struct{}{}:
+			<-answer
+		case <-answer:
+		}
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer web.Close()
+	proxy := NewProxy(t, e.Address)
+	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), lateDownLimit)
+	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	var calls sync.WaitGroup
+	for i := range n {
+		calls.Go(func() {
+			if _, err := payOnce(client, web.URL, fmt.Sprint(i)); err != nil {
+				t.Errorf("call %d: %v", i, err)
+			}
+		})
+	}
+	for range n {
+		select {
+		case <-arrived:
+		case <-time.After(patience):
+			t.Error("not all requests have come")
+		}
+	}
+	proxy.Refuse()
+	LeaveCut(t, j)
+	close(answer)
+	calls.Wait()
+	back := time.After(lateDownFor)
+	start := time.Now()
+	_, _, err = j.Begin(t.Context(), Record("a", "refused"))
+	if took := time.Since(start); took > lateDownLimit/3 {
+		t.Errorf("with nobody listening, Begin took %v", took)
+	}
+	named(t, "Begin with nobody listening", err, proxy)
+	<-back
+	if err := proxy.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Flush(t.Context()); err != nil {
+		t.Errorf("Flush: %v", err)
+	}
+	for i := range n {
+		rec, err := direct.Get(t.Context(), persist.ID{Key: fmt.Sprint(i)})
+		if err != nil || rec.State != persist.StateConfirmed {
+			t.Errorf("the record of answer %d is %v, error %v", i, rec.State, err)
+		}
+	}
+}
+
+// LeaveCut lets the journal find out that a connection of it was cut while nobody used it, so that no write is in doubt for that.
+func LeaveCut(t *testing.T, j persist.Journal) {
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	_, _ = j.Get(ctx, persist.ID{Key: "0"})
+}
