@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -19,8 +20,8 @@ func journalPruneCommand(f *journalFlags, s streams) *cobra.Command {
 		Long: `Drop requests and answers of final operations of all accounts: once the server
 no longer knows their keys either, unless --keep-answer says otherwise. That a
 key of yours was used is remembered for ever, so that it is never sent again,
-unless --keep-key says otherwise: what it forgets can be sent again, so that it
-asks first, or wants --yes. What is pending or held is never touched.`,
+unless --keep-key, or on Redis the keep_key of the URL, says otherwise: what it
+forgets can be sent again, so that it asks first, or wants --yes. What is pending or held is never touched.`,
 		Example: `  oncehttp journal prune --journal payments.db
   oncehttp journal prune --journal payments.db --keep-answer 720h`,
 		Args: wantArgs(0, 0, ""),
@@ -32,7 +33,7 @@ asks first, or wants --yes. What is pending or held is never touched.`,
 			if err != nil {
 				return err
 			}
-			limits := persist.Limits{KeepAnswer: keepAnswer, KeepKey: keepKey}
+			limits := persist.Limits{KeepAnswer: keepAnswer, KeepKey: cmp.Or(keepKey, ses.place.keepKey())}
 			if err := askForgotten(cmd.Context(), ses, &limits, s, yes); err != nil {
 				return joinExit(err, ses.close())
 			}
@@ -45,7 +46,7 @@ asks first, or wants --yes. What is pending or held is never touched.`,
 		},
 	}
 	cmd.Flags().DurationVar(&keepAnswer, "keep-answer", 0, "keep answers so long after the end (0: while the server knows the key; negative: not at all)")
-	cmd.Flags().DurationVar(&keepKey, "keep-key", 0, "remember used keys so long after the end (0: for ever; negative: no longer than the answer)")
+	cmd.Flags().DurationVar(&keepKey, "keep-key", 0, "remember used keys so long after the end (0: for ever, or as the URL says; negative: no longer than the answer)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }
