@@ -121,20 +121,26 @@ func parsePlace(text string) (place, error) {
 	return place{url: u, name: name, arg: name}, nil
 }
 
-// publicURL spells the URL with what identifies the journal, and with no password.
+// publicURL spells the URL so that it reaches the same journal in the same way, with no password.
 func publicURL(u *url.URL) string {
-	public := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	public := *u
+	public.User = nil
 	if name := u.User.Username(); name != "" {
 		public.User = url.User(name)
 	}
-	shown := url.Values{}
-	for _, name := range []string{schemaParameter, prefixParameter, keepParameter} {
-		if value := u.Query().Get(name); value != "" {
-			shown.Set(name, value)
-		}
-	}
+	shown := u.Query()
+	maps.DeleteFunc(shown, func(name string, _ []string) bool { return isSecretParameter(name) })
 	public.RawQuery = shown.Encode()
 	return public.String()
+}
+
+// isSecretParameter reports whether a parameter of a URL is called like a secret. sslkey is the name of a file.
+func isSecretParameter(name string) bool {
+	name = strings.ToLower(name)
+	if name == keepParameter || name == "sslkey" {
+		return false
+	}
+	return slices.ContainsFunc([]string{"pass", "pwd", "secret", "token", "key"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
 // The places of a journal's text, as errors call them.

@@ -76,6 +76,25 @@ func TestPlaceSource(t *testing.T) {
 	}
 }
 
+// A line to copy reaches the same server in the same way, and shows no secret.
+func TestPublicURL(t *testing.T) {
+	t.Parallel()
+	for journal, want := range map[string]string{
+		"postgres://u:hunter2@h:5432/db?sslmode=verify-full&sslrootcert=/ca.pem&schema=s": "postgres://u@h:5432/db?schema=s&sslmode=verify-full&sslrootcert=%2Fca.pem",
+		"postgres:///db?host=h1&user=u&password=hunter2&sslpassword=hunter2&options=-c+a": "postgres:///db?host=h1&options=-c+a&user=u",
+		"postgres://u@h1:1,h2:2/db?sslkey=/k.pem&target_session_attrs=read-write":         "postgres://u@h1:1,h2:2/db?sslkey=%2Fk.pem&target_session_attrs=read-write",
+		"mysql://u:hunter2@h/db?tls=true&Api_Key=hunter2&auth-TOKEN=hunter2&pwd=hunter2":  "mysql://u@h/db?tls=true",
+		"rediss://:hunter2@h/3?keep_key=forever&prefix=p&client_secret=hunter2":           "rediss://h/3?keep_key=forever&prefix=p",
+		"redis://u:hunter2@h?db=3&keep_key=1h&passphrase=hunter2":                         "redis://u@h?db=3&keep_key=1h",
+		"postgres://u@h/a%2Fb?schema=a%26b":                                               "postgres://u@h/a%2Fb?schema=a%26b",
+	} {
+		at, err := parsePlace(journal)
+		if err != nil || at.arg != want || at.name != want {
+			t.Errorf("%s: error %v, %s and %s, want %s", journal, err, at.name, at.arg, want)
+		}
+	}
+}
+
 // migrate --print shows the SQL, and connects to nothing.
 func TestMigratePrint(t *testing.T) {
 	t.Parallel()
