@@ -76,10 +76,17 @@ func readKeys(args []string, stdin io.Reader) ([]string, error) {
 			keys = append(keys, arg)
 			continue
 		}
-		for lines := bufio.NewScanner(stdin); lines.Scan(); {
+		lines, read := bufio.NewScanner(stdin), 0
+		for ; lines.Scan(); read++ {
 			if key := strings.TrimSpace(lines.Text()); key != "" {
 				keys = append(keys, key)
 			}
+		}
+		switch err := lines.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			return nil, fmt.Errorf("stdin: line %d is longer than %d bytes, which no key is; nothing was changed", read+1, bufio.MaxScanTokenSize)
+		case err != nil:
+			return nil, fmt.Errorf("stdin: after line %d: %w; nothing was changed", read, pathless(err))
 		}
 	}
 	if len(keys) == 0 {

@@ -189,3 +189,20 @@ func TestActOnManyKeys(t *testing.T) {
 		t.Errorf("stdout %q, stderr %q", mixed.out, mixed.err)
 	}
 }
+
+// A line on stdin that is too long, or cannot be read, does not end the keys in silence.
+func TestActLongLine(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	j := filepath.Join(t.TempDir(), "j.db")
+	for _, key := range []string{"a", "b"} {
+		run(t, fast("send", "POST", s.url, "--key", key, "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
+	}
+	for _, args := range [][]string{{"settle", "-", "--happened"}, {"abandon", "-"}} {
+		got := runWith(t, "a\n"+strings.Repeat("x", 70_000)+"\nb\n", append(append([]string{"journal"}, args...), "--journal", j)...)
+		got.usage(t, "oncehttp: stdin: line 2 is longer than 65536 bytes, which no key is; nothing was changed")
+	}
+	if got := run(t, "journal", "list", "--state", "pending", "--json", "--journal", j).want(t, exitOK); strings.Count(got.out, "\n") != 2 {
+		t.Errorf("left pending:\n%s", got.out)
+	}
+}
