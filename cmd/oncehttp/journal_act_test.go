@@ -206,3 +206,16 @@ func TestActLongLine(t *testing.T) {
 		t.Errorf("left pending:\n%s", got.out)
 	}
 }
+
+// What stands in a reason cannot steer the terminal of whoever looks at it.
+func TestShowReason(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	j := filepath.Join(t.TempDir(), "j.db")
+	run(t, fast("send", "POST", s.url, "--key", "a", "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
+	run(t, "journal", "abandon", "a", "--reason", "a\nb \x1b[31mr\u00e9d\u202e \u009b1m", "--journal", j).want(t, exitOK)
+	got := run(t, "journal", "show", "a", "--journal", j).want(t, exitOK)
+	if !strings.Contains(got.out, `a b \x1b[31mréd\u202e \u009b1m`) || strings.ContainsAny(got.out, "\x1b\u009b\u202e") {
+		t.Errorf("%q", got.out)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,8 +107,21 @@ func showText(w io.Writer, rec *persist.Record, parts recordParts, c clock) erro
 		showBodies(line, rec)
 	}
 	drawHistory(&b, rec.History, c)
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, visible(b.String()))
 	return err
+}
+
+// visible spells what a terminal would obey, but for ends of lines, as Go does.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r == '\n' || strconv.IsGraphic(r) {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	}
+	return b.String()
 }
 
 // keptText are the kept fields on one line.
