@@ -90,8 +90,9 @@ func (p *pass) failedHeld(err error) error {
 func (p *pass) feedFairly(j fairJournal) {
 	defer context.AfterFunc(p.draining, p.lanes.shut)()
 	defer func() { p.giveBackAll(p.lanes.close()) }()
+	var known dueOrigins
 	for p.draining.Err() == nil {
-		wait, err := p.claimShares(j)
+		wait, err := p.claimShares(j, &known)
 		if err != nil {
 			p.failed(err)
 			return
@@ -126,36 +127,87 @@ func (p *pass) workFairly() {
 	}
 }
 
+// dueOrigins are the origins of which a fair pass knows that something is due, since it asked the journal last. It is used by the
+// goroutine that claims.
+type dueOrigins struct {
+	due   map[string]bool
+	next  time.Time     // when something else falls due; zero if nothing does
+	asked time.Time     // when the journal answered, by this process's own clock
+	took  time.Duration // how long it took
+}
+
+// A fair pass does not ask the journal for so many times as long as the answer took: with ten thousand origins that is a good
+// part of a second.
+const (
+	askPause     = 1 // if it knows of nothing that is due
+	askPauseBusy = 4 // while it knows of something
+)
+
+// until is how long it is until the journal may be asked again.
+func (d *dueOrigins) until() time.Duration {
+	pause := askPause * d.took
+	if len(d.due) > 0 {
+		pause = askPauseBusy * d.took
+	}
+	return max(pause-time.Since(d.asked), 0)
+}
+
+// ask asks the journal what is due.
+func (d *dueOrigins) ask(p *pass, j fairJournal) error {
+	e, began := p.c.engine, time.Now()
+	times, err := j.DueTimes.DueTimes(p.draining, persist.Query{Account: p.query.Account})
+	if err != nil {
+		return err
+	}
+	d.due, d.next = map[string]bool{}, time.Time{}
+	d.asked, d.took = time.Now(), time.Since(began)
+	for _, t := range times {
+		now := e.now()
+		if until := max(t.At.Sub(now), e.shared.origins.Wait(t.Origin, now)); until <= 0 {
+			d.due[t.Origin] = true
+		} else if at := now.Add(until); d.next.IsZero() || at.Before(d.next) {
+			d.next = at
+		}
+	}
+	return nil
+}
+
 // claimShares claims of each origin with something due what there is room for, and returns how long it is until
 // something else falls due; a third of a lease at most, since the lease of a process that has died may end at any time.
-func (p *pass) claimShares(j fairJournal) (wait time.Duration, err error) {
+// It goes on with the origins that it knows of, unless it may ask again.
+func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration, err error) {
 	e := p.c.engine
 	if err := e.clock.sync(p.draining, &p.c.cfg); err != nil {
 		return 0, err
 	}
-	times, err := j.DueTimes.DueTimes(p.draining, persist.Query{Account: p.query.Account})
-	if err != nil {
-		return 0, err
-	}
 	wait = e.pollEvery()
-	due := map[string]bool{}
-	for _, t := range times {
-		now := e.now()
-		if until := max(t.At.Sub(now), e.shared.origins.Wait(t.Origin, now)); until > 0 {
-			wait = min(wait, until)
-		} else {
-			due[t.Origin] = true
-		}
+	if until := known.until(); until > 0 {
+		wait = min(wait, until)
+	} else if err := known.ask(p, j); err != nil {
+		return 0, err
+	} else if !known.next.IsZero() {
+		wait = min(wait, known.next.Sub(e.now()))
 	}
-	p.lanes.divide(len(due) + p.lanes.active(due))
+	p.lanes.divide(len(known.due) + p.lanes.active(known.due))
 	var claimed []*persist.Record
-	for origin := range due { // in random order, so that each is first at times
+	for origin := range known.due { // in random order, so that each is first at times
+		if p.lanes.full(len(claimed)) {
+			break
+		}
 		n := p.lanes.room(origin, len(claimed))
 		if n == 0 {
 			continue
 		}
+		if pause := e.shared.origins.Wait(origin, e.now()); pause > 0 { // it has failed since
+			delete(known.due, origin)
+			wait = min(wait, pause)
+			continue
+		}
 		batch, err := p.claimShare(j, origin, n)
 		claimed = append(claimed, pointers(batch)...)
+		if len(batch) < n { // else there may be more
+			delete(known.due, origin)
+		}
 		if errors.Is(err, persist.ErrCorrupt) { // of one record; the others go on
 			p.failed(err)
 			continue

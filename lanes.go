@@ -199,6 +199,13 @@ func (l *lanes) room(origin string, claimed int) int {
 	return max(min(2*l.share-has, 2*l.workers-l.queued-claimed), 0)
 }
 
+// full reports whether there is no room for any origin. claimed are as in room.
+func (l *lanes) full(claimed int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queued+claimed >= 2*l.workers
+}
+
 // active is how many origins have operations here that are not among these.
 func (l *lanes) active(but map[string]bool) (n int) {
 	l.mu.Lock()

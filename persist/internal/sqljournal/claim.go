@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -175,32 +174,4 @@ func (j *Journal) owned(ctx context.Context, conn *sql.Conn, owner []byte, ids [
 		owned = append(owned, id)
 	}
 	return owned, rows.Err()
-}
-
-// DueTimes implements [persist.DueTimes]. It steps from origin to origin through an index.
-func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
-	if err := j.number(ctx); err != nil {
-		return nil, err
-	}
-	c := j.selecting(&persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin})
-	c.and("state = 0 AND (lease_owner = ? OR lease_until <= "+j.d.Now()+")", []byte{})
-	hash := j.d.OriginHash()
-	query := j.d.Rebind(fmt.Sprintf("SELECT %s, origin, next_attempt FROM %s WHERE %s AND %s > ? ORDER BY %s, next_attempt LIMIT 1",
-		hash, j.d.Records(), c.where, hash, hash))
-	err = j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
-		all = nil
-		for last := make([]byte, 0, sha256.Size); ; {
-			var origin []byte
-			var next int64
-			err := conn.QueryRowContext(ctx, query, append(slices.Clone(c.args), last)...).Scan(&last, &origin, &next)
-			if errors.Is(err, sql.ErrNoRows) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			all = append(all, persist.DueTime{Origin: string(origin), At: instant(next)})
-		}
-	})
-	return all, err
 }

@@ -90,6 +90,10 @@ type Dialect interface {
 	// server's time, and returns the ids of those. It passes over records that another
 	// transaction has locked, and waits for none.
 	Renew(ctx context.Context, conn *sql.Conn, lease Lease, ids [][]byte) (held [][]byte, now int64, err error)
+	// DueTimes calls found for up to n origins of pending records that the condition selects, in the order of their hashes, from
+	// the first hash after that one, with the earliest next_attempt of each. It is one statement, and reads each from the index
+	// of origins. On an error, found was called for the first of them.
+	DueTimes(ctx context.Context, conn *sql.Conn, where string, args []any, after []byte, n int, found func(origin []byte, next int64)) error
 	// Abandoned is a statement for the start of a transaction of several statements: the
 	// server then ends it by itself, and frees its locks, where the next statement does not
 	// come for a while, as behind a network that drops packets. Empty: it does so anyway.

@@ -40,6 +40,7 @@ type Proxy struct {
 
 	mu       sync.Mutex
 	listener net.Listener
+	passed   int // exchanges so far
 	fault    Fault
 	skip     int  // exchanges that pass before the fault
 	hole     bool // nothing passes at all
@@ -118,10 +119,18 @@ func (p *Proxy) Struck() bool {
 	return p.struck
 }
 
+// Exchanges is how many exchanges there were so far; those of connections that are made count, too.
+func (p *Proxy) Exchanges() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.passed
+}
+
 // next is what to do to the exchange that begins now.
 func (p *Proxy) next() Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.passed++
 	if p.fault == None {
 		return None
 	}

@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// originOrder leaves only the index of origins to read them in their order, whatever the planner knows of the table. A statement
+// that is sent with it, in one transaction, is planned after it.
+const originOrder = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+	set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`
+
+// DueTimes implements sqljournal.Dialect. Each step of the recursion finds the first record of the next origin in the index. The
+// recursion goes no further than the rows that are asked for.
+func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, args []any, after []byte, n int, found func(origin []byte, next int64)) error {
+	query := d.Rebind(fmt.Sprintf(`WITH RECURSIVE step AS (
+			SELECT ?::bytea AS hash, NULL::bytea AS origin, 0::bigint AS next_attempt
+			UNION ALL
+			SELECT n.* FROM step CROSS JOIN LATERAL (
+				SELECT sha256(origin), origin, next_attempt FROM %s WHERE %s AND sha256(origin) > step.hash
+				ORDER BY sha256(origin), next_attempt LIMIT 1
+			) n
+		) SELECT origin, next_attempt FROM step WHERE origin IS NOT NULL LIMIT %d`, d.table, where, n))
+	return conn.Raw(func(driverConn any) error {
+		pg := driverConn.(*stdlib.Conn).Conn()
+		if pg.IsClosed() {
+			return driver.ErrBadConn
+		}
+		var batch pgx.Batch
+		batch.Queue(originOrder)
+		batch.Queue(query, slices.Concat([]any{after}, args)...)
+		return readOrigins(pg.SendBatch(ctx, &batch), found)
+	})
+}
+
+// readOrigins reads the results of DueTimes to their end.
+func readOrigins(results pgx.BatchResults, found func(origin []byte, next int64)) (err error) {
+	defer func() {
+		if closed := results.Close(); err == nil { // it says the same again
+			err = closed
+		}
+	}()
+	if _, err := results.Exec(); err != nil {
+		return err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	var origin []byte
+	var next int64
+	_, err = pgx.ForEachRow(rows, []any{&origin, &next}, func() error {
+		found(origin, next)
+		return nil
+	})
+	return err
+}
