@@ -75,8 +75,9 @@ takes only those of version 4, or keys stand in the body or query, --key
 
 Every row is checked before anything is sent. Two rows with one key and the same
 content are one operation; with other content they are an error. A batch that
-cannot succeed stops: after --max-errors rows in a row that failed alike, or when
-no connection can be had.
+cannot succeed stops: after --max-errors rows in a row that failed alike, when no
+connection can be had, or after 10 rows in a row that the journal's server did
+not let begin.
 
 Each operation is in the journal, on disk, before its first byte leaves. Running
 the same command again, also after a crash, finishes what is pending, sends

@@ -16,7 +16,7 @@ import (
 // answer of the business (done, accepted, declined) beginning anew. While no
 // connection can be had, no further row is begun: the rows that are being tried
 // go on with their own attempts, and the first answer to any of them lets all go
-// on. Safe for concurrent use.
+// on. Rows that the journal does not let begin are counted by themselves. Safe for concurrent use.
 type breaker struct {
 	most int               // alike in a row; 0: no limit
 	trip func(cause error) // stops the batch
@@ -24,9 +24,37 @@ type breaker struct {
 	mu      sync.Mutex
 	last    group
 	alike   int
+	stuck   int // rows in a row that could not be begun
 	running int
 	down    bool          // no connection could be had, and no answer since
 	changed chan struct{} // closed when a row may be begun again; nil: nobody waits for that
+}
+
+// stuckRowsMost is how many rows in a row may fail to begin, if --max-errors is not less. Each of them may wait for
+// as long as a call of the journal may take.
+const stuckRowsMost = 10
+
+// stuckError stops a batch whose journal does not let rows begin.
+type stuckError struct {
+	rows int
+	err  error // of the last row
+}
+
+func (e *stuckError) Error() string { return e.err.Error() }
+func (e *stuckError) Unwrap() error { return e.err }
+
+// said is the error in a line, with how many rows of a batch were not tried because of it.
+func (e *stuckError) said(journal string, notTried int) error {
+	return fmt.Errorf("stopped: %s one after the other could not be begun, and %s not tried; the same command goes on later: %w",
+		count(e.rows, "row"), was(notTried), journalError(journal, e.err))
+}
+
+// was is a number of rows with its verb.
+func was(n int) string {
+	if n == 1 {
+		return "1 was"
+	}
+	return fmt.Sprintf("%d were", n)
 }
 
 func newBreaker(most int, trip func(error)) *breaker {
@@ -67,6 +95,13 @@ func (b *breaker) end(l *line) {
 		b.trip(errors.New("stopped: no connection to the server could be had; the rest was not tried"))
 		return
 	}
+	if l.notBegun != nil {
+		if b.stuck++; b.most > 0 && b.stuck >= min(b.most, stuckRowsMost) {
+			b.trip(&stuckError{b.stuck, l.notBegun})
+		}
+		return
+	}
+	b.stuck = 0
 	if l.Source == sourceName(oncehttp.SourceJournal) || l.Attempts == 0 {
 		return
 	}

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // A wrong token is learned once, not by each of the rows; nothing stops while the
@@ -112,5 +117,71 @@ func TestStatusAndCode(t *testing.T) {
 		if got := statusAndCode(g); got != want {
 			t.Errorf("%+v: %q, want %q", g, got, want)
 		}
+	}
+}
+
+// A journal that takes nothing more stops the batch, which says how many rows are left, and goes on later.
+func TestBatchStopsWithoutJournal(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, journal string) {
+		reader, err := url.Parse(journal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db, table := records(t, journal)
+		user := ownName()
+		reader.User = url.User(user)
+		statements := []string{"CREATE USER " + user + "@'127.0.0.1'", "GRANT SELECT ON " + strings.TrimPrefix(reader.Path, "/") + ".* TO " + user + "@'127.0.0.1'"}
+		undo := "DROP USER " + user + "@'127.0.0.1'"
+		if schema, _, found := strings.Cut(table, "."); found {
+			statements = []string{"CREATE ROLE " + user + " LOGIN", "GRANT USAGE ON SCHEMA " + schema + " TO " + user, "GRANT SELECT, UPDATE ON ALL TABLES IN SCHEMA " + schema + " TO " + user}
+			undo = "DROP OWNED BY " + user + "; DROP ROLE " + user
+		}
+		for _, statement := range statements {
+			mustExec(t, db, statement)
+		}
+		defer func() { mustExec(t, db, undo) }()
+		file := writeFile(t, "in.csv", orders(40))
+		args := func(url, journal string, more ...string) []string {
+			return append([]string{"batch", file, "--url", url, "--key", orderKey, "--workers", "1", "--journal", journal}, more...)
+		}
+		got := run(t, args(refusing(t).url, reader.String())...).want(t, exitUnknown)
+		if says := "stopped: 10 rows one after the other could not be begun, and 30 were not tried; the same command goes on later: journal "; len(got.lines(t)) != 10 || strings.Count(got.err, says) != 1 {
+			t.Errorf("%d lines, stderr %q", len(got.lines(t)), got.err)
+		}
+		if got := run(t, args(refusing(t).url, reader.String(), "--fail-fast")...).want(t, exitUnknown); len(got.lines(t)) != 1 || !strings.Contains(got.err, "stopped: 1 row one") {
+			t.Errorf("fail fast: %s%s", got.out, got.err)
+		}
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+		if run(t, args(s.url, journal)...).want(t, exitOK); s.sends.Load() != 40 {
+			t.Errorf("%d sends, want 40", s.sends.Load())
+		}
+	})
+}
+
+// Only rows in a row count, and only those that the journal kept from being tried.
+func TestBreakerStuck(t *testing.T) {
+	t.Parallel()
+	var cause error
+	b := newBreaker(20, func(err error) { cause = err })
+	row := func(err error) {
+		b.begin(t.Context())
+		l := failed("k", err)
+		b.end(&l)
+	}
+	for range 3 {
+		for range stuckRowsMost - 1 {
+			row(persist.ErrUncertain)
+		}
+		row(errors.New("of the row"))
+	}
+	if cause != nil {
+		t.Fatalf("stopped: %v", cause)
+	}
+	for range stuckRowsMost {
+		row(io.ErrUnexpectedEOF)
+	}
+	if !errors.Is(cause, io.ErrUnexpectedEOF) {
+		t.Errorf("stopped by %v", cause)
 	}
 }

@@ -314,6 +314,9 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 		b.note("%s", step)
 	}
 	if cause := context.Cause(stopped); cause != nil && ctx.Err() == nil {
+		if stuck := (*stuckError)(nil); errors.As(cause, &stuck) {
+			cause = stuck.said(b.session.place.name, b.tally.notTried)
+		}
 		return &exitError{status: exitUnknown, err: cause}
 	}
 	if printing != nil {

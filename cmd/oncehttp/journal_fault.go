@@ -93,3 +93,20 @@ func redisOfCall(text string) bool {
 func isOneOf(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
+
+// notBegun is what the journal's server said, or that it did not answer, where that kept an operation from being tried; else nil.
+func notBegun(err error) error {
+	var e *oncehttp.Error
+	cause := err
+	if errors.As(err, &e) {
+		cause = e.Cause
+	}
+	switch {
+	case cause == nil, e != nil && e.Attempts > 0, isOneOf(err, context.Canceled, oncehttp.ErrClosed):
+		return nil
+	case errors.As(cause, new(*pgconn.PgError)), errors.As(cause, new(*mysqldriver.MySQLError)), errors.As(cause, new(goredis.Error)),
+		errors.Is(cause, persist.ErrUncertain), unreachable(cause):
+		return cause
+	}
+	return nil
+}

@@ -44,7 +44,8 @@ type line struct {
 	// Error is why it is not done.
 	Error *lineError `json:"error,omitempty"`
 
-	exit int
+	exit     int
+	notBegun error // of the journal, which is why the operation was not tried; nil: it has another reason, or was tried
 }
 
 // answerBytesMax is how much of an answer is printed; it is what the client
@@ -175,7 +176,7 @@ func (list declines) resumed(res oncehttp.Result) line {
 // failed is the line of an operation that ended with an error.
 func failed(key oncehttp.Key, err error) line {
 	l := line{
-		Key: string(key), Result: resultOfError(err), Outcome: oncehttp.OutcomeUnknown.String(), Error: errorOf(err), exit: statusOfError(err),
+		Key: string(key), Result: resultOfError(err), Outcome: oncehttp.OutcomeUnknown.String(), Error: errorOf(err), exit: statusOfError(err), notBegun: notBegun(err),
 	}
 	var e *oncehttp.Error
 	if !errors.As(err, &e) {
