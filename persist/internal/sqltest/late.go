@@ -13,7 +13,7 @@ import (
 // record, and it was forgotten: either Forget refuses, or nothing comes back.
 func LateUncertain(t *testing.T, e Engine) {
 	proxy := NewProxy(t, e.Address)
-	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), lateBy)
+	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), lateLimit)
 	var last error
 	for try := range 20 { // in which a busy machine is too slow for what has to come in between
 		rec := Record(fmt.Sprintf("late uncertain %d", try), "k")

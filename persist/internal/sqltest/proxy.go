@@ -30,8 +30,11 @@ func Faults() map[string]Fault {
 // lateBy is how long a statement is held that is passed on late.
 const lateBy = 300 * time.Millisecond
 
-// lateByFar is how long after LateAfterHole: longer than calls with a limit of lateBy need to give up and begin anew.
-const lateByFar = 5 * lateBy
+// lateLimit is the limit of calls that give up while LateAfterHole lasts. A third of it is enough for a connection on a busy machine.
+const lateLimit = 3 * lateBy
+
+// lateByFar is how long a statement is held after LateAfterHole: longer than such calls need to give up and begin anew.
+const lateByFar = 10 * lateBy
 
 // Proxy passes connections on to a server, and breaks them as it is told.
 type Proxy struct {
