@@ -92,8 +92,7 @@ type Config struct {
 	// Its handler must neither call the client nor panic: a line may come after the answer. Zero: silent.
 	Logger *slog.Logger
 	// KeepHeader may keep a header in the journal that is a credential by a word of its name (auth, token, cookie,
-	// session, secret, signature, api-key and the like) and is left out otherwise. It must not panic: it may be called
-	// after the answer was given. Zero keeps none of those.
+	// session, secret, signature, api-key and the like) and is left out otherwise. It must not panic, even after the answer. Zero: none.
 	KeepHeader func(name string) bool
 	// SecretHeaders and SecretParameters name more credentials, among headers and in queries, case aside. They are
 	// sent and never journaled, and do not take part in the comparison of requests under one key. Zero: those only

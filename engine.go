@@ -137,15 +137,6 @@ func (e *engine) begin(ctx context.Context, op *preparedRequest) (rec persist.Re
 	return e.beginRecord(ctx, e.intent(op))
 }
 
-// beginRecord begins a record in the journal, and notes it if it may appear later although this fails.
-func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
-	existing, created, err = e.journal.Begin(ctx, rec)
-	if inDoubt := errors.Is(err, persist.ErrUncertain); inDoubt || err == nil {
-		e.shared.unwritten.began(&rec, inDoubt)
-	}
-	return existing, created, err
-}
-
 // execute makes attempts until the verdict allows no further one, or a limit ends the run, and records the outcome.
 // The lease of the record is renewed meanwhile.
 func (r *run) execute() *result {

@@ -2,6 +2,7 @@ package oncehttp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,6 +70,15 @@ func (u *unwritten) mayAppearLike(pick func(*persist.Record) bool) (like []persi
 		}
 	}
 	return like
+}
+
+// beginRecord begins a record in the journal, and notes it if it may appear later although this fails.
+func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
+	existing, created, err = e.journal.Begin(ctx, rec)
+	if inDoubt := errors.Is(err, persist.ErrUncertain); inDoubt || err == nil {
+		e.shared.unwritten.began(&rec, inDoubt)
+	}
+	return existing, created, err
 }
 
 // unrecorded returns an error if an answer that callers have got is not recorded, and has not been since.
