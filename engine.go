@@ -40,11 +40,10 @@ type engine struct {
 
 // shared is what the clients of one journal have in common in this process.
 type shared struct {
-	calls   *inflight.Table[*result]
-	clock   *clock
-	origins pauses.Origins // those that take no connections
-	recipes recipes        // of the operations that a request without a key may repeat
-
+	calls     *inflight.Table[*result]
+	clock     *clock
+	origins   pauses.Origins // those that take no connections
+	recipes   recipes        // of the operations that a request without a key may repeat
 	unwritten unwritten
 }
 
