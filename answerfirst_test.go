@@ -23,6 +23,14 @@ type recording struct {
 	takes time.Duration
 	fails error
 	ends  atomic.Int32 // FinishLates begun
+	get   func() error // what Get fails with; nil: it does not
+}
+
+func (r *recording) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if err := run(r.get); err != nil {
+		return persist.Record{}, err
+	}
+	return r.Journal.Get(ctx, id)
 }
 
 func (r *recording) FinishLate(ctx context.Context, rec persist.Record) error {

@@ -44,7 +44,7 @@ type shared struct {
 	clock     *clock
 	origins   pauses.Origins // those that take no connections
 	recipes   recipes        // of the operations that a request without a key may repeat
-	unwritten unwritten
+	unwritten unwritten      // what the journal does not say
 }
 
 // callers is what a run needs to know of those who wait for it.

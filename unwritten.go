@@ -81,14 +81,19 @@ func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing 
 	return existing, created, err
 }
 
-// unrecorded returns an error if an answer that callers have got is not recorded, and has not been since.
+// unrecorded returns an error if an answer that callers have got is not recorded, and has not been since. A record that is gone
+// was swept, after it had ended. Where the journal does not answer it asks no further.
 func (e *engine) unrecorded(ctx context.Context) error {
 	u := &e.shared.unwritten
 	u.mu.Lock()
 	answers := maps.Clone(u.answers)
 	u.mu.Unlock()
 	for id := range answers {
-		if rec, err := e.journal.Get(ctx, id); err == nil && rec.State.Final() {
+		rec, err := e.journal.Get(ctx, id)
+		switch gone := errors.Is(err, persist.ErrNotFound); {
+		case err != nil && !gone:
+			return err
+		case gone || rec.State.Final():
 			u.answered(id, nil)
 			delete(answers, id)
 		}

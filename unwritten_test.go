@@ -54,9 +54,25 @@ func TestFlushTellsWhatIsNotRecorded(t *testing.T) {
 				t.Errorf("Flush: %v, want the reason why the answer to k is not recorded", err)
 			}
 		}
+		asked := 0
+		j.get = func() error { asked++; return errLost }
+		if _, err := c.DoKey(post(t, "{}"), "other"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Flush(t.Context()); !errors.Is(err, errLost) || asked != 1 {
+			t.Errorf("Flush where the journal does not answer: %v, it was asked %d times, want once", err, asked)
+		}
+		j.get = func() error { return persist.ErrNotFound }
+		if err := c.Flush(t.Context()); err != nil {
+			t.Errorf("Flush once the records were swept: %v", err)
+		}
+		j.get = nil
+		if _, err := c.DoKey(post(t, "{}"), "third"); err != nil || !errors.Is(c.Flush(t.Context()), errDisk) {
+			t.Errorf("%v; the next answer that is not recorded fails no Flush", err)
+		}
 		j.fails = nil
 		time.Sleep(time.Minute) // the lease is over
-		if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
+		if _, err := c.DoKey(post(t, "{}"), "third"); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Flush(t.Context()); err != nil {
