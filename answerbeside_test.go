@@ -59,14 +59,14 @@ func TestCloseWhileDoWaitsForTheRecord(t *testing.T) {
 	}
 }
 
-// TestOtherBytesAfterTheAnswer: an Enqueue of other bytes has no effect, since the operation that has the key took place.
+// TestOtherBytesAfterTheAnswer: an Enqueue of other bytes is told that the operation which has the key took place.
 func TestOtherBytesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		c, _, _ := answered(t)
 		err := c.Enqueue(post(t, `{"other":1}`), "k")
-		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, oncehttp.ErrKeyReused) {
-			t.Errorf("%v; want no effect", err)
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrFinal) || !errors.Is(err, oncehttp.ErrKeyReused) {
+			t.Errorf("%v; want ErrFinal", err)
 		}
 		var e *oncehttp.Error
 		if errors.As(err, &e) && e.State != persist.StateConfirmed {

@@ -21,7 +21,7 @@ func lateFinisher(j persist.Journal) persist.LateFinisher {
 // answersFirst reports whether those who wait may have the answer before the record says so. If this process dies in between,
 // the same key finds the answer again.
 func (d ending) answersFirst() bool {
-	return d.late != nil && !d.fromResume && !d.askedAgain && d.verdict.outcome == OutcomeConfirmed &&
+	return d.late != nil && !d.fromResume && !d.askedAgain && d.verdict.final &&
 		!d.mustFlush(persist.StateConfirmed, d.now()) && d.shared.calls.Ending() < answeredMost
 }
 
@@ -34,7 +34,7 @@ func (d ending) answerFirst() *result {
 	told := false
 	defer func() {
 		if err := d.finish(persist.StateConfirmed, write); told {
-			d.shared.unwritten.answered(d.rec.ID, err)
+			d.engine.answered(&d.rec, err)
 		}
 	}()
 	res := d.finished(&result{answer: d.answered()})

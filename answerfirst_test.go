@@ -111,7 +111,7 @@ func TestCallsAfterTheAnswer(t *testing.T) {
 		},
 		"Do of a request that is too large": func(t *testing.T, c *oncehttp.Client) error {
 			_, err := c.DoKey(post(t, strings.Repeat("1", 20<<20)), "k")
-			return not(err, oncehttp.ErrOutcomeUnknown, oncehttp.ErrInFlight)
+			return not(err, oncehttp.ErrFinal, oncehttp.ErrInFlight)
 		},
 		"Settle": func(t *testing.T, c *oncehttp.Client) error {
 			return not(c.Settle(t.Context(), "k", happened), oncehttp.ErrFinal, oncehttp.ErrInFlight)

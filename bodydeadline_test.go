@@ -1,9 +1,13 @@
 package oncehttp_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -115,4 +119,45 @@ func TestPanicOfABody(t *testing.T) {
 		}()
 		_, _ = c.DoKey(req, "k")
 	})
+}
+
+// TestBlockedGetBodyEndsWithTheContext: a body that GetBody hides is bounded by the context, too, also behind the types that
+// http.NewRequest uses for bytes in memory.
+func TestBlockedGetBodyEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	pipe, end := io.Pipe() // it never gives a byte
+	t.Cleanup(func() { end.Close() })
+	usedUp := func() io.ReadCloser {
+		r := strings.NewReader("{}")
+		_, _ = io.Copy(io.Discard, r)
+		return io.NopCloser(r)
+	}
+	blocked := func() (io.ReadCloser, error) { return io.NopCloser(pipe), nil }
+	for name, set := range map[string]func(*http.Request){
+		"a used up string":              func(req *http.Request) { req.Body = usedUp() },
+		"a used up string of 2 bytes":   func(req *http.Request) { req.Body, req.ContentLength = usedUp(), 2 },
+		"an empty buffer":               func(req *http.Request) { req.Body = io.NopCloser(&bytes.Buffer{}) },
+		"a buffered pipe":               func(req *http.Request) { req.Body = io.NopCloser(bufio.NewReader(pipe)) },
+		"a string, and then the pipe":   func(req *http.Request) { req.Body = io.NopCloser(io.MultiReader(strings.NewReader("{"), pipe)) },
+		"http.NoBody, and then 2 bytes": func(req *http.Request) { req.Body, req.ContentLength = http.NoBody, 2 },
+		"nil, and then 2 bytes":         func(req *http.Request) { req.Body, req.ContentLength = nil, 2 },
+		"a GetBody that blocks": func(req *http.Request) {
+			req.Body, req.GetBody = usedUp(), func() (io.ReadCloser, error) { _, err := pipe.Read(make([]byte, 1)); return nil, err }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &wire{replies: []reply{{status: 201}}}
+			c, _ := newClient(t, w, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			req := request(t, "POST", "https://api.example.com/payments", "").WithContext(ctx)
+			req.GetBody, req.ContentLength = blocked, -1
+			set(req)
+			_, err := c.DoKey(req, "k")
+			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, context.DeadlineExceeded) || w.count() != 0 {
+				t.Errorf("%v after %d sends, want no effect for the deadline", err, w.count())
+			}
+		})
+	}
 }

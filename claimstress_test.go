@@ -332,7 +332,7 @@ func (j *tardy) Claim(ctx context.Context, q persist.Query, owner string, lease 
 	return j.Journal.Claim(ctx, q, owner, lease, n)
 }
 
-func (j *tardy) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+func (j *tardy) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
 	defer j.late()()
-	return j.Journal.ClaimToSend(ctx, q, owner, lease, n)
+	return j.Journal.ClaimToSend(ctx, q, owner, lease, sending, n)
 }

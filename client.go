@@ -3,6 +3,7 @@ package oncehttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -31,6 +32,8 @@ type Client struct {
 	drain    context.CancelCauseFunc
 	due      chan struct{} // wakes Run
 
+	unheard sync.Once // for tellUnheard
+
 	mu      sync.Mutex
 	closed  bool
 	running sync.WaitGroup
@@ -42,12 +45,12 @@ type Client struct {
 func New(cfg Config) (*Client, error) {
 	ownsTransport := cfg.Transport == nil
 	if err := cfg.fill(); err != nil {
-		return nil, &Error{Op: "new", Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect, ErrConfig}}
+		return nil, newError("new", nothing(""), err, ErrConfig)
 	}
-	attached := cfg.Journal.Attach(func() any { return &shared{calls: inflight.NewTable[*result](), clock: newClock(cfg.Journal)} })
+	attached := cfg.Journal.Attach(func() any { return &shared{calls: inflight.NewTable((*result).release), clock: newClock(cfg.Journal)} })
 	common, ok := attached.(*shared)
 	if !ok {
-		return nil, startError("new", "", ErrConfig, "the journal carries a %T, not this package's table of calls", attached)
+		return nil, newError("new", nothing(""), fmt.Errorf("the journal carries a %T, not this package's table of calls", attached), ErrConfig)
 	}
 	c := &Client{cfg: cfg, ownsTransport: ownsTransport, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
@@ -70,7 +73,7 @@ func New(cfg Config) (*Client, error) {
 // and kept before the first attempt.
 //
 // On return either the response is the server's final answer, with its whole
-// body, or the error matches exactly one of ErrNoEffect and ErrOutcomeUnknown.
+// body, or the error matches exactly one of ErrNoEffect, ErrFinal and ErrOutcomeUnknown.
 // An error status that is final (a declined card's 402) is a response. The
 // request is never changed; its body is read once and closed.
 //
@@ -117,6 +120,7 @@ type preparedRequest struct {
 	target      *url.URL // where the caller sends it
 	read        *request.Snapshot
 	named       request.Named // what the call names, as far as it could be read
+	secret      []byte        // the journal's, if the operation's owner is compared
 }
 
 // do runs a request as an operation, or lets it stream through if it is none. name is that of the call, for errors;
@@ -135,46 +139,73 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 	if err != nil {
 		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, requestTrouble(err))
 	}
+	if err := c.engine.place(req.Context(), op); err != nil {
+		return nil, c.engine.errorOfPlace(req.Context(), name, op, err)
+	}
 	for {
-		res, err := c.run(req.Context(), name, op)
+		res, caller, err := c.run(req.Context(), name, op)
 		if err != nil {
 			return nil, err
 		}
-		if res.unreported {
-			c.engine.markReported(context.WithoutCancel(req.Context()), op.rec.ID)
+		resp, err := c.response(req, op.rec.ID, res, plain, caller.Joined())
+		err = own(err, name, caller.Joined())
+		caller.Done()
+		if resp != nil || err != nil {
+			return resp, err
 		}
-		if res.err != nil && (!plain || res.answer == nil) {
-			return nil, res.err
-		}
-		if resp := res.answer.response(req); resp != nil {
-			return resp, nil
-		}
-		if res.err != nil { // the rest of a large answer was given up for an attempt that was not made
-			return nil, res.err
-		}
-		op.named.Keyless = false // from now on an operation has its key, also where that was just made
+		op.named.Unnamed, op.named.Keyless = false, false // from now on an operation has its key, also where that was just made
 	}
 }
 
-// run joins the call that is under way with the operation, or starts one, and returns its result. err is set if this
-// caller gets no result.
-func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, error) {
+// response returns this caller's response or error of a call that is over; neither if another caller has the rest of a large
+// answer, so that the server has to be asked again.
+func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, joined bool) (*http.Response, error) {
+	if res.unreported {
+		c.engine.markReported(context.WithoutCancel(req.Context()), id)
+	}
+	if res.err == nil || plain && res.answer != nil {
+		if resp := res.answer.response(req, joined); resp != nil {
+			return resp, nil
+		}
+	}
+	return nil, res.err // also where the rest was given up for an attempt that was not made
+}
+
+// run joins the call that is under way with the operation, or starts one, and returns its result, and the caller whose Done
+// follows. err is set if this caller gets no result.
+func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, *inflight.Caller[*result], error) {
 	for {
-		if op.rec.Generated {
+		if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
+			return nil, nil, err
+		}
+		if op.named.Unnamed {
 			if err := c.engine.checkUnresolved(ctx, name, op); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		if ctx.Err() != nil {
-			return nil, c.engine.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
+			return nil, nil, c.engine.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
+		}
+		var running struct { // the call that is under way
+			strange  bool
+			likeness request.Likeness
 		}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
 			Record: op.rec, Context: ctx, Draining: c.draining, PlainHTTP: op.rec.PlainHTTP,
 			InDoubt: !op.rec.Generated, // a key made for this call can have no earlier operation
-		}, op.sameRequest)
+		}, func(rec *persist.Record) bool {
+			if running.strange = op.strange(rec); !running.strange {
+				running.likeness = op.read.Compare(rec)
+			}
+			return running.likeness == request.SameRequest
+		})
 		switch {
+		case arrival == inflight.Refused && running.strange:
+			return nil, nil, c.engine.strangerError(ctx, name, op.rec.ID, errOtherCredentials)
+		case arrival == inflight.Refused && running.likeness == request.CannotTell:
+			return nil, nil, newError(name, unclear(Key(op.rec.Key)), errIncomparable, ErrConfig, ErrInFlight)
 		case arrival == inflight.Refused:
-			return nil, &Error{Op: name, Key: Key(op.rec.Key), is: []error{ErrOutcomeUnknown, ErrKeyReused, ErrInFlight}}
+			return nil, nil, newError(name, unclear(Key(op.rec.Key)), nil, ErrKeyReused, ErrInFlight)
 		case arrival == inflight.Joined:
 		case ctx.Done() == nil && c.engine.late == nil: // a caller that stays until the call is over runs it on its own goroutine
 			c.start(caller.Call(), name, op)
@@ -184,10 +215,11 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		res, err := caller.Wait()
 		switch {
 		case err != nil:
-			return nil, &Error{Op: name, Key: Key(op.rec.Key), Cause: err, is: []error{ErrOutcomeUnknown, ErrInFlight}}
+			return nil, nil, left(name, op.rec.Key, caller, err)
 		case arrival == inflight.Started || !res.notShared:
-			return res, nil
+			return res, caller, nil
 		}
+		caller.Done()
 	}
 }
 
@@ -204,14 +236,23 @@ func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRe
 		c.engine.leases.touched(op.rec.ID)
 		defer c.engine.leases.touched(op.rec.ID)
 		return c.engine.do(call, name, op)
-	}, crashed(name, op.rec.Key))
+	}, crashed(name, op.rec.Key, call))
 }
 
 // crashed makes the result of a call that panicked or ended its goroutine. What it did before is in the journal.
-func crashed(name, key string) func(error) *result {
+func crashed(name, key string, call *inflight.Call[*result]) func(error) *result {
 	return func(cause error) *result {
-		return &result{err: &Error{Op: name, Key: Key(key), Cause: cause, is: []error{ErrOutcomeUnknown}}}
+		e := newError(name, unclear(Key(key)), cause)
+		e.Sends = call.Sends()
+		return &result{err: e}
 	}
+}
+
+// left returns the error of a caller that left a call because of cause. The call may go on for others.
+func left(name, key string, caller *inflight.Caller[*result], cause error) *Error {
+	e := newError(name, unclear(Key(key)), cause, ErrInFlight)
+	e.Sends, e.Joined = caller.Call().Sends(), caller.Joined()
+	return e
 }
 
 // Flush returns when what the calls that have returned, of all clients on this journal in this process, know of their
@@ -248,6 +289,8 @@ func givenBy(req *http.Request, key keySource, plain bool, now time.Time) reques
 	if inContext, ok := req.Context().Value(contextKey{}).(Key); ok {
 		g.Keys = append(g.Keys, string(inContext))
 	}
+	g.Account, g.Scoped = AccountFromContext(req.Context())
+	g.OneOwner = request.OneOwner(req.Context())
 	return g
 }
 
@@ -258,7 +301,16 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRe
 	if err != nil {
 		return &preparedRequest{named: named}, err
 	}
+	if request.Unheard(s.Profile, s.Record.Method) {
+		c.unheard.Do(func() { c.tellUnheard(req.Context(), &s.Record) })
+	}
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
+}
+
+// tellUnheard says that nobody knows whether the API honours keys on the method of an operation.
+func (c *Client) tellUnheard(ctx context.Context, rec *persist.Record) {
+	cause := fmt.Errorf("profile %q does not say that keys count on %s; if the API ignores them there, a second send takes effect twice: name a profile that lists its methods", rec.Profile, rec.Method)
+	c.cfg.log(ctx, slog.LevelWarn, "a method on which keys may not count (said once)", rec.Key, cause)
 }
 
 // journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been
@@ -274,9 +326,6 @@ func (c *Client) journaled(req *http.Request) (same *http.Request, journaled boo
 	carries, same := c.cfg.reader.CarriesKey(req, c.cfg.profileFor(req.URL), givenBy(req, keySource{}, false, time.Time{}))
 	return same, carries
 }
-
-// sameRequest reports whether op is the request that an existing record names, by the record's own recipe.
-func (op *preparedRequest) sameRequest(rec *persist.Record) bool { return op.read.Same(rec) }
 
 // requestTrouble returns the sentinel that says why a request could not be read.
 func requestTrouble(err error) error {

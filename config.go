@@ -1,13 +1,12 @@
 package oncehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Config says how a client works. It is validated once and copied; changing it
-// later changes nothing. All functions in it must be safe for concurrent use.
+// Config says how a client works. It is validated once and copied deeply: changing it, or a profile, map or list in it,
+// changes nothing later. Times need their unit: from 2 to 999 ns they are refused. All functions in it must be safe for concurrent use.
 type Config struct {
 	_ struct{}
 
@@ -38,7 +37,8 @@ type Config struct {
 	Profile *profile.Profile
 	// ProfileByHost gives single hosts another profile, so that one client and one journal serve many APIs. A host is
 	// in lower case, without a scheme, and may have a port: "api.example.com:443" is https://api.example.com/ too. A
-	// host with a port goes before the same one without.
+	// host with a port goes before the same one without. There are no patterns. Profiles of one name and version, that in
+	// Profile included, must state the same facts.
 	ProfileByHost map[string]*profile.Profile
 	// ProfileOf is asked for the profile of an operation that was begun under one that this client does not know: not its
 	// own, nor one of ProfileByHost, nor built in with that version. It gets a copy of the record, each time anew. A profile of
@@ -50,15 +50,17 @@ type Config struct {
 	// of the answer's body, when the request's context ends: otherwise no time limit of
 	// this package holds. One that reports no events of net/http/httptrace never gives
 	// OutcomeNotSent, since only a connection that was asked for and not had proves
-	// that nothing was sent. A body that is shorter
+	// that nothing was sent: one to the request's host and port, or to the proxy that an
+	// *http.Transport takes to it. If others are asked for under the request's context,
+	// nothing is proved. A body that is shorter
 	// than the ContentLength that it reports counts as cut off. Zero: a private clone
 	// of http.DefaultTransport that keeps 256 idle connections per host.
 	Transport http.RoundTripper
-	// Methods that are journaled without a key in the request. Zero: POST and
-	// PATCH. A request that carries a key is journaled whatever its method; GET,
+	// Methods that are journaled without a key in the request; a slip such as POTS
+	// is refused. Zero: POST and PATCH. A request that carries a key is journaled whatever its method; GET,
 	// HEAD and OPTIONS never are.
 	Methods []string
-	// RequireKey refuses journaled requests that carry no key of their own.
+	// RequireKey refuses journaled requests that carry no key of their own. It excludes NewKey.
 	RequireKey bool
 	// NewKey makes the key of a request that has none. Zero: RandomKey. It may ask the server for a token. It gets a
 	// copy of the request without its Body, before that is read, and may use GetBody. Its keys are generated keys: they
@@ -68,7 +70,7 @@ type Config struct {
 	// Path; with a Path the client asks by itself. It gets a copy of the record, whose key is the operation's own and is not
 	// sent, and returns the token as the API knows it. It is called once the operation is durable and before it is
 	// sent for the first time; ctx ends after Retry.AnswerTimeout. An error counts as an attempt that was not sent. A token
-	// whose operation was not sent is thrown away. Zero: the profile's Path.
+	// whose operation was not sent is thrown away. Refused where no profile asks for it. Zero: the profile's Path.
 	Token func(ctx context.Context, rec persist.Record) (string, error)
 	// Authorize adds credentials to a request before every send, also on Resume, which has no caller; package sign makes
 	// functions that sign. It gets a clone, whose GetBody gives the recorded body (of a request that is not journaled,
@@ -89,15 +91,17 @@ type Config struct {
 	// return soon. Zero: nobody is told.
 	Observe func(context.Context, Event)
 	// Logger gets one line for what an operator should know. Keys appear in it; bodies, credentials and query strings never.
-	// Its handler must neither call the client nor panic: a line may come after the answer. Zero: silent.
+	// Its handler must neither call the client nor panic: a line may come after the answer. Zero: silent; only what
+	// Run cannot send for want of something here is said once, through slog.Default.
 	Logger *slog.Logger
 	// KeepHeader may keep a header in the journal that is a credential by a word of its name (auth, token, cookie,
 	// session, secret, signature, api-key and the like) and is left out otherwise. It must not panic, even after the answer. Zero: none.
 	KeepHeader func(name string) bool
 	// SecretHeaders and SecretParameters name more credentials, among headers and in queries, case aside. They are
-	// sent and never journaled, and do not take part in the comparison of requests under one key. Zero: those only
-	// that are called so in the field (of a query: access_token, api_key, sig, signature, X-Amz-Signature and the
-	// like, by an exact list).
+	// sent and never journaled, and do not take part in the comparison of requests under one key. An operation that was
+	// begun with other names is compared as it was begun; where that is not possible, the error is ErrConfig, and nothing
+	// is sent. Zero: those only that are called so in the field (of a query: access_token, api_key, sig, signature,
+	// X-Amz-Signature and the like, by an exact list).
 	SecretHeaders, SecretParameters []string
 	// KeepFields are JSON pointers to values in requests, such as /reference and /amount, that the journal keeps as
 	// long as it remembers the key: an audit needs them of operations whose request was swept. Of a form, /a/b is the
@@ -120,7 +124,7 @@ type Config struct {
 	// MaxResponseHeaderBytes bounds how much of an answer's headers, names and values, is kept. Larger ones still
 	// reach the caller, but only the status is recorded. Zero: 64 KiB. At most 1 GiB.
 	MaxResponseHeaderBytes int64
-	// ResumeWorkers is how many operations Resume runs at once. Zero: 8.
+	// ResumeWorkers is how many operations Resume runs at once. Zero: 8. At most 10,000.
 	ResumeWorkers int
 	// OriginWorkers bounds how many operations of one origin (scheme, host and port) Run drives at once, in a journal
 	// that several processes share (persist.Claimer and persist.DueTimes). There Run gives each origin with something
@@ -128,23 +132,23 @@ type Config struct {
 	// also if the first one never answers. Zero: ResumeWorkers without an eighth of it, at least one less, but 1 at least. A
 	// program with one API sets it to ResumeWorkers. More counts as ResumeWorkers.
 	OriginWorkers int
-	// Limiter gives the limiter of an origin, as Record.Origin spells it, which is asked before each send of an operation;
-	// nil: no limit. *rate.Limiter of golang.org/x/time/rate is one. A send whose limiter returns an error is not made;
-	// Resume and Run try the operation again after a pause, as after an attempt that was not sent.
-	// It is called before each send: keep the limiters. Zero: no limits.
+	// Limiter gives the limiter of an origin, as Record.Origin spells it, which is asked before each request of an operation:
+	// attempts, redirects, lookups, undos, and requests for a token by the profile; nil: no limit. *rate.Limiter of
+	// golang.org/x/time/rate is one. If it returns an error, the request is not made, and Resume and Run try the operation
+	// again after a pause. It is called before each request: keep the limiters. Zero: no limits.
 	Limiter func(origin string) Limiter
 	// EnqueueMaxAge is how long after Enqueue a first send may still happen; then the operation is held. Zero: 24 h.
 	EnqueueMaxAge time.Duration
 	// KeepAnswer is how long answers are kept for replay. Zero: the window of the operation's profile. Negative: not at all.
 	KeepAnswer time.Duration
 	// KeepKey is how long it is remembered that a caller-chosen key was used.
-	// Zero: for ever. Negative: no longer than the answer. A key that a sweep has
+	// Zero: for ever. Negative: no longer than the answer. Either way at least the window of each profile. A key that a sweep has
 	// removed is new again: the next call with it is another operation, which may
 	// take effect once more.
 	KeepKey time.Duration
 	// ClockSkew is how far the clock may be off by which windows are judged: that of the journal where it is a
 	// persist.Claimer, else this machine's. Where this machine's is off by more from the journal's, the logger is told
-	// once. Zero: 1 min, at most a tenth of the window.
+	// once. Zero: 1 min. Of each window a tenth counts at most; more than a whole one is refused.
 	ClockSkew time.Duration
 	// Lease is how long an operation is kept for a process that may have died, in a journal that several processes
 	// share (persist.Claimer). While the process lives, its leases are renewed every third of this time, in one call for
@@ -195,34 +199,16 @@ func positive[T int | int64 | time.Duration](errp *error, name string, v *T, def
 }
 
 // fill puts in the defaults and says what is wrong. c is the client's own copy.
-func (c *Config) fill() (err error) {
-	if c.Journal == nil {
+func (c *Config) fill() error {
+	switch {
+	case c.Journal == nil:
 		return errors.New("no Journal")
+	case isNil(c.Journal):
+		return fmt.Errorf("the Journal is a nil %T; open it first", c.Journal)
 	}
-	if err := c.Retry.fill(); err != nil {
+	units := c.checkUnits()
+	if err := cmp.Or(c.fillBounds(), c.checkBounds(), units); err != nil {
 		return err
-	}
-	positive(&err, "MaxRequestBytes", &c.MaxRequestBytes, defaultMaxRequestBytes)
-	positive(&err, "MaxRequestHeaderBytes", &c.MaxRequestHeaderBytes, defaultMaxHeaderBytes)
-	positive(&err, "MaxResponseBytes", &c.MaxResponseBytes, defaultMaxResponseBytes)
-	positive(&err, "MaxResponseHeaderBytes", &c.MaxResponseHeaderBytes, defaultMaxHeaderBytes)
-	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
-	positive(&err, "OriginWorkers", &c.OriginWorkers, max(c.ResumeWorkers-max(c.ResumeWorkers/8, 1), 1))
-	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
-	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
-	positive(&err, "Lease", &c.Lease, defaultLease)
-	if err == nil && c.Lease < leaseMin {
-		err = fmt.Errorf("a Lease of %v is below %v", c.Lease, leaseMin)
-	}
-	if err == nil && max(c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes) > keptBytesMax {
-		err = fmt.Errorf("a MaxRequestBytes of %d, a MaxRequestHeaderBytes of %d, a MaxResponseBytes of %d or a MaxResponseHeaderBytes of %d is over %d",
-			c.MaxRequestBytes, c.MaxRequestHeaderBytes, c.MaxResponseBytes, c.MaxResponseHeaderBytes, keptBytesMax)
-	}
-	if err != nil {
-		return err
-	}
-	if c.Profile == nil {
-		c.Profile = profile.Draft07()
 	}
 	if err := c.checkPin(); err != nil {
 		return err
@@ -237,7 +223,25 @@ func (c *Config) fill() (err error) {
 	if c.Transport == nil {
 		c.Transport = defaultTransport()
 	}
-	return c.fillProfiles()
+	if err := c.fillProfiles(); err != nil {
+		return err
+	}
+	return c.check()
+}
+
+// fillBounds sets the default of each bound that is zero. Errors name the field.
+func (c *Config) fillBounds() error {
+	err := c.Retry.fill()
+	positive(&err, "MaxRequestBytes", &c.MaxRequestBytes, defaultMaxRequestBytes)
+	positive(&err, "MaxRequestHeaderBytes", &c.MaxRequestHeaderBytes, defaultMaxHeaderBytes)
+	positive(&err, "MaxResponseBytes", &c.MaxResponseBytes, defaultMaxResponseBytes)
+	positive(&err, "MaxResponseHeaderBytes", &c.MaxResponseHeaderBytes, defaultMaxHeaderBytes)
+	positive(&err, "ResumeWorkers", &c.ResumeWorkers, defaultResumeWorkers)
+	positive(&err, "OriginWorkers", &c.OriginWorkers, max(c.ResumeWorkers-max(c.ResumeWorkers/8, 1), 1))
+	positive(&err, "EnqueueMaxAge", &c.EnqueueMaxAge, defaultEnqueueMaxAge)
+	positive(&err, "ClockSkew", &c.ClockSkew, defaultClockSkew)
+	positive(&err, "Lease", &c.Lease, defaultLease)
+	return err
 }
 
 func (c *Config) fillMethods() error {
@@ -252,19 +256,24 @@ func (c *Config) fillMethods() error {
 		if request.Safe(m) {
 			return fmt.Errorf("a method in Methods, %s, is never journaled", m)
 		}
+		if meant := request.Misspelled(m); meant != "" {
+			return fmt.Errorf("in Methods: %q is no method; want %s", m, meant)
+		}
 	}
 	return nil
 }
 
 // fillReader makes the reader of requests.
 func (c *Config) fillReader() error {
+	c.SecretHeaders, c.SecretParameters = slices.Clone(c.SecretHeaders), slices.Clone(c.SecretParameters)
+	c.KeepFields = slices.Clone(c.KeepFields)
 	c.reader = request.Reader{
 		Account: c.Account, MaxBodyBytes: c.MaxRequestBytes, MaxHeaderBytes: c.MaxRequestHeaderBytes, RequireKey: c.RequireKey,
 		NewKey: c.makeKey(), Credential: c.Credential, Region: c.Region,
 		Secrets: request.Secrets{
-			KeepHeader: c.KeepHeader, Headers: slices.Clone(c.SecretHeaders), Parameters: slices.Clone(c.SecretParameters),
+			KeepHeader: c.KeepHeader, Headers: c.SecretHeaders, Parameters: c.SecretParameters,
 		},
-		KeepFields: slices.Clone(c.KeepFields),
+		KeepFields: c.KeepFields,
 	}
 	if err := c.reader.Secrets.CheckPointers(c.KeepFields); err != nil {
 		return fmt.Errorf("in KeepFields: %w", err)
@@ -285,58 +294,6 @@ func (c *Config) makeKey() func(*http.Request) (key string, business bool, err e
 	}
 }
 
-func (c *Config) fillProfiles() error {
-	c.ProfileByHost = maps.Clone(c.ProfileByHost)
-	for host, p := range c.ProfileByHost {
-		if p == nil || !request.IsHost(host) {
-			return fmt.Errorf("at ProfileByHost[%q]: want a profile, and a host in lower case, without a scheme or a path, with or without a port", host)
-		}
-		if err := c.checkProfile(p); err != nil {
-			return err
-		}
-	}
-	return c.checkProfile(c.Profile)
-}
-
-func (c *Config) checkProfile(p *profile.Profile) error {
-	switch {
-	case p.Name == "":
-		return errors.New("a profile without a name")
-	case p.Carrier == profile.Carrier{Place: profile.Nowhere}:
-	case p.Carrier.Name == "":
-		return fmt.Errorf("profile %q has no carrier: where its keys travel is not known", p.Name)
-	case !slices.Contains([]profile.Place{profile.Header, profile.Body, profile.Form, profile.Query}, p.Carrier.Place):
-		return fmt.Errorf("profile %q: an unknown carrier %q", p.Name, p.Carrier.Place)
-	case p.Carrier.Place == profile.Header && !request.UsableHeader(p.Carrier.Name):
-		return fmt.Errorf("profile %q: no key can travel in a header %q", p.Name, p.Carrier.Name)
-	case p.Carrier.Place == profile.Body && p.Carrier.Name[0] != '/':
-		return fmt.Errorf("profile %q: the carrier %q is no JSON pointer", p.Name, p.Carrier.Name)
-	case p.Window.Floor <= c.margin(p.Window.Floor):
-		return fmt.Errorf("profile %q: a window of %v leaves no time to send after the attempt timeout and the clock skew (%v)",
-			p.Name, p.Window.Floor, c.margin(p.Window.Floor))
-	}
-	if p.Token != nil && (p.Carrier.Place != profile.Header || p.Token.Path == "" && c.Token == nil) {
-		return fmt.Errorf("profile %q: its keys are the server's tokens; want a carrier that is a header, and a path to ask for them or Config.Token", p.Name)
-	}
-	if err := p.Check(); err != nil {
-		return fmt.Errorf("profile %q: %w", p.Name, err)
-	}
-	return nil
-}
-
-// profileFor is the profile of a request's host; the default one where there is no URL.
-func (c *Config) profileFor(u *url.URL) *profile.Profile {
-	if len(c.ProfileByHost) == 0 || u == nil {
-		return c.Profile
-	}
-	for _, host := range request.Hosts(u) {
-		if p := c.ProfileByHost[host]; p != nil {
-			return p
-		}
-	}
-	return c.Profile
-}
-
 // journals reports whether requests of this method are journaled without a key of their own.
 func (c *Config) journals(method string) bool { return slices.Contains(c.Methods, method) }
 
@@ -350,32 +307,6 @@ func (c *Config) keepAnswer(a *persist.Answer) {
 	if a.BodyDropped {
 		a.Body = nil
 	}
-}
-
-// profileOf is the profile that a record was begun under, or nil if this client
-// does not know it.
-func (c *Config) profileOf(rec *persist.Record) *profile.Profile {
-	is := func(p *profile.Profile) bool {
-		return p.Name == rec.Profile && p.Version == rec.ProfileVersion
-	}
-	if is(c.Profile) {
-		return c.Profile
-	}
-	for _, p := range c.ProfileByHost {
-		if is(p) {
-			return p
-		}
-	}
-	if p, ok := profile.ByName(rec.Profile); ok && is(p) {
-		return p
-	}
-	if c.ProfileOf == nil {
-		return nil
-	}
-	if p := c.ProfileOf(rec.Clone()); p != nil && is(p) && c.checkProfile(p) == nil {
-		return p
-	}
-	return nil
 }
 
 // defaultTransport keeps enough idle connections: the two per host of

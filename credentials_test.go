@@ -172,12 +172,12 @@ func TestCredentialsOfResume(t *testing.T) {
 	})
 }
 
-// TestStandingRecordTakesTheCallersCredentials: they may have changed since.
+// TestStandingRecordTakesTheCallersCredentials: of an account they may have changed since.
 func TestStandingRecordTakesTheCallersCredentials(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
 		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
-		c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Retry.MaxAttempts = 1 })
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Retry.MaxAttempts, cfg.Account = 1, "shop" })
 		for _, token := range []string{"old", "new"} {
 			req := post(t, "{}")
 			req.Header.Set("Authorization", token)

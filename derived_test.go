@@ -83,6 +83,9 @@ func TestRedirectedReadGoesWithoutTheKey(t *testing.T) {
 						if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrRedirected) || e.Key != "k" {
 							t.Errorf("%v, want redirected, of key k", err)
 						}
+						if exactlyOne(t, e); errors.Is(err, oncehttp.ErrFinal) != (status == 303) { // the operation's own, final answer
+							t.Errorf("%v after a %d", err, status)
+						}
 					case err != nil || read(t, resp) != "paid":
 						t.Errorf("%v, want the resource", err)
 					}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/known"
 	"github.com/oncehttp/oncehttp/internal/pauses"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
@@ -40,11 +41,15 @@ type engine struct {
 
 // shared is what the clients of one journal have in common in this process.
 type shared struct {
-	calls     *inflight.Table[*result]
-	clock     *clock
-	origins   pauses.Origins // those that take no connections
-	recipes   recipes        // of the operations that a request without a key may repeat
-	unwritten unwritten      // what the journal does not say
+	calls   *inflight.Table[*result]
+	clock   *clock
+	origins pauses.Origins // those that take no connections
+	recipes known.Recipes  // of the operations that a request without a key may repeat
+	looks   known.Looks[lookAt, unresolvedNow]
+	cleared known.Cleared[lookAt] // where no other process uses the journal
+	notes   known.Notes           // what the journal does not say
+	begins  known.Begins          // of all operations
+	secrets secrets
 }
 
 // callers is what a run needs to know of those who wait for it.
@@ -55,6 +60,7 @@ type callers interface {
 	PlainHTTP() (waiting, earlier bool) // a caller of Transport waits now; one has waited during this call
 	Deadline() time.Time                // the latest of the callers' deadlines; zero if one caller has none
 	SetInDoubt(bool)                    // whether the operation was in doubt before
+	SetSends(int)                       // how many sends the run has made, with those that are being made
 	GiveUp(cause error)                 // ends Context
 	Answer(*result)                     // gives them the result before the run is over
 }
@@ -70,6 +76,7 @@ type run struct {
 	target      *url.URL // where it is sent to
 	created     bool     // this very call began the record
 	askedAgain  bool     // it is confirmed, and asked again for an answer too large to keep
+	resolved    bool     // its record says how it ended, and that its callers know
 	fromResume  bool     // Resume or Run began this run, not a caller with the key
 	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
 	stopIfOriginDown bool
@@ -82,6 +89,7 @@ type run struct {
 	sender   wire.Sender
 	attempts int
 	sends    int
+	begun    int // sends of the attempt under way
 	// inProgress counts the answers that said "still being processed".
 	inProgress int
 	firstSeen  bool // the loop already asked for the first attempt
@@ -89,23 +97,13 @@ type run struct {
 	history     classify.History // what all attempts together prove
 	doubtBefore bool             // an attempt before the last one may have had an effect
 	last        wire.Result      // the answer that counts, and the latest error
+	flawed      *persist.Answer  // the latest 2xx with a classify.Flaw, as far as it was kept; nil if there was none
 	verdict     verdict
 	hint        time.Duration // the wait that the latest answer asks for
 	wait        time.Duration // before the next attempt
 	next        time.Time     // when it is worth going on after a stop
 	stop        error         // the limit or event that stopped the run; nil if the verdict itself ended it
 	endWait     func() bool   // set while a wait is under way
-}
-
-// result is how a call ended. An error may have an answer beside it, for callers that see plain HTTP.
-type result struct {
-	answer *answer
-	err    error
-	// notShared: callers that joined must ignore this result and start again. The call did not run the operation, or
-	// was ended because its starter is draining.
-	notShared bool
-	// unreported: the record says that no caller with the key has yet learnt how the operation ended.
-	unreported bool
 }
 
 // do begins the operation, unless a record of it exists, and runs it. The existing record decides what happens instead.
@@ -141,9 +139,18 @@ func (e *engine) begin(ctx context.Context, op *preparedRequest) (rec persist.Re
 func (r *run) execute() *result {
 	r.leases.begin(&r.rec)
 	defer r.leases.end(r.rec.ID)
+	over := false
+	defer func() { r.leave(over) }()
 	r.loop()
 	r.stopWaiting()
 	_ = r.clock.notice(r.call.Values(), r.cfg) // where the journal cannot be asked, nothing can be recorded either
+	res := r.end()
+	over = true
+	return res
+}
+
+// end records the outcome, or gives a confirmed answer before, and returns the result.
+func (r *run) end() *result {
 	d := ending{r}
 	if d.answersFirst() {
 		return d.answerFirst()
@@ -155,7 +162,7 @@ func (r *run) execute() *result {
 func (r *run) finished(res *result) *result {
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
 	r.tell(EventFinished, func(e *Event) {
-		e.Outcome, e.Err = r.verdict.outcome, res.err
+		e.Outcome, e.Err = r.known(), res.err
 		if r.last.Answer != nil {
 			e.Status = r.last.Answer.Head.StatusCode
 		}
@@ -214,7 +221,7 @@ func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
 // attempt checks that the retention window is open, sends, and judges what comes back. With Policy.AskFirst it first
 // asks whether the operation took effect already.
 func (r *run) attempt() {
-	defer r.dismiss()
+	defer r.Dismiss()
 	if !askFirst(r) || !haveToken(r) || !r.mayAttempt() {
 		return
 	}
@@ -222,10 +229,11 @@ func (r *run) attempt() {
 	r.tell(EventAttempt, nil)
 	began := time.Now()
 	sent := r.send()
+	v := r.classify(&sent)
 	r.remember(began, sent)
-	r.judge(sent)
+	r.judge(v, sent)
 	r.tell(EventAnswered, func(e *Event) {
-		e.Err, e.Outcome = sent.Err, r.verdict.outcome
+		e.Err, e.Outcome = sent.Err, r.known()
 		if sent.Answer != nil {
 			e.Status = sent.Answer.Head.StatusCode
 		}
@@ -246,7 +254,7 @@ func (r *run) mayAttempt() bool {
 	case !r.history.InDoubt() && expiredBeforeSend(&r.rec, now):
 		r.stop = errMaxAge
 		r.skipAttempt(expired())
-	case r.history.InDoubt() && unprotected(r): // of an earlier process, or asked again for its answer
+	case r.history.InDoubt() && !r.rec.Protected: // of an earlier process, or asked again for its answer
 		r.skipAttempt(verdict{outcome: OutcomeUnknown, hold: persist.HoldNoKey})
 	case window == windowOver:
 		r.skipAttempt(expired())
@@ -267,38 +275,6 @@ func (r *run) checkLease(ctx context.Context) error {
 	return r.leases.check(ctx, r.rec.ID)
 }
 
-// judge classifies what an attempt learned, and sets the verdict on the operation. An answer counts even if the
-// context has ended meanwhile.
-func (r *run) judge(sent wire.Result) {
-	v := classify.Verdict{Again: !sent.Fatal}
-	r.hint = 0
-	switch {
-	case sent.Answer != nil:
-		v = classify.Classify(r.prof, seen(sent.Answer), r.history.InDoubt())
-		r.hint = classify.Wait(r.prof.RetryAfter, seen(sent.Answer), r.now())
-		v, sent = followUp(r, v, sent)
-	case sent.Unsent:
-		v.Kind = classify.KindNotSent
-	}
-	if unprotected(r) {
-		v = classify.Once(v)
-	}
-	r.doubtBefore = r.history.InDoubt()
-	known, earlierCounts := r.history.Add(v)
-	r.verdict = verdictOf(known)
-	r.noteOrigin(sent)
-	if earlierCounts {
-		sent.Drain()
-		r.last.Err = sent.Err
-		return
-	}
-	if r.verdict.outcome == OutcomeInFlight {
-		r.inProgress++
-	}
-	r.last.Drain()
-	r.last = sent
-}
-
 // noteOrigin notes whether the attempt showed that the origin takes connections. If it does not, and stopIfOriginDown is
 // set, this run stops.
 func (r *run) noteOrigin(sent wire.Result) {
@@ -313,17 +289,6 @@ func (r *run) noteOrigin(sent wire.Result) {
 			r.next, r.stop, r.verdict.again = at, errOriginDown, false
 		}
 	}
-}
-
-// skipAttempt sets the verdict for an attempt that was not allowed: fallback, unless an earlier final answer counts.
-func (r *run) skipAttempt(fallback verdict) {
-	known, earlierCounts := r.history.Add(classify.Verdict{Kind: classify.KindNotSent})
-	if earlierCounts && known.Kind == classify.KindFinal {
-		r.verdict = verdictOf(known)
-		return
-	}
-	r.last.Drain()
-	r.last, r.verdict = wire.Result{}, fallback
 }
 
 // decide reports whether another attempt follows, and sets r.wait, the wait before it. The verdict was made by judge;
@@ -358,21 +323,13 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 		}
 		return false, nil
 	}
-	if r.verdict.outcome != OutcomeConfirmed && r.verdict.outcome != OutcomeRefused {
+	if !r.verdict.final && r.verdict.outcome != OutcomeRefused {
 		r.last.Drain()
-	} // confirmed or refused: keep the answer, it may still be returned
+	} // final or refused: keep the answer, it may still be returned
 	r.tell(EventWaiting, func(e *Event) { e.Wait = r.wait })
 	draining := r.call.Draining() // it ends this wait, but not an attempt
 	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
 	return true, nil
-}
-
-// deadlineBy is a deadline, which is by this process's own clock, by the clock that shows now.
-func deadlineBy(now, deadline time.Time) time.Time {
-	if deadline.IsZero() {
-		return deadline
-	}
-	return now.Add(time.Until(deadline))
 }
 
 // stopWaiting removes the AfterFunc that decide set.

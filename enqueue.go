@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -14,8 +16,9 @@ import (
 // touches no network. Resume or Run sends it, within Config.EnqueueMaxAge. Once
 // it returned nil, the operation stays until it is final, whatever becomes of a
 // call that is under way with its key, and the same key with the same bytes is nil
-// again while it goes on or took place. Where it ended without an effect, was
-// abandoned or is held, the error is Do's: ErrSettled, ErrAbandoned, ErrKeyReused or
+// again while it goes on or took place. Where the server refused it (a final 4xx), the error is
+// ErrFinal, with the answer in Error.Answer. Where it was settled as absent, was abandoned,
+// mismatched or is held, the error is Do's: ErrSettled, ErrAbandoned, ErrKeyReused or
 // ErrHeld; one that was held because it was never sent in time is sent now. Other
 // bytes are ErrKeyReused.
 //
@@ -41,12 +44,14 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 		case err != nil:
 			return c.engine.errorOfBegin(req.Context(), name, op, false, err)
 		case !created && rec.Sealed() != nil:
-			return journalError(name, Key(rec.Key), rec.Sealed())
-		case !created && !op.sameRequest(&rec):
+			return journalError(name, &rec, rec.Sealed())
+		case !created && op.strange(&rec):
+			return c.engine.strangerError(req.Context(), name, rec.ID, errOtherCredentials)
+		case !created && op.read.Compare(&rec) != request.SameRequest:
 			if try == 0 && !rec.State.Final() && c.engine.recorded(req.Context(), func(id persist.ID) bool { return id == rec.ID }) == nil {
 				continue // a Do may have given the answer that its record does not have yet
 			}
-			return c.engine.refuseFinal(context.WithoutCancel(req.Context()), name, &rec, nil, outcomeOfReuse(&rec), ErrKeyReused).err
+			return c.engine.notSame(context.WithoutCancel(req.Context()), name, &rec, op).err
 		case !created:
 			if res := c.engine.neverGoesOn(req.Context(), name, &rec); res != nil {
 				return res.err
@@ -58,10 +63,10 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 			return nil
 		}
 		if !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {
-			return &Error{Op: name, Key: Key(op.rec.Key), State: rec.State, Cause: err, is: []error{ErrOutcomeUnknown}}
+			return journalError(name, &rec, err)
 		}
 	}
-	return &Error{Op: name, Key: Key(op.rec.Key), Cause: errors.New("the operation changes all the time"), is: []error{ErrOutcomeUnknown}}
+	return newError(name, unclear(Key(op.rec.Key)), errors.New("the operation changes all the time"))
 }
 
 // neverGoesOn refuses an Enqueue, or a Rekey, of an operation that ended without an effect
@@ -71,16 +76,12 @@ func (e *engine) neverGoesOn(ctx context.Context, name string, rec *persist.Reco
 	ctx = context.WithoutCancel(ctx)
 	neverSent := rec.HoldReason == persist.HoldExpired && !rec.MaybeSent
 	switch {
-	case rec.State == persist.StateMismatched:
-		return e.refuseFinal(ctx, name, rec, nil, ErrNoEffect, ErrKeyReused)
-	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent:
-		return e.refuseFinal(ctx, name, rec, nil, ErrNoEffect, ErrSettled)
-	case rec.State == persist.StateAbandoned:
-		return refuse(name, rec, nil, ErrOutcomeUnknown, ErrAbandoned)
 	case rec.State == persist.StateHeld && rec.HoldReason != persist.HoldCaller && !neverSent:
-		return refuse(name, rec, fmt.Errorf("held: %s", rec.HoldReason), ErrOutcomeUnknown, ErrHeld)
+		return e.refuse(ctx, name, rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), ErrHeld)
+	case !rec.State.Final(), operation.StandingOf(rec).Effect() == persist.EffectHappened:
+		return nil
 	}
-	return nil
+	return e.refuse(ctx, name, rec, operation.Same, nil, whyFinal(rec)...)
 }
 
 // enqueueTries bounds how often Enqueue looks again at an operation that others
@@ -124,6 +125,12 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequ
 	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true}, false)
 	if err != nil {
 		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, requestTrouble(err))
+	}
+	if err := c.engine.place(req.Context(), op); err != nil {
+		return nil, c.engine.errorOfPlace(req.Context(), name, op, err)
+	}
+	if err := c.engine.checkUnassigned(req.Context(), name, op); err != nil {
+		return nil, err
 	}
 	if err := c.engine.missing(op.rec); err != nil {
 		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, ErrConfig)

@@ -23,8 +23,8 @@ func TestEnqueueIsAPromise(t *testing.T) {
 	}{
 		"waiting":   {reply{}, func(*testing.T, *oncehttp.Client) {}, persist.StatePending, oncehttp.ErrOutcomeUnknown},
 		"lost":      {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StatePending, oncehttp.ErrOutcomeUnknown},
-		"confirmed": {reply{status: 201}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StateConfirmed, oncehttp.ErrNoEffect},
-		"declined":  {reply{status: 402}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StateConfirmed, oncehttp.ErrNoEffect},
+		"confirmed": {reply{status: 201}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StateConfirmed, oncehttp.ErrFinal},
+		"declined":  {reply{status: 402}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StateConfirmed, oncehttp.ErrFinal},
 		"held":      {reply{status: 301}, func(t *testing.T, c *oncehttp.Client) { resume(t, c) }, persist.StateHeld, oncehttp.ErrOutcomeUnknown},
 		"swept": {reply{status: 201}, func(t *testing.T, c *oncehttp.Client) {
 			resume(t, c)
@@ -32,7 +32,7 @@ func TestEnqueueIsAPromise(t *testing.T) {
 			if n, err := c.Sweep(t.Context()); n != 1 || err != nil {
 				t.Error(n, err)
 			}
-		}, persist.StateConfirmed, oncehttp.ErrNoEffect},
+		}, persist.StateConfirmed, oncehttp.ErrFinal},
 		"abandoned": {reply{}, func(t *testing.T, c *oncehttp.Client) {
 			if err := c.Abandon(t.Context(), "k"); err != nil {
 				t.Error(err)
@@ -42,7 +42,7 @@ func TestEnqueueIsAPromise(t *testing.T) {
 			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
 				t.Error(err)
 			}
-		}, persist.StateSettled, oncehttp.ErrNoEffect},
+		}, persist.StateSettled, oncehttp.ErrFinal},
 	}
 	for name, r := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestEnqueueIsAPromise(t *testing.T) {
 				if before.State != r.state {
 					t.Fatalf("it is %v, want %v", before.State, r.state)
 				}
-				again := map[string]error{"held": oncehttp.ErrHeld, "abandoned": oncehttp.ErrAbandoned, "settled": oncehttp.ErrSettled}[name]
+				again := map[string]error{"declined": oncehttp.ErrFinal, "held": oncehttp.ErrHeld, "abandoned": oncehttp.ErrAbandoned, "settled": oncehttp.ErrSettled}[name]
 				if err := c.Enqueue(post(t, "{}"), "k"); !errors.Is(err, again) || (err == nil) != (again == nil) {
 					t.Errorf("the same again: %v, want %v", err, again)
 				}

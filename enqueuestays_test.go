@@ -279,8 +279,8 @@ func TestEnqueueOfWhatIsOver(t *testing.T) {
 		is    []error // none: nil
 	}{
 		"confirmed":  {reply{status: 201}, nil, nil},
-		"declined":   {reply{status: 402}, nil, nil},
-		"mismatched": {mismatch, nil, []error{oncehttp.ErrNoEffect, oncehttp.ErrKeyReused}},
+		"declined":   {reply{status: 402}, nil, []error{oncehttp.ErrFinal}},
+		"mismatched": {mismatch, nil, []error{oncehttp.ErrFinal, oncehttp.ErrKeyReused}},
 		"redirected": {reply{status: 301}, nil, []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}},
 		"it happened": {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) {
 			_ = c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened})

@@ -7,32 +7,37 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Every error of Do matches exactly one of these two.
+// The verdicts. Every error of a method about one operation, of Transport and of a journal's Begin inside a transaction
+// matches exactly one of these three. Error.Effect says more of the effect.
 var (
-	// ErrNoEffect: nothing happened, and nothing is pending. It is safe to go on
-	// as if the request had never been made.
-	ErrNoEffect = errors.New("no effect")
-	// ErrOutcomeUnknown: an effect is possible, or is intended and pending. Go
-	// on with the same key, or settle or abandon it; never with a new key.
-	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrNoEffect: what the key names did not happen, and nothing is pending. It is safe to go on as if the request had
+	// never been made.
+	ErrNoEffect = persist.ErrNoEffect
+	// ErrFinal: the operation was decided before, and this call cannot have its answer: it is not kept, the key belongs
+	// to another request, or the call gives no answers.
+	ErrFinal = persist.ErrFinal
+	// ErrOutcomeUnknown: an effect is possible, or is intended and pending. Go on with the same key, or settle or
+	// abandon it; never with a new key.
+	ErrOutcomeUnknown = persist.ErrOutcomeUnknown
 )
 
-// The rest say why. Which of the two above comes with each is in its comment.
+// The rest say why. Which verdict comes with each is in its comment.
 var (
-	// ErrNotSent: no attempt reached the server. With ErrNoEffect, unless the
-	// operation was enqueued and stays pending.
+	// ErrNotSent: the operation was never handed to the network. With ErrNoEffect, unless it was enqueued and stays
+	// pending.
 	ErrNotSent = errors.New("not sent")
-	// ErrRefused: the server said that it did not act. As ErrNotSent.
+	// ErrRefused: the server said that it did not act, and may act on the same request later. As ErrNotSent.
 	ErrRefused = errors.New("refused by the server")
 	// ErrInFlight: the server still works on an earlier attempt, or another
 	// process holds the operation. With ErrOutcomeUnknown.
 	ErrInFlight = errors.New("still in flight")
-	// ErrKeyReused: the key belongs to another request. With ErrOutcomeUnknown
-	// where the operation that has the key is in doubt, else with ErrNoEffect.
-	// Error.State is that operation's state.
+	// ErrKeyReused: the key belongs to another request. With ErrFinal where that one has ended, with ErrOutcomeUnknown
+	// while it is unfinished and where it was abandoned. Error.State is that operation's state. Where the server says so of
+	// its own accord: with ErrFinal, or with ErrOutcomeUnknown if an attempt was in doubt.
 	ErrKeyReused = errors.New("key belongs to another request")
 	// ErrKeyExpired: the server may have forgotten the key. With ErrOutcomeUnknown.
 	ErrKeyExpired = errors.New("key may have expired on the server")
@@ -48,25 +53,22 @@ var (
 	ErrRedirected = errors.New("redirect not followed")
 	// ErrHeld: nothing is sent until it is settled. With ErrOutcomeUnknown.
 	ErrHeld = errors.New("held until settled")
-	// ErrSettled: the key was settled by Settle or Config.Reconcile. With ErrNoEffect where it was
-	// settled as absent, else with ErrOutcomeUnknown.
+	// ErrSettled: the key was settled by Settle or Config.Reconcile. With ErrNoEffect where it was settled as absent, else
+	// with ErrFinal.
 	ErrSettled = errors.New("key was settled")
-	// ErrFinal: Settle or Abandon was called for an operation that is final already, as
-	// Error.State says. With ErrNoEffect where it was settled as absent or its key
-	// belongs to another request, with ErrOutcomeUnknown where it was abandoned;
-	// with neither where it took effect. Never of Do.
-	ErrFinal = errors.New("operation is final")
-	// ErrAbandoned: the key was abandoned by Abandon. With ErrOutcomeUnknown.
+	// ErrAbandoned: the key was abandoned by Abandon. With ErrOutcomeUnknown, whatever the request.
 	ErrAbandoned = errors.New("key was abandoned")
-	// ErrAnswerGone: the operation is confirmed, or settled as happened, but its
-	// answer is not kept; its status may be, in Error.Answer. With
-	// ErrOutcomeUnknown: an effect there was, very likely.
-	ErrAnswerGone = errors.New("it has ended, but no answer is kept")
-	// ErrKeyInvalid: the profile does not take this key, or the request names
-	// it in two ways. With ErrNoEffect, unless an operation exists under one of the
-	// keys that the call named; without a key, unless one under a generated key is
-	// unresolved or unreported that may be of the same request.
+	// ErrAnswerGone: the operation is confirmed, or settled as happened, but its answer is not kept; its status may be, in
+	// Error.Answer. With ErrFinal.
+	ErrAnswerGone = errors.New("its answer is not kept")
+	// ErrKeyInvalid: the profile does not take this key, or the request names it in two ways. The call began nothing. The
+	// verdict is that on the operation under the keys that the call named; without one, ErrNoEffect. Without a key it is
+	// ErrOutcomeUnknown if an operation under a generated key is unresolved or unreported that may be of the same request.
 	ErrKeyInvalid = errors.New("invalid key")
+	// ErrAccount: an operation stands in the way that may be another caller's: it was begun with other credentials, or the call
+	// names an account and the operation has none. With ErrOutcomeUnknown, and with Error.Reference in the place of a key.
+	// Name the account of each call by Config.Account or ContextWithAccount; what stands without one is assigned by Assign.
+	ErrAccount = errors.New("may be another account's")
 	// ErrConfig: the client or the request is not put together rightly. The verdict
 	// beside it is as for ErrKeyInvalid.
 	ErrConfig = errors.New("invalid configuration or request")
@@ -76,15 +78,13 @@ var (
 	// ErrHeaderTooLarge: target and headers are over Config.MaxRequestHeaderBytes.
 	// The verdict beside it is as for ErrKeyInvalid.
 	ErrHeaderTooLarge = errors.New("request headers too large")
-	// ErrClosed: the client was closed, or is being closed. With ErrNoEffect where
-	// the call had not begun and nothing exists under its key; with
-	// ErrOutcomeUnknown where Close cut the waits of an operation, which Resume goes
-	// on with, or where one existed under the key before.
+	// ErrClosed: the client was closed, or is being closed. Where the call had not begun the verdict is as for
+	// ErrKeyInvalid; with ErrOutcomeUnknown where Close cut the waits of an operation, which Resume goes on with.
 	ErrClosed = errors.New("client is closed")
 )
 
-// Error is what every failed operation returns. errors.Is finds the sentinels
-// that it matches and, through Unwrap, what is behind Cause and Last.
+// Error is the error of every call about one operation. errors.Is finds its verdict (ErrNoEffect, ErrFinal or
+// ErrOutcomeUnknown), the sentinels that say why, and, through Unwrap, what is behind Cause and Last.
 type Error struct {
 	_ struct{}
 
@@ -94,6 +94,9 @@ type Error struct {
 	// with it. It may be another than the caller's, where that names several or
 	// none. Empty: there is none that may be gone on with.
 	Key Key
+	// Reference stands for an operation that may be another caller's (ErrAccount), of which the error says nothing else: Key is
+	// empty. Settle, Abandon and Assign take it in the place of a key. Else it is empty.
+	Reference string
 	// Outcome is what is known of the operation.
 	Outcome Outcome
 	// State is the state of the operation's record after the call. Where the call
@@ -101,8 +104,11 @@ type Error struct {
 	// (pending) also where there is no record.
 	State persist.State
 	// Attempts and Sends count this call's attempts and the sends on the wire
-	// that they made, as far as could be seen.
+	// that they made, as far as could be seen. All who waited for one call get its
+	// counts; who left before its end gets the sends that were made by then.
 	Attempts, Sends int
+	// Joined: another caller began the call, and has the same counts.
+	Joined bool
 	// NextAttempt, if set, is when it is worth going on; Resume does nothing before.
 	NextAttempt time.Time
 	// Cause is why oncehttp stopped; Last is the last attempt's own error.
@@ -111,8 +117,16 @@ type Error struct {
 	// Answer is the last answer, as far as it is kept; nil if there was none.
 	Answer *persist.Answer
 
-	is []error
+	verdict operation.Verdict
+	effect  persist.Effect
+	why     []error
 }
+
+// Effect returns what the verdict says of the operation's effect: EffectUnknown with ErrOutcomeUnknown, EffectAbsent
+// with ErrNoEffect. With ErrFinal it is the record's: EffectHappened (also after a 202), EffectRefused after a final 4xx,
+// EffectAbsent where it was settled so, else EffectUnknown. Another key, such as the next Key.Generation, is right only
+// after EffectRefused and EffectAbsent.
+func (e *Error) Effect() persist.Effect { return e.effect }
 
 // Error is one line that starts with "oncehttp: ". It holds the key, never a
 // body, a credential or a query string.
@@ -123,13 +137,15 @@ func (e *Error) Error() string {
 	if e.Key != "" {
 		fmt.Fprintf(&b, " %q", string(e.Key))
 	}
-	separator := ": "
-	for _, s := range e.is {
-		if s == ErrOutcomeUnknown && slices.Contains(e.is, ErrAnswerGone) {
-			continue // it took effect; only what was answered is unknown
-		}
-		b.WriteString(separator + s.Error())
-		separator = ", "
+	if e.Reference != "" {
+		b.WriteString(" " + e.Reference)
+	}
+	b.WriteString(": " + e.sentinel().Error())
+	if e.verdict == operation.Final && e.effect != EffectUnknown {
+		b.WriteString(" (" + string(e.effect) + ")")
+	}
+	for _, why := range e.why {
+		b.WriteString(", " + why.Error())
 	}
 	switch {
 	case e.Attempts == 1:
@@ -161,8 +177,21 @@ func (e *Error) hasLast() bool {
 	return e.Last != nil && !(errors.Is(e.Last, e.Cause) && errors.Is(e.Cause, e.Last))
 }
 
-// Is reports whether target is one of the sentinels that e matches.
-func (e *Error) Is(target error) bool { return slices.Contains(e.is, target) }
+// Is reports whether target is e's verdict, or one of the sentinels that say why.
+func (e *Error) Is(target error) bool {
+	return target == e.sentinel() || slices.Contains(e.why, target)
+}
+
+// sentinel returns the verdict as an error.
+func (e *Error) sentinel() error {
+	switch e.verdict {
+	case operation.NoEffect:
+		return ErrNoEffect
+	case operation.Final:
+		return ErrFinal
+	}
+	return ErrOutcomeUnknown
+}
 
 // Unwrap gives Cause and Last, those that are set. One that holds a verdict on
 // another operation, as the cause of an errgroup's context may, says what it says
@@ -200,21 +229,64 @@ type aboutAnother struct{ err error }
 // Error is the text alone.
 func (a aboutAnother) Error() string { return a.err.Error() }
 
-// startError refuses a request before anything was written or sent.
-func startError(op string, key Key, why error, format string, args ...any) *Error {
-	e := &Error{Op: op, Key: key, Outcome: OutcomeNotSent, is: []error{ErrNoEffect, why}}
-	if format != "" {
-		e.Cause = fmt.Errorf(format, args...)
+// subject is the operation that an error is about, as far as the failed call knows it.
+type subject struct {
+	key      Key
+	state    persist.State
+	standing operation.Standing
+	known    operation.Knowledge
+	sent     bool // it may have been handed to the network before
+	// reference stands for an operation that may be another caller's, of which nothing else is said; else "".
+	reference string
+}
+
+// nothing is the subject of a call under key that began nothing, where nothing stands either.
+func nothing(key Key) subject {
+	return subject{key: key, standing: operation.None, known: operation.Unread}
+}
+
+// unclear is the subject where it is not known how the operation under key stands.
+func unclear(key Key) subject { return subject{key: key, sent: true} }
+
+// subjectOf is the subject that has a record. The record must be durable if it is final.
+func subjectOf(rec *persist.Record, known operation.Knowledge) subject {
+	return subject{
+		key: Key(rec.Key), state: rec.State, standing: operation.StandingOf(rec), known: known,
+		sent: rec.MaybeSent || rec.Sends > 0,
+	}
+}
+
+// newError makes every Error: of the call op about an operation, for which package operation has the verdict. why are
+// the sentinels that say why; ErrNotSent does not count where the operation may have been sent.
+func newError(op string, about subject, cause error, why ...error) *Error {
+	verdict := operation.Judge(about.standing, about.known)
+	e := &Error{
+		Op: op, Key: about.key, Reference: about.reference, State: about.state, Cause: cause,
+		Outcome: OutcomeUnknown, verdict: verdict, effect: verdict.Effect(about.standing),
+	}
+	if verdict != operation.Unknown && !(about.standing == operation.None && about.sent) {
+		e.Outcome = outcomeOf(about.standing)
+	}
+	for _, is := range why {
+		if is != nil && !(is == ErrNotSent && about.sent) {
+			e.why = append(e.why, is)
+		}
 	}
 	return e
 }
 
-// doubt turns the verdict into "outcome unknown", because of a record that exists or may exist. "Not sent" is then true
-// only of a record that was never sent.
-func (e *Error) doubt(rec persist.Record) {
-	e.Key, e.State, e.Outcome = Key(rec.Key), rec.State, OutcomeUnknown
-	e.is[0] = ErrOutcomeUnknown
-	if neverSent := rec.Revision > 0 && !rec.MaybeSent; !neverSent {
-		e.is = slices.DeleteFunc(e.is, func(is error) bool { return is == ErrNotSent })
+// own returns a copy of an error of a call for one of those who waited for it: of its own, under the name of its own call.
+func own(err error, op string, joined bool) error {
+	shared, ok := err.(*Error)
+	if !ok {
+		return err
 	}
+	e := *shared
+	e.Op, e.Joined, e.why = op, joined, slices.Clone(shared.why)
+	if shared.Answer != nil {
+		answer := *shared.Answer
+		answer.Header, answer.Body = answer.Header.Clone(), slices.Clone(answer.Body)
+		e.Answer = &answer
+	}
+	return &e
 }

@@ -73,7 +73,7 @@ type Event struct {
 	// last attempt's, of an EventRecorded the recorded one. Zero: there is none.
 	Status int
 	// Outcome is what is known of the operation, of an EventAnswered, EventFinished
-	// or EventRecorded.
+	// or EventRecorded. A finished one that is OutcomeRefused is so for good where Err is nil.
 	Outcome Outcome
 	// Wait is how long the next attempt is waited for (EventWaiting), or how often
 	// Run looks at the journal (EventPolling).

@@ -96,8 +96,9 @@ func TestRunIsHeard(t *testing.T) {
 				c, _ := newClient(t, w, on(j, r.change, func(cfg *oncehttp.Config) { cfg.Observe = heard.observe }))
 				stop := running(t, c)
 				time.Sleep(time.Second)
-				if err := stop(); err != nil {
-					t.Error(err)
+				lacks := r.is == oncehttp.ErrConfig
+				if err := stop(); errors.Is(err, oncehttp.ErrConfig) != lacks || err != nil && !lacks {
+					t.Errorf("Run: %v", err)
 				}
 				blocked := heard.of(oncehttp.EventBlocked)
 				if len(blocked) == 0 || w.count() != 0 {
@@ -186,7 +187,7 @@ func TestJournalAnswersAreHeard(t *testing.T) {
 			t.Fatalf("%+v", heard.all)
 		}
 		for _, e := range recorded {
-			if e.Key != "k" || e.Status != 402 || e.Outcome != oncehttp.OutcomeConfirmed || e.Err != nil || !e.Resumed || e.Attempt != 0 {
+			if e.Key != "k" || e.Status != 402 || e.Outcome != oncehttp.OutcomeRefused || e.Err != nil || !e.Resumed || e.Attempt != 0 {
 				t.Errorf("%+v", e)
 			}
 		}

@@ -26,3 +26,6 @@ func Running(c *Client) int { return c.engine.shared.calls.Len() }
 
 // DropLease lets c forget a lease.
 func DropLease(c *Client, id persist.ID) { c.engine.leases.drop(id) }
+
+// SetMostNotes bounds what the clients on c's journal note of operations that the journal may not have. Not while one is in use.
+func SetMostNotes(c *Client, most int) { c.engine.shared.notes.Most = most }

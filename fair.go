@@ -246,7 +246,7 @@ func (p *pass) claimShare(j fairJournal, origin string, n int) ([]persist.Record
 		return e.leases.claimed(batch, nil, time.Time{}), err
 	}
 	claim := e.leases.claiming()
-	batch, now, err := j.toSend.ClaimToSend(p.draining, query, e.owner, p.c.cfg.Lease, n)
+	batch, now, err := j.toSend.ClaimToSend(p.draining, query, e.owner, p.c.cfg.Lease, p.c.cfg.claimSending(), n)
 	e.clock.learn(p.ctx, &p.c.cfg, now, before)
 	return e.leases.claimed(batch, claim, now), err
 }

@@ -307,11 +307,11 @@ func TestRunStopsWithABacklog(t *testing.T) {
 // damaging is a journal in which one operation of bad.example is damaged, so that nothing of that origin can be claimed.
 type damaging struct{ *memory.Journal }
 
-func (d damaging) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+func (d damaging) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
 	if q.Origin == "https://bad.example:443" {
 		return nil, time.Now(), persist.ErrCorrupt
 	}
-	return d.Journal.ClaimToSend(ctx, q, owner, lease, n)
+	return d.Journal.ClaimToSend(ctx, q, owner, lease, sending, n)
 }
 
 // TestRunBesideDamage: an operation that is damaged keeps no other from its turn, and is told of, now and then.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -120,4 +121,41 @@ type fairLeasing struct {
 
 func (f *fairLeasing) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
 	return f.to.DueTimes(ctx, q)
+}
+
+// turning yields what is held as it is a moment later: pending again, since a call goes on with it.
+type turning struct{ *memory.Journal }
+
+func (j *turning) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) {
+		for rec, err := range j.Journal.List(ctx, q) {
+			if err == nil && rec.State == persist.StateHeld && len(q.States) == 1 {
+				rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
+				rec, err = j.Journal.Update(ctx, rec)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestRunListsWhatIsNoMoreHeld: an operation that is pending again by the time at which the listing of what is held yields it is left
+// to the claims, as any other.
+func TestRunListsWhatIsNoMoreHeld(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		w := &wire{replies: []reply{{status: 301}, {status: 201}}}
+		c, _ := newClient(t, w, on(&turning{memory.New()}, func(cfg *oncehttp.Config) {
+			cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) { return oncehttp.Resolution{}, nil }
+		}))
+		if _, err := c.DoKey(post(t, "{}"), "k"); !errors.Is(err, oncehttp.ErrHeld) {
+			t.Fatal(err)
+		}
+		stop := running(t, c)
+		time.Sleep(time.Hour)
+		if err := stop(); err != nil || w.count() != 2 || lookup(t, c, "k").State != persist.StateConfirmed {
+			t.Errorf("%v, %d sends, it is %v", err, w.count(), lookup(t, c, "k").State)
+		}
+	})
 }

@@ -3,7 +3,6 @@ package oncehttp_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
 	"net"
@@ -28,6 +27,7 @@ type reply struct {
 	header  string // "Name: value" lines
 	body    string
 	cut     bool          // the body breaks off after what is there
+	empty   bool          // a 4xx has no body; else one without a body says "no"
 	err     error         // instead of an answer
 	refused bool          // no connection is had: provably not sent
 	silent  bool          // no trace events, as a transport of somebody's own
@@ -95,6 +95,9 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		if name, value, ok := strings.Cut(line, ":"); ok {
 			resp.Header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 		}
+	}
+	if r.body == "" && r.status >= 400 && r.status < 500 && !r.empty {
+		r.body = "no"
 	}
 	var reader io.Reader = strings.NewReader(r.body)
 	if r.cut {
@@ -196,16 +199,26 @@ func read(t *testing.T, resp *http.Response) string {
 	return string(b)
 }
 
-// exactlyOne checks that err matches one of the two that every error matches.
+// exactlyOne checks that err is an *oncehttp.Error that matches exactly one verdict, and that its effect follows from it.
 func exactlyOne(t *testing.T, err error) {
 	t.Helper()
 	var e *oncehttp.Error
 	if !errors.As(err, &e) {
 		t.Errorf("%v (%T) is no *oncehttp.Error", err, err)
+		return
 	}
-	if errors.Is(err, oncehttp.ErrNoEffect) == errors.Is(err, oncehttp.ErrOutcomeUnknown) {
-		t.Errorf("%v matches ErrNoEffect %v and ErrOutcomeUnknown %v; want exactly one",
-			err, errors.Is(err, oncehttp.ErrNoEffect), errors.Is(err, oncehttp.ErrOutcomeUnknown))
+	verdicts := 0
+	for _, verdict := range []error{oncehttp.ErrNoEffect, oncehttp.ErrFinal, oncehttp.ErrOutcomeUnknown} {
+		if errors.Is(err, verdict) {
+			verdicts++
+		}
+	}
+	if verdicts != 1 {
+		t.Errorf("%v matches %d verdicts, want exactly one", err, verdicts)
+	}
+	unknown, none := errors.Is(err, oncehttp.ErrOutcomeUnknown), errors.Is(err, oncehttp.ErrNoEffect)
+	if effect := e.Effect(); unknown && effect != oncehttp.EffectUnknown || none && effect != oncehttp.EffectAbsent {
+		t.Errorf("%v says of the effect: %q", err, effect)
 	}
 }
 
@@ -223,11 +236,6 @@ func holds(t *testing.T, path, text string, want bool) {
 	if err != nil || len(raw) == 0 || bytes.Contains(raw, []byte(text)) != want {
 		t.Errorf("%s (%d bytes, %v) holds %q: %v, want %v", path, len(raw), err, text, !want, want)
 	}
-}
-
-func sha256Of(s string) []byte {
-	sum := sha256.Sum256([]byte(s))
-	return sum[:]
 }
 
 // handedOver reports to the client's trace that a connection was had, as net/http's transport does.

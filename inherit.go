@@ -2,6 +2,8 @@ package oncehttp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/oncehttp/oncehttp/internal/request"
@@ -13,31 +15,65 @@ type inheritedKey struct{}
 // InheritKey is middleware that takes the key of an inbound request, binds it to
 // its caller, and puts it into the request's context, where [InheritedKey] finds
 // it. principal says who the caller is; it must come from authentication, never
-// from the key. Without a key, with more than one, or with an empty principal,
-// the context stays without.
+// from the key. A request without a key passes, and its context stays without.
+//
+// A request whose key cannot be bound goes no further, since each repeat of it
+// would be a new operation: with an empty principal it is answered 403, with more
+// than one key or a malformed one 400, each as application/problem+json.
 //
 // The inbound key itself never goes on the wire again: another hop gets a child
 // of it (see Key.Derive), so that the operation stays idempotent at every hop
 // and no caller can name another's keys. The key is read from the header
-// Idempotency-Key; [InheritKeyBy] reads it as a profile says.
+// Idempotency-Key; [InheritKeyBy] reads it as a profile says. A nil principal,
+// and a nil handler behind it, panic when the middleware is made.
 func InheritKey(principal func(*http.Request) string) func(http.Handler) http.Handler {
 	return InheritKeyBy(profile.Draft07(), principal)
 }
 
 // InheritKeyBy is [InheritKey] for an API whose callers send keys as p says: in
-// the header that p names, spelled as p has it. A key that is not spelled so is
-// none, and so is one that p carries elsewhere than in a header.
+// the header that p names, spelled as p has it. It panics where p is nil or
+// carries keys elsewhere than in a header.
 func InheritKeyBy(p *profile.Profile, principal func(*http.Request) string) func(http.Handler) http.Handler {
+	switch {
+	case p == nil:
+		panic("oncehttp: InheritKeyBy: no profile; want one, such as profile.Draft07()")
+	case p.Carrier.Place != profile.Header:
+		panic(fmt.Sprintf("oncehttp: InheritKeyBy: profile %q has the carrier %q; want a header", p.Name, p.Carrier.String()))
+	case principal == nil:
+		panic("oncehttp: InheritKey: no principal; want a function that names the authenticated caller")
+	}
+	p = p.Clone()
 	return func(next http.Handler) http.Handler {
+		if next == nil {
+			panic("oncehttp: InheritKey: no handler behind it")
+		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			inbound, who := request.InboundKey(r.Header, p), principal(r)
-			if inbound != "" && who != "" {
+			inbound, err := request.InboundKey(r.Header, p)
+			if err != nil {
+				refuseInbound(w, http.StatusBadRequest, fmt.Sprintf("%s: %v", p.Carrier.Name, err))
+				return
+			}
+			if inbound != "" {
+				who := principal(r)
+				if who == "" {
+					refuseInbound(w, http.StatusForbidden, p.Carrier.Name+": a key needs an authenticated caller, to whom it belongs")
+					return
+				}
 				key := NewScope("in").Key(who, inbound).UUID()
 				r = r.WithContext(context.WithValue(r.Context(), inheritedKey{}, key))
 			}
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+// refuseInbound answers a request whose key cannot be bound (RFC 9457).
+func refuseInbound(w http.ResponseWriter, status int, detail string) {
+	body, _ := json.Marshal(map[string]any{"status": status, "title": http.StatusText(status), "detail": detail}) // texts and a number
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the caller may have gone
 }
 
 // InheritedKey is the parent key that [InheritKey] or [InheritKeyBy] put into ctx, to Derive children

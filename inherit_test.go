@@ -2,6 +2,8 @@ package oncehttp_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -43,9 +45,7 @@ func TestInherit(t *testing.T) {
 	}
 	for name, got := range map[string]oncehttp.Key{
 		"no key":        first(child("alice")),
-		"two keys":      first(child("alice", "a", "b")),
-		"empty key":     first(child("alice", "")),
-		"no principal":  first(child("", "k1")),
+		"nobody":        first(child("")),
 		"no middleware": oncehttp.InheritedKey(context.Background()),
 	} {
 		if got != "" {
@@ -54,14 +54,79 @@ func TestInherit(t *testing.T) {
 	}
 }
 
+// TestInheritRefuses: a request whose key cannot be bound to its caller goes no further, since its repeats would each be a
+// new operation: twenty orders, and nobody would notice.
+func TestInheritRefuses(t *testing.T) {
+	t.Parallel()
+	quoted := profile.Draft07Quoted()
+	for name, r := range map[string]struct {
+		p      *profile.Profile
+		user   string
+		keys   []string
+		status int
+	}{
+		"a key of nobody":      {profile.Draft07(), "", []string{"k1"}, http.StatusForbidden},
+		"two keys":             {profile.Draft07(), "alice", []string{"a", "b"}, http.StatusBadRequest},
+		"one key twice":        {profile.Draft07(), "alice", []string{"a", "a"}, http.StatusBadRequest},
+		"two keys of nobody":   {profile.Draft07(), "", []string{"a", "b"}, http.StatusBadRequest},
+		"an empty key":         {profile.Draft07(), "alice", []string{""}, http.StatusBadRequest},
+		"an empty key, quoted": {quoted, "alice", []string{`""`}, http.StatusBadRequest},
+		"bare for quoted":      {quoted, "alice", []string{"k"}, http.StatusBadRequest},
+		"half a quote":         {quoted, "alice", []string{`"k`}, http.StatusBadRequest},
+		"no key":               {profile.Draft07(), "alice", nil, http.StatusOK},
+		"no key of nobody":     {profile.Draft07(), "", nil, http.StatusOK},
+		"a key":                {profile.Draft07(), "alice", []string{"k1"}, http.StatusOK},
+		"a key, quoted":        {quoted, "alice", []string{`"k1"`}, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			orders := 0
+			h := oncehttp.InheritKeyBy(r.p, func(*http.Request) string { return r.user })(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { orders++ }))
+			for range 20 {
+				req, answer := httptest.NewRequest("POST", "/orders", nil), httptest.NewRecorder()
+				req.Header["Idempotency-Key"] = r.keys
+				h.ServeHTTP(answer, req)
+				if answer.Code != r.status || r.status != 200 && (answer.Header().Get("Content-Type") != "application/problem+json" || !json.Valid(answer.Body.Bytes())) {
+					t.Fatalf("answered %d %s, want %d", answer.Code, answer.Body, r.status)
+				}
+			}
+			if want := map[bool]int{true: 20}[r.status == 200]; orders != want {
+				t.Errorf("%d orders, want %d", orders, want)
+			}
+		})
+	}
+}
+
+// TestInheritKeyPanics: middleware that could never bind a key is a mistake of its program, and says so when it is made.
+func TestInheritKeyPanics(t *testing.T) {
+	t.Parallel()
+	principal := func(*http.Request) string { return "alice" }
+	inBody := profile.Draft07()
+	inBody.Carrier = profile.Carrier{Place: profile.Body, Name: "/id"}
+	for want, f := range map[string]func(){
+		"principal":     func() { oncehttp.InheritKey(nil) },
+		"profile":       func() { oncehttp.InheritKeyBy(nil, principal) },
+		"want a header": func() { oncehttp.InheritKeyBy(inBody, principal) },
+		"handler":       func() { oncehttp.InheritKey(principal)(nil) },
+	} {
+		func() {
+			defer func() {
+				if said := fmt.Sprint(recover()); !strings.HasPrefix(said, "oncehttp: InheritKey") || !strings.Contains(said, want) {
+					t.Errorf("panics with %q, want one that names the %s", said, want)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
 func first(k, _ oncehttp.Key) oncehttp.Key { return k }
 
 // TestInheritKeyBy: the key is read where the profile says, and as it spells keys.
 func TestInheritKeyBy(t *testing.T) {
 	t.Parallel()
-	other, quoted, inBody := profile.Draft07(), profile.Draft07Quoted(), profile.Draft07()
+	other, quoted := profile.Draft07(), profile.Draft07Quoted()
 	other.Carrier.Name = "X-Request-Id"
-	inBody.Carrier = profile.Carrier{Place: profile.Body, Name: "/id"}
 	plain := inherited(profile.Draft07(), "Idempotency-Key", "k")
 	for _, c := range []struct {
 		about        string
@@ -73,7 +138,6 @@ func TestInheritKeyBy(t *testing.T) {
 		{"the header of others", other, "Idempotency-Key", "k", ""},
 		{"quoted", quoted, "Idempotency-Key", `"k"`, plain},
 		{"bare where quotes are due", quoted, "Idempotency-Key", "k", ""},
-		{"in the body", inBody, "/id", "k", ""},
 	} {
 		if got := inherited(c.p, c.header, c.sent); got != c.want || plain == "" {
 			t.Errorf("%s: inherited %q, want %q", c.about, got, c.want)

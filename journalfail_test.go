@@ -316,40 +316,37 @@ func TestRunRecoversSoon(t *testing.T) {
 	})
 }
 
-// TestKeylessCallsFailTogether: where the journal answers late, calls without a key wait for it beside each other, not
-// one after the other.
+// TestKeylessCallsFailTogether: where the journal answers late, calls without a key wait for it together, not one after the other:
+// for the look that is under way, and for the next at most.
 func TestKeylessCallsFailTogether(t *testing.T) {
 	t.Parallel()
-	const calls = 10
-	arrived, all := make(chan struct{}, calls), make(chan struct{})
-	j := &faulty{Journal: memory.New(), list: func() error {
-		arrived <- struct{}{}
-		select {
-		case <-all:
-		case <-time.After(20 * time.Second):
-			t.Error("the calls do not ask the journal beside each other")
-		}
-		return errDisk
-	}}
-	c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(j))
-	var wg sync.WaitGroup
-	for i := range calls {
-		wg.Go(func() {
-			if _, err := c.Do(post(t, fmt.Sprint(i))); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
-				t.Errorf("%v, want ErrOutcomeUnknown", err)
+	for _, shared := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			store := memory.New()
+			late := &faulty{Journal: store, list: func() error { time.Sleep(10 * time.Second); return errDisk }}
+			var j persist.Journal = late
+			if shared {
+				j = &struct {
+					*faulty
+					persist.Claimer
+				}{late, store}
+			}
+			c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, on(j))
+			began := time.Now()
+			var calls sync.WaitGroup
+			for i := range 10 {
+				calls.Go(func() {
+					if _, err := c.Do(post(t, fmt.Sprint(i))); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk) {
+						t.Errorf("%v, want ErrOutcomeUnknown and the journal's error", err)
+					}
+				})
+			}
+			calls.Wait()
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("10 calls took %v, want 20s at most", took)
 			}
 		})
 	}
-	wg.Go(func() {
-		for range calls {
-			select {
-			case <-arrived:
-			case <-time.After(20 * time.Second):
-			}
-		}
-		close(all)
-	})
-	wg.Wait()
 }
 
 // TestRunGoesOnPastTheJournal: a listing that fails is heard, and made again; only a

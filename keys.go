@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,6 +125,17 @@ func (k Key) Generation(n int) Key {
 	return k + Key(":gen="+strconv.Itoa(n))
 }
 
+// nextGeneration returns the key of the try after k.
+func nextGeneration(k Key) Key {
+	const mark = ":gen="
+	if at := strings.LastIndex(string(k), mark); at > 0 {
+		if n, err := strconv.Atoi(string(k[at+len(mark):])); err == nil && n >= 2 && k == k[:at].Generation(n) {
+			return k[:at].Generation(n + 1)
+		}
+	}
+	return k.Generation(2)
+}
+
 // Derive is the key of a step that this operation causes, such as the next hop:
 // the same key and step give the same child, and no two pairs give one. An empty
 // step gives "".
@@ -160,33 +172,70 @@ func (k Key) UUID() Key {
 
 // KeyFromJSON returns a [Config].NewKey that makes the key of what the request's JSON body says: the scope's key for the
 // values at these JSON pointers (RFC 6901), such as "/order/id". The same business gives the same key in every process, so
-// that its record is kept like that of a key which the caller chose.
+// that its record is kept like that of a key which the caller chose. New refuses an empty scope and what is no pointer.
+// Where the same request is unresolved under a generated key, from before KeyFromJSON was used, it is refused as without it (Client.Do).
 //
 // Each pointer must lead to a string that is not empty, to a number or to a boolean. A number counts as it is spelled: 1
 // and 1.0 give two keys; 1 and "1" give one. The body is read through the request's GetBody, which http.NewRequest sets for a bytes.Buffer, a
 // bytes.Reader and a strings.Reader. Without GetBody, with a body that is not JSON, or with a value missing, the error of
 // the call is ErrKeyInvalid and nothing is sent. The function is safe for concurrent use.
 func KeyFromJSON(scope Scope, pointers ...string) func(*http.Request) (Key, error) {
-	pointers = slices.Clone(pointers)
-	return func(req *http.Request) (Key, error) {
-		body, err := bodyAgain(req)
-		if err != nil {
-			return "", err
-		}
-		document := jsonpointer.Decode(body)
-		parts := make([]string, len(pointers))
-		for i, pointer := range pointers {
-			text, found := jsonpointer.Text(document, pointer)
-			if !found || text == "" {
-				return "", fmt.Errorf("the body has no value at %s that a key could be made of", pointer)
-			}
-			parts[i] = text
-		}
-		if made, ok := req.Context().Value(madeKeyName{}).(*madeKey); ok {
-			made.business = true
-		}
-		return scope.Key(parts...), nil
+	return (&jsonKey{scope, slices.Clone(pointers)}).make
+}
+
+// jsonKey makes keys of values in JSON bodies.
+type jsonKey struct {
+	scope    Scope
+	pointers []string
+}
+
+// isJSONKey reports whether a NewKey is one of KeyFromJSON: its code is that of jsonKey.make. Functions have no other
+// identity, and New may not call one of the user's.
+func isJSONKey(newKey func(*http.Request) (Key, error)) bool {
+	return reflect.ValueOf(newKey).Pointer() == reflect.ValueOf((*jsonKey)(nil).make).Pointer()
+}
+
+// make returns the key of a request. Of nil it only says what is wrong with the scope and the pointers.
+func (k *jsonKey) make(req *http.Request) (Key, error) {
+	if err := k.check(); err != nil || req == nil {
+		return "", err
 	}
+	body, err := bodyAgain(req)
+	if err != nil {
+		return "", err
+	}
+	document := jsonpointer.Decode(body)
+	parts := make([]string, len(k.pointers))
+	for i, pointer := range k.pointers {
+		text, found := jsonpointer.Text(document, pointer)
+		if !found || text == "" {
+			return "", fmt.Errorf("the body has no value at %s that a key could be made of", pointer)
+		}
+		parts[i] = text
+	}
+	if made, ok := req.Context().Value(madeKeyName{}).(*madeKey); ok {
+		made.business = true
+	}
+	return k.scope.Key(parts...), nil
+}
+
+// check refuses a scope and pointers that make no key, or one that does not say as much as it seems.
+func (k *jsonKey) check() error {
+	if len(k.pointers) == 0 {
+		return errors.New("KeyFromJSON: want a JSON pointer to each value that names the business, such as /order/id")
+	}
+	for i, pointer := range k.pointers {
+		if err := jsonpointer.Check(pointer); err != nil {
+			return fmt.Errorf("KeyFromJSON: %w", err)
+		}
+		if slices.Contains(k.pointers[:i], pointer) {
+			return fmt.Errorf("KeyFromJSON: %s is there twice", pointer)
+		}
+	}
+	if k.scope.Key("x") == "" {
+		return errors.New("KeyFromJSON: the scope is empty, or a part of it is; want one such as NewScope(\"order\")")
+	}
+	return nil
 }
 
 // bodyAgain reads a request's JSON body through GetBody, so that Body stays unread.

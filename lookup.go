@@ -9,7 +9,6 @@ import (
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/profile"
 )
 
 // followUp asks the API more where an answer says that the operation, or its business reference, was seen before. It
@@ -27,14 +26,14 @@ func followUp(r *run, v classify.Verdict, sent wire.Result) (classify.Verdict, w
 // lookup asks for the resource that done, an already-done answer, names. It returns the resource's answer, or, if that
 // cannot be had, done itself. The operation is confirmed either way.
 func lookup(r *run, done wire.Result) wire.Result {
-	get, target := request.Lookup(&r.rec, r.prof, done.Answer.Body, done.Answer.Whole)
+	get, target := request.Lookup(&r.rec, r.prof, done.Answer.Text, done.Answer.TextWhole)
 	if target == nil {
 		return done
 	}
 	sender := newSender(r.cfg, &lookups{r, get})
 	for range lookupTries {
 		sent := r.sendBy(&sender, target)
-		if a := sent.Answer; a != nil && a.Whole && a.Head.StatusCode >= 200 && a.Head.StatusCode < 300 {
+		if a := sent.Answer; a != nil && a.Whole && r.success(a) {
 			return sent
 		}
 		sent.Drain()
@@ -81,7 +80,7 @@ func askByReference(r *run, get persist.Record, target *url.URL) (finding classi
 		switch {
 		case sent.Answer != nil:
 			r.hint = classify.Wait(r.prof.RetryAfter, seen(sent.Answer), r.now())
-			return classify.ByReference(r.prof.Reference, request.FieldsOf(r.rec.Header, r.rec.Body).Value, seen(sent.Answer)), sent
+			return classify.ByReference(r.prof, request.FieldsOf(r.rec.Header, r.rec.Body).Value, seen(sent.Answer)), sent
 		case sent.Unsent:
 			return classify.FindingUnclear, sent
 		}
@@ -145,16 +144,3 @@ func (l *lookups) Prepare(ctx, send context.Context, target *url.URL) (*http.Req
 
 // Follow allows no redirect.
 func (l *lookups) Follow(*url.URL, string) *url.URL { return nil }
-
-// keyless reports whether an API takes no key.
-func keyless(p *profile.Profile) bool { return p.Carrier.Place == profile.Nowhere }
-
-// unprotected reports whether another send could take effect a second time: the API takes no key, and the request names no
-// business reference that the API is known to accept only once.
-func unprotected(r *run) bool {
-	if !keyless(r.prof) || len(r.prof.Duplicate) == 0 {
-		return keyless(r.prof)
-	}
-	_, target := request.ByReference(&r.rec, r.prof)
-	return target == nil
-}

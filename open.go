@@ -4,26 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/oncehttp/oncehttp/internal/dsn"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
 // Open is New with a bbolt journal in the file at path, which it makes if there
-// is none. Close closes it. For one that is sealed, see package persist/seal.
+// is none. Close closes it. For one that is sealed, see package persist/seal; for
+// one on a database, persist/postgres, persist/mysql and persist/redis.
 // Errors: ErrConfig, and persist.ErrLocked, persist.ErrCorrupt or
 // persist.ErrSealed naming the file.
 func Open(path string, cfg Config) (*Client, error) {
 	if cfg.Journal != nil {
-		return nil, startError("open", "", ErrConfig, "Config.Journal is set; use New")
+		return nil, newError("open", nothing(""), errors.New("Config.Journal is set; use New"), ErrConfig)
+	}
+	if err := checkPath(path); err != nil {
+		return nil, newError("open", nothing(""), err, ErrConfig)
 	}
 	journal, err := bolt.Open(path, bolt.Options{})
 	if err != nil {
-		return nil, &Error{Op: "open", Outcome: OutcomeNotSent, Cause: err, is: []error{ErrNoEffect}}
+		return nil, newError("open", nothing(""), err)
 	}
 	if err := sealedJournal(journal); err != nil {
 		_ = journal.Close()
-		return nil, &Error{Op: "open", Outcome: OutcomeNotSent, Cause: fmt.Errorf("%s: %w", path, err), is: []error{ErrNoEffect}}
+		return nil, newError("open", nothing(""), fmt.Errorf("%s: %w", path, err))
 	}
 	cfg.Journal = journal
 	c, err := New(cfg)
@@ -32,6 +38,17 @@ func Open(path string, cfg Config) (*Client, error) {
 	}
 	c.ownsJournal = true
 	return c, nil
+}
+
+// checkPath refuses what names a database in place of a file. The error does not repeat it: it may hold a password.
+func checkPath(path string) error {
+	if engine := dsn.Engine(path); engine != "" {
+		return fmt.Errorf("want the path of a file, not a database: open that with package persist/%s, and the client with New", engine)
+	}
+	if path == "" || strings.Contains(path, "://") {
+		return errors.New("want the path of a file, such as payments.db")
+	}
+	return nil
 }
 
 // sealedJournal returns an error if the journal's oldest record is sealed: what is begun now would be in clear beside

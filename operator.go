@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -21,12 +21,16 @@ import (
 // was called; if ctx ends first, it yields the cause as an error.
 func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
+		if err := checkAccount(ctx); err != nil {
+			yield(persist.Record{}, fmt.Errorf("oncehttp: unfinished: %w: %w", ErrConfig, err))
+			return
+		}
 		if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
 			yield(persist.Record{}, err)
 			return
 		}
 		c.cfg.Journal.List(ctx, persist.Query{
-			Account: c.accountBase, States: []persist.State{persist.StatePending, persist.StateHeld},
+			Account: c.account(ctx), States: []persist.State{persist.StatePending, persist.StateHeld},
 		})(yield)
 	}
 }
@@ -69,40 +73,52 @@ func choose(options []LookupOption) (c chosen) {
 }
 
 // Lookup is what the journal knows of a key of this account, once it has the answers that were given
-// before. Errors: persist.ErrNotFound; the cause of ctx; persist.ErrSealed where the journal has it
-// sealed and was opened without its keys; ErrConfig if several scoped accounts have an operation of
-// this key and no OfAccount says which is meant: the error names them.
+// before. Every error matches ErrOutcomeUnknown. Errors: persist.ErrNotFound; the cause of ctx;
+// persist.ErrSealed where the journal has it sealed and was opened without its keys; ErrConfig if
+// several scoped accounts have an operation of this key and no OfAccount says which is meant: the
+// error names them.
 func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (persist.Record, error) {
+	return c.lookup(ctx, "lookup", key, options)
+}
+
+// lookup is Lookup for the call of this name.
+func (c *Client) lookup(ctx context.Context, name string, key Key, options []LookupOption) (persist.Record, error) {
+	failed := func(cause error, why ...error) (persist.Record, error) {
+		return persist.Record{}, newError(name, unclear(key), cause, why...)
+	}
 	chosen := choose(options)
 	if key == "" { // which selects them all
-		return persist.Record{}, fmt.Errorf("oncehttp: the empty key: %w", persist.ErrNotFound)
+		return failed(fmt.Errorf("the empty key: %w", persist.ErrNotFound))
 	}
 	if err := c.engine.recorded(ctx, func(id persist.ID) bool { return id.Key == string(key) }); err != nil {
-		return persist.Record{}, err
+		return failed(err)
+	}
+	if err := checkAccount(ctx); err != nil {
+		return failed(err, ErrConfig)
+	}
+	match, err := c.matching(ctx, key, c.account(ctx))
+	if err != nil {
+		return failed(err)
 	}
 	var found []persist.Record
-	var accounts []string
-	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.accountBase, Key: string(key)}) {
+	for rec, err := range c.cfg.Journal.List(ctx, match.query) {
 		if err == nil {
 			err = rec.Sealed()
 		}
 		if err != nil {
-			return persist.Record{}, err
+			return failed(err)
 		}
-		if chosen.account == nil || *chosen.account == rec.Account {
-			found, accounts = append(found, rec), append(accounts, strconv.Quote(rec.Account))
+		if match.is(&rec) && (chosen.account == nil || *chosen.account == rec.Account) {
+			found = append(found, rec)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return persist.Record{}, fmt.Errorf("oncehttp: %q: %w", key, persist.ErrNotFound)
+		return failed(persist.ErrNotFound)
 	case 1:
 		return found[0], nil
 	}
-	return persist.Record{}, &Error{
-		Op: "lookup", Key: key, Cause: fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), strings.Join(accounts, ", ")),
-		is: []error{ErrOutcomeUnknown, ErrConfig},
-	}
+	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
 }
 
 // Settle says what became of an operation in doubt. Absent is final: its answer
@@ -110,22 +126,32 @@ func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (
 // Key.Generation. EffectUnknown changes nothing.
 //
 // Errors: those of Lookup; ErrInFlight while another call, here or in another
-// process, is running it; ErrFinal where it is final already, with what is known
-// of it; ErrConfig for an effect that is none, for too long a note, and for an answer
-// that is not final (2xx, 303, 4xx) or over Config.MaxResponseBytes.
+// process, is running it; where it has ended already, ErrFinal, or ErrNoEffect with ErrSettled
+// (settled as absent), or ErrOutcomeUnknown with ErrAbandoned; ErrConfig for an effect that is
+// none, for too long a note, and for an answer that is not final (2xx, 303, 4xx) or over
+// Config.MaxResponseBytes.
 func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...LookupOption) error {
 	if r.Effect == EffectUnknown {
-		_, err := c.Lookup(ctx, key, options...)
+		_, err := c.lookup(ctx, "settle", key, options)
 		return err
 	}
 	if note := choose(options).note; note != "" {
 		r.Note = note
 	}
 	if err := r.check(&c.cfg); err != nil {
-		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
-		return c.engine.errorBeforeRead(ctx, "settle", named, err, ErrConfig)
+		return c.wrong(ctx, "settle", key, options, err)
 	}
-	return c.end(ctx, "settle", key, options, func(rec persist.Record) error { return resolve(ctx, c.engine, rec, r) })
+	r = r.kept(&c.cfg)
+	return c.end(ctx, "settle", key, options, func(_ callers, rec persist.Record) error { return resolve(ctx, c.engine, rec, r) })
+}
+
+// wrong is the error of a Settle or Abandon that cannot be done as it is asked for.
+func (c *Client) wrong(ctx context.Context, name string, key Key, options []LookupOption, cause error) error {
+	rec, err := c.lookup(ctx, name, key, options)
+	if err != nil {
+		return newError(name, unclear(key), cause, ErrConfig)
+	}
+	return c.engine.refuse(ctx, name, &rec, operation.KeyOnly, cause, ErrConfig).err
 }
 
 // Abandon stops sending an operation, and proves nothing of its effect: the key
@@ -144,12 +170,11 @@ func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) 
 	chosen := choose(options)
 	note := chosen.note
 	if err := (Resolution{Note: note, Effect: EffectAbsent}).check(&c.cfg); err != nil {
-		named := request.Named{Account: c.accountBase, Keys: []string{string(key)}}
-		return c.engine.errorBeforeRead(ctx, "abandon", named, err, ErrConfig)
+		return c.wrong(ctx, "abandon", key, options, err)
 	}
-	return c.end(ctx, "abandon", key, options, func(rec persist.Record) (err error) {
+	return c.end(ctx, "abandon", key, options, func(call callers, rec persist.Record) (err error) {
 		if chosen.undo {
-			if rec, note, err = undo(ctx, c.engine, rec, chosen.note); err != nil {
+			if rec, note, err = undo(ctx, c.engine, call, rec, chosen.note); err != nil {
 				return err
 			}
 		}
@@ -184,6 +209,16 @@ func (r Resolution) check(cfg *Config) error {
 	return nil
 }
 
+// kept returns the resolution with its answer as it is recorded: without credentials. The answer that was given does not change.
+func (r Resolution) kept(cfg *Config) Resolution {
+	if r.Answer != nil {
+		a := *r.Answer
+		cfg.keepAnswer(&a)
+		r.Answer = &a
+	}
+	return r
+}
+
 // resolve records a resolution, durably.
 func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) error {
 	_ = e.clock.notice(ctx, e.cfg) // where the journal cannot be asked, nothing can be recorded either
@@ -211,77 +246,78 @@ func finishNow(ctx context.Context, journal persist.Journal, rec persist.Record)
 }
 
 // end ends an unfinished operation that no call runs.
-func (c *Client) end(ctx context.Context, name string, key Key, options []LookupOption, end func(persist.Record) error) error {
+func (c *Client) end(ctx context.Context, name string, key Key, options []LookupOption, end func(callers, persist.Record) error) error {
 	return c.inPlace(ctx, name, key, options, func(call callers, id persist.ID) error {
-		return endRecord(call.Values(), c.engine, name, id, end)
+		return endRecord(call.Values(), c.engine, name, id, func(rec persist.Record) error { return end(call, rec) })
 	})
 }
 
 // inPlace looks a key up, and calls do while it holds the place of the operation in the table of calls, so that no call
 // of this process runs it meanwhile. Errors: those of Lookup and of do; ErrInFlight while a call runs it.
 func (c *Client) inPlace(ctx context.Context, name string, key Key, options []LookupOption, do func(callers, persist.ID) error) error {
-	rec, err := c.Lookup(ctx, key, options...)
-	if err == nil {
-		err = c.engine.clock.sync(ctx, &c.cfg)
-	}
+	rec, err := c.lookup(ctx, name, key, options)
 	if err != nil {
 		return err
+	}
+	return c.holding(ctx, name, rec, do)
+}
+
+// holding calls do while it holds the place of an operation in the table of calls. Errors: those of do; ErrInFlight while a call
+// runs it.
+func (c *Client) holding(ctx context.Context, name string, rec persist.Record, do func(callers, persist.ID) error) (err error) {
+	if err := c.engine.clock.sync(ctx, &c.cfg); err != nil {
+		return journalError(name, &rec, err)
 	}
 	caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
 		Record: &rec, Context: ctx, Draining: c.draining, InDoubt: true,
 	}, nil)
 	if arrival == inflight.Refused {
-		return &Error{Op: name, Key: key, State: rec.State, is: []error{ErrOutcomeUnknown, ErrInFlight}}
+		return newError(name, subjectOf(&rec, operation.KeyOnly), nil, ErrInFlight)
 	}
-	defer context.AfterFunc(ctx, func() { caller.Leave() })()
+	defer context.AfterFunc(ctx, caller.Leave)()
 	call := caller.Call()
+	within, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(call.Context(), func() { stop(context.Cause(call.Context())) })()
 	call.Run(func() *result {
 		c.engine.leases.touched(rec.ID)
 		defer c.engine.leases.touched(rec.ID)
-		err = do(call, rec.ID)
+		err = do(ownCall{call, within}, rec.ID)
 		return &result{notShared: true}
-	}, crashed(name, rec.Key))
+	}, crashed(name, rec.Key, call))
 	if panicked := call.Panicked(); panicked != nil {
 		panic(panicked)
 	}
 	return err
 }
 
+// ownCall is a call that ends with the context of the one who began it, also where others have joined it.
+type ownCall struct {
+	callers
+	within context.Context
+}
+
+// Context ends with the caller's own context, and when the call is given up.
+func (c ownCall) Context() context.Context { return c.within }
+
 // endRecord reads the record again, which may have moved on, and ends it.
 func endRecord(ctx context.Context, e *engine, name string, id persist.ID, end func(persist.Record) error) error {
 	rec, err := e.journal.Get(ctx, id)
 	switch {
 	case err != nil:
-		return err
+		return newError(name, unclear(Key(id.Key)), err)
 	case rec.State.Final():
-		return e.refuseFinal(ctx, name, &rec, fmt.Errorf("it is %v", rec.State), finals(&rec)...).err
+		return e.refuse(ctx, name, &rec, operation.KeyOnly, fmt.Errorf("it is %v", rec.State), whyFinal(&rec)...).err
 	case e.leasedElsewhere(&rec):
-		return refuse(name, &rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight).err
+		return e.refuse(ctx, name, &rec, operation.KeyOnly, errElsewhere, ErrInFlight).err
 	}
 	if err := e.change(ctx, &rec, func() error { return end(rec) }); err != nil {
 		if e := (*Error)(nil); errors.As(err, &e) {
 			return e
 		}
-		return &Error{Op: name, Key: Key(rec.Key), State: rec.State, Cause: err, is: []error{ErrOutcomeUnknown}}
+		return journalError(name, &rec, err)
 	}
 	return nil
-}
-
-// finals returns the sentinels for a Settle or Abandon of an operation that is final
-// already. A confirmed one, and one that was settled as happened, is neither
-// ErrNoEffect nor ErrOutcomeUnknown: its answer, or whoever settled it, says more.
-func finals(rec *persist.Record) []error {
-	switch {
-	case rec.State == persist.StateMismatched:
-		return []error{ErrNoEffect, ErrFinal, ErrKeyReused}
-	case rec.State == persist.StateAbandoned:
-		return []error{ErrOutcomeUnknown, ErrFinal, ErrAbandoned}
-	case rec.State == persist.StateSettled && rec.Effect == persist.EffectAbsent:
-		return []error{ErrNoEffect, ErrFinal, ErrSettled}
-	case rec.State == persist.StateSettled:
-		return []error{ErrFinal, ErrSettled}
-	}
-	return []error{ErrFinal}
 }
 
 // Sweep drops answers past Config.KeepAnswer and keys past Config.KeepKey, of
@@ -289,6 +325,9 @@ func finals(rec *persist.Record) []error {
 // does so hourly.
 func (c *Client) Sweep(ctx context.Context) (int, error) {
 	if err := c.engine.clock.sync(ctx, &c.cfg); err != nil {
+		return 0, err
+	}
+	if err := c.engine.lookAgain(ctx, math.MaxInt); err != nil { // before it drops what would be shown
 		return 0, err
 	}
 	total := 0

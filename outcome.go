@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
-	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -25,23 +25,26 @@ const (
 	// OutcomeNotSent: no attempt of any process life was handed to the network, or
 	// the operation was settled as one without effect.
 	OutcomeNotSent
-	// OutcomeRefused: the server said that it did not act.
+	// OutcomeRefused: the server said that it did not act. Of a response, and of what Resume yields without an error, for
+	// good: a final 4xx. Of an error so that it may act on the same request later (ErrRefused).
 	OutcomeRefused
 	// OutcomeInFlight: the server says that an earlier attempt is still being worked on.
 	OutcomeInFlight
-	// OutcomeConfirmed: the server's final answer is known. The body of a large one
-	// may still be arriving.
+	// OutcomeConfirmed: the server's final answer says that the operation took effect: a 2xx, a 303 to its origin, or done
+	// already. The body of a large one may still be arriving.
 	OutcomeConfirmed
 	// OutcomeMismatch: the server says that the key belongs to another request.
 	OutcomeMismatch
 	// OutcomeExpired: the time in which the server knows the key has passed, or that
 	// of Config.EnqueueMaxAge before anything was sent.
 	OutcomeExpired
+	// OutcomeAccepted: the server's final answer is a 202. It has taken the operation on, which may still fail.
+	OutcomeAccepted
 )
 
 // String is the outcome in lower case.
 func (o Outcome) String() string {
-	names := [...]string{"unknown", "not sent", "refused", "in flight", "confirmed", "mismatch", "expired"}
+	names := [...]string{"unknown", "not sent", "refused", "in flight", "confirmed", "mismatch", "expired", "accepted"}
 	if int(o) >= len(names) {
 		return "unknown"
 	}
@@ -80,10 +83,13 @@ type Result struct {
 
 	// Key is the operation's key, also where it was generated; "" is no operation.
 	Key Key
-	// Outcome is what is known of it: OutcomeConfirmed for every response of Do. A
+	// Outcome is what is known of it: OutcomeConfirmed, OutcomeAccepted or OutcomeRefused for every response of Do. A
 	// Transport may return a response with another outcome. Of Resume,
 	// OutcomeNotSent means that Reconcile found no effect.
 	Outcome Outcome
+	// Effect is what the response says of the effect, as Error.Effect does: EffectHappened (also of a 202), EffectRefused of
+	// a final 4xx, EffectAbsent where nothing happened and nothing is pending, else EffectUnknown.
+	Effect persist.Effect
 	// Source is where the answer comes from; zero where there is none.
 	Source Source
 	// Attempts and Sends count over the whole life of the operation, the
@@ -91,6 +97,8 @@ type Result struct {
 	// is one hand-over to the network; a redirect hop is a send of its own, and so
 	// is the lookup that an already-done answer leads to.
 	Attempts, Sends int
+	// Joined: another caller began the call that got the answer, and has it too.
+	Joined bool
 	// FirstSent is when the first send began.
 	FirstSent time.Time
 	// AlreadyDone: the server said that the operation had been done before.
@@ -135,7 +143,8 @@ type Resolution struct {
 
 	// Effect: Happened, Absent, or EffectUnknown, which changes nothing.
 	Effect persist.Effect
-	// Answer, if known, is what later calls with the key are answered.
+	// Answer, if known, is what later calls with the key are answered. It is kept
+	// without credentials in its headers, as an answer of the server is.
 	Answer *persist.Answer
 	// Note says why, for operators. It is kept in the record, at most
 	// persist.NoteBytesMax, and changes nothing.
@@ -152,9 +161,13 @@ const (
 	EffectUnknown = persist.EffectUnknown
 )
 
+// EffectRefused: the server decided against the operation, with a final 4xx. Only of Error.Effect; no Resolution says so.
+const EffectRefused = persist.EffectRefused
+
 // verdict is what the attempts prove, in the terms of this package. The zero value claims nothing.
 type verdict struct {
 	outcome     Outcome
+	final       bool               // the last answer is the operation's, and outcomeOfAnswer says more than outcome
 	again       bool               // another attempt with the same key may help
 	hold        persist.HoldReason // nothing may be sent until it is settled
 	replayed    bool
@@ -175,7 +188,7 @@ func verdictOf(c classify.Verdict) verdict {
 	case classify.KindInFlight:
 		v.outcome, v.why = OutcomeInFlight, ErrInFlight
 	case classify.KindFinal:
-		v.outcome = OutcomeConfirmed
+		v.outcome, v.final = OutcomeConfirmed, true
 	case classify.KindMismatch:
 		v.outcome, v.why = OutcomeMismatch, ErrKeyReused
 		if c.Hold {
@@ -197,18 +210,39 @@ func verdictOf(c classify.Verdict) verdict {
 	return v
 }
 
+// known returns the outcome of the run so far.
+func (r *run) known() Outcome {
+	if r.verdict.final && r.last.Answer != nil {
+		return outcomeOf(operation.Answered(r.last.Answer.Head.StatusCode, r.verdict.alreadyDone))
+	}
+	return r.verdict.outcome
+}
+
+// OutcomeOf returns what a record says of its operation: OutcomeConfirmed, OutcomeAccepted or OutcomeRefused where its
+// answer or whoever settled it says so, OutcomeNotSent where it was settled as absent, OutcomeMismatch where the server
+// kept the key for another request. It returns OutcomeUnknown of a record that is unfinished or was abandoned.
+func OutcomeOf(rec *persist.Record) Outcome { return outcomeOf(operation.StandingOf(rec)) }
+
+// outcomeOf returns the outcome of an operation that stands so.
+func outcomeOf(s operation.Standing) Outcome {
+	switch s {
+	case operation.Succeeded, operation.Happened:
+		return OutcomeConfirmed
+	case operation.Accepted:
+		return OutcomeAccepted
+	case operation.Refused:
+		return OutcomeRefused
+	case operation.Ended:
+		return OutcomeMismatch
+	case operation.None, operation.Absent:
+		return OutcomeNotSent
+	}
+	return OutcomeUnknown
+}
+
 // expired returns the verdict on an operation whose time for sends is over.
 func expired() verdict {
 	return verdict{outcome: OutcomeExpired, hold: persist.HoldExpired, why: ErrKeyExpired}
-}
-
-// seen returns an answer in the form that classify takes. One without a Location counts as of the same origin.
-func seen(a *wire.Answer) classify.Answer {
-	location := a.Head.Header.Get("Location")
-	return classify.Answer{
-		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, Whole: a.Whole,
-		SameOrigin: request.SameOrigin(a.From, location) != nil,
-	}
 }
 
 // answer is the answer to an operation, of which every caller gets a response of its own.
@@ -234,16 +268,43 @@ func (a *answer) takeRest() *wire.Body {
 	return rest
 }
 
+// result is how a call ended. An error may have an answer beside it, for callers that see plain HTTP.
+type result struct {
+	answer *answer
+	err    error
+	// notShared: callers that joined must ignore this result and start again. The call did not run the operation, or
+	// was ended because its starter is draining.
+	notShared bool
+	// unwritten: the journal did not tell the time, or did not take what has to be written before a send.
+	unwritten bool
+	// unreported: the record says that no caller with the key has yet learnt how the operation ended.
+	unreported bool
+}
+
+// release closes what no caller has taken of the answer.
+func (res *result) release() {
+	if res == nil || res.answer == nil {
+		return
+	}
+	if rest := res.answer.takeRest(); rest != nil {
+		_ = rest.Close()
+	}
+}
+
 // response makes one caller's own response. It is nil if the answer was too large to keep and another caller has its
 // rest; the caller must then ask the server again.
-func (a *answer) response(req *http.Request) *http.Response {
+func (a *answer) response(req *http.Request, joined bool) *http.Response {
 	resp := &http.Response{
 		StatusCode: a.status, Header: a.header.Clone(),
 		Body: newKeptBody(a.body), ContentLength: int64(len(a.body)),
 	}
 	if a.head != nil {
 		resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor = a.head.Status, a.head.Proto, a.head.ProtoMajor, a.head.ProtoMinor
-		resp.TLS, resp.Uncompressed, resp.Trailer = a.head.TLS, a.head.Uncompressed, a.head.Trailer.Clone()
+		resp.Uncompressed, resp.Trailer = a.head.Uncompressed, a.head.Trailer.Clone()
+		if a.head.TLS != nil {
+			state := *a.head.TLS
+			resp.TLS = &state
+		}
 	} else {
 		resp.Status = strconv.Itoa(a.status) + " " + http.StatusText(a.status)
 		resp.Proto, resp.ProtoMajor, resp.ProtoMinor = "HTTP/1.1", 1, 1
@@ -260,7 +321,9 @@ func (a *answer) response(req *http.Request) *http.Response {
 	}
 	// Where ResultOf finds it, on a copy of the caller's request, so that wrappers which replace resp.Body do not lose
 	// it.
-	resp.Request = req.WithContext(&resultContext{req.Context(), a.result})
+	result := a.result
+	result.Joined = joined
+	resp.Request = req.WithContext(&resultContext{req.Context(), result})
 	return resp
 }
 

@@ -51,8 +51,8 @@ func (o *outage) Claim(ctx context.Context, q persist.Query, owner string, lease
 	return o.cut(o.Journal.Claim(ctx, q, owner, lease, n))
 }
 
-func (o *outage) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	return o.cut(o.Journal.ClaimToSend(ctx, q, owner, lease, n))
+func (o *outage) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
+	return o.cut(o.Journal.ClaimToSend(ctx, q, owner, lease, sending, n))
 }
 
 // cut is what is heard of the first claim that takes something.

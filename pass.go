@@ -47,7 +47,7 @@ func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 	}
 	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
 	p.clockErr = c.engine.clock.sync(ctx, &c.cfg)
-	p.query = persist.Query{Account: c.accountBase, States: []persist.State{persist.StatePending}, DueBy: c.engine.now()}
+	p.query = persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}, DueBy: c.engine.now()}
 	if c.cfg.Reconcile != nil {
 		p.query.States = append(p.query.States, persist.StateHeld)
 	}
@@ -114,6 +114,7 @@ func (p *pass) list(query persist.Query, failed func(error)) bool {
 		case err != nil:
 			failed(err)
 		case !p.tryNow(&rec):
+		case p.lanes != nil && rec.State != persist.StateHeld: // it has changed since: a fair pass claims it, and has no lane for it yet
 		case !p.hand(&rec):
 			return false
 		}
@@ -202,7 +203,7 @@ func (p *pass) failed(err error) {
 		return // that is what the pass ends with
 	}
 	if errors.Is(err, persist.ErrCorrupt) {
-		err = &Error{Op: "resume", Cause: err, is: []error{ErrOutcomeUnknown}}
+		err = newError("resume", unclear(""), err)
 		p.c.cfg.blocked(p.ctx, &persist.Record{}, err)
 	}
 	p.results <- resumed{err: err}

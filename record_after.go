@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/pauses"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -25,7 +26,7 @@ func (d ending) writeOutcome() *result {
 	switch v := &d.verdict; {
 	case d.askedAgain:
 		return d.repeated()
-	case v.outcome == OutcomeConfirmed:
+	case v.final:
 		return d.confirm()
 	case v.outcome == OutcomeMismatch && v.hold == "":
 		return d.mismatch()
@@ -37,12 +38,16 @@ func (d ending) writeOutcome() *result {
 
 // repeated makes the result where a confirmed operation was asked again for its answer. The record does not change.
 func (d ending) repeated() *result {
-	if d.verdict.outcome == OutcomeConfirmed {
+	if d.verdict.final && sameEnd(d.rec.Answer.Status, d.last.Answer.Head.StatusCode) {
 		return &result{answer: d.answered(), unreported: d.rec.Unreported}
 	}
 	d.last.Drain()
-	return &result{err: d.failed(ErrOutcomeUnknown, ErrAnswerGone), unreported: d.rec.Unreported}
+	return &result{err: d.failed(operation.StandingOf(&d.rec), ErrAnswerGone), unreported: d.rec.Unreported}
 }
+
+// sameEnd reports whether two final answers of these statuses can be the same answer, given twice: a repeat of a success may
+// have another success's status.
+func sameEnd(a, b int) bool { return a == b || a < 300 && b < 300 }
 
 // confirm records the answer. If that fails the answer is returned all the same: the record stays pending, and the
 // same key finds the answer again. Except for a 4xx that the server does not store: it is not returned, since the next
@@ -50,11 +55,11 @@ func (d ending) repeated() *result {
 func (d ending) confirm() *result {
 	err := d.finish(persist.StateConfirmed, d.journal.Finish)
 	if err != nil && d.mayChange() {
-		d.stop, d.verdict.outcome = err, OutcomeUnknown
+		d.stop, d.verdict.outcome, d.verdict.final = err, OutcomeUnknown, false
 		d.last.Drain()
-		return &result{err: d.failed(ErrOutcomeUnknown)}
+		return &result{err: d.failed(operation.Unclear)}
 	}
-	d.shared.unwritten.answered(d.rec.ID, err)
+	d.engine.answered(&d.rec, err)
 	return &result{answer: d.answered(), unreported: d.unreported(persist.StateConfirmed)}
 }
 
@@ -63,9 +68,9 @@ func (d ending) confirm() *result {
 func (d ending) mismatch() *result {
 	if err := d.finish(persist.StateMismatched, d.journal.Finish); err != nil {
 		d.stop = err
-		return d.fail(ErrOutcomeUnknown, ErrKeyReused)
+		return d.fail(operation.Unclear, ErrKeyReused)
 	}
-	return d.fail(ErrNoEffect, ErrKeyReused)
+	return d.fail(operation.Ended, ErrKeyReused)
 }
 
 // finish moves the record to a final state with write, and flushes it where mustFlush says so. If it returns an error,
@@ -78,6 +83,9 @@ func (d ending) finish(state persist.State, write func(context.Context, persist.
 		rec.State, rec.HoldReason = state, ""
 		rec.Finished = d.now().Round(0)
 		rec.Answer = d.answerForRecord(rec.Finished)
+		if state == persist.StateConfirmed {
+			rec.Effect = rec.Answer.Effect()
+		}
 		rec.Unreported = d.unreported(state)
 		return write(ctx, rec)
 	})
@@ -92,59 +100,44 @@ func (d ending) finish(state persist.State, write func(context.Context, persist.
 	if err != nil {
 		d.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", rec.Key, err)
 	}
+	d.resolved = err == nil && !rec.Unreported
 	return err
 }
 
-// mustFlush reports whether the final record must be flushed now: it is not Confirmed, or the API takes no key, or the
-// server may answer otherwise later, or the window is nearly over, or the clock went back. Other ends may be lost in a crash, since the
-// same key then finds the answer again.
+// leave is what a run does last. It is not over if a function of the Config panicked, or ended the goroutine: then nobody gets its
+// answer. From here on its operation counts for callers without a key, unless it is resolved.
+func (r *run) leave(over bool) {
+	if !over {
+		r.last.Drain()
+	}
+	if !r.resolved {
+		r.call.SetInDoubt(true)
+		r.doubted(&r.rec)
+	}
+}
+
+// mustFlush reports whether the final record must be flushed now: it is not Confirmed, or the same key does not find the
+// answer again, or not for long, since the window is nearly over or the clock went back. Other ends may be lost in a crash.
 func (d ending) mustFlush(state persist.State, finished time.Time) bool {
 	age, window := finished.Sub(d.rec.FirstSent), d.rec.Window
-	return state != persist.StateConfirmed || keyless(d.prof) || age < 0 || age > window-window/10 || d.mayChange()
+	return state != persist.StateConfirmed || !d.stored() || age < 0 || age > window-window/10
 }
+
+// stored is persist.Answer.Stored of the last answer. It decides whether the server may be asked for the answer again,
+// whether the record is flushed, and whether the answer may be given before the record.
+func (d ending) stored() bool { return d.verdict.stored && d.rec.Protected }
 
 // mayChange reports whether the answer is a final 4xx that the server does not store, so that it might answer
 // otherwise if it were asked again.
 func (d ending) mayChange() bool {
 	status := d.last.Answer.Head.StatusCode
-	return status >= 400 && status < 500 && !d.verdict.stored
+	return status >= 400 && status < 500 && !d.stored()
 }
 
 // unreported reports whether the record that ends in this state must be marked Unreported: a pass ends it, so that no
 // caller learns of it, and a caller without a key might send the same request again.
 func (d ending) unreported(state persist.State) bool {
 	return d.fromResume && d.rec.Generated && state == persist.StateConfirmed
-}
-
-// withdraw ends a run that provably had no effect. It forgets an operation that this call began, unless that was
-// enqueued meanwhile: then the error is ErrNoEffect. Any other stays pending, as never sent, and the error is
-// ErrOutcomeUnknown, since Resume will send it.
-func (d ending) withdraw() *result {
-	why := ErrRefused
-	if d.verdict.outcome == OutcomeNotSent {
-		why = ErrNotSent
-	}
-	ctx, forgotten := d.call.Values(), false
-	err := d.change(ctx, &d.rec, func() error {
-		if forgotten = d.created && !d.rec.Enqueued; forgotten {
-			return d.journal.Forget(ctx, d.rec)
-		}
-		rec := d.counted()
-		rec.MaybeSent, rec.FirstSent = false, time.Time{}
-		rec.NextAttempt = d.notBefore(&rec)
-		return d.update(rec)
-	})
-	switch {
-	case !forgotten:
-		logUnrecorded(d, err)
-		d.wake()
-	case err == nil:
-		return d.fail(ErrNoEffect, why)
-	default:
-		d.cfg.log(ctx, slog.LevelError, "an operation without effect could not be forgotten", d.rec.Key, err)
-		d.stop = err
-	}
-	return d.fail(ErrOutcomeUnknown, why)
 }
 
 // leaveOpen leaves an operation unfinished: pending, or held where another send cannot help or might do harm.
@@ -160,19 +153,15 @@ func (d ending) leaveOpen() *result {
 			rec.State, rec.HoldReason = persist.StateHeld, hold
 			rec.Answer = d.answerForRecord(d.now().Round(0)) // for whoever has to settle it
 		} else {
-			rec.NextAttempt = d.notBefore(&rec)
+			rec.NextAttempt, rec.Answer = d.notBefore(&rec), d.flawedForRecord()
 		}
 		return d.update(rec)
 	}))
 	d.wake()
-	is := []error{ErrOutcomeUnknown}
-	if hold != "" {
-		is = append(is, ErrHeld)
+	if hold == "" {
+		return d.fail(operation.Open, d.verdict.why)
 	}
-	if d.verdict.why != nil {
-		is = append(is, d.verdict.why)
-	}
-	return d.fail(is...)
+	return d.fail(operation.Open, ErrHeld, d.verdict.why)
 }
 
 // holdReason returns why nothing more may be sent; empty if more may. A caller that sees plain HTTP may act on the answer
@@ -313,10 +302,12 @@ func (d ending) pause(now, until time.Time) time.Duration {
 }
 
 // fail makes a result with an error, and with the answer too if a caller that sees plain HTTP may have it.
-func (d ending) fail(sentinels ...error) *result {
-	res := &result{err: d.failed(sentinels...)}
-	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && (sentinels[0] == ErrNoEffect || d.mayShow()) {
+func (d ending) fail(standing operation.Standing, why ...error) *result {
+	failed := d.failed(standing, why...)
+	res := &result{err: failed}
+	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && (standing == operation.None || standing == operation.Ended || d.mayShow()) {
 		res.answer = d.answered()
+		res.answer.result.Effect = failed.Effect()
 	} else {
 		d.last.Drain()
 	}
@@ -324,29 +315,35 @@ func (d ending) fail(sentinels ...error) *result {
 }
 
 // mayShow reports whether a caller that sees plain HTTP may get the last answer as its response although the outcome is
-// unknown. 409 and 5xx claim nothing. Any other answer says or suggests that nothing happened, and must not be the only
-// one that such a caller sees where something may have: after an earlier attempt in doubt, or where the record could not
-// be taken back, maybe because another process went on with it.
+// unknown. 409 and 5xx claim nothing. A 2xx claims more than is known. Any other answer says or suggests that nothing
+// happened, and must not be the only one that such a caller sees where something may have: after an earlier attempt in
+// doubt, or where the record could not be taken back, maybe because another process went on with it.
 func (d ending) mayShow() bool {
 	status := d.last.Answer.Head.StatusCode
 	if status == http.StatusConflict || status >= 500 {
 		return true
 	}
-	return !d.doubtBefore && d.verdict.outcome == OutcomeUnknown
+	return status >= 300 && !d.doubtBefore && d.verdict.outcome == OutcomeUnknown
 }
 
-// failed makes the error of this run. sentinels[0] is ErrNoEffect or ErrOutcomeUnknown.
-func (d ending) failed(sentinels ...error) *Error {
-	e := &Error{
-		Op: d.name, Key: Key(d.rec.Key), Outcome: d.verdict.outcome, State: d.rec.State, Attempts: d.attempts, Sends: d.sends,
-		Cause: d.stop, Last: d.last.Err, Answer: d.answerForRecord(d.now().Round(0)), is: sentinels,
+// failed makes the error of this run, of an operation that stands so after it.
+func (d ending) failed(standing operation.Standing, why ...error) *Error {
+	about := subject{
+		key: Key(d.rec.Key), state: d.rec.State, standing: standing, known: operation.Same,
+		sent: d.history.InDoubt() || d.rec.Sends+d.sends > 0,
 	}
+	e := newError(d.name, about, d.stop, why...)
+	if e.verdict != operation.Final { // else the record says more than the run
+		e.Outcome = d.known()
+	}
+	e.Attempts, e.Sends, e.Last = d.attempts, d.sends, d.last.Err
+	e.Answer = d.answerForRecord(d.now().Round(0))
 	if e.Answer != nil {
 		e.Answer.Header, e.Answer.Body = e.Answer.Header.Clone(), slices.Clone(e.Answer.Body) // a copy: the response may share this body
 	}
 	switch {
 	case d.verdict.hold != "":
-	case sentinels[0] == ErrOutcomeUnknown:
+	case standing == operation.Open, standing == operation.Unclear:
 		e.NextAttempt = d.rec.NextAttempt
 	case d.last.Answer != nil: // no record is left; d.next says when to try again
 		e.NextAttempt = d.next
@@ -360,9 +357,12 @@ func (d ending) answered() *answer {
 	if d.verdict.replayed {
 		source = SourceReplay
 	}
-	how := d.resultWith(d.verdict.outcome, source)
-	how.AlreadyDone = d.verdict.alreadyDone
 	a := d.last.Answer
+	how := d.resultWith(d.known(), source)
+	how.AlreadyDone = d.verdict.alreadyDone
+	if d.verdict.final {
+		how.Effect = operation.Answered(a.Head.StatusCode, how.AlreadyDone).Effect()
+	}
 	return &answer{
 		head: a.Head, status: a.Head.StatusCode, header: a.Head.Header, body: a.Body, partial: !a.Whole, rest: a.Rest, result: how,
 	}
@@ -377,7 +377,7 @@ func (d ending) answerForRecord(now time.Time) *persist.Answer {
 	}
 	recorded := &persist.Answer{
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole,
-		Replayed: d.verdict.replayed, AlreadyDone: d.verdict.alreadyDone, At: now,
+		Replayed: d.verdict.replayed, AlreadyDone: d.verdict.alreadyDone, Stored: d.stored(), At: now,
 	}
 	d.cfg.keepAnswer(recorded)
 	return recorded

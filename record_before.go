@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // This file holds what happens to a record before the first send of a call: how it begins, what an existing record
@@ -20,8 +22,9 @@ import (
 func (e *engine) intent(op *preparedRequest) persist.Record {
 	rec, now := *op.rec, e.now().Round(0)
 	rec.Created = now
-	if rec.MaybeSent, rec.FirstSent = true, e.firstSent(); rec.ServerToken { // it is not sent before it has its token
-		rec.MaybeSent, rec.FirstSent = false, time.Time{}
+	if !rec.ServerToken {
+		rec.MaybeSent, rec.FirstSent, rec.SendUntil = true, e.firstSent(), e.sendUntil()
+	} else { // it is not sent before it has its token
 		rec.SendBefore = now.Add(rec.Window - e.cfg.margin(rec.Window)) // as late as any other operation's last send
 	}
 	e.leases.stamp(&rec)
@@ -30,6 +33,9 @@ func (e *engine) intent(op *preparedRequest) persist.Record {
 
 // firstSent stamps a first send that follows.
 func (e *engine) firstSent() time.Time { return e.clock.earliest().Round(0) }
+
+// sendUntil stamps a write that a send follows, with the latest time at which one of its sends may still be on its way.
+func (e *engine) sendUntil() time.Time { return e.now().Round(0).Add(e.cfg.Retry.sending()) }
 
 // leasedElsewhere reports whether another process has the record. By the earliest time that it can be: that process takes its lease
 // as over at the latest time that it can be, so that never both act on the operation.
@@ -98,89 +104,124 @@ func (x existing) resolve(op *preparedRequest) *result {
 func (x existing) resolveOnce(op *preparedRequest) *result {
 	rec := &x.rec
 	if err := rec.Sealed(); err != nil {
-		return &result{err: journalError(x.name, Key(rec.Key), err)}
+		return &result{err: journalError(x.name, rec, err)}
 	}
-	if !op.sameRequest(rec) {
-		return x.refuseFinal(x.call.Values(), x.name, rec, nil, outcomeOfReuse(rec), ErrKeyReused)
+	if op.strange(rec) {
+		return x.refuseStranger(x.call.Values(), x.name, rec.ID)
+	}
+	if op.read.Compare(rec) != request.SameRequest {
+		return x.notSame(x.call.Values(), x.name, rec, op)
 	}
 	switch rec.State {
 	case persist.StateConfirmed:
 		return x.confirmed()
-	case persist.StateMismatched:
-		return x.refuseFinal(x.call.Values(), x.name, rec, nil, ErrNoEffect, ErrKeyReused)
-	case persist.StateAbandoned:
-		return refuse(x.name, rec, nil, ErrOutcomeUnknown, ErrAbandoned)
 	case persist.StateSettled:
 		return x.settled()
+	case persist.StateMismatched, persist.StateAbandoned:
+		return x.refuse(x.call.Values(), x.name, rec, operation.Same, nil, whyFinal(rec)...)
 	case persist.StateHeld:
-		sentinels := []error{ErrOutcomeUnknown, ErrHeld}
-		if rec.HoldReason == persist.HoldDuplicate {
-			sentinels = append(sentinels, ErrDuplicate)
-		}
 		if rec.HoldReason != persist.HoldCaller {
-			return refuse(x.name, rec, fmt.Errorf("held: %s", rec.HoldReason), sentinels...)
+			return x.refuse(x.call.Values(), x.name, rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), whyHeld(rec)...)
 		}
 	}
 	return x.adopt()
 }
 
-// outcomeOfReuse returns the sentinel for a request whose key belongs to another request: ErrOutcomeUnknown while
-// that one is unfinished or abandoned, else ErrNoEffect.
-func outcomeOfReuse(rec *persist.Record) error {
-	if !rec.State.Final() || rec.State == persist.StateAbandoned {
-		return ErrOutcomeUnknown
+// notSame refuses a request whose key belongs to another one, or may.
+func (e *engine) notSame(ctx context.Context, name string, rec *persist.Record, op *preparedRequest) *result {
+	if op.read.Compare(rec) == request.CannotTell {
+		return e.refuse(ctx, name, rec, operation.Unread, errIncomparable, ErrConfig)
 	}
-	return ErrNoEffect
+	return e.otherRequest(ctx, name, rec, op.prof)
 }
 
-// refuse ends a call without a send; the record does not change. sentinels[0] says whether an effect is possible:
-// ErrNoEffect, ErrOutcomeUnknown or ErrFinal. If the record's answer was swept, its status may still be known.
-func refuse(name string, rec *persist.Record, cause error, sentinels ...error) *result {
-	e := &Error{
-		Op: name, Key: Key(rec.Key), State: rec.State, Cause: cause, Answer: rec.Answer, is: sentinels,
+// otherRequest refuses a request whose key belongs to another one. After a refusal, or where that was settled as absent,
+// the error names the key of the next try, if the API takes it.
+func (e *engine) otherRequest(ctx context.Context, name string, rec *persist.Record, prof *profile.Profile) *result {
+	why := []error{ErrKeyReused}
+	if rec.State == persist.StateAbandoned {
+		why = append(why, ErrAbandoned)
 	}
-	if !rec.State.Final() {
-		e.NextAttempt = rec.NextAttempt
-	}
-	if e.Answer == nil && rec.Status != 0 {
-		e.Answer = &persist.Answer{Status: rec.Status, BodyDropped: true}
-	}
-	switch {
-	case rec.State == persist.StateMismatched:
-		e.Outcome = OutcomeMismatch
-	case sentinels[0] == ErrNoEffect:
-		e.Outcome = OutcomeNotSent
-	case sentinels[0] == ErrFinal:
-		e.Outcome = OutcomeConfirmed
-	}
-	told := slices.Contains(sentinels, ErrAnswerGone) || slices.Contains(sentinels, ErrSettled)
-	return &result{err: e, unreported: told && rec.Unreported}
-}
-
-// refuseFinal is refuse where a final state may make the verdict "no effect". Such a state is visible before it is
-// durable, so that it is flushed first: after a crash the record would be pending, and Resume would send it.
-func (e *engine) refuseFinal(ctx context.Context, name string, rec *persist.Record, cause error, sentinels ...error) *result {
-	if sentinels[0] == ErrNoEffect {
-		if err := e.journal.Flush(ctx); err != nil {
-			sentinels[0], cause = ErrOutcomeUnknown, err
+	var cause error
+	next := nextGeneration(Key(rec.Key))
+	switch operation.StandingOf(rec) {
+	case operation.Refused, operation.Absent:
+		if _, err := request.SpellKey(prof, string(next)); err == nil && !rec.Generated && !rec.ServerToken {
+			cause = fmt.Errorf("a new try needs a new key, such as %q (Key.Generation)", next)
 		}
 	}
-	return refuse(name, rec, cause, sentinels...)
+	return e.refuse(ctx, name, rec, operation.Other, cause, why...)
 }
 
-// confirmed answers from the journal. Where the answer was too large to keep, the server is asked again while it
-// still knows the key: the result nil means that the run goes on to do so.
+// whyFinal returns the sentinels that say how a final operation ended.
+func whyFinal(rec *persist.Record) []error {
+	switch rec.State {
+	case persist.StateMismatched:
+		return []error{ErrKeyReused}
+	case persist.StateAbandoned:
+		return []error{ErrAbandoned}
+	case persist.StateSettled:
+		return []error{ErrSettled}
+	}
+	return nil
+}
+
+// whyHeld returns the sentinels that say why an operation is held.
+func whyHeld(rec *persist.Record) []error {
+	if rec.HoldReason == persist.HoldDuplicate {
+		return []error{ErrHeld, ErrDuplicate}
+	}
+	return []error{ErrHeld}
+}
+
+// durable returns the subject that has the record. A final state is visible before it is durable: it is flushed first,
+// unless a send after a crash would only ask the server for the answer once more. Where that fails, it is not clear how the
+// operation stands.
+func (e *engine) durable(ctx context.Context, rec *persist.Record, known operation.Knowledge) (subject, error) {
+	about := subjectOf(rec, known)
+	if !rec.State.Final() || about.standing.Effect() == EffectHappened {
+		return about, nil
+	}
+	err := e.journal.Flush(ctx)
+	if err != nil {
+		about.standing = operation.Unclear
+	}
+	return about, err
+}
+
+// refuse ends a call without a send; the record does not change. known is what the call knows of the record's request. If
+// the record's answer was swept, its status may still be known.
+func (e *engine) refuse(ctx context.Context, name string, rec *persist.Record, known operation.Knowledge, cause error, why ...error) *result {
+	about, err := e.durable(ctx, rec, known)
+	if err != nil {
+		cause = err
+	}
+	failed := newError(name, about, cause, why...)
+	if failed.Answer = rec.Answer; rec.Answer == nil && rec.Status != 0 {
+		failed.Answer = &persist.Answer{Status: rec.Status, BodyDropped: true}
+	}
+	if !rec.State.Final() {
+		failed.NextAttempt = rec.NextAttempt
+	}
+	told := slices.Contains(why, ErrAnswerGone) || slices.Contains(why, ErrSettled)
+	return &result{err: failed, unreported: told && rec.Unreported}
+}
+
+// confirmed answers from the journal. Where the answer was too large to keep and the server stores it, the server is asked
+// again while it still knows the key: the result nil means that the run goes on to do so.
 func (x existing) confirmed() *result {
 	a := x.rec.Answer
 	switch {
 	case a == nil:
-		return refuse(x.name, &x.rec, nil, ErrOutcomeUnknown, ErrAnswerGone)
+		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	case !a.BodyDropped:
 		return x.answerFromJournal()
+	case !a.Stored: // asked for it again, the server would act again, or answer otherwise
+		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
 	x.prof = x.cfg.profileOf(&x.rec)
 	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.rec.Window) != windowOpen || !request.Intact(&x.rec) || x.cfg.pinned(&x.rec) != nil {
-		return refuse(x.name, &x.rec, nil, ErrOutcomeUnknown, ErrAnswerGone)
+		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
 	x.askedAgain = true
 	x.history.Doubt()
@@ -191,24 +232,24 @@ func (x existing) confirmed() *result {
 func (x existing) settled() *result {
 	switch a := x.rec.Answer; {
 	case x.rec.Effect == persist.EffectAbsent:
-		return x.refuseFinal(x.call.Values(), x.name, &x.rec, nil, ErrNoEffect, ErrSettled)
+		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrSettled)
 	case a != nil && a.Status != 0 && !a.BodyDropped:
 		return x.answerFromJournal()
 	}
-	return refuse(x.name, &x.rec, nil, ErrOutcomeUnknown, ErrSettled, ErrAnswerGone)
+	return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrSettled, ErrAnswerGone)
 }
 
-// answerFromJournal answers with the recorded answer. A 4xx is flushed first: it may be visible but not durable yet, and
-// after a crash the server may answer differently.
+// answerFromJournal answers with the recorded answer. One that the server does not give again is flushed first: it may be
+// visible but not durable yet.
 func (x existing) answerFromJournal() *result {
 	a := x.rec.Answer
-	if a.Status >= 400 && a.Status < 500 && !a.Replayed && !a.AlreadyDone {
+	if !a.Stored {
 		if err := x.journal.Flush(x.call.Values()); err != nil {
-			return refuse(x.name, &x.rec, err, ErrOutcomeUnknown)
+			return &result{err: journalError(x.name, &x.rec, err)}
 		}
 	}
-	how := x.resultWith(OutcomeConfirmed, SourceJournal)
-	how.AlreadyDone = a.AlreadyDone
+	how := x.resultWith(OutcomeOf(&x.rec), SourceJournal)
+	how.AlreadyDone, how.Effect = a.AlreadyDone, x.rec.FinalEffect()
 	return &result{
 		answer: &answer{status: a.Status, header: a.Header, body: a.Body, result: how}, unreported: x.rec.Unreported,
 	}
@@ -219,23 +260,28 @@ func (x existing) answerFromJournal() *result {
 func (x existing) adopt() *result {
 	rec := &x.rec
 	if err := x.clock.notice(x.call.Values(), x.cfg); err != nil {
-		return &result{err: journalError(x.name, Key(rec.Key), err)}
+		return &result{err: journalError(x.name, rec, err), unwritten: true}
 	}
 	x.prof = x.cfg.profileOf(rec)
-	if rec.MaybeSent {
+	switch {
+	case rec.MaybeSent:
 		x.history.Doubt()
+	case rec.Sends > 0: // else the mark would stand
+		x.history.Refused()
 	}
-	x.call.SetInDoubt(rec.MaybeSent)
+	if x.call.SetInDoubt(rec.MaybeSent); rec.MaybeSent {
+		x.doubted(rec)
+	}
 	switch {
 	case x.prof == nil:
 		cause := fmt.Errorf("profile %q version %q, under which it was begun, is not known to this client", rec.Profile, rec.ProfileVersion)
-		return refuse(x.name, rec, cause, ErrOutcomeUnknown, ErrConfig)
+		return x.refuse(x.call.Values(), x.name, rec, operation.Same, cause, ErrConfig)
 	case x.cfg.pinned(rec) != nil:
-		return refuse(x.name, rec, x.cfg.pinned(rec), ErrOutcomeUnknown, ErrConfig)
+		return x.refuse(x.call.Values(), x.name, rec, operation.Same, x.cfg.pinned(rec), ErrConfig)
 	case !request.Intact(rec):
-		return refuse(x.name, rec, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt), ErrOutcomeUnknown)
+		return x.refuse(x.call.Values(), x.name, rec, operation.Same, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt))
 	case x.leasedElsewhere(rec):
-		return refuse(x.name, rec, errElsewhere, ErrOutcomeUnknown, ErrInFlight)
+		return x.refuse(x.call.Values(), x.name, rec, operation.Same, errElsewhere, ErrInFlight)
 	case !rec.MaybeSent && expiredBeforeSend(rec, x.now()):
 		x.verdict, x.stop = expired(), errMaxAge
 		return ending(x).writeOutcome()
@@ -248,20 +294,26 @@ func (x existing) adopt() *result {
 	if !next.MaybeSent && !wantsToken(rec) {
 		next.MaybeSent, next.FirstSent = true, x.firstSent()
 	}
+	if next.MaybeSent {
+		next.ExtendSendUntil(x.sendUntil())
+	}
 	x.leases.stamp(&next)
 	// Written even where nothing else changes: another process that has the record at this revision can no longer
 	// forget it as never sent.
 	updated, err := x.journal.Update(x.call.Values(), next)
 	if err != nil {
-		return &result{err: journalError(x.name, Key(rec.Key), err)}
+		return &result{err: journalError(x.name, rec, err), unwritten: true}
 	}
 	x.rec = updated
 	return nil
 }
 
-// journalError returns the error for a journal that failed on an operation whose record exists.
-func journalError(name string, key Key, err error) *Error {
-	return &Error{Op: name, Key: key, Cause: err, is: []error{ErrOutcomeUnknown}}
+// journalError returns the error for a journal that failed on an operation whose record exists, so that it is not known
+// how the operation stands.
+func journalError(name string, rec *persist.Record, err error) *Error {
+	about := subjectOf(rec, operation.KeyOnly)
+	about.standing = operation.Unclear
+	return newError(name, about, err)
 }
 
 // expiredBeforeSend reports whether the time for an enqueued operation's first send is over.

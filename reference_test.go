@@ -324,7 +324,8 @@ func TestAskFirstNeedsUniqueReferences(t *testing.T) {
 		s := &shop{orders: []map[string]any{{"number": "A/1&x", "amount": 100.0}}} // of last month
 		c, _ := newClient(t, loseFirst{s, &first}, func(cfg *oncehttp.Config) {
 			cfg.Profile, cfg.Retry.AskFirst = byNumber(), true
-			cfg.Profile.Duplicate = nil
+			cfg.Profile.Name, cfg.Profile.Duplicate = "no duplicate", nil
+			cfg.ProfileByHost = map[string]*profile.Profile{"other.test": byNumber()} // whose facts AskFirst is about
 		})
 		_, _ = c.DoKey(post(t, orderOne), "k")
 		if s.gets != 0 || s.posts == 0 {

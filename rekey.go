@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -18,7 +19,8 @@ import (
 //
 // The operation under key must have been settled as absent before. Where the profile says within which time after the last
 // send its lookup finds everything for certain (profile.Reference.FoundWithin), Rekey settles an unfinished one itself: it holds it,
-// so that nothing more is sent, waits for Retry.AttemptTimeout and that time or until ctx ends, asks, and settles it as absent
+// so that nothing more is sent, waits until no send of it can be on its way (persist.Record.SendUntil), and for that time or until
+// ctx ends, asks, and settles it as absent
 // if nothing has the request's reference; else the operation is as it was before, and the error says what was found. A ctx that ended leaves
 // it held, and the same Rekey goes on. Where that one finds something, an operation that was pending is pending again, and one
 // that was held is held as persist.HoldUnclear: Settle it. The lookup needs the request's credentials from Config.Authorize.
@@ -33,14 +35,14 @@ import (
 //
 // Errors: those of Lookup for key; ErrConfig where reason or newKey cannot be used, or the request is no more in the
 // journal or holds its key itself; ErrOutcomeUnknown while the operation is not settled, also ErrInFlight while a call runs
-// it, and ErrHeld where it is held; ErrFinal where it ended otherwise; ErrKeyReused where newKey belongs to another operation, or where the operation goes on
+// it, and ErrHeld where it is held; ErrFinal, or ErrOutcomeUnknown with ErrAbandoned, where it ended otherwise; ErrKeyReused where newKey belongs to another operation, or where the operation goes on
 // under a third key already, which the error names. Where the new operation has ended without an effect, was abandoned or is held for
-// another reason, they are Enqueue's for newKey: ErrSettled, ErrAbandoned, ErrKeyReused or ErrHeld.
+// another reason, they are Enqueue's for newKey: ErrFinal, ErrSettled, ErrAbandoned, ErrKeyReused or ErrHeld.
 func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, options ...LookupOption) error {
-	const name = "rekey"
+	const name = rekeyName
 	if reason == "" || len(reason) > persist.NoteBytesMax {
 		cause := fmt.Errorf("a reason of %d bytes, want 1 to %d", len(reason), persist.NoteBytesMax)
-		return &Error{Op: name, Key: key, Cause: cause, is: []error{ErrOutcomeUnknown, ErrConfig}}
+		return c.wrong(ctx, name, key, options, cause)
 	}
 	return c.inPlace(ctx, name, key, options, func(call callers, id persist.ID) error {
 		return rekey{c.engine, call.Values(), call}.do(id, newKey, reason)
@@ -59,7 +61,7 @@ type rekey struct {
 func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 	old, err := k.journal.Get(k.ctx, id)
 	if err != nil {
-		return err
+		return k.failed(Key(id.Key), err)
 	}
 	next, err := k.successor(&old, newKey, reason)
 	if err == nil && !old.State.Final() {
@@ -68,20 +70,26 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 	if err == nil {
 		err = k.absent(&old)
 	}
+	if err == nil {
+		err = k.cut(&old)
+	}
 	if err != nil {
 		return err
 	}
+	if err := k.unassignedKey(&next); err != nil {
+		return err
+	}
 	if err := k.recorded(k.ctx, func(id persist.ID) bool { return id == next.ID }); err != nil {
-		return journalError("rekey", newKey, err)
+		return k.failed(newKey, err)
 	}
 	rec, created, err := k.beginRecord(k.ctx, next)
 	switch {
 	case err != nil:
-		return journalError("rekey", newKey, err)
+		return k.failed(newKey, err)
 	case rec.Sealed() != nil:
-		return journalError("rekey", newKey, rec.Sealed())
+		return k.failed(newKey, rec.Sealed())
 	case rec.Replaces != old.Key:
-		return &Error{Op: "rekey", Key: newKey, State: rec.State, Cause: errors.New("the new key belongs to another operation"), is: []error{ErrOutcomeUnknown, ErrKeyReused}}
+		return k.refuse(k.ctx, rekeyName, &rec, operation.Other, errors.New("the new key belongs to another operation"), ErrKeyReused).err
 	case rec.HoldReason != persist.HoldRekey || rec.Enqueued: // a Rekey has let it go already
 		return k.begun(rec, next)
 	}
@@ -92,26 +100,69 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 		return err
 	}
 	if err := k.clock.notice(k.ctx, k.cfg); err != nil { // it may have waited for its lookup
-		return journalError("rekey", newKey, err)
+		return k.failed(newKey, err)
+	}
+	if err := k.cut(&rec); err != nil {
+		return err
 	}
 	rec.State, rec.HoldReason, rec.Enqueued = persist.StatePending, "", true
 	rec.SendBefore = k.now().Round(0).Add(k.cfg.EnqueueMaxAge)
 	if _, err := k.journal.Update(k.ctx, rec); err != nil {
-		return journalError("rekey", newKey, err)
+		return k.failed(newKey, err)
 	}
 	k.wakeAll()
+	return nil
+}
+
+// cut returns an error if the Rekey must go on no more, since its context has ended or the client is closing. rec is the record that
+// it leaves as it is.
+func (k rekey) cut(rec *persist.Record) error {
+	cause := cmp.Or(context.Cause(k.call.Context()), context.Cause(k.call.Draining()))
+	if cause == nil {
+		return nil
+	}
+	failed := newError(rekeyName, unclear(Key(rec.Key)), cause)
+	if failed.State = rec.State; rec.State == persist.StateHeld {
+		failed.why = append(failed.why, ErrHeld)
+	}
+	return failed
+}
+
+// failed returns the error for a journal that failed.
+func (k rekey) failed(key Key, err error) error { return newError(rekeyName, unclear(key), err) }
+
+// rekeyName is the call in errors.
+const rekeyName = "rekey"
+
+// unassignedKey returns an error if an operation of the new key stands under no account, and none of the account, so that one would
+// be begun.
+func (k rekey) unassignedKey(next *persist.Record) error {
+	named := request.Named{Account: next.Account, Keys: []string{next.Key}}
+	id, found, err := k.standsUnassigned(k.ctx, &named)
+	if err == nil && found {
+		var exists bool
+		if exists, err = k.exists(k.ctx, next.ID); exists {
+			found = false
+		}
+	}
+	switch {
+	case err != nil:
+		return journalError("rekey", next, err)
+	case found:
+		return k.strangerError(k.ctx, "rekey", id, k.unassignedCause(k.ctx, id, next.Account))
+	}
 	return nil
 }
 
 // begun is a Rekey whose new operation an earlier one has let go. Errors: why it does not go on. One that was held because
 // it was never sent in time goes on now, as with Enqueue; next is what it would be if it began now.
 func (k rekey) begun(rec, next persist.Record) error {
-	if res := k.neverGoesOn(k.ctx, "rekey", &rec); res != nil {
+	if res := k.neverGoesOn(k.ctx, rekeyName, &rec); res != nil {
 		return res.err
 	}
 	next.SendBefore = next.Created.Add(k.cfg.EnqueueMaxAge)
 	if err := k.markEnqueued(k.ctx, rec, next); err != nil {
-		return journalError("rekey", Key(rec.Key), err)
+		return k.failed(Key(rec.Key), err)
 	}
 	k.wakeAll()
 	return nil
@@ -121,10 +172,10 @@ func (k rekey) begun(rec, next persist.Record) error {
 func (k rekey) absent(old *persist.Record) error {
 	switch {
 	case old.State != persist.StateSettled || old.Effect != persist.EffectAbsent:
-		return k.refuseFinal(k.ctx, "rekey", old, fmt.Errorf("it is %v, and not settled as absent", old.State), finals(old)...).err
+		return k.refuse(k.ctx, rekeyName, old, operation.KeyOnly, fmt.Errorf("it is %v, and not settled as absent", old.State), whyFinal(old)...).err
 	}
 	if err := k.journal.Flush(k.ctx); err != nil {
-		return journalError("rekey", Key(old.Key), err)
+		return k.failed(Key(old.Key), err)
 	}
 	return nil
 }
@@ -138,7 +189,7 @@ func (k rekey) successor(old *persist.Record, newKey Key, reason string) (persis
 		next, cause = request.Rekeyed(old, prof, string(newKey))
 	}
 	if cause != nil {
-		return next, &Error{Op: "rekey", Key: Key(old.Key), State: old.State, Cause: cause, is: []error{ErrOutcomeUnknown, ErrConfig}}
+		return next, k.refuse(k.ctx, rekeyName, old, operation.KeyOnly, cause, ErrConfig).err
 	}
 	next.Created, next.Note = k.now().Round(0), reason
 	next.State, next.HoldReason = persist.StateHeld, persist.HoldRekey
@@ -153,10 +204,12 @@ func (k rekey) alone(rec *persist.Record) error {
 		}
 		switch {
 		case err != nil:
-			return journalError("rekey", Key(rec.Key), err)
+			return k.failed(Key(rec.Key), err)
 		case other.Account == rec.Account && other.Replaces == rec.Replaces && other.Key != rec.Key:
 			cause := fmt.Errorf("it goes on under the key %q already, which is %v", other.Key, other.State)
-			return &Error{Op: "rekey", Key: Key(rec.Replaces), State: other.State, Cause: cause, is: []error{ErrOutcomeUnknown, ErrKeyReused}}
+			about := unclear(Key(rec.Replaces))
+			about.state = other.State
+			return newError(rekeyName, about, cause, ErrKeyReused)
 		}
 	}
 	return nil
@@ -164,18 +217,21 @@ func (k rekey) alone(rec *persist.Record) error {
 
 // settleByLookup settles an unfinished operation as absent, if the API's lookup proves that nothing was made, and returns it.
 // From when the record is held nobody begins a send. One that another process, or one that died, began before may still be
-// on its way for AttemptTimeout; the time in which everything is found counts from then.
+// on its way until the record's SendUntil; the time in which everything is found counts from then.
 func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
 	prof := k.cfg.profileOf(&old)
 	get, target := request.ByReference(&old, prof)
 	missing := k.missing(&old)
 	switch {
 	case k.leasedElsewhere(&old):
-		return old, refuse("rekey", &old, errElsewhere, ErrOutcomeUnknown, ErrInFlight).err
+		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, errElsewhere, ErrInFlight).err
 	case target == nil || prof.Reference.FoundWithin == 0:
-		return old, refuse("rekey", &old, fmt.Errorf("it is %v; settle it as absent first", old.State), ErrOutcomeUnknown).err
+		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, fmt.Errorf("it is %v; settle it as absent first", old.State)).err
 	case missing != nil:
-		return old, refuse("rekey", &old, missing, ErrOutcomeUnknown, ErrConfig).err
+		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, missing, ErrConfig).err
+	}
+	if err := k.cut(&old); err != nil {
+		return old, err
 	}
 	held := old
 	if !rekeys(old.HoldReason) || old.NextAttempt.IsZero() { // zero: journal restored has reset it
@@ -183,28 +239,47 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 			held.HoldReason = persist.HoldRekey
 		}
 		held.State = persist.StateHeld
-		held.NextAttempt = k.now().Round(0).Add(k.cfg.Retry.AttemptTimeout + prof.Reference.FoundWithin) // when the lookup may be asked
+		held.NextAttempt = k.sentBy(&old).Add(prof.Reference.FoundWithin) // when the lookup may be asked
 		var err error
 		if held, err = k.journal.Update(k.ctx, held); err != nil {
-			return old, journalError("rekey", Key(old.Key), err)
+			return old, k.failed(Key(old.Key), err)
 		}
 	}
 	if err := k.clock.sync(k.ctx, k.cfg); err != nil { // else a clock that was set forward would ask too early
-		return old, journalError("rekey", Key(old.Key), err)
+		return old, k.failed(Key(old.Key), err)
 	}
 	select {
-	case <-time.After(held.NextAttempt.Sub(k.now())):
+	case <-time.After(held.NextAttempt.Sub(k.clock.earliest())):
 	case <-k.call.Context().Done():
-		return old, refuse("rekey", &held, context.Cause(k.call.Context()), ErrOutcomeUnknown, ErrHeld).err
 	case <-k.call.Draining().Done():
-		return old, refuse("rekey", &held, context.Cause(k.call.Draining()), ErrOutcomeUnknown, ErrHeld).err
+	}
+	if err := k.cut(&held); err != nil {
+		return old, err
 	}
 	finding, sent := askByReference(&run{engine: k.engine, call: k.call, rec: held, prof: prof}, get, target)
 	sent.Drain()
+	if finding == classify.FindingNone || finding == classify.FindingUnclear {
+		if err := k.cut(&held); err != nil {
+			return old, err
+		}
+	}
 	if finding != classify.FindingNone {
 		return old, k.found(&old, &held, finding, sent.Err)
 	}
 	return k.journalAbsent(held, reason)
+}
+
+// sentBy returns the moment after which no send of a record is on its way that is held now: each client says for its own sends how
+// long that may be.
+func (k rekey) sentBy(rec *persist.Record) time.Time {
+	by, now := rec.SendUntil, k.now().Round(0)
+	if by.IsZero() && rec.MaybeSent { // whoever marked it does not say
+		by = k.sendUntil()
+	}
+	if by.Before(now) {
+		return now
+	}
+	return by
 }
 
 // rekeys reports that a record is held for a Rekey that is not finished.
@@ -233,7 +308,7 @@ func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause 
 	back := *held
 	beforeRekey(&back, old)
 	if _, err := k.journal.Update(k.ctx, back); err != nil {
-		return journalError("rekey", Key(old.Key), err)
+		return k.failed(Key(old.Key), err)
 	}
 	k.wake()
 	switch finding {
@@ -246,9 +321,9 @@ func (k rekey) found(old, held *persist.Record, finding classify.Finding, cause 
 	}
 	cause = sanitized(cause)
 	if back.State == persist.StateHeld {
-		return refuse("rekey", &back, fmt.Errorf("%w; it stays held (%s); find out what became of it, and Settle it", cause, back.HoldReason), ErrOutcomeUnknown, ErrHeld).err
+		return k.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, fmt.Errorf("%w; it stays held (%s); find out what became of it, and Settle it", cause, back.HoldReason), ErrHeld).err
 	}
-	return refuse("rekey", &back, cause, ErrOutcomeUnknown).err
+	return k.refuse(k.ctx, rekeyName, &back, operation.KeyOnly, cause).err
 }
 
 // journalAbsent settles the record as absent, and returns it.
@@ -258,7 +333,11 @@ func (k rekey) journalAbsent(held persist.Record, reason string) (persist.Record
 		note = reason
 	}
 	if err := resolve(k.ctx, k.engine, held, Resolution{Effect: EffectAbsent, Note: note}); err != nil {
-		return held, journalError("rekey", Key(held.Key), err)
+		return held, k.failed(Key(held.Key), err)
 	}
-	return k.journal.Get(k.ctx, held.ID)
+	settled, err := k.journal.Get(k.ctx, held.ID)
+	if err != nil {
+		return held, k.failed(Key(held.Key), err)
+	}
+	return settled, nil
 }

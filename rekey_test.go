@@ -268,7 +268,7 @@ func TestRekeyByLookup(t *testing.T) {
 			t.Fatal(err)
 		}
 		waiting.Wait()
-		if asked.Sub(begun) < 90*time.Second || s.gets != 1 || s.posts != 0 {
+		if asked.Sub(begun) < 5*time.Minute || s.gets != 1 || s.posts != 0 {
 			t.Errorf("asked after %v, %d lookups, %d orders", asked.Sub(begun), s.gets, s.posts)
 		}
 		if old := lookup(t, c, "k"); old.State != persist.StateSettled || old.Effect != persist.EffectAbsent || !strings.HasSuffix(old.Note, why) {
@@ -341,7 +341,7 @@ func TestRekeyLookupCutOff(t *testing.T) {
 		if err := next.Rekey(t.Context(), "k", "k2", why); err != nil {
 			t.Error(err)
 		}
-		if waited := time.Since(begun); waited > 70*time.Second || waited < 69*time.Second || s.gets != 1 || s.posts != 0 {
+		if waited := time.Since(begun); waited > 311*time.Second || waited < 310*time.Second || s.gets != 1 || s.posts != 0 {
 			t.Errorf("waited %v, %d lookups, %d orders", waited, s.gets, s.posts)
 		}
 	})

@@ -1,8 +1,12 @@
 package oncehttp_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,7 +91,7 @@ func TestRekeyClockJumps(t *testing.T) {
 		if err := two.Rekey(t.Context(), "k", "k2", why); err != nil {
 			t.Fatal(err)
 		}
-		if waited := time.Since(begun); waited < 90*time.Second || waited > 2*time.Minute || s.gets != 1 {
+		if waited := time.Since(begun); waited < 5*time.Minute || waited > 6*time.Minute || s.gets != 1 {
 			t.Errorf("asked after %v, %d lookups", waited, s.gets)
 		}
 		if rec := lookup(t, one, "k2"); time.Until(rec.SendBefore) != 24*time.Hour {
@@ -136,4 +140,77 @@ func TestRekeyEndsWithClose(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 	})
+}
+
+// later is a transport whose requests arrive a while after the sender has given them up.
+type later struct {
+	to    http.RoundTripper
+	after time.Duration
+}
+
+func (l *later) RoundTrip(req *http.Request) (*http.Response, error) {
+	handedOver(req)
+	body, _ := io.ReadAll(req.Body)
+	copied := req.Clone(context.Background())
+	time.AfterFunc(l.after, func() {
+		copied.Body = io.NopCloser(bytes.NewReader(body))
+		_, _ = l.to.RoundTrip(copied)
+	})
+	<-req.Context().Done()
+	return nil, req.Context().Err()
+}
+
+// TestRekeyWaitsForASenderWithLongerTimeouts: how long a send may be on its way is for the client that sent it to say, and not for the
+// one that rekeys; also of a send that has waited for its limiter.
+func TestRekeyWaitsForASenderWithLongerTimeouts(t *testing.T) {
+	t.Parallel()
+	long := func(cfg *oncehttp.Config) {
+		promising(cfg)
+		cfg.Retry.AttemptTimeout, cfg.Retry.AnswerTimeout = 30*time.Minute, 40*time.Minute
+	}
+	limit := func(cfg *oncehttp.Config) {
+		long(cfg)
+		limit := &pace{period: 2 * time.Hour}
+		_ = limit.Wait(context.Background()) // the next one waits for two hours
+		cfg.Limiter = func(string) oncehttp.Limiter { return limit }
+	}
+	for name, r := range map[string]struct {
+		sender func(*oncehttp.Config)
+		leaves time.Duration // when the caller of the sender does
+		pause  time.Duration // before the Rekey
+		waits  time.Duration // at least
+		most   time.Duration
+	}{
+		"at once":           {long, time.Second, 0, 20 * time.Minute, time.Hour},
+		"a while later":     {long, time.Second, 15 * time.Minute, 5 * time.Minute, time.Hour},
+		"long after":        {long, time.Second, 2 * time.Hour, time.Minute, time.Minute},
+		"after its limiter": {limit, 2*time.Hour + time.Second, 0, 20 * time.Minute, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				j, s := memory.New(), &shop{}
+				one, _ := newClient(t, &later{s, 20 * time.Minute}, on(j, r.sender))
+				ctx, cancel := context.WithTimeout(t.Context(), r.leaves)
+				defer cancel()
+				if _, err := one.DoKey(post(t, orderOne).WithContext(ctx), "k"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+					t.Fatal(err)
+				}
+				time.Sleep(r.pause)
+				two, _ := newClient(t, s, on(newLeasing(j), promising))
+				begun := time.Now()
+				err := two.Rekey(t.Context(), "k", "k2", why)
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "it took effect") {
+					t.Errorf("%v, want that it took effect", err)
+				}
+				if took := time.Since(begun); took < r.waits || took > r.most {
+					t.Errorf("after %v, want %v to %v", took, r.waits, r.most)
+				}
+				pass(t, two)
+				if time.Sleep(time.Hour); s.effects != 1 {
+					t.Errorf("%d effects", s.effects)
+				}
+			})
+		})
+	}
 }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // Resume makes one pass over the operations of this account that were due when
-// it started, ResumeWorkers at a time, and yields each with what came of it. An
+// it started, ResumeWorkers at a time, and yields each with what came of it: Result.Outcome tells
+// a success, a 202 and a refusal apart, none of which is an error. An
 // operation that another call runs meanwhile is left to that call.
 //
 // An operation whose next attempt is not due yet is not yielded: right after a Do
@@ -23,7 +25,8 @@ import (
 // A *Error is one operation's, and the pass goes on; any other error ends it.
 // After a break nothing more is started; Resume waits, for the attempt timeout
 // at most, for the attempts on the wire and records what they learn. When ctx
-// ends the attempts on the wire are cut off. Then, and after Close, the last error
+// ends the attempts on the wire are cut off; those for which other callers wait go on
+// for them, and Resume does not wait. Then, and after Close, the last error
 // says why there was no more.
 //
 // Operations whose credentials were left out of the journal need
@@ -31,6 +34,10 @@ import (
 // operations are asked of Config.Reconcile, which says of which; the others are left alone.
 func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
+		if err := checkAccount(ctx); err != nil {
+			yield(Result{}, fmt.Errorf("oncehttp: resume: %w: %w", ErrConfig, err))
+			return
+		}
 		p := newPass(ctx, ctx, c, false)
 		defer p.end()
 		for r := range p.results {
@@ -44,8 +51,9 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	}
 }
 
-// resume runs one record. over is false if it was left to another call.
-func (p *pass) resume(listed *persist.Record) (r resumed, over bool) {
+// resume runs one record. over is false if it was left to another call. Where the pass's context ends and others have joined the
+// run, that goes on for them.
+func (p *pass) resume(listed *persist.Record) (_ resumed, over bool) {
 	if listed.State == persist.StatePending { // claimed, where there are leases; what is held was only listed
 		defer p.c.engine.leases.drop(listed.ID)
 	}
@@ -53,11 +61,11 @@ func (p *pass) resume(listed *persist.Record) (r resumed, over bool) {
 		p.c.engine.giveBack(p.ctx, *listed, time.Time{})
 		return resumed{}, false
 	}
-	defer p.c.running.Done()
 	caller, arrival := p.c.engine.shared.calls.Enter(inflight.Entry{
 		Record: listed, Context: p.ctx, Draining: p.draining, InDoubt: true,
 	}, nil)
 	if arrival == inflight.Refused {
+		defer p.c.running.Done()
 		again := p.again()
 		if p.lanes != nil && !p.c.engine.leases.runs(listed.ID) { // the run that is under way has written its last: it ends soon
 			again = p.c.engine.now().Add(endingPause)
@@ -65,29 +73,38 @@ func (p *pass) resume(listed *persist.Record) (r resumed, over bool) {
 		p.c.engine.giveBack(p.ctx, *listed, again)
 		return resumed{}, false
 	}
-	defer context.AfterFunc(p.ctx, func() { caller.Leave() })()
+	defer caller.Done()
 	call := caller.Call()
 	var res *result
-	call.Run(func() *result {
-		if claimed := p.lanes != nil && listed.State == persist.StatePending; !claimed {
-			p.c.engine.leases.touched(listed.ID)
-			defer p.c.engine.leases.touched(listed.ID)
-		}
-		res, over = p.run(call, listed)
-		return res
-	}, crashed("resume", listed.Key))
+	took := false
+	run := func() {
+		defer p.c.running.Done()
+		call.Run(func() *result {
+			if claimed := p.lanes != nil && listed.State == persist.StatePending; !claimed {
+				p.c.engine.leases.touched(listed.ID)
+				defer p.c.engine.leases.touched(listed.ID)
+			}
+			res, took = p.run(call, listed)
+			return res
+		}, crashed("resume", listed.Key, call))
+	}
+	if p.ctx.Done() == nil { // the pass stays until the call is over
+		run()
+	} else {
+		go run()
+	}
+	if err := caller.Await(); err != nil {
+		return resumed{Result{Key: Key(listed.Key)}, left("resume", listed.Key, caller, err), nil}, true
+	}
 	switch {
 	case call.Panicked() != nil:
 		return resumed{panicked: call.Panicked()}, true
 	case res == nil: // a function of the Config called runtime.Goexit
 		return resumed{}, false
 	case res.err != nil:
-		return resumed{Result{Key: Key(listed.Key)}, res.err, nil}, over
-	case !over:
+		return resumed{Result{Key: Key(listed.Key)}, own(res.err, "resume", false), nil}, took
+	case !took:
 		return resumed{}, false
-	}
-	if rest := res.answer.takeRest(); rest != nil {
-		_ = rest.Close()
 	}
 	if p.silent {
 		return resumed{}, true
@@ -133,10 +150,10 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	case isOver(rec, err):
 		return &result{}, false, false
 	case err != nil:
-		return &result{err: journalError(name, Key(listed.Key), err)}, true, false
+		return &result{err: journalError(name, listed, err)}, true, false
 	case rec.Sealed() != nil:
 		e.giveBack(call.Values(), *rec, p.again())
-		return &result{err: journalError(name, Key(listed.Key), rec.Sealed())}, true, false
+		return &result{err: journalError(name, listed, rec.Sealed())}, true, false
 	case p.lanes != nil && listed.State != rec.State: // no more held: it is claimed like any other
 		return &result{}, false, false
 	case rec.NextAttempt.After(e.now()):
@@ -148,13 +165,11 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	}
 	if err := e.missing(rec); err != nil {
 		e.giveBack(call.Values(), *rec, p.again())
-		return refuse(name, rec, err, ErrOutcomeUnknown, ErrConfig), true, false
+		return r.refuse(r.call.Values(), name, rec, operation.Same, err, ErrConfig), true, false
 	}
 	if res := (existing{r}).adopt(); res != nil {
-		if !errors.Is(res.err, persist.ErrUncertain) { // else the journal does not answer: it is free when its lease has ended
-			e.giveBack(call.Values(), *rec, p.again())
-		}
 		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
+		p.refused(r, res, faster)
 		return res, !faster, false
 	}
 	e.leases.begin(rec) // already: it may wait for long
@@ -166,6 +181,21 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	return r.execute(), true, true
 }
 
+// refused gives back an operation that could not be adopted. Where the journal failed, as without a connection, the operation is
+// due as before, after a moment in which it is not claimed again; where the journal did not answer, it is free when its lease has ended.
+func (p *pass) refused(r *run, res *result, faster bool) {
+	again := time.Time{}
+	switch {
+	case errors.Is(res.err, persist.ErrUncertain):
+		return
+	case !res.unwritten:
+		again = p.again()
+	case !faster:
+		_ = pause(p.draining, failedPauseMin) // else it is told to stop
+	}
+	r.giveBack(r.call.Values(), r.rec, again)
+}
+
 // isOver reports whether a record that was read needs nothing more: it has ended, or is not there, as err says.
 func isOver(rec *persist.Record, err error) bool {
 	return errors.Is(err, persist.ErrNotFound) || err == nil && rec.State.Final()
@@ -173,7 +203,7 @@ func isOver(rec *persist.Record, err error) bool {
 
 // letGo gives back an operation that was adopted and not sent, as it was before.
 func (r *run) letGo(before *persist.Record) {
-	r.dismiss()
+	r.Dismiss()
 	ctx := r.call.Values()
 	err := ending{r}.change(ctx, &r.rec, func() error {
 		rec := r.rec
@@ -187,7 +217,7 @@ func (r *run) letGo(before *persist.Record) {
 // meanwhile that the origin takes no connections; not where tries says that this run is the one to try it. A limiter that
 // returns an error is asked again by the first send, which then says so; where a token is needed first, that is not asked for.
 func (r *run) mayBegin(tries bool) bool {
-	if err := r.admit(); err != nil {
+	if err := r.Admit(r.call.Context(), false); err != nil {
 		r.refused = err
 		return r.stopCause() == nil
 	}
@@ -208,23 +238,28 @@ func reconcile(r *run) (res *result, took bool) {
 	if r.cfg.Reconcile == nil || someoneActs(r.rec.HoldReason) {
 		return &result{}, false
 	}
-	said, err := r.cfg.Reconcile(r.call.Context(), r.rec.Clone())
+	refuse := func(cause error) *result {
+		return r.refuse(r.call.Values(), r.name, &r.rec, operation.Same, cause, ErrHeld)
+	}
+	said, err := r.cfg.Reconcile(withAccountOf(r.call.Context(), &r.rec), r.rec.Clone())
 	switch {
 	case err != nil:
-		return refuse(r.name, &r.rec, sanitized(err), ErrOutcomeUnknown, ErrHeld), true
+		return refuse(sanitized(err)), true
 	case said.Effect == EffectUnknown:
-		return refuse(r.name, &r.rec, nil, ErrOutcomeUnknown, ErrHeld), true
+		return refuse(nil), true
 	}
 	if err := said.check(r.cfg); err != nil {
-		return refuse(r.name, &r.rec, fmt.Errorf("from Reconcile: %w", err), ErrOutcomeUnknown, ErrHeld), true
+		return refuse(fmt.Errorf("from Reconcile: %w", err)), true
 	}
+	said = said.kept(r.cfg)
 	r.rec.Unreported = said.Effect == EffectHappened && r.rec.Generated
 	ctx := r.call.Values()
 	err = r.change(ctx, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })
 	if err != nil { // the record may be final all the same
-		return &result{err: journalError(r.name, Key(r.rec.Key), err)}, true
+		return &result{err: journalError(r.name, &r.rec, err)}, true
 	}
 	a := &answer{result: r.resultWith(OutcomeConfirmed, SourceJournal)}
+	a.result.Effect = said.Effect
 	if said.Effect == EffectAbsent {
 		a.result.Outcome = OutcomeNotSent
 	}

@@ -2,7 +2,6 @@ package oncehttp
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -23,12 +22,13 @@ type Policy struct {
 	MaxElapsed time.Duration
 	// AttemptTimeout bounds the wait for an answer's headers, and then each wait
 	// for more of its body, so that it never cuts a good answer that flows.
-	// Zero: 30 s.
+	// Zero: 30 s, or AnswerTimeout where that is shorter. At least 1 ms, at most
+	// AnswerTimeout.
 	AttemptTimeout time.Duration
 	// AnswerTimeout bounds one attempt as a whole, from its start to the last byte
 	// of the answer that the client reads itself; not the rest of an answer over
 	// MaxResponseBytes, which is handed to the caller. Zero: 2 min more than
-	// AttemptTimeout.
+	// AttemptTimeout. At least 1 ms.
 	AnswerTimeout time.Duration
 	// MinDelay and MaxDelay shape the waits between attempts: uniformly random
 	// from zero to MinDelay at first, the bound growing by half with each attempt
@@ -53,7 +53,8 @@ type Policy struct {
 	// window. While the lookup does not tell, nothing is sent. Such a lookup counts as
 	// an attempt, unless it finds nothing. For APIs whose window is short or unknown.
 	// Without effect where a profile has no Reference, or no Duplicate: only an API that
-	// accepts a reference once proves by it whose a resource is.
+	// accepts a reference once proves by it whose a resource is. Refused where that is so of
+	// every profile of the client.
 	AskFirst bool
 }
 
@@ -62,7 +63,11 @@ func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxAttempts", &p.MaxAttempts, defaultMaxAttempts)
 	positive(&err, "Retry.MaxInFlight", &p.MaxInFlight, p.MaxAttempts)
 	positive(&err, "Retry.MaxElapsed", &p.MaxElapsed, defaultMaxElapsed)
-	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, defaultAttemptTimeout)
+	attempt := defaultAttemptTimeout
+	if p.AnswerTimeout > 0 {
+		attempt = min(attempt, p.AnswerTimeout)
+	}
+	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, attempt)
 	positive(&err, "Retry.AnswerTimeout", &p.AnswerTimeout, min(p.AttemptTimeout, hintMax)+defaultBodyTime)
 	if p.MinDelay == 0 && p.MaxDelay > 0 {
 		p.MinDelay = min(defaultMinDelay, p.MaxDelay)
@@ -71,17 +76,14 @@ func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxDelay", &p.MaxDelay, max(defaultMaxDelay, p.MinDelay))
 	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
 	positive(&err, "Retry.MaxPause", &p.MaxPause, max(defaultMaxPause, p.MaxDelay))
-	if err == nil && p.MaxPause < p.MaxDelay {
-		err = fmt.Errorf("a Retry.MaxPause of %v is below the Retry.MaxDelay of %v", p.MaxPause, p.MaxDelay)
-	}
-	if err == nil && p.MaxDelay < p.MinDelay {
-		err = fmt.Errorf("a Retry.MaxDelay of %v is below the Retry.MinDelay of %v", p.MaxDelay, p.MinDelay)
-	}
 	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.AnswerTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter, &p.MaxPause} {
 		*d = min(*d, hintMax) // so that no sum of them runs out of the calendar
 	}
 	return err
 }
+
+// sending is how long after its first attempt a send of a run may still be on its way.
+func (p *Policy) sending() time.Duration { return p.MaxElapsed + p.AnswerTimeout }
 
 // schedule is the exponential backoff of one run, with full jitter: each wait
 // is uniform between zero and a bound that grows from MinDelay to MaxDelay.
@@ -169,4 +171,12 @@ func (p *plan) waitAsked() time.Duration {
 		return p.lastAsk.Sub(p.now)
 	}
 	return hint
+}
+
+// deadlineBy is a deadline, which is by this process's own clock, by the clock that shows now.
+func deadlineBy(now, deadline time.Time) time.Time {
+	if deadline.IsZero() {
+		return deadline
+	}
+	return now.Add(time.Until(deadline))
 }

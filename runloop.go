@@ -14,7 +14,11 @@ import (
 
 // Run resumes now, after each Enqueue, and whenever something falls due, until
 // ctx ends; then it lets the attempts on the wire come to their end, as Resume
-// does after a break, and returns nil. On a journal that several processes share
+// does after a break, and returns nil. Operations that it cannot send for want of
+// something in the Config, such as Authorize, it passes by: it says so once for each
+// cause, to slog.Default where Config.Logger is nil, and in the end returns an error
+// that matches ErrConfig (persist.ErrSealed for want of a seal's key) if some are
+// still unfinished. On a journal that several processes share
 // (persist.Claimer and persist.DueTimes) it gives each origin with something due its
 // share of Config.ResumeWorkers, and looks every third of Config.Lease, a minute at most, for what others
 // have enqueued or left; where the journal is a persist.Notifier, as those on PostgreSQL and Redis are, it looks as soon as
@@ -23,6 +27,9 @@ import (
 // it is made again after a second, then ever more seldom, after a minute at most. Errors: ErrClosed, and persist.ErrUncertain,
 // ErrClosed or ErrLocked from a journal that takes nothing more.
 func (c *Client) Run(ctx context.Context) error {
+	if err := checkAccount(ctx); err != nil {
+		return fmt.Errorf("oncehttp: run: %w: %w", ErrConfig, err)
+	}
 	r := runner{Client: c}
 	aside, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
@@ -44,7 +51,7 @@ func (c *Client) Run(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return r.ended(ctx)
 		case c.draining.Err() != nil:
 			return fmt.Errorf("oncehttp: run: %w", ErrClosed)
 		case takesNoMore(err):
@@ -76,8 +83,11 @@ func takesNoMore(err error) bool {
 // runner is one Run under way.
 type runner struct {
 	*Client
-	failures int         // passes in a row that the journal could not make
-	pausing  atomic.Bool // after such a pass
+	failures   int         // passes in a row that the journal could not make
+	pausing    atomic.Bool // after such a pass
+	unsendable unsendable
+
+	saidUnassigned bool // slog.Default was told of operations under no account
 }
 
 // afterFailure returns the pause after a pass that the journal could not make: a database that is started anew answers
@@ -92,10 +102,11 @@ func failedPause(failures int) time.Duration {
 	return min(failedPauseMin<<min(failures-1, 10), pauseMax)
 }
 
-// sweepHourly sweeps the journal now and every hour, until ctx ends.
+// sweepHourly sweeps the journal now and every hour, until ctx ends, and tells of operations under no account.
 func (r *runner) sweepHourly(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.sweep(ctx)
+		r.sayUnassigned(ctx)
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Hour):
@@ -132,6 +143,7 @@ func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 				panic(res.panicked)
 			case errors.As(res.err, &e):
 				r.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), res.err)
+				r.lacks(ctx, e)
 			case res.err != nil:
 				return p.query.DueBy, res.err
 			}
@@ -160,7 +172,7 @@ func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, e
 		}
 	}
 	if times, knows := persist.As[persist.DueTimes](r.cfg.Journal); knows {
-		all, err := times.DueTimes(ctx, persist.Query{Account: r.accountBase, DueBy: tried})
+		all, err := times.DueTimes(ctx, persist.Query{Account: r.account(ctx), DueBy: tried})
 		for _, t := range all {
 			if see(t.Origin, t.At); !t.Next.IsZero() {
 				see(t.Origin, t.Next)
@@ -168,7 +180,7 @@ func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, e
 		}
 		return max(due, pauseMin), err
 	}
-	soon := persist.Query{Account: r.accountBase, States: []persist.State{persist.StatePending}, DueBy: now.Add(due)}
+	soon := persist.Query{Account: r.account(ctx), States: []persist.State{persist.StatePending}, DueBy: now.Add(due)}
 	for rec, err := range r.cfg.Journal.List(ctx, soon) {
 		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
 			return due, err

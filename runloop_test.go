@@ -109,8 +109,8 @@ func TestRunGoesOn(t *testing.T) {
 		enqueue(t, c, 2)
 		stop := running(t, c)
 		time.Sleep(time.Hour)
-		if err := stop(); err != nil {
-			t.Error(err)
+		if err := stop(); !errors.Is(err, oncehttp.ErrConfig) {
+			t.Errorf("%v, want ErrConfig for the one that lacks its credentials", err)
 		}
 		states := map[persist.State]int{}
 		for _, key := range []oncehttp.Key{"k0", "k1", "guarded"} {

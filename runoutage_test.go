@@ -84,11 +84,11 @@ type unreachable struct {
 	down atomic.Bool
 }
 
-func (u *unreachable) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+func (u *unreachable) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
 	if u.down.Load() {
 		return nil, time.Time{}, errOutage
 	}
-	return u.Journal.ClaimToSend(ctx, q, owner, lease, n)
+	return u.Journal.ClaimToSend(ctx, q, owner, lease, sending, n)
 }
 
 // TestRunForgetsOutages: after an outage that was long, and an hour in which it worked, Run goes on a second after a short one.

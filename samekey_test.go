@@ -36,15 +36,15 @@ func TestSameKeyOnARecord(t *testing.T) {
 		is     []error // of the second Do
 		other  []error // of a Do with other bytes
 	}{
-		{"confirmed", ok, nil, persist.StateConfirmed, "paid", nil, []error{oncehttp.ErrNoEffect}},
+		{"confirmed", ok, nil, persist.StateConfirmed, "paid", nil, []error{oncehttp.ErrFinal}},
 		{"confirmed and swept", ok, func(t *testing.T, c *oncehttp.Client) {
 			time.Sleep(48 * time.Hour)
 			if n, err := c.Sweep(t.Context()); n != 1 || err != nil {
 				t.Error(n, err)
 			}
-		}, persist.StateConfirmed, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAnswerGone}, []error{oncehttp.ErrNoEffect}},
+		}, persist.StateConfirmed, "", []error{oncehttp.ErrFinal, oncehttp.ErrAnswerGone}, []error{oncehttp.ErrFinal}},
 		{"refused", reply{status: 422, header: "Content-Type: application/problem+json"}, nil, persist.StateMismatched, "",
-			[]error{oncehttp.ErrNoEffect, oncehttp.ErrKeyReused}, []error{oncehttp.ErrNoEffect}},
+			[]error{oncehttp.ErrFinal, oncehttp.ErrKeyReused}, []error{oncehttp.ErrFinal}},
 		{"held", reply{status: 301}, nil, persist.StateHeld, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrHeld}, []error{oncehttp.ErrOutcomeUnknown}},
 		{"expired", lost, func(*testing.T, *oncehttp.Client) { time.Sleep(24 * time.Hour) }, persist.StatePending, "",
 			[]error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrKeyExpired, oncehttp.ErrHeld}, []error{oncehttp.ErrOutcomeUnknown}},
@@ -54,11 +54,11 @@ func TestSameKeyOnARecord(t *testing.T) {
 			}
 		}, persist.StateAbandoned, "", []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAbandoned}, []error{oncehttp.ErrOutcomeUnknown}},
 		{"settled as absent", lost, settle(oncehttp.Resolution{Effect: oncehttp.EffectAbsent}), persist.StateSettled, "",
-			[]error{oncehttp.ErrNoEffect, oncehttp.ErrSettled}, []error{oncehttp.ErrNoEffect}},
+			[]error{oncehttp.ErrNoEffect, oncehttp.ErrSettled}, []error{oncehttp.ErrFinal}},
 		{"settled as happened", lost, settle(oncehttp.Resolution{Effect: oncehttp.EffectHappened}), persist.StateSettled, "",
-			[]error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrSettled}, []error{oncehttp.ErrNoEffect}},
+			[]error{oncehttp.ErrFinal, oncehttp.ErrSettled, oncehttp.ErrAnswerGone}, []error{oncehttp.ErrFinal}},
 		{"settled with its answer", lost, settle(oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: &persist.Answer{Status: 200, Body: []byte("found")}}),
-			persist.StateSettled, "found", nil, []error{oncehttp.ErrNoEffect}},
+			persist.StateSettled, "found", nil, []error{oncehttp.ErrFinal}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestPendingGoesOn(t *testing.T) {
 	t.Parallel()
 	eachJournal(t, func(t *testing.T, j persist.Journal) {
 		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
-		c, _ := newClient(t, w, on(j, oneAttempt))
+		c, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.Account = "shop" }))
 		do := func(token, extra string) error {
 			req := post(t, `{"amount":1}`)
 			req.Header.Set("Authorization", token)

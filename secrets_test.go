@@ -64,7 +64,7 @@ func TestSecretsInTheQueryAreNeverJournaled(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "j.db")
 	w := &wire{replies: []reply{{status: 201, header: "Location: https://u:" + canary + "@api.example.com/p/1?a=1&sig=" + canary + "#access_token=" + canary}}}
-	c, err := oncehttp.Open(path, oncehttp.Config{Transport: w, SecretParameters: []string{"pin"}, SecretHeaders: []string{"X-Shop"}})
+	c, err := oncehttp.Open(path, oncehttp.Config{Account: "shop", Transport: w, SecretParameters: []string{"pin"}, SecretHeaders: []string{"X-Shop"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,36 @@ func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*h
 	if err == nil && d.cfg.window(d.rec.FirstSent, d.now(), d.rec.Window) != windowOpen {
 		err = errWindow
 	}
+	if err == nil {
+		d.sending()
+	}
 	return req, err
+}
+
+// Admit waits as for any request. If that, or earlier attempts, took so long that the send could outlast the record's SendUntil, a
+// later one is written first, durably.
+func (d recordedRequest) Admit(ctx context.Context, hop bool) error {
+	if err := d.run.Admit(ctx, hop); err != nil {
+		return err
+	}
+	if d.askedAgain || !d.now().Add(d.cfg.Retry.AnswerTimeout).After(d.rec.SendUntil) {
+		return nil
+	}
+	values := d.call.Values()
+	err := d.change(values, &d.rec, func() error {
+		rec := d.rec
+		rec.ExtendSendUntil(d.sendUntil())
+		d.leases.stamp(&rec) // it was renewed since this record was read
+		updated, err := d.journal.Update(values, rec)
+		if err == nil {
+			d.rec = updated
+		}
+		return err
+	})
+	if err != nil {
+		d.Dismiss()
+	}
+	return err
 }
 
 // Follow allows redirects within the origin.
@@ -52,7 +81,13 @@ func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target 
 	if r.cfg.Authorize == nil {
 		return req, nil
 	}
-	return req, request.Authorize(ctx, req, rec, r.prof, r.cfg.Authorize)
+	return req, request.Authorize(withAccountOf(ctx, &r.rec), req, rec, r.prof, r.cfg.Authorize)
+}
+
+// sending counts a send that is about to be made, for callers that leave meanwhile and for a panic of the transport.
+func (r *run) sending() {
+	r.begun++
+	r.call.SetSends(r.sends + r.begun)
 }
 
 // sendBy sends, unless the call was given up, and counts the sends.
@@ -60,20 +95,18 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	if cause := context.Cause(r.call.Context()); cause != nil {
 		return wire.Result{Err: cause, Unsent: true, Fatal: true}
 	}
-	if err := r.admit(); err != nil {
-		return wire.Result{Err: sanitized(err), Unsent: true, Fatal: true}
-	}
-	defer r.dismiss()
 	sent := sender.Send(r.call.Context(), target)
 	_ = r.clock.notice(r.call.Values(), r.cfg) // where the journal cannot be asked, nothing can be recorded either
 	sent.Err = sanitized(sent.Err)
-	r.sends += sent.Sends
+	r.sends, r.begun = r.sends+sent.Sends, 0
+	r.call.SetSends(r.sends)
 	return sent
 }
 
-// admit waits for the limiter of the record's origin, and in a fair Run for its turn, unless the call is given up or
-// drains meanwhile. A run that is admitted already does not wait again. dismiss is called after the send.
-func (r *run) admit() error {
+// Admit waits for the limiter of the record's origin, and in a fair Run for its turn, until ctx ends, or the call drains; that
+// does not end the wait for a hop, since it is part of an attempt that is on the wire. A run that is admitted already does not
+// wait again.
+func (r *run) Admit(ctx context.Context, hop bool) error {
 	var limiter Limiter
 	if r.cfg.Limiter != nil {
 		limiter = r.cfg.Limiter(r.rec.Origin)
@@ -81,13 +114,15 @@ func (r *run) admit() error {
 	if r.admitted || limiter == nil && r.lanes == nil {
 		return nil
 	}
-	draining := r.call.Draining()
-	if cause := context.Cause(draining); cause != nil {
-		return cause
+	if draining := r.call.Draining(); !hop {
+		if cause := context.Cause(draining); cause != nil {
+			return cause
+		}
+		within, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
+		ctx = within
 	}
-	ctx, cancel := context.WithCancelCause(r.call.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
 	if limiter != nil {
 		if err := limiter.Wait(ctx); err != nil {
 			return cmp.Or(context.Cause(ctx), err)
@@ -102,8 +137,8 @@ func (r *run) admit() error {
 	return nil
 }
 
-// dismiss ends the turn of a run that is admitted.
-func (r *run) dismiss() {
+// Dismiss ends the turn of a run that is admitted.
+func (r *run) Dismiss() {
 	if r.admitted && r.lanes != nil {
 		r.lanes.leave(r.rec.Origin)
 	}

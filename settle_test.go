@@ -3,7 +3,10 @@ package oncehttp_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -85,7 +88,7 @@ func TestSettleIsFinal(t *testing.T) {
 				before := lookup(t, c, "k")
 				for second, end := range enders() {
 					err := end(t.Context(), c, "k")
-					if !errors.Is(err, oncehttp.ErrFinal) || !errors.Is(err, is) {
+					if exactlyOne(t, err); !errors.Is(err, is) {
 						t.Errorf("%s then: %v, want %v", second, err, is)
 					}
 				}
@@ -246,14 +249,14 @@ func TestEndOfWhatIsFinal(t *testing.T) {
 		state persist.State
 		is    []error
 	}{
-		"confirmed":   {reply{status: 201}, nil, persist.StateConfirmed, nil},
-		"mismatched":  {mismatch, nil, persist.StateMismatched, []error{oncehttp.ErrNoEffect, oncehttp.ErrKeyReused}},
-		"it happened": {reply{err: errLost}, settle(oncehttp.EffectHappened), persist.StateSettled, []error{oncehttp.ErrSettled}},
+		"confirmed":   {reply{status: 201}, nil, persist.StateConfirmed, []error{oncehttp.ErrFinal}},
+		"mismatched":  {mismatch, nil, persist.StateMismatched, []error{oncehttp.ErrFinal, oncehttp.ErrKeyReused}},
+		"it happened": {reply{err: errLost}, settle(oncehttp.EffectHappened), persist.StateSettled, []error{oncehttp.ErrFinal, oncehttp.ErrSettled}},
 		"it did not":  {reply{err: errLost}, settle(oncehttp.EffectAbsent), persist.StateSettled, []error{oncehttp.ErrNoEffect, oncehttp.ErrSettled}},
 		"given up": {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) error { return c.Abandon(t.Context(), "k") },
 			persist.StateAbandoned, []error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAbandoned}},
 	}
-	all := []error{oncehttp.ErrNoEffect, oncehttp.ErrOutcomeUnknown, oncehttp.ErrSettled, oncehttp.ErrAbandoned, oncehttp.ErrKeyReused}
+	all := []error{oncehttp.ErrNoEffect, oncehttp.ErrFinal, oncehttp.ErrOutcomeUnknown, oncehttp.ErrSettled, oncehttp.ErrAbandoned, oncehttp.ErrKeyReused}
 	for name, r := range rows {
 		for end, f := range enders() {
 			t.Run(name+" "+end, func(t *testing.T) {
@@ -268,8 +271,8 @@ func TestEndOfWhatIsFinal(t *testing.T) {
 					}
 					err := f(t.Context(), c, "k")
 					var e *oncehttp.Error
-					if !errors.As(err, &e) || e.State != r.state || e.Key != "k" || !errors.Is(err, oncehttp.ErrFinal) {
-						t.Errorf("%v, want ErrFinal and the state %v", err, r.state)
+					if !errors.As(err, &e) || e.State != r.state || e.Key != "k" {
+						t.Errorf("%v, want the key and the state %v", err, r.state)
 					}
 					for _, sentinel := range all {
 						if errors.Is(err, sentinel) != slices.Contains(r.is, sentinel) {
@@ -341,4 +344,55 @@ func TestSettleChecksTheAnswer(t *testing.T) {
 			t.Errorf("it is final, and due at %v", rec.NextAttempt)
 		}
 	})
+}
+
+// TestToldAnswersKeepNoSecrets: an answer that an operator or Config.Reconcile gives is kept as one of the server's is:
+// without credentials in its headers and in their URLs. What was given does not change.
+func TestToldAnswersKeepNoSecrets(t *testing.T) {
+	t.Parallel()
+	told := func() *persist.Answer {
+		return &persist.Answer{Status: 201, Body: []byte("found"), Header: http.Header{
+			"Set-Cookie": {"session=SECRET"}, "X-Auth-Token": {"SECRET"}, "X-Mine": {"SECRET"}, "Location": {"https://u:SECRET@h/x?sig=SECRET"},
+			"Operation-Location": {"https://h/op?access_token=SECRET"}, "Link": {"<https://h/n?page=2&sig=SECRET>; rel=next"}, "X-Id": {"7"},
+		}}
+	}
+	for name, tell := range map[string]func(*testing.T, *oncehttp.Client, *persist.Answer){
+		"Settle": func(t *testing.T, c *oncehttp.Client, a *persist.Answer) {
+			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: a}); err != nil {
+				t.Error(err)
+			}
+		},
+		"Reconcile": func(t *testing.T, c *oncehttp.Client, _ *persist.Answer) {
+			for res, err := range c.Resume(t.Context()) {
+				if err != nil || res.Answer == nil || strings.Contains(fmt.Sprint(res.Answer.Header), "SECRET") || res.Answer.Header.Get("X-Id") != "7" {
+					t.Errorf("%+v, %v", res.Answer, err)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				given := told()
+				c, _ := newClient(t, &wire{replies: []reply{{status: 301}}}, on(j, func(cfg *oncehttp.Config) {
+					cfg.SecretHeaders = []string{"X-Mine"}
+					cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+						return oncehttp.Resolution{Effect: oncehttp.EffectHappened, Answer: given}, nil
+					}
+				}))
+				_, _ = c.DoKey(post(t, "{}"), "k")
+				tell(t, c, given)
+				if rec := lookup(t, c, "k"); rec.Answer == nil || strings.Contains(fmt.Sprint(rec.Answer.Header), "SECRET") || rec.Answer.Header.Get("X-Id") != "7" {
+					t.Errorf("recorded %+v", rec.Answer)
+				}
+				resp, err := c.DoKey(post(t, "{}"), "k")
+				if err != nil || strings.Contains(fmt.Sprint(resp.Header), "SECRET") || read(t, resp) != "found" {
+					t.Errorf("answered %+v, %v", resp, err)
+				}
+				if !reflect.DeepEqual(given, told()) {
+					t.Errorf("the caller's answer became %+v", given)
+				}
+			})
+		})
+	}
 }

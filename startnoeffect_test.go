@@ -110,8 +110,11 @@ func TestStartErrorsLookAtWhatStands(t *testing.T) {
 							return // the same again is nil
 						}
 						is := oncehttp.ErrOutcomeUnknown
-						if stand == nil {
+						switch what {
+						case "nothing":
 							is = oncehttp.ErrNoEffect
+						case "confirmed":
+							is = oncehttp.ErrFinal
 						}
 						var e *oncehttp.Error
 						if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, is) || !errors.Is(err, b.is) || e.Key != "k" || w.count() != sends {
@@ -298,21 +301,33 @@ func TestStartErrorsBesideOtherCalls(t *testing.T) {
 // operation beside the one that may exist.
 func TestNoLookNamesNoFreshKey(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		j := &faulty{Journal: memory.New()}
-		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
-		_, _ = c.Do(post(t, "{}"))
-		j.list = fails(errDisk)
-		large := post(t, "{}")
-		large.ContentLength = 1 << 40
-		for name, req := range map[string]*http.Request{"the same": post(t, "{}"), "one that cannot be read": large} {
-			_, err := c.Do(req)
-			var e *oncehttp.Error
-			if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || e.Key != "" {
-				t.Errorf("%s: %v, want no key", name, err)
-			}
-		}
-	})
+	made := 0
+	for keys, newKey := range map[string]func(*http.Request) (oncehttp.Key, error){
+		"random": nil,
+		"counted": func(*http.Request) (oncehttp.Key, error) {
+			made++
+			return oncehttp.Key(fmt.Sprint("made-", made)), nil
+		},
+	} {
+		t.Run(keys, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				j := &faulty{Journal: memory.New()}
+				withKeys := func(cfg *oncehttp.Config) { cfg.NewKey = newKey }
+				c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt, withKeys))
+				_, _ = c.Do(post(t, "{}"))
+				j.list = fails(errDisk)
+				large := post(t, "{}")
+				large.ContentLength = 1 << 40
+				for name, req := range map[string]*http.Request{"the same": post(t, "{}"), "one that cannot be read": large} {
+					_, err := c.Do(req)
+					var e *oncehttp.Error
+					if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || e.Key != "" {
+						t.Errorf("%s: %v, want no key", name, err)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestNotSentIsTrue: "not sent" is not said of an operation that was sent before.
@@ -333,4 +348,122 @@ func TestNotSentIsTrue(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNotSentOfARefusedOperation: "not sent" is not said of an operation that the server refused in an earlier run, in whatever
+// way this one ends.
+func TestNotSentOfARefusedOperation(t *testing.T) {
+	t.Parallel()
+	refusals := map[string]reply{"401": {status: 401}, "403": {status: 403}, "429": {status: 429}, "421": {status: 421}}
+	ends := map[string]func(t *testing.T, c *oncehttp.Client) error{
+		"Do": func(t *testing.T, c *oncehttp.Client) error { _, err := c.DoKey(post(t, "{}"), "k"); return err },
+		"Do with an ended context": func(t *testing.T, c *oncehttp.Client) error {
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := c.DoKey(post(t, "{}").WithContext(ended), "k")
+			return err
+		},
+		"Transport": func(t *testing.T, c *oncehttp.Client) error {
+			req := post(t, "{}")
+			req.Header.Set("Idempotency-Key", "k")
+			_, err := c.Transport().RoundTrip(req)
+			return err
+		},
+		"Resume": func(t *testing.T, c *oncehttp.Client) error {
+			time.Sleep(2 * time.Hour)
+			return resume(t, c)["k"].err
+		},
+	}
+	for refusal, first := range refusals {
+		for how, end := range ends {
+			t.Run(refusal+" "+how, func(t *testing.T) {
+				t.Parallel()
+				eachJournal(t, func(t *testing.T, j persist.Journal) {
+					var heard events
+					c, _ := newClient(t, &wire{replies: []reply{first, {refused: true}}}, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.Observe = heard.observe }))
+					mustDo(t, c.Enqueue(post(t, "{}"), "k"))
+					if err := resume(t, c)["k"].err; !errors.Is(err, oncehttp.ErrRefused) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+						t.Fatalf("the first run: %v", err)
+					}
+					err := end(t, c)
+					var e *oncehttp.Error
+					if exactlyOne(t, err); !errors.As(err, &e) || errors.Is(err, oncehttp.ErrNotSent) || e.Outcome == oncehttp.OutcomeNotSent || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+						t.Errorf("%v (%v) is said to be not sent", err, e.Outcome)
+					}
+					if how != "Do with an ended context" && !errors.Is(err, oncehttp.ErrRefused) {
+						t.Errorf("%v, want ErrRefused", err)
+					}
+					for _, event := range heard.of(oncehttp.EventFinished) {
+						if event.Outcome == oncehttp.OutcomeNotSent {
+							t.Errorf("%+v", event)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestNotSentOfASafeRequest: "not sent" is said of a GET only if no attempt of it left.
+func TestNotSentOfASafeRequest(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		replies []reply
+		notSent bool
+	}{
+		"never":                {[]reply{{refused: true}}, true},
+		"lost, then never":     {[]reply{{err: errLost}, {refused: true}}, false},
+		"never, then lost":     {[]reply{{refused: true}, {err: errLost}}, false},
+		"503, then never":      {[]reply{{status: 503}, {refused: true}}, false},
+		"lost between two":     {[]reply{{refused: true}, {err: errLost}, {refused: true}}, false},
+		"without a word of it": {[]reply{{err: errLost, silent: true}, {refused: true}}, false},
+	}
+	for name, r := range rows {
+		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
+			t.Run(name+" "+method, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					c, _ := newClient(t, &wire{replies: r.replies}, nil)
+					req := request(t, method, "https://api.example.com/payments", "")
+					req.Body = nil
+					_, err := c.Do(req)
+					var e *oncehttp.Error
+					if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrNoEffect) {
+						t.Fatalf("%v, want ErrNoEffect", err)
+					}
+					if errors.Is(err, oncehttp.ErrNotSent) != r.notSent || (e.Outcome == oncehttp.OutcomeNotSent) != r.notSent {
+						t.Errorf("%v (%v), ErrNotSent: want %v", err, e.Outcome, r.notSent)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestNoEffectOfSeveralKeys: a call that names several keys says "no effect" only if none of them was begun while it looked at the
+// others.
+func TestNoEffectOfSeveralKeys(t *testing.T) {
+	t.Parallel()
+	for begun, want := range map[oncehttp.Key]error{"first": oncehttp.ErrOutcomeUnknown, "second": oncehttp.ErrOutcomeUnknown, "third": oncehttp.ErrNoEffect} {
+		t.Run(string(begun), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				j, looks := &faulty{Journal: memory.New()}, 0
+				c, _ := newClient(t, &wire{}, on(j, oneAttempt))
+				j.get = func() error {
+					if looks++; looks == 2 { // at the second key
+						if err := c.Enqueue(post(t, "{}"), begun); err != nil {
+							t.Error(err)
+						}
+					}
+					return nil
+				}
+				req := post(t, "{}")
+				req.Header["Idempotency-Key"] = []string{"first", "second"}
+				if _, err := c.Do(req); !errors.Is(err, want) || !errors.Is(err, oncehttp.ErrKeyInvalid) {
+					t.Errorf("%v, want %v", err, want)
+				}
+			})
+		})
+	}
 }

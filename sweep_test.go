@@ -26,10 +26,10 @@ func TestSweep(t *testing.T) {
 		{"KeepAnswer", 3 * hour, 0, 3 * hour, false, true, false},
 		{"no answer at all", -1, 0, 0, false, true, false},
 		{"for ever", 0, 0, 100 * 365 * 24 * hour, false, true, false},
-		{"KeepKey, a moment before", 3 * hour, 5 * hour, 5*hour - 1, false, true, false},
-		{"KeepKey", 3 * hour, 5 * hour, 5 * hour, false, false, false},
-		{"KeepKey, shorter than KeepAnswer", 5 * hour, 3 * hour, 4 * hour, true, true, true},
-		{"no key at all", 3 * hour, -1, 3 * hour, false, false, false},
+		{"KeepKey, a moment before", 30 * hour, 50 * hour, 50*hour - 1, false, true, false},
+		{"KeepKey", 30 * hour, 50 * hour, 50 * hour, false, false, false},
+		{"KeepKey, shorter than KeepAnswer", 50 * hour, 30 * hour, 40 * hour, true, true, true},
+		{"no key at all", 30 * hour, -1, 30 * hour, false, false, false},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

@@ -77,7 +77,7 @@ func askByConfig(r *run) (token string, again bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(r.call.Context(), r.cfg.Retry.AnswerTimeout)
 	defer cancel()
-	token, err = r.cfg.Token(ctx, r.rec.Clone())
+	token, err = r.cfg.Token(withAccountOf(ctx, &r.rec), r.rec.Clone())
 	return token, true, err
 }
 
@@ -101,7 +101,7 @@ func askByRecipe(r *run) (token string, again bool, err error) {
 	}
 	r.hint = classify.Wait(r.prof.RetryAfter, seen(a), r.now())
 	status := a.Head.StatusCode
-	if token := request.Token(r.prof, status, a.Body, a.Whole); token != "" {
+	if token := request.Token(r.prof, status, a.Text, a.TextWhole); token != "" {
 		return token, false, nil
 	}
 	again = status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests}, status)
@@ -114,6 +114,7 @@ func keepToken(r *run, token string) error {
 	return r.change(ctx, &r.rec, func() error {
 		rec := r.rec
 		rec.Token, rec.MaybeSent, rec.FirstSent = token, true, r.firstSent()
+		rec.ExtendSendUntil(r.sendUntil())
 		r.leases.stamp(&rec) // it was renewed since this record was read
 		updated, err := r.journal.Update(ctx, rec)
 		if err == nil {

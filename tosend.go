@@ -56,6 +56,9 @@ func (l *leases) unwritten() {
 	}
 }
 
+// claimSending is how long after a claim that marks a send may still be on its way: marked lets it begin for a lease.
+func (c *Config) claimSending() time.Duration { return c.Lease + c.Retry.sending() }
+
 // marked begins the run of a record that may be sent now, as begin does, and sets its fields as the claim has set them in the
 // journal, if that has marked it, and nothing has happened to it since. It returns false if the mark has to be written: also where
 // the claim is longer ago than a lease, since the time in which the operation may be sent would have begun that much too early.
@@ -76,6 +79,7 @@ func (l *leases) marked(rec *persist.Record) bool {
 		return false
 	}
 	rec.MaybeSent, rec.FirstSent, rec.LeaseUntil = true, at.marked, at.until
+	rec.ExtendSendUntil(at.marked.Add(l.cfg.claimSending()))
 	at.users++
 	at.begin(rec)
 	return true

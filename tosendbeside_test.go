@@ -35,8 +35,8 @@ func (s *slow) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	return s.Journal.Get(ctx, id)
 }
 
-func (s *slow) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	claimed, now, err := s.Journal.ClaimToSend(ctx, q, owner, lease, n)
+func (s *slow) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
+	claimed, now, err := s.Journal.ClaimToSend(ctx, q, owner, lease, sending, n)
 	if len(claimed) > 0 && !s.answered.Swap(true) {
 		time.Sleep(s.answers)
 	}

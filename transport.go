@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/profile"
@@ -30,9 +31,9 @@ import (
 //
 // An http.Client over it may follow redirects. What it makes of the answer to an
 // operation is sent only if it is a GET or HEAD to the same origin, and then
-// without the key. Anything else is an error that matches ErrOutcomeUnknown and
-// ErrRedirected and names the operation's key: posted again elsewhere, the request
-// would take effect twice.
+// without the key. Anything else is an error that matches ErrRedirected and names the
+// operation's key: posted again elsewhere, the request would take effect twice. With
+// ErrFinal where the answer was final, else with ErrOutcomeUnknown.
 //
 // It is not quite what net/http asks of a RoundTripper: it waits and sends again.
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
@@ -66,10 +67,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	read := request.Method(req) == http.MethodGet || request.Method(req) == http.MethodHead
 	if first == nil || !read || request.Origin(req.URL) != request.Origin(first.Request.URL) {
 		closeBody(req)
-		return nil, &Error{
-			Op: roundTripName, Key: ResultOf(first).Key, Cause: errRedirectedElsewhere,
-			is: []error{ErrOutcomeUnknown, ErrRedirected},
-		}
+		return nil, newError(roundTripName, redirected(first), errRedirectedElsewhere, ErrRedirected)
 	}
 	resp, err := t.c.do(roundTripName, withoutKey(req, p), keySource{}, true)
 	if err == nil {
@@ -100,6 +98,16 @@ func redirectedFrom(req *http.Request) *http.Response {
 	return nil
 }
 
+// redirected returns the operation that first, the answer to it, led away from.
+func redirected(first *http.Response) subject {
+	result := ResultOf(first)
+	about := unclear(result.Key)
+	if result.Effect == EffectHappened || result.Effect == EffectRefused {
+		about.standing = operation.Answered(first.StatusCode, result.AlreadyDone)
+	}
+	return about
+}
+
 // withoutKey is a copy of req without the header in which p's keys travel.
 func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
 	out := req.Clone(req.Context())
@@ -128,9 +136,10 @@ type flowed struct {
 // do makes attempts until no further one is needed or allowed.
 func (p passThrough) do(req *http.Request) (*http.Response, error) {
 	safe := request.Safe(request.Method(req))
-	schedule, started := newSchedule(&p.cfg.Retry), p.engine.now()
+	schedule, started, sent := newSchedule(&p.cfg.Retry), p.engine.now(), false
 	for attempt := 1; ; attempt++ {
 		f := p.attempt(req, attempt)
+		sent = sent || !f.unsent
 		if f.err == nil && !(safe && comesAgain(f.resp.StatusCode)) {
 			return f.resp, nil
 		}
@@ -139,7 +148,7 @@ func (p passThrough) do(req *http.Request) (*http.Response, error) {
 			if f.err == nil {
 				return f.resp, nil
 			}
-			return nil, streamError("do", safe, f.unsent, attempt, f.err)
+			return nil, streamError("do", safe, sent, attempt, f.err)
 		}
 		if f.resp != nil {
 			wire.Drain(f.resp.Body)
@@ -219,15 +228,15 @@ func comesAgain(status int) bool {
 }
 
 // streamError makes the error of a request that was not journaled. With a safe method it is always ErrNoEffect, since
-// such a method has no effect by definition.
-func streamError(name string, safe, unsent bool, attempts int, err error) error {
-	e := &Error{Op: name, Attempts: attempts, Last: err, is: []error{ErrOutcomeUnknown}}
-	switch {
-	case unsent:
-		e.Outcome, e.is = OutcomeNotSent, []error{ErrNoEffect, ErrNotSent}
-	case safe:
-		e.is = []error{ErrNoEffect}
+// such a method has no effect by definition. sent: some attempt of it may have left.
+func streamError(name string, safe, sent bool, attempts int, err error) error {
+	about := unclear("")
+	if safe || !sent {
+		about = nothing("")
+		about.sent = sent
 	}
+	e := newError(name, about, nil, ErrNotSent)
+	e.Attempts, e.Last = attempts, err
 	return e
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -14,12 +15,12 @@ import (
 
 // undo asks the API to undo what the operation's key may have done, for Abandon. It returns the record, which is held then,
 // and the note with which to abandon it.
-func undo(ctx context.Context, e *engine, rec persist.Record, note string) (persist.Record, string, error) {
+func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note string) (persist.Record, string, error) {
 	if !rec.MaybeSent && rec.Sends == 0 {
 		return rec, note, nil
 	}
 	wrong := func(cause error) error {
-		return refuse("abandon", &rec, cause, ErrOutcomeUnknown, ErrConfig).err
+		return e.refuse(ctx, "abandon", &rec, operation.KeyOnly, cause, ErrConfig).err
 	}
 	prof := e.cfg.profileOf(&rec)
 	if prof == nil {
@@ -41,14 +42,15 @@ func undo(ctx context.Context, e *engine, rec persist.Record, note string) (pers
 	if err != nil {
 		return rec, "", err
 	}
-	sent := askToUndo(ctx, &run{engine: e, rec: held, prof: prof}, ask, target)
+	r := &run{engine: e, call: call, rec: held, prof: prof}
+	sent := askToUndo(ctx, r, ask, target)
 	defer sent.Drain()
 	if sent.Answer == nil {
-		return held, "", refuse("abandon", &held, fmt.Errorf("the undo: %w", sanitized(sent.Err)), ErrOutcomeUnknown, ErrHeld).err
+		return held, "", e.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo: %w", sanitized(sent.Err)), ErrHeld).err
 	}
 	status := sent.Answer.Head.StatusCode
-	if status < 200 || status >= 300 {
-		return held, "", refuse("abandon", &held, fmt.Errorf("the undo was answered %d", status), ErrOutcomeUnknown, ErrHeld).err
+	if !r.success(sent.Answer) {
+		return held, "", e.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo was answered %d", status), ErrHeld).err
 	}
 	return held, undone(status, note), nil
 }

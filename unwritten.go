@@ -4,104 +4,86 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
+	"math"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// unwritten is what this process knows of operations, and the journal does not say, since it failed. The zero value is ready; safe for
-// concurrent use. What it keeps is little: it grows only while the journal fails.
-type unwritten struct {
-	mu sync.Mutex
-	// answers are those that callers have got and that could not be recorded, with the reason.
-	answers map[persist.ID]error
-	// begins are records whose Begin ended without an answer of the journal, so that they may appear later. Without bodies.
-	begins map[persist.ID]persist.Record
-}
+// This file holds what is noted where the journal fails: records that may appear later, and answers that callers have and no record
+// has.
 
-// answered notes whether an answer that callers have got could be recorded; err says why not.
-func (u *unwritten) answered(id persist.ID, err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	switch {
-	case err == nil:
-		delete(u.answers, id)
-	case u.answers == nil:
-		u.answers = map[persist.ID]error{id: err}
-	default:
-		u.answers[id] = err
-	}
-}
-
-// began notes how a Begin ended: whether the record may appear later.
-func (u *unwritten) began(rec *persist.Record, inDoubt bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if !inDoubt {
-		delete(u.begins, rec.ID)
-		return
-	}
-	if u.begins == nil {
-		u.begins = map[persist.ID]persist.Record{}
-	}
-	without := *rec
-	without.Body = nil
-	u.begins[rec.ID] = without
-}
-
-// mayAppear reports whether a record of the operation may appear later.
-func (u *unwritten) mayAppear(id persist.ID) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	_, may := u.begins[id]
-	return may
-}
-
-// mayAppearLike is the records under generated keys that may appear later and that pick selects.
-func (u *unwritten) mayAppearLike(pick func(*persist.Record) bool) (like []persist.Record) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, rec := range u.begins {
-		if rec.Generated && pick(&rec) {
-			like = append(like, rec)
-		}
-	}
-	return like
-}
+// errTooManyNotes refuses an operation of which nothing could be noted.
+var errTooManyNotes = errors.New("the journal has failed so often that there are too many operations of which it is not known whether it has them; " +
+	"nothing is begun before it shows that, or their windows are over")
 
 // beginRecord begins a record in the journal, and notes it if it may appear later although this fails.
 func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if e.shared.notes.Full(rec.ID) && !e.makesRoom(ctx, rec.ID) {
+		return persist.Record{}, false, errTooManyNotes
+	}
+	e.shared.begins.Enter(rec.ID)
+	defer func() { e.shared.begins.Leave(rec.ID, err == nil) }()
 	existing, created, err = e.journal.Begin(ctx, rec)
-	if inDoubt := errors.Is(err, persist.ErrUncertain); inDoubt || err == nil {
-		e.shared.unwritten.began(&rec, inDoubt)
+	switch {
+	case err == nil:
+		e.shared.notes.Shown(rec.ID)
+		if !e.runsUndoubted(&rec) { // begun by a Rekey
+			e.doubted(&rec)
+		}
+	case errors.Is(err, persist.ErrUncertain):
+		e.shared.notes.Lost(&rec, mayBeSentUntil(&rec))
 	}
 	return existing, created, err
 }
 
-// unrecorded returns an error if an answer that callers have got is not recorded, and has not been since. A record that is gone
-// was swept, after it had ended. Where the journal does not answer it asks no further.
-func (e *engine) unrecorded(ctx context.Context) error {
-	u := &e.shared.unwritten
-	u.mu.Lock()
-	answers := maps.Clone(u.answers)
-	u.mu.Unlock()
-	for id := range answers {
-		rec, err := e.journal.Get(ctx, id)
-		switch gone := errors.Is(err, persist.ErrNotFound); {
-		case err != nil && !gone:
-			return err
-		case gone || rec.State.Final():
-			u.answered(id, nil)
-			delete(answers, id)
-		}
+// mayBeSentUntil returns until when a record that is begun now may be sent, also by another process.
+func mayBeSentUntil(rec *persist.Record) time.Time {
+	first := rec.Created
+	switch {
+	case rec.MaybeSent:
+		first = rec.FirstSent
+	case !rec.SendBefore.IsZero():
+		first = rec.SendBefore
 	}
-	if len(answers) == 0 {
+	return first.Add(rec.Window)
+}
+
+// makesRoom is called where there are too many notes. It reports whether the operation may be begun all the same: the journal has it
+// already, or shows now what became of a few others.
+func (e *engine) makesRoom(ctx context.Context, id persist.ID) bool {
+	if _, err := e.journal.Get(ctx, id); err == nil {
+		return true
+	}
+	return e.lookAgain(ctx, notesLookedAt) == nil && !e.shared.notes.Full(id)
+}
+
+// notesLookedAt is how many notes are looked at for one operation where there are too many.
+const notesLookedAt = 8
+
+// lookAgain looks at most notes, and ends those of operations of which the journal shows what became of them. Errors: the journal's.
+func (e *engine) lookAgain(ctx context.Context, most int) error {
+	return e.shared.notes.Look(e.now(), most, func(id persist.ID) (persist.Record, error) { return e.journal.Get(ctx, id) })
+}
+
+// answered notes whether an answer that callers have could be recorded; err says why not.
+func (e *engine) answered(rec *persist.Record, err error) {
+	if err == nil {
+		e.shared.notes.Recorded(rec.ID)
+		return
+	}
+	e.shared.notes.Unrecorded(rec.ID, err, mayBeSentUntil(rec))
+}
+
+// unrecorded returns an error if an answer that callers have is not recorded, and has not been since.
+func (e *engine) unrecorded(ctx context.Context) error {
+	if err := e.lookAgain(ctx, math.MaxInt); err != nil {
+		return err
+	}
+	n, first, cause := e.shared.notes.Answers()
+	if n == 0 {
 		return nil
 	}
-	first := slices.MinFunc(slices.Collect(maps.Keys(answers)), func(a, b persist.ID) int { return strings.Compare(a.Key, b.Key) })
 	return fmt.Errorf("oncehttp: flush: answers that callers have got are not recorded, and their operations are pending: %d, the first %q: %w",
-		len(answers), first.Key, answers[first])
+		n, first.Key, cause)
 }

@@ -55,6 +55,43 @@ type guarded struct {
 
 func (g *guarded) CloseIdleConnections() { g.closes.Add(1); g.Transport.CloseIdleConnections() }
 
+// auditedWire is a transport that writes an audit line to a host of its own before each send, with the request's context, and
+// sends by another way, of which that context learns nothing. The answers to its sends are lost.
+type auditedWire struct{ audit string }
+
+func (a auditedWire) RoundTrip(req *http.Request) (*http.Response, error) {
+	line, err := http.NewRequestWithContext(req.Context(), http.MethodGet, "http://"+a.audit, nil)
+	if err != nil {
+		return nil, err
+	}
+	if resp, err := http.DefaultTransport.RoundTrip(line); err == nil {
+		resp.Body.Close()
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req.Clone(context.Background()))
+	if err == nil {
+		resp.Body.Close()
+	}
+	return nil, errLost
+}
+
+// TestAuditLine: an audit line that finds nobody is no proof that the payment was not sent.
+func TestAuditLine(t *testing.T) {
+	t.Parallel()
+	var effects atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { effects.Add(1); w.WriteHeader(http.StatusCreated) }))
+	defer server.Close()
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	c, _ := newClient(t, auditedWire{nobody.Listener.Addr().String()}, oneAttempt)
+	_, err := c.DoKey(request(t, "POST", server.URL, "{}"), "k")
+	if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || effects.Load() != 1 {
+		t.Errorf("%v with %d effects, want it unknown", err, effects.Load())
+	}
+	if rec := lookup(t, c, "k"); !rec.MaybeSent {
+		t.Error("the record says that it was not sent")
+	}
+}
+
 // TestPoolIsLeftAlone: go-retryablehttp closes idle connections after each failure; the
 // caller's pool must not notice.
 func TestPoolIsLeftAlone(t *testing.T) {

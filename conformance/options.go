@@ -141,10 +141,9 @@ func (o Options) withDefaults() Options {
 	if o.Profile == nil {
 		o.Profile = profile.Draft07()
 	}
+	o.Profile = o.Profile.Clone()
 	if o.KeyHeader != "" {
-		renamed := *o.Profile
-		renamed.Carrier = profile.Carrier{Place: profile.Header, Name: o.KeyHeader}
-		o.Profile = &renamed
+		o.Profile.Carrier = profile.Carrier{Place: profile.Header, Name: o.KeyHeader}
 	}
 	setDefault(&o.Method, http.MethodPost)
 	setDefault(&o.ContentType, o.defaultType())

@@ -167,6 +167,7 @@ func (c Config) withDefaults() Config {
 	if c.Profile == nil {
 		c.Profile = profile.Draft07()
 	}
+	c.Profile = c.Profile.Clone()
 	if c.Window == 0 {
 		c.Window = c.Profile.Window.Floor
 	}

@@ -1,12 +1,16 @@
 package persist
 
-import "strings"
+import (
+	"net/url"
+	"strings"
+)
 
 // ID is a record's identity: the account whose operation it is, and its key.
 //
-// Account is a name, then, where a profile scopes keys by headers, one
-// "|Name=value" per header; both parts are percent-encoded, so that a '|' is only
-// ever between them. [Account] builds it.
+// Account is a name; then "|value" for a scope inside it, where there is one; then, where
+// a profile scopes keys by headers, one "|Name=value" per header. All parts are
+// percent-encoded, so that '|' and '=' are only ever between them. [Account] builds it,
+// and [SplitAccount] takes it apart.
 type ID struct {
 	// Account is as [Account] builds it; empty is the unnamed account.
 	Account string
@@ -14,18 +18,37 @@ type ID struct {
 	Key string
 }
 
-// Account joins an account's name and the scoping headers ("Name=value" pairs,
-// in order) into the account of an [ID]. No two lists give one account.
+// Account joins an account's name and its scopes, pairs of a name and a value in order,
+// into the account of an [ID]. The scope that oncehttp.ContextWithAccount gives has no
+// name; those of headers have the header's. No two lists give one account.
 func Account(name string, scopes ...[2]string) string {
 	var b strings.Builder
 	escape(&b, name)
 	for _, s := range scopes {
 		b.WriteByte('|')
-		escape(&b, s[0])
-		b.WriteByte('=')
+		if s[0] != "" {
+			escape(&b, s[0])
+			b.WriteByte('=')
+		}
 		escape(&b, s[1])
 	}
 	return b.String()
+}
+
+// SplitAccount is the inverse of [Account]. Of a text that Account did not build, parts
+// that are not percent-encoded rightly stay as they are.
+func SplitAccount(account string) (name string, scopes [][2]string) {
+	name, rest, scoped := strings.Cut(account, "|")
+	for scoped {
+		var scope string
+		scope, rest, scoped = strings.Cut(rest, "|")
+		header, value, named := strings.Cut(scope, "=")
+		if !named {
+			header, value = "", scope
+		}
+		scopes = append(scopes, [2]string{unescape(header), unescape(value)})
+	}
+	return unescape(name), scopes
 }
 
 // escape appends s with every byte that separates parts percent-encoded.
@@ -39,4 +62,12 @@ func escape(b *strings.Builder, s string) {
 			b.WriteByte(c)
 		}
 	}
+}
+
+// unescape is the inverse of escape.
+func unescape(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
 }

@@ -46,11 +46,18 @@ var (
 	// Of a journal on Redis: it was emptied, so that it does not know what was sent.
 	// There whatever would have to say that a record is not there is this error, too.
 	ErrGone = errors.New("persist: journal is no longer at its place")
+	// ErrReadOnly: the journal was opened for reading, or its server takes no writes, as a standby. Nothing was written.
+	ErrReadOnly = errors.New("persist: journal takes no writes")
 	// ErrClosed: the journal was closed.
 	ErrClosed = errors.New("persist: journal is closed")
+	// ErrExists: the account to which a record was to be assigned has one of this key.
+	ErrExists = errors.New("persist: the account has a record of this key")
 	// ErrInvalid: the record breaks a rule of Record.Validate. A caller's bug.
 	ErrInvalid = errors.New("persist: invalid record")
 )
+
+// SecretSize is the length of a journal's secret in bytes.
+const SecretSize = 32
 
 // unreadable is the type of ErrSealed.
 type unreadable struct{}
@@ -80,14 +87,14 @@ type Journal interface {
 	// Update replaces an unfinished record (Pending or Held, before and after)
 	// whose revision is rec.Revision, and returns it at its new one.
 	// Identity (ID, Seq, Created, Fingerprint) cannot change: ErrInvalid. What else Begin froze stays as it was,
-	// whatever rec has in its place.
+	// whatever rec has in its place. Of rec.SendUntil and the stored one the later stays.
 	//
 	// Durable on return; not cancellable once queued.
 	// Errors: ErrNotFound, ErrStale, and those of Begin but ErrGone.
 	Update(ctx context.Context, rec Record) (Record, error)
 
 	// Finish moves an unfinished record whose revision is rec.Revision to the
-	// final state rec.State.
+	// final state rec.State. Of rec.SendUntil and the stored one the later stays.
 	//
 	// Visible to every later call at once. Durable with one of the next commits,
 	// 10 ms later at most, and at Close; Flush waits for it. A crash before that
@@ -105,6 +112,22 @@ type Journal interface {
 	// it, a caller without a key is refused once more, and is told again.
 	// Errors: ErrUncertain, ErrClosed, ErrCorrupt, or the journal's own.
 	MarkReported(ctx context.Context, id ID) error
+
+	// Assign gives the record with rec's ID and revision, in whatever state it is, to another account: its ID has that
+	// account from then on, and the ID that it had is free. Seq stays, and the revision is the next one. Created and
+	// Fingerprint must be as they were; everything else is written as rec has it, what Begin has frozen included, so that
+	// a journal that wraps another can seal it anew. It returns the record as it is then. Whether another process has a
+	// lease of it is the caller's to know.
+	//
+	// Durable on return; not cancellable once queued. Atomic: no call sees the record under both IDs, or under neither.
+	// Where the account has a record of this key, nothing changes: ErrExists.
+	// Errors: ErrNotFound, ErrStale, ErrExists, and those of Begin but ErrGone.
+	Assign(ctx context.Context, rec Record, account string) (Record, error)
+
+	// Secret returns the journal's secret: SecretSize random bytes, which a journal has from when it is made, or from
+	// the first call. It is the same in every process and for as long as the journal lasts, and is in no record.
+	// Record.Credentials are keyed with it. Errors: ErrUncertain, ErrClosed, the context's, or the journal's own.
+	Secret(ctx context.Context) ([]byte, error)
 
 	// Forget removes an unfinished record whose revision is rec.Revision, so that
 	// its ID is free again.
@@ -209,12 +232,13 @@ type Claimer interface {
 type SendClaimer interface {
 	Claimer
 
-	// ClaimToSend is Claim. Besides it sets MaybeSent of each record of which [Record.MarkedByClaim] says so, and FirstSent
-	// to now, durably when it returns. It returns the records without that: as they were before but for lease and revision.
-	// So whoever does not send one takes the mark away with the Update that gives it back, and whoever sends adds both fields
+	// ClaimToSend is Claim. Besides it sets MaybeSent of each record of which [Record.MarkedByClaim] says so, FirstSent
+	// to now, and SendUntil to sending after now unless it is later, durably when it returns. sending is how long after the
+	// claim a send by owner may still be on its way. It returns the records without that: as they were before but for lease and revision.
+	// So whoever does not send one takes the mark away with the Update that gives it back, and whoever sends adds the three fields
 	// to the record first. Of a process that dies in between, the record says that it may have been sent.
 	// Errors: as Claim.
-	ClaimToSend(ctx context.Context, q Query, owner string, lease time.Duration, n int) (claimed []Record, now time.Time, err error)
+	ClaimToSend(ctx context.Context, q Query, owner string, lease, sending time.Duration, n int) (claimed []Record, now time.Time, err error)
 }
 
 // LateFinisher is a journal whose Finish waits for a server. Do then gives its caller a confirmed answer before the record
@@ -271,6 +295,15 @@ type Notifier interface {
 	//
 	// It returns when ctx has ended, with its error, or when the journal is closed, with ErrClosed.
 	Listen(ctx context.Context, heard func(err error)) error
+}
+
+// Prober is a journal whose records others can begin in transactions of their own, which Get does not see before the commit. It
+// is optional: find it with [As]. Without one, what Get does not find is taken as absent.
+type Prober interface {
+	// Probe is Get, and proves absence: it waits for open transactions that have begun the record, as Begin does, and returns
+	// ErrNotFound only if there are none. It leaves nothing in the journal.
+	// Errors: ErrUncertain where such a transaction stays open for longer than the journal waits; those of Get.
+	Probe(ctx context.Context, id ID) (Record, error)
 }
 
 // As finds what a journal can do beyond [Journal]: it returns j as a T, or the

@@ -37,6 +37,17 @@ var stateNames = [stateCount]string{"pending", "held", "confirmed", "mismatched"
 // Final reports whether the state never changes again but by Sweep.
 func (s State) Final() bool { return s >= StateConfirmed }
 
+// mayHave reports whether a record in this state may have this effect.
+func (s State) mayHave(e Effect) bool {
+	switch s {
+	case StateSettled:
+		return e == EffectHappened || e == EffectAbsent
+	case StateConfirmed:
+		return e == EffectHappened || e == EffectRefused || e == EffectUnknown
+	}
+	return e == EffectUnknown
+}
+
 // String is the state's name in lower case.
 func (s State) String() string {
 	if s >= stateCount {
@@ -57,7 +68,7 @@ const (
 	HoldStoredError HoldReason = "stored error"  // the server keeps an error under the key
 	HoldRedirected  HoldReason = "redirected"    // the answer was a redirect that is not followed
 	HoldUnclear     HoldReason = "unclear"       // what the answer means is not known well enough
-	HoldNoKey       HoldReason = "no key"        // the API takes no key: another send may take effect twice
+	HoldNoKey       HoldReason = "no key"        // no key protects the request: another send may take effect twice
 	HoldDuplicate   HoldReason = "duplicate"     // a business reference of the request was used before, by whom is not known
 	HoldMismatch    HoldReason = "mismatch"      // the key belongs to another request, after an unknown outcome
 	HoldRestored    HoldReason = "restored"      // the journal was restored, or lost records: what was sent since is not known
@@ -67,14 +78,15 @@ const (
 	HoldCaller      HoldReason = "caller"        // a plain-HTTP caller was shown the answer and decides
 )
 
-// Effect is what is known of an operation's effect when it is settled.
+// Effect is what is known of an operation's effect. The zero value is the cautious one.
 type Effect string
 
-// What can be said of an operation that is settled.
+// The effects. A record is settled as happened or absent, and confirmed as happened or refused.
 const (
-	EffectUnknown  Effect = ""         // not known; a record is never Settled with it
-	EffectHappened Effect = "happened" // it took effect
-	EffectAbsent   Effect = "absent"   // it did not, and never will
+	EffectUnknown  Effect = ""         // not known
+	EffectHappened Effect = "happened" // it took effect, or the server has taken it on (202)
+	EffectRefused  Effect = "refused"  // the server decided against it, with a final 4xx
+	EffectAbsent   Effect = "absent"   // it did not take effect, and never will
 )
 
 // Record is one operation in a journal.
@@ -138,6 +150,9 @@ type Record struct {
 	Carrier string
 	// CarrierName is the name of the header, field or query parameter.
 	CarrierName string
+	// Protected: the API honours the key, or a unique business reference, for this request, so that another send with it
+	// takes effect no second time. Frozen by Begin; false is the cautious value.
+	Protected bool
 	// WireKey is the key as spelled on the wire; empty where ServerToken is set.
 	WireKey string
 	// ServerToken: the key on the wire is Token, which the server hands out, and
@@ -149,6 +164,10 @@ type Record struct {
 	ProfileVersion string
 	// Window is how long after FirstSent the server is trusted to know the key.
 	Window time.Duration
+
+	// Credentials are keyed digests of the credentials that the request carried, one for each name; nil if it carried none.
+	// Frozen by Begin and kept by Sweep, so that a tombstone tells to whom it belongs. At most CredentialsMax.
+	Credentials []Credential
 
 	// Fingerprint is the SHA-256 of what the key names, 32 bytes.
 	Fingerprint []byte
@@ -178,6 +197,10 @@ type Record struct {
 	MaybeSent bool
 	// FirstSent is when the first send began; zero before.
 	FirstSent time.Time
+	// SendUntil is until when a send that has begun may still be on its way; zero where none has begun. The Begin or Update
+	// that sets MaybeSent sets it, as does every other Update before a send and a claim that marks. It is never moved
+	// back: see [Record.ExtendSendUntil].
+	SendUntil time.Time
 	// NextAttempt is when Resume may go on; zero is at once.
 	NextAttempt time.Time
 	// SendBefore, if set, is when an operation that was never sent is held
@@ -197,7 +220,8 @@ type Record struct {
 	// Answer is the final answer of a Confirmed record; of a Held one the last that
 	// the server gave, which settles nothing.
 	Answer *Answer
-	// Effect is what the one who settled it said. Only of Settled.
+	// Effect is what the one who settled it said, or what the answer of a Confirmed record says (Answer.Effect), which it
+	// outlasts. Empty in every other state.
 	Effect Effect
 	// Finished is when the state became final; zero before.
 	Finished time.Time
@@ -245,14 +269,11 @@ const (
 // sent or settled. CarrierName is then the id of that key.
 const CarrierSealed = "sealed"
 
-// carrierNone is the Carrier of a record whose key is not sent.
-const carrierNone = "none"
-
 // MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. It does where the record was never sent
-// and has what its first send needs; a token with which it was never sent may be too old. Where the API takes no key it does not: after
-// a crash nobody could say whether another send would be the second. Nor does it of a sealed record, which does not show this.
+// and has what its first send needs; a token with which it was never sent may be too old. Where the record is not Protected it does not:
+// after a crash nobody could say whether another send would be the second. Nor does it of a sealed record, which does not show its token.
 func (r *Record) MarkedByClaim() bool {
-	return !r.MaybeSent && (!r.ServerToken || r.Token != "" && r.Sends > 0) && r.Carrier != carrierNone && r.Carrier != CarrierSealed
+	return !r.MaybeSent && (!r.ServerToken || r.Token != "" && r.Sends > 0) && r.Protected && r.Carrier != CarrierSealed
 }
 
 // sealedNoteMax is how much longer a note may be once it is sealed.
@@ -278,6 +299,13 @@ func (r *Record) AddAttempt(a Attempt) {
 	r.History = append(slices.Clone(r.History[from:]), a)
 }
 
+// ExtendSendUntil sets SendUntil to t, unless it is later already.
+func (r *Record) ExtendSendUntil(t time.Time) {
+	if t.After(r.SendUntil) {
+		r.SendUntil = t
+	}
+}
+
 // KeyOnWire is the key as spelled on the wire: WireKey, or the Token of a
 // ServerToken record, which is empty until it was fetched.
 func (r *Record) KeyOnWire() string {
@@ -285,6 +313,32 @@ func (r *Record) KeyOnWire() string {
 		return r.Token
 	}
 	return r.WireKey
+}
+
+// FinalEffect returns the effect of a final record: EffectHappened (also after a 202), EffectRefused after a final 4xx,
+// EffectAbsent where it was settled so. It returns EffectUnknown while the record is unfinished, and where it was abandoned or
+// mismatched.
+func (r *Record) FinalEffect() Effect {
+	switch {
+	case r.State != StateConfirmed || r.Effect != EffectUnknown:
+		return r.Effect
+	case r.Answer != nil:
+		return r.Answer.Effect()
+	case r.Status != 0:
+		return (&Answer{Status: r.Status}).Effect()
+	}
+	return EffectUnknown
+}
+
+// FinalStatus returns the status of the final answer, also of one that Sweep dropped; 0 if there is none.
+func (r *Record) FinalStatus() int {
+	switch {
+	case !r.State.Final():
+		return 0
+	case r.Answer != nil:
+		return r.Answer.Status
+	}
+	return r.Status
 }
 
 // Leased reports whether another than owner holds the record at now.
@@ -324,7 +378,7 @@ func (r *Record) validateState() error {
 		return fmt.Errorf("%w: maybe sent, but never first sent", ErrInvalid)
 	case r.State.Final() && r.Finished.IsZero():
 		return fmt.Errorf("%w: %v without a time", ErrInvalid, r.State)
-	case (r.State == StateSettled) != (r.Effect != EffectUnknown):
+	case !r.State.mayHave(r.Effect):
 		return fmt.Errorf("%w: state %v with effect %q", ErrInvalid, r.State, r.Effect)
 	case r.Unreported && !(r.Generated && r.State.Final()):
 		return fmt.Errorf("%w: state %v, generated key %t, but unreported", ErrInvalid, r.State, r.Generated)
@@ -342,10 +396,8 @@ func (r *Record) validateBounds() error {
 		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), note)
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
-	case len(r.KeptFields) > 0:
-		return r.validateKeptFields()
 	}
-	return nil
+	return cmp.Or(r.validateKeptFields(), r.validateCredentials())
 }
 
 // Clone is a deep copy.
@@ -355,6 +407,7 @@ func (r *Record) Clone() Record {
 	c.Body = slices.Clone(r.Body)
 	c.Omitted = slices.Clone(r.Omitted)
 	c.KeptFields = slices.Clone(r.KeptFields)
+	c.Credentials = slices.Clone(r.Credentials)
 	c.Fingerprint = slices.Clone(r.Fingerprint)
 	c.History = slices.Clone(r.History)
 	if r.Answer != nil {
@@ -367,8 +420,8 @@ func (r *Record) Clone() Record {
 }
 
 // Strip turns r into a tombstone: the key and what it named are remembered by
-// fingerprint, with the state, the times, the answer's status and KeptFields. The
-// request and the answer are gone.
+// fingerprint, with the state, the times, the answer's status, KeptFields and Credentials.
+// The request and the answer are gone.
 func (r *Record) Strip() {
 	if r.Answer != nil {
 		r.Status = r.Answer.Status

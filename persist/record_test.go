@@ -77,6 +77,17 @@ func TestValidate(t *testing.T) {
 		"an omitted value": {func(r *persist.Record) {
 			r.KeptFields = []persist.KeptField{{Pointer: "/a", Value: "1", Omitted: true}}
 		}, false},
+		"credentials at their bounds": {func(r *persist.Record) {
+			r.Credentials = credentials(persist.CredentialsMax, persist.CredentialNameBytesMax, persist.CredentialDigestBytesMax)
+		}, true},
+		"too many credentials":         {func(r *persist.Record) { r.Credentials = credentials(persist.CredentialsMax+1, 4, 4) }, false},
+		"a credential's name too long": {func(r *persist.Record) { r.Credentials = credentials(1, persist.CredentialNameBytesMax+1, 1) }, false},
+		"a digest too long":            {func(r *persist.Record) { r.Credentials = credentials(1, 4, persist.CredentialDigestBytesMax+1) }, false},
+		"a credential without a name":  {func(r *persist.Record) { r.Credentials = []persist.Credential{{Digest: "d"}} }, false},
+		"a credential of nothing":      {func(r *persist.Record) { r.Credentials = []persist.Credential{{Name: "Cookie"}} }, false},
+		"two digests of one credential": {func(r *persist.Record) {
+			r.Credentials = []persist.Credential{{Name: "Cookie", Digest: "1"}, {Name: "Cookie", Digest: "2"}}
+		}, false},
 		"unreported, unfinished": {func(r *persist.Record) { r.Generated, r.Unreported = true, true }, false},
 	} {
 		r := valid()
@@ -97,6 +108,49 @@ func keptFields(n, size int) []persist.KeptField {
 	}
 	fields[n-1].Value = strings.Repeat("v", size)
 	return fields
+}
+
+// credentials are n credentials with names and digests of so many bytes.
+func credentials(n, name, digest int) []persist.Credential {
+	all := make([]persist.Credential, n)
+	for i := range all {
+		all[i] = persist.Credential{Name: fmt.Sprintf("%0*d", name, i), Digest: strings.Repeat("d", digest)}
+	}
+	return all
+}
+
+// TestMarkedByClaim: a claim marks only what was never sent, has what its first send needs, and is protected.
+func TestMarkedByClaim(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*persist.Record)
+		want   bool
+	}{
+		"protected":                   {func(*persist.Record) {}, true},
+		"not protected":               {func(r *persist.Record) { r.Protected = false }, false},
+		"protected, without a header": {func(r *persist.Record) { r.Carrier = "none" }, true},
+		"maybe sent":                  {func(r *persist.Record) { r.MaybeSent = true }, false},
+		"without its token":           {func(r *persist.Record) { r.ServerToken = true }, false},
+		"sealed":                      {func(r *persist.Record) { r.Carrier = persist.CarrierSealed }, false},
+	} {
+		r := valid()
+		r.Carrier, r.Protected = "header", true
+		c.change(&r)
+		if got := r.MarkedByClaim(); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// TestExtendSendUntil: the later time stays.
+func TestExtendSendUntil(t *testing.T) {
+	t.Parallel()
+	r := valid()
+	for _, step := range []struct{ to, want int64 }{{20, 20}, {10, 20}, {30, 30}} {
+		if r.ExtendSendUntil(time.Unix(step.to, 0)); !r.SendUntil.Equal(time.Unix(step.want, 0)) {
+			t.Errorf("after %d it is %v, want %d", step.to, r.SendUntil, step.want)
+		}
+	}
 }
 
 // FuzzAccount: no two lists of parts give one account, and a '|' stands between
@@ -143,6 +197,8 @@ func filled(t *testing.T) persist.Record {
 			*x = []string{fmt.Sprint(n)}
 		case *[]persist.Attempt:
 			*x = []persist.Attempt{{At: time.Unix(int64(n), 0), Error: fmt.Sprint(n)}}
+		case *[]persist.Credential:
+			*x = []persist.Credential{{Name: fmt.Sprint(n), Digest: fmt.Sprint(n)}}
 		case *[]persist.KeptField:
 			*x = []persist.KeptField{{Pointer: "/" + fmt.Sprint(n), Value: fmt.Sprint(n)}}
 		case *bool:
@@ -179,7 +235,7 @@ func TestClone(t *testing.T) {
 		t.Errorf("clone differs: %+v, %+v", r, c)
 	}
 	r.Header["A"][0], r.Body[0], r.Omitted[0], r.Fingerprint[0] = "x", 'x', "x", 'x'
-	r.History[0].Error, r.KeptFields[0].Value = "x", "x"
+	r.History[0].Error, r.KeptFields[0].Value, r.Credentials[0].Digest = "x", "x", "x"
 	r.Answer.Header["A"][0], r.Answer.Body[0], r.Answer.Status = "x", 'x', -1
 	if want := filled(t); !reflect.DeepEqual(c, want) {
 		t.Errorf("writing to the record changed its clone: %+v", c)
@@ -195,6 +251,9 @@ func TestStrip(t *testing.T) {
 	}
 	if r.ID != was.ID || !bytes.Equal(r.Fingerprint, was.Fingerprint) || r.Recipe != was.Recipe || r.WireKey != was.WireKey || r.State != was.State {
 		t.Errorf("a tombstone has lost what identifies it: %+v", r)
+	}
+	if !slices.Equal(r.Credentials, was.Credentials) || !r.Protected {
+		t.Errorf("a tombstone has lost to whom it belongs: %+v", r)
 	}
 	if !slices.Equal(r.KeptFields, was.KeptFields) || r.FirstSent != was.FirstSent || r.Finished != was.Finished {
 		t.Errorf("a tombstone has lost what an audit needs: %+v", r)

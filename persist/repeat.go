@@ -13,24 +13,33 @@ var ErrTaken = errors.New("persist: the key is taken")
 // CheckRepeat says whether a transaction may be committed that began rec and was given r instead, which had been begun before.
 // It is nil if that is as good as if rec had been begun, as after a commit whose answer was lost: r is the same request, and
 // either is pending and enqueued, so that Run sends it, or has ended with the server's answer, or was settled as happened. That
-// answer may be a refusal: see Record.Answer.
+// answer is a success or a 202.
 //
-// Otherwise roll back. The error matches ErrTaken and says why: another request has the key, or the same one was abandoned, settled as
-// absent, mismatched or held, was not sent in time, or is only run by a call of Do, which may forget it. Enqueue of the
-// request, outside of a transaction, goes on with the last two. Where r or rec is sealed, the error is that of Record.Sealed:
-// call it with what was unsealed.
+// Otherwise roll back. The error matches ErrTaken and one verdict. ErrFinal: another request has the key and has ended, or the
+// same one was refused (Record.Answer) or mismatched. ErrNoEffect: the same request was settled as absent. ErrOutcomeUnknown:
+// another request has the key, or the same one was abandoned, is held, was not sent in time, or is only run by a call of Do,
+// which may forget it; Enqueue of the request, outside of a transaction, goes on with the last two. Where r or rec is sealed, the
+// error is that of Record.Sealed, with ErrOutcomeUnknown: call it with what was unsealed.
 func (r *Record) CheckRepeat(rec *Record) error {
 	if err := errors.Join(r.Sealed(), rec.Sealed()); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
-	why := ""
-	switch {
+	verdict, why := ErrOutcomeUnknown, ""
+	if r.State.Final() && r.State != StateAbandoned {
+		verdict = ErrFinal
+	}
+	switch effect := r.FinalEffect(); {
 	case r.ID != rec.ID || !bytes.Equal(r.Fingerprint, rec.Fingerprint):
 		why = "by another request"
-	case r.State == StateConfirmed, r.State == StateSettled && r.Effect == EffectHappened:
+		if effect == EffectRefused || effect == EffectAbsent {
+			why += ", which had no effect; a new try needs a new key (Key.Generation)"
+		}
+	case effect == EffectHappened:
 		return nil
-	case r.State == StateSettled:
-		why = "by the same request, which was settled as absent"
+	case effect == EffectRefused:
+		why = fmt.Sprintf("by the same request, which was refused with %d; a new try needs a new key (Key.Generation)", r.FinalStatus())
+	case effect == EffectAbsent:
+		verdict, why = ErrNoEffect, "by the same request, which was settled as absent"
 	case r.State == StateHeld:
 		why = "by the same request, which is held: " + string(r.HoldReason)
 	case r.State != StatePending:
@@ -42,5 +51,5 @@ func (r *Record) CheckRepeat(rec *Record) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w %s: account %q, key %q", ErrTaken, why, r.Account, r.Key)
+	return fmt.Errorf("%w: %w %s: account %q, key %q", verdict, ErrTaken, why, r.Account, r.Key)
 }

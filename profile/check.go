@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -228,6 +229,20 @@ func checkNotActed(p *Profile) error {
 	return nil
 }
 
+// checkOwn keeps out statuses that are never final by themselves.
+func checkOwn(p *Profile) error {
+	for i, status := range p.Own.Bare {
+		waits := slices.Contains([]int{408, 409, 421, 425, 429}, status)
+		switch {
+		case status < 400 || status > 499 || waits:
+			return fmt.Errorf("bare: %d is not final by its status; want 4xx, and neither 408, 409, 421, 425 nor 429", status)
+		case slices.Contains(p.Own.Bare[:i], status):
+			return fmt.Errorf("bare: %d is there twice", status)
+		}
+	}
+	return nil
+}
+
 func checkShouldRetry(p *Profile) error {
 	s := p.ShouldRetry
 	switch {
@@ -261,10 +276,31 @@ func checkHints(p *Profile) error {
 }
 
 func checkMinDelay(p *Profile) error {
-	if p.MinDelay > minDelayMax {
+	if p.MinDelay < 0 || p.MinDelay > minDelayMax {
 		return fmt.Errorf("%v, want at most %v", spanText(p.MinDelay), spanText(minDelayMax))
 	}
 	return nil
+}
+
+// Check says what is wrong with a profile that was put together in Go, by the names of facts in files. Its rules are those of
+// [Load], but for the window and for what a source proves.
+func (p *Profile) Check() error {
+	for _, f := range facts() {
+		check := f.check
+		switch f.name {
+		case "window":
+			continue // a file cannot spell every time that a program can
+		case "token":
+			check = checkToken // Config.Token of the client may know the rest
+		}
+		if reflect.ValueOf(f.part(p)).Elem().IsZero() {
+			continue
+		}
+		if err := check(p); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return checkInHeader(p)
 }
 
 // checkTogether checks what takes more than one member of the file.

@@ -57,32 +57,6 @@ func checkCancel(p *Profile) error {
 	return checkPointer(p.Cancel.Pointer)
 }
 
-// Check says what is wrong with the requests that a profile which was put together in Go describes: Lookup, Reference,
-// Token and Cancel. [Load] checks files as a whole.
-func (p *Profile) Check() error {
-	if p.Cancel != nil {
-		if err := checkCancel(p); err != nil {
-			return fmt.Errorf("cancel: %w", err)
-		}
-	}
-	if p.Token != nil {
-		if err := checkToken(p); err != nil {
-			return fmt.Errorf("token: %w", err)
-		}
-	}
-	if p.Lookup != nil {
-		if err := checkLookup(p); err != nil {
-			return fmt.Errorf("lookup: %w", err)
-		}
-	}
-	if p.Reference != nil {
-		if err := checkReference(p); err != nil {
-			return fmt.Errorf("reference: %w", err)
-		}
-	}
-	return nil
-}
-
 // checkReference refuses a lookup that names no value of the request, or that would take any resource for the request's.
 func checkReference(p *Profile) error {
 	path := strings.TrimPrefix(p.Reference.Path, "{path}")

@@ -36,6 +36,8 @@ type fact struct {
 	// nil: it can do nothing else.
 	doubted func(p *Profile)
 	use     string // of a doubted fact, for people
+	// forPeople: no program reads it.
+	forPeople bool
 }
 
 const (
@@ -114,6 +116,8 @@ func otherFacts() []fact {
 	return []fact{
 		{name: "not_acted", field: "NotActed", part: func(p *Profile) any { return &p.NotActed }, check: checkNotActed,
 			doubted: func(p *Profile) { p.NotActed = NotActed{} }, use: useUnknown},
+		{name: "own", field: "Own", part: func(p *Profile) any { return &p.Own }, check: checkOwn,
+			doubted: func(p *Profile) { p.Own = Own{} }, use: useUnknown},
 		{name: "stored", field: "Stored", part: func(p *Profile) any { return &p.Stored },
 			check:   func(p *Profile) error { return checkMatchers(p.Stored.Client) },
 			doubted: func(p *Profile) { p.Stored = Stored{} }, use: useUnknown},
@@ -127,8 +131,8 @@ func otherFacts() []fact {
 			doubted: func(p *Profile) { p.Reference = nil }, use: useUnknown},
 		{name: "cancel", field: "Cancel", part: func(p *Profile) any { return &p.Cancel }, check: checkCancel,
 			doubted: func(p *Profile) { p.Cancel = nil }, use: useUnknown},
-		{name: "reconcile", field: "Reconcile", part: func(p *Profile) any { return &p.Reconcile }, check: noCheck, assumed: true},
-		{name: "notes", field: "Notes", part: func(p *Profile) any { return &p.Notes }, check: noCheck, assumed: true},
+		{name: "reconcile", field: "Reconcile", part: func(p *Profile) any { return &p.Reconcile }, check: noCheck, assumed: true, forPeople: true},
+		{name: "notes", field: "Notes", part: func(p *Profile) any { return &p.Notes }, check: noCheck, assumed: true, forPeople: true},
 	}
 }
 

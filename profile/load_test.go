@@ -81,6 +81,8 @@ func TestLoadRefuses(t *testing.T) {
 		fact("mismatch", `[{}]`): "matcher 1: no condition", fact("mismatch", `[{"status": [422]}, {"equals": ["x"]}]`): "matcher 2: ",
 		fact("mismatch", `[{"pointer": "error"}]`): "JSON pointer", fact("mismatch", `[{"status": [199]}]`): "want 200 to 599",
 		fact("mismatch", `[{"header": "X", "has": ["two words"]}]`): "single words", fact("replay", `[{"status": [200], "has": ["true"]}]`): "has: want a header",
+		fact("own", `{"bare": [429]}`): "429 is not final", fact("own", `{"bare": [200]}`): "200 is not final", fact("own", `{"bare": [404, 404]}`): "404 is there twice",
+		fact("own", `{"html": "maybe"}`): "want yes, no or unknown", fact("own", `{}`): "an empty value",
 		fact("not_acted", `{"again": [409]}`): "409 does not prove", fact("not_acted", `{"stop": [500]}`): "500 does not prove",
 		fact("should_retry", `{"header": "X", "yes": "a", "no": "a"}`): "another value", fact("should_retry", `{"header": "X", "yes": "True"}`): "lower case",
 		fact("retry_after", `[{"header": "X", "unit": "s"}]`): "want http or ms", fact("min_delay", `"2d"`): "at most 24h", fact("min_delay", `60`): "a JSON number, want a string",
@@ -175,6 +177,7 @@ func TestConfidence(t *testing.T) {
 		{"replay", list, "", func(p *profile.Profile) any { return len(p.Replay) + len(p.Unclear) }, 0, true},
 		{"stored", `{"success": "yes", "client": ` + list + `, "server_error": "no"}`, "", func(p *profile.Profile) any { return p.Stored }, profile.Stored{}, true},
 		{"not_acted", `{"again": [429]}`, "", func(p *profile.Profile) any { return p.NotActed }, profile.NotActed{}, true},
+		{"own", `{"html": "yes", "bare": [404]}`, "", func(p *profile.Profile) any { return p.Own }, profile.Own{}, true},
 		{"should_retry", `{"header": "X", "yes": "y", "no": "n"}`, "", func(p *profile.Profile) any { return p.ShouldRetry }, profile.ShouldRetry{Header: "X", No: "n"}, true},
 		{"carrier", `{"place": "header", "name": "X-Key"}`, "", func(p *profile.Profile) any { return p.Carrier }, profile.Carrier{}, true},
 		{"reference", `{"path": "/o?r={/r}", "same": [{"request": "/r", "resource": "/r"}], "found_within": "90s"}`, "excerpt", func(p *profile.Profile) any { return *p.Reference },
@@ -210,9 +213,9 @@ func TestConfidence(t *testing.T) {
 			t.Errorf("%s (%s) alone makes a complete profile", c.fact, c.confidence)
 		}
 	}
-	for _, fact := range []string{"carrier", "already_done", "mismatch", "poisoned", "business_conflict", "in_progress", "not_acted", "stored", "should_retry", "lookup"} {
+	for _, fact := range []string{"carrier", "already_done", "mismatch", "poisoned", "business_conflict", "in_progress", "not_acted", "own", "stored", "should_retry", "lookup"} {
 		value := map[string]string{
-			"carrier": `{"place": "header", "name": "X-Key"}`, "not_acted": `{"again": [429]}`, "stored": `{"success": "yes"}`,
+			"carrier": `{"place": "header", "name": "X-Key"}`, "not_acted": `{"again": [429]}`, "own": `{"html": "yes"}`, "stored": `{"success": "yes"}`,
 			"should_retry": `{"header": "X", "no": "n"}`, "lookup": `{"pointer": "/id", "path": "{path}/{id}"}`,
 		}[fact]
 		if value == "" {

@@ -14,8 +14,15 @@ import (
 //go:embed data/*.json
 var data embed.FS
 
-// defaultName is the profile where nothing is known of an API.
+// defaultName is the name of Draft07, the profile where nothing is known of an API.
 const defaultName = "draft-07"
+
+// Named reports whether the profile is that of an API, so that its facts are known of it: any but Draft07. A copy of Draft07
+// with its keys in another header, which has a name such as draft-07@X-Key, is not.
+func (p *Profile) Named() bool {
+	name, _, _ := strings.Cut(p.Name, "@")
+	return name != defaultName
+}
 
 // Draft07 is draft-ietf-httpapi-idempotency-key-header-07, which expired on 18
 // April 2026 and is no RFC, with raw keys as the APIs in the field take them

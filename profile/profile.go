@@ -20,7 +20,7 @@
 //     careful. Answers that it calls already done, mismatch, business conflict or in progress become Unclear: nothing is
 //     concluded, and the operation is held. A window counts only where it is shorter than the cap, a key rule only where
 //     it is tighter than the default, should-retry only where it says no. Carrier, encoding, bodies, methods, account headers,
-//     replay marks, statuses that were not acted upon, stored answers and lookups are unknown. Headers that join the
+//     replay marks, statuses that were not acted upon, answers that are the API's own, stored answers and lookups are unknown. Headers that join the
 //     comparison of requests, poisoned keys, waits and prose count. [Profile.Doubted] lists what did not count as it is
 //     written.
 //   - [Assumed], a choice of the file's author: allowed only for unclear answers, encoding, key rule, bodies, methods, window (at most
@@ -57,7 +57,8 @@ type Profile struct {
 	Key KeyRule
 	// Body says which bodies the API reads.
 	Body BodyRule
-	// Methods that the API honours keys on.
+	// Methods that the API honours keys on. Empty: unknown. Where the profile is Named and the list is not empty, a request
+	// with another method counts as one that no key protects.
 	Methods []string
 	// Window says how long the API knows a key.
 	Window Window
@@ -96,6 +97,8 @@ type Profile struct {
 
 	// NotActed lists the statuses of requests that the API has not acted upon.
 	NotActed NotActed
+	// Own says which answers are the API's own although they look like those of something in front of it.
+	Own Own
 	// Stored says which answers the API keeps under a key.
 	Stored Stored
 	// ShouldRetry is the header that advises on another attempt; zero: none.
@@ -267,6 +270,16 @@ type Matcher struct {
 type NotActed struct {
 	Again []int `json:"again,omitempty"` // wait as told, then send again
 	Stop  []int `json:"stop,omitempty"`  // sending again would not help
+}
+
+// Own says which answers are the API's own although they look like those of a proxy, a gateway or a maintenance page in
+// front of it. The zero value is the cautious one: none are known.
+type Own struct {
+	// HTML: the API's successes may be HTML documents, also for a request whose Accept does not name HTML.
+	HTML Fact `json:"html,omitzero"`
+	// Bare lists the statuses of 4xx that the API itself gives with an HTML document or without a body. Of other 4xx that no
+	// matcher names, such an answer proves only that this send was refused.
+	Bare []int `json:"bare,omitempty"`
 }
 
 // Stored says which answers the server keeps under a key and gives again.

@@ -107,6 +107,15 @@ func (n NotActed) String() string {
 	return strings.Join(parts, "; ")
 }
 
+// String says which answers are the API's own.
+func (o Own) String() string {
+	text := fmt.Sprintf("HTML in successes: %v", o.HTML)
+	if len(o.Bare) > 0 {
+		text += "; 4xx with HTML or without a body: " + joined(o.Bare)
+	}
+	return text
+}
+
 // String says which answers are kept.
 func (s Stored) String() string {
 	client := "unknown"

@@ -31,7 +31,8 @@ type list struct {
 // Stripe goes through the list of what was made since the operation was first sent (created[gte], on the path that it was
 // posted to), and takes the one object whose value at the pointer unique, such as "/metadata/order", is the request's own.
 // It must name the order, or best this very try at it: two objects with it leave the operation held. The values at
-// same, such as "/amount" and "/currency", must be equal, too. Stripe's search is no way to find this out: its
+// same, such as "/amount" and "/currency", must be equal, too. An object that says that it failed, such as a declined charge,
+// is an error, and the operation stays held. Stripe's search is no way to find this out: its
 // documentation says that it is not for reading right after writing (https://docs.stripe.com/search). A list of more than
 // 10,000 objects since then is an error.
 func (a Asker) Stripe(unique string, same ...string) Func {
@@ -51,8 +52,27 @@ func (a Asker) Stripe(unique string, same ...string) Func {
 		if err != nil || len(found) != 1 {
 			return oncehttp.Resolution{}, err
 		}
+		if sign := failure(found[0]); sign != "" {
+			return oncehttp.Resolution{}, fmt.Errorf("reconcile: Stripe's object says that it failed (%s), so that a success is no answer to its request; settle it by hand", sign)
+		}
 		return judge(&rec, ref, found[0], "found in Stripe's list"), nil
 	}
+}
+
+// failure returns the member by which one of Stripe's objects says that it failed, empty if none does. A declined charge, or a
+// payment intent whose confirmation was declined, is in the list all the same, and its request was answered 402. Others fail
+// days after their request was answered 200; which of the two it was the object does not tell.
+func failure(object json.RawMessage) string {
+	document := jsonpointer.Decode(object)
+	if status, _ := jsonpointer.Text(document, "/status"); status == "failed" {
+		return "/status"
+	}
+	for _, pointer := range []string{"/failure_code", "/last_payment_error", "/last_setup_error"} {
+		if jsonpointer.Value(document, pointer) != nil {
+			return pointer
+		}
+	}
+	return ""
 }
 
 // listed are the objects of the list that are wanted, made since shortly before the operation was first sent.
@@ -137,8 +157,11 @@ func (a Asker) GoCardless() Func {
 			return oncehttp.Resolution{}, nil
 		}
 		found, err := a.send(ctx, &get, target)
-		if err != nil {
+		switch {
+		case err != nil:
 			return oncehttp.Resolution{}, err
+		case jsonpointer.Decode(found) == nil:
+			return oncehttp.Resolution{}, errors.New("reconcile: the resource that the key made is no JSON")
 		}
 		return happened(found, "the resource that the key made"), nil
 	}

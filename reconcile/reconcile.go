@@ -30,7 +30,7 @@ import (
 )
 
 // Func is what oncehttp.Config.Reconcile takes. Where it knows nothing, its Resolution changes nothing. Its errors say why it
-// could not ask, and hold no body and no credential.
+// could not ask, or why the object that it found settles nothing, and hold no body and no credential.
 type Func = func(context.Context, persist.Record) (oncehttp.Resolution, error)
 
 // Asker sends the questions. It is safe for concurrent use if its fields are. The zero value asks without credentials.
@@ -65,6 +65,7 @@ func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) 
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	req := request.New(ctx, get, target, request.Credentials{})
 	req.Header.Del("Content-Type")
+	req.Header.Del("Accept-Encoding") // else net/http leaves the answer compressed
 	if a.Authorize != nil {
 		if err := a.Authorize(req); err != nil {
 			return nil, fmt.Errorf("reconcile: from Authorize: %w", err)
@@ -110,6 +111,7 @@ func happened(body []byte, note string) oncehttp.Resolution {
 // ByReference asks by the profile's own lookup, Profile.Reference: by the order number or whatever names the order in the
 // request. A profile without one, and a request without the number, leave the operation held.
 func (a Asker) ByReference(p *profile.Profile) Func {
+	p = p.Clone() // the caller may change its own
 	return func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {
 		get, target := request.ByReference(&rec, p)
 		if target == nil {
@@ -130,7 +132,7 @@ func (a Asker) ByReference(p *profile.Profile) Func {
 // judge holds what was found to the request.
 func judge(rec *persist.Record, ref *profile.Reference, body []byte, note string) oncehttp.Resolution {
 	fields := request.FieldsOf(rec.Header, rec.Body)
-	if classify.ByReference(ref, fields.Value, classify.Answer{Status: http.StatusOK, Body: body, Whole: true}) != classify.FindingSame {
+	if classify.ByReference(&profile.Profile{Reference: ref}, fields.Value, classify.Answer{Status: http.StatusOK, Body: body, Whole: true}) != classify.FindingSame {
 		return oncehttp.Resolution{}
 	}
 	return happened(body, note)

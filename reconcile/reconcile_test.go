@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,8 +74,13 @@ func want(t *testing.T, name string, res oncehttp.Resolution, err error, body st
 	}
 }
 
-// Stripe: exactly one object of the list has the metadata, and what must be equal is; the list is gone through page by page,
-// since five minutes before the first send.
+// with is a JSON object with more members.
+func with(object, members string) string {
+	return strings.TrimSuffix(object, "}") + "," + members + "}"
+}
+
+// Stripe: exactly one object of the list has the metadata, and what must be equal is, and it names no failure; the list is gone
+// through page by page, since five minutes before the first send.
 func TestStripe(t *testing.T) {
 	t.Parallel()
 	ours, theirs := `{"id":"pi_2","amount":100,"currency":"eur","metadata":{"order":"o1"}}`, `{"id":"pi_1","amount":100,"currency":"eur","metadata":{"order":"o2"}}`
@@ -89,6 +95,13 @@ func TestStripe(t *testing.T) {
 		"nothing":              {pages: []string{theirs}},
 		"no amount to compare": {pages: []string{strings.Replace(ours, `"amount":100,`, "", 1)}},
 		"not a list":           {pages: nil, fails: true},
+		"declined":             {pages: []string{with(ours, `"status":"requires_payment_method","last_payment_error":{"code":"card_declined"}`)}, fails: true},
+		"a failed charge":      {pages: []string{with(ours, `"status":"failed","paid":false`)}, fails: true},
+		"failed, by its code":  {pages: []string{with(ours, `"failure_code":"card_declined"`)}, fails: true},
+		"a failed setup":       {pages: []string{with(ours, `"last_setup_error":{"code":"card_declined"}`)}, fails: true},
+		"no failure":           {pages: []string{with(ours, `"status":"succeeded","failure_code":null,"last_payment_error":null`)}, want: with(ours, `"status":"succeeded","failure_code":null,"last_payment_error":null`)},
+		"pending":              {pages: []string{with(ours, `"status":"pending"`)}, want: with(ours, `"status":"pending"`)},
+		"another's failure":    {pages: []string{with(theirs, `"status":"failed"`), ours}, want: ours},
 	} {
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			at := 0
@@ -175,6 +188,7 @@ func TestGoCardless(t *testing.T) {
 			_, _ = io.WriteString(w, `{"payments":{"id":"PM1"}}`)
 		})
 		rec := s.held("/payments", "")
+		rec.Header.Set("Accept-Encoding", "gzip")
 		rec.Answer = c.last
 		res, err := authorized().GoCardless()(t.Context(), rec)
 		want(t, name, res, err, c.want)
@@ -279,5 +293,41 @@ func TestHeldChargeIsFound(t *testing.T) {
 	}
 	if len(charges) != 1 {
 		t.Errorf("%d charges, want 1", len(charges))
+	}
+}
+
+// An answer to a question that is no JSON, such as the page of something in front of the API, settles nothing; one that is
+// compressed because the operation asked for that is read all the same.
+func TestAnswersThatAreNoJSON(t *testing.T) {
+	t.Parallel()
+	conflict := &persist.Answer{Status: 409, Body: []byte(`{"error":{"errors":[{"reason":"idempotent_creation_conflict","links":{"conflicting_resource_id":"PM1"}}]}}`)}
+	p := profile.None()
+	p.Reference = &profile.Reference{Path: "{path}/{/order}", Same: []profile.Same{{Request: "/order", Resource: "/order"}}}
+	const resource = `{"order":"o1"}`
+	for name, c := range map[string]struct {
+		answer string
+		want   string
+	}{"a page": {"<html><body>Maintenance</body></html>", ""}, "compressed": {resource, resource}} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if name == "compressed" && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+				w.Header().Set("Content-Encoding", "gzip")
+				zip := gzip.NewWriter(w)
+				defer zip.Close()
+				_, _ = io.WriteString(zip, c.answer)
+				return
+			}
+			_, _ = io.WriteString(w, c.answer)
+		})
+		rec := s.held("/orders", "order=o1")
+		rec.Header.Set("Accept-Encoding", "gzip")
+		rec.Answer = conflict
+		for api, ask := range map[string]reconcile.Func{"GoCardless": authorized().GoCardless(), "by reference": authorized().ByReference(p)} {
+			res, err := ask(t.Context(), rec)
+			if c.want == "" && res.Effect != "" {
+				t.Errorf("%s, %s: %+v", api, name, res)
+			} else if c.want != "" {
+				want(t, api+", "+name, res, err, c.want)
+			}
+		}
 	}
 }

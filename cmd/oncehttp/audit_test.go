@@ -21,7 +21,7 @@ func auditJournal(t *testing.T, args ...string) string {
 		b, _ := io.ReadAll(r.Body)
 		switch {
 		case strings.Contains(string(b), `"4"`):
-			w.WriteHeader(http.StatusPaymentRequired)
+			http.Error(w, "declined", http.StatusPaymentRequired)
 		case strings.Contains(string(b), `"5"`), strings.Contains(string(b), `"6"`):
 			panic(http.ErrAbortHandler)
 		default:

@@ -26,7 +26,7 @@ func TestBatchStopsWhatCannotSucceed(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 			return
 		}
-		w.WriteHeader(int(max(status.Load(), 401)))
+		http.Error(w, "no", int(max(status.Load(), 401)))
 	})
 	batch := func(more ...string) ran {
 		file := writeFile(t, "in.csv", orders(100))

@@ -277,7 +277,7 @@ func (list declines) recorded(rec *persist.Record, what string) line {
 	l := list.confirmed(rec)
 	switch {
 	case rec.State != persist.StateConfirmed:
-		l.Outcome, l.State = oncehttp.OutcomeUnknown.String(), rec.State.String()
+		l.State = rec.State.String()
 		if rec.State == persist.StateHeld { // also where its result is duplicate
 			l.exit = exitUnknown
 		}
@@ -291,7 +291,7 @@ func (list declines) recorded(rec *persist.Record, what string) line {
 // confirmed is the line of a confirmed operation, from its record.
 func (list declines) confirmed(rec *persist.Record) line {
 	l := line{
-		Key: rec.Key, Result: list.resultOfRecord(rec), Outcome: oncehttp.OutcomeConfirmed.String(), Source: sourceName(oncehttp.SourceJournal),
+		Key: rec.Key, Result: list.resultOfRecord(rec), Outcome: oncehttp.OutcomeOf(rec).String(), Source: sourceName(oncehttp.SourceJournal),
 		Attempts: rec.Attempts, Sends: rec.Sends,
 	}
 	l.exit = l.Result.exit()

@@ -105,7 +105,7 @@ func TestBatchRefused(t *testing.T) {
 			t.Errorf("stderr %q", got.err)
 		}
 		l := got.lines(t)[1]
-		if l.Status != 422 || l.Outcome != "confirmed" || string(l.Body) != `"no such order"` {
+		if l.Status != 422 || l.Outcome != "refused" || string(l.Body) != `"no such order"` {
 			t.Errorf("line %+v", l)
 		}
 	}
@@ -266,7 +266,7 @@ func TestBatchGeneration(t *testing.T) {
 		sends[r.Header.Get("Idempotency-Key")]++
 		switch {
 		case strings.Contains(string(b), "bad"):
-			w.WriteHeader(http.StatusUnprocessableEntity)
+			http.Error(w, "bad", http.StatusUnprocessableEntity)
 		case strings.Contains(string(b), "lost"):
 			panic(http.ErrAbortHandler)
 		default:

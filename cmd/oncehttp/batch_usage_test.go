@@ -61,7 +61,7 @@ func batchUsageTests() []batchUsage {
 		{"journal is a folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR"}, "journal DIR: is a directory"},
 		{"journal is something else", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR/in.csv"}, "journal DIR/in.csv: journal is damaged…"},
 		{"journal is damaged", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "DIR/damaged"}, "journal DIR/damaged: journal is damaged…"},
-		{"journal is locked", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "LOCKED"}, "journal LOCKED: journal is held by another process…"},
+		{"journal is locked", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--journal", "LOCKED"}, "journal LOCKED: this process has it open already: share one Journal, or one Client, or close the first…"},
 		{"out is the input", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR/../" + "BASE" + "/in.csv"}, "--out DIR/../BASE/in.csv is the same file as DIR/in.csv"},
 		{"out is the journal", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR/in.csv.oncehttp.db"}, "--out DIR/in.csv.oncehttp.db is the same file as DIR/in.csv.oncehttp.db"},
 		{"out in no folder", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--out", "DIR/no/out"}, "--out DIR/no/out: no such file or directory"},

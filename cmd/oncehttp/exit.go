@@ -80,7 +80,7 @@ func flagWords(text string) string {
 		"Options.ListenURL", "--journal-direct", "ListenURL", "--journal-direct",
 		"Config.Region", "--region", "Config.Credential", "--credential",
 		"what CredentialHash makes of the credential", "sha256: and the SHA-256 of the credential in hexadecimal digits",
-		"MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
+		" (Key.Generation)", "", "MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
 	).Replace(keyHeaderWords(naturalWords(text)))
 }
 
@@ -92,12 +92,18 @@ func oneLine(err error) string {
 
 // statusOfError is the exit status that the error of one operation stands for.
 // An operation that was not sent is still to do: the same command again sends
-// it. One that the server, or the journal, refused is not.
+// it. One that the server, or the journal, refused is not. One that was decided
+// before, and whose answer is not to be had, stands for what was decided.
 func statusOfError(err error) int {
+	var e *oncehttp.Error
 	switch {
 	case errors.Is(err, oncehttp.ErrOutcomeUnknown):
 		return exitUnknown
-	case errors.Is(err, oncehttp.ErrRefused), errors.Is(err, oncehttp.ErrKeyReused), errors.Is(err, oncehttp.ErrSettled):
+	case errors.Is(err, oncehttp.ErrRefused), errors.Is(err, oncehttp.ErrKeyReused):
+		return exitRefused
+	case answerIsGone(err) && errors.As(err, &e):
+		return resultOfEffect(e).exit()
+	case errors.Is(err, oncehttp.ErrSettled):
 		return exitRefused
 	case errors.Is(err, oncehttp.ErrKeyInvalid), errors.Is(err, oncehttp.ErrConfig), errors.Is(err, oncehttp.ErrBodyTooLarge):
 		return exitRefused

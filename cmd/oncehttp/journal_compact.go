@@ -88,7 +88,11 @@ func compact(ctx context.Context, ses *session, s streams) error {
 // copyJournal writes every operation to a new journal. It is not synced while it is
 // written: replaceFile does that once.
 func copyJournal(ctx context.Context, ses *session, name string) (int, error) {
-	file, err := bolt.Open(name, bolt.Options{Sync: func(*os.File) error { return nil }})
+	secret, err := ses.journal.Secret(ctx)
+	if err != nil {
+		return 0, journalError(ses.place.name, err)
+	}
+	file, err := bolt.Open(name, bolt.Options{Secret: secret, Sync: func(*os.File) error { return nil }})
 	if err != nil {
 		return 0, journalError(ses.place.name, err)
 	}

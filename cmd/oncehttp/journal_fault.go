@@ -44,6 +44,8 @@ func passes(err error) bool {
 	var my *mysqldriver.MySQLError
 	var answered goredis.Error
 	switch {
+	case errors.Is(err, persist.ErrReadOnly): // as of a standby, which may be promoted
+		return true
 	case errors.As(err, &answered): // also where the server does not tell its settings, because it starts
 		return !redisOfCall(answered.Error())
 	case isOneOf(err, postgres.ErrVolatile, mysql.ErrVolatile, redis.ErrVolatile, postgres.ErrSchema, persist.ErrCorrupt, persist.ErrGone, persist.ErrSealed):
@@ -54,6 +56,12 @@ func passes(err error) bool {
 		return !slices.Contains(mysqlOfCall(), my.Number) && !ofCall(string(my.SQLState[:])) || slices.Contains(mysqlTooMany(), my.Number)
 	}
 	return unreachable(err)
+}
+
+// refusesCall reports whether a server has answered that the call has to change: a right or a table is missing.
+func refusesCall(err error) bool {
+	answered := errors.As(err, new(*pgconn.PgError)) || errors.As(err, new(*mysqldriver.MySQLError)) || errors.As(err, new(goredis.Error))
+	return answered && !passes(err)
 }
 
 // unreachable reports whether a connection could not be had, or broke, or was waited for in vain.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -258,6 +259,8 @@ func stateText(rec *persist.Record) string {
 		return "held (" + string(rec.HoldReason) + ")"
 	case rec.State == persist.StateSettled:
 		return "settled (" + string(rec.Effect) + ")"
+	case oncehttp.OutcomeOf(rec) == oncehttp.OutcomeRefused, oncehttp.OutcomeOf(rec) == oncehttp.OutcomeAccepted:
+		return rec.State.String() + " (" + oncehttp.OutcomeOf(rec).String() + ")"
 	}
 	return rec.State.String()
 }

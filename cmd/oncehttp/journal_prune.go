@@ -29,7 +29,7 @@ forgets can be sent again, so that it asks first, or wants --yes. What is pendin
 			if f.hasAccount {
 				return errors.New("prune goes through all accounts; leave --account out")
 			}
-			ses, err := f.open(oncehttp.Config{KeepAnswer: keepAnswer, KeepKey: keepKey})
+			ses, err := f.open(oncehttp.Config{})
 			if err != nil {
 				return err
 			}
@@ -37,7 +37,7 @@ forgets can be sent again, so that it asks first, or wants --yes. What is pendin
 			if err := askForgotten(cmd.Context(), ses, &limits, s, yes); err != nil {
 				return joinExit(err, ses.close())
 			}
-			n, err := ses.client.Sweep(cmd.Context())
+			n, err := sweep(cmd.Context(), ses.journal, persist.Limits{KeepAnswer: keepAnswer, KeepKey: keepKey})
 			if err != nil {
 				return joinExit(journalError(f.path, err), ses.close())
 			}
@@ -49,6 +49,15 @@ forgets can be sent again, so that it asks first, or wants --yes. What is pendin
 	cmd.Flags().DurationVar(&keepKey, "keep-key", 0, "remember used keys so long after the end (0: for ever, or as the URL says; negative: no longer than the answer)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
+}
+
+// sweep sweeps the journal until nothing is left to drop, and returns how many records it changed. A person may shorten what
+// the configuration of a client may not.
+func sweep(ctx context.Context, j persist.Journal, limits persist.Limits) (total int, err error) {
+	for n := 1; n > 0 && err == nil; total += n {
+		n, err = j.Sweep(ctx, limits)
+	}
+	return total, err
 }
 
 // askForgotten asks before keys of the caller's are forgotten.

@@ -25,7 +25,8 @@ after that time in a failover. Such a journal has forgotten what was sent since:
 the same key could go out with another body, or when the server no longer knows
 it. So every unfinished operation is marked as maybe sent, first sent at that time
 or before, and held ("restored"). Final ones stay as they are. Stop all workers and
-batches first.
+batches first: while one has leases in the journal, nothing is changed, and the
+status is 3.
 
 What was begun after that time is not in the journal at all. So before any batch is
 repeated, compare the journal with the provider's exports from then to now (the
@@ -73,7 +74,11 @@ const takenSlack = time.Minute
 
 // restored holds what is unfinished, and says what has to be done next.
 func restored(ctx context.Context, ses *session, text string, s streams) error {
-	newest, err := newestIn(ctx, ses)
+	leases, err := leasesOf(ctx, ses)
+	if err != nil {
+		return err
+	}
+	newest, err := newestIn(ctx, ses, leases)
 	if err != nil {
 		return err
 	}
@@ -85,7 +90,12 @@ func restored(ctx context.Context, ses *session, text string, s streams) error {
 	if err != nil {
 		return err
 	}
-	n, err := changeAll(ctx, ses, persist.Query{AllAccounts: true, States: unfinished()}, func(rec *persist.Record) bool { return holdRestored(rec, taken) })
+	n, err := changeAll(ctx, ses, persist.Query{AllAccounts: true, States: unfinished()}, func(rec *persist.Record) (bool, error) {
+		if err := leases.refuse(rec); err != nil { // claimed meanwhile
+			return false, err
+		}
+		return holdRestored(rec, taken), nil
+	})
 	if err != nil {
 		return err
 	}
@@ -128,9 +138,62 @@ func parseTaken(text string, newest, now time.Time) (time.Time, error) {
 	return taken.UTC(), nil
 }
 
-// newestIn is the latest time at which the journal saw something happen.
-func newestIn(ctx context.Context, ses *session) (newest time.Time, err error) {
+// leases are those of workers and batches that run on a journal.
+type leases struct {
+	now   time.Time // by the journal's clock; zero: it has no leases
+	asked time.Time // when that was asked, by the own clock
+	last  persist.Record
+	many  int
+}
+
+// leasesOf asks a journal for its clock.
+func leasesOf(ctx context.Context, ses *session) (*leases, error) {
+	claimer, ok := persist.As[persist.Claimer](ses.journal)
+	if !ok {
+		return &leases{}, nil
+	}
+	now, err := claimer.Now(ctx)
+	if err != nil {
+		return nil, journalError(ses.place.name, err)
+	}
+	return &leases{now: now, asked: time.Now()}, nil
+}
+
+// lasts reports whether somebody has a lease of a record.
+func (l *leases) lasts(rec *persist.Record) bool {
+	return !l.now.IsZero() && !rec.State.Final() && rec.Leased("", l.now.Add(time.Since(l.asked)))
+}
+
+// see counts the lease of a record, if it lasts.
+func (l *leases) see(rec *persist.Record) {
+	if !l.lasts(rec) {
+		return
+	}
+	if l.many++; rec.LeaseUntil.After(l.last.LeaseUntil) {
+		l.last = *rec
+	}
+}
+
+// err is an error if leases that last were seen.
+func (l *leases) err() error {
+	if l.many == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s leased until %s: a worker or a batch is running on it; stop all of them, and repeat this when the leases have ended",
+		count(l.many, "operation"), l.last.LeaseUntil.UTC().Format(time.RFC3339))
+}
+
+// refuse is an error if somebody has a lease of the record.
+func (l *leases) refuse(rec *persist.Record) error {
+	alone := leases{now: l.now, asked: l.asked}
+	alone.see(rec)
+	return alone.err()
+}
+
+// newestIn is the latest time at which the journal saw something happen. If it sees leases that last, it is an error.
+func newestIn(ctx context.Context, ses *session, leases *leases) (newest time.Time, err error) {
 	err = eachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
+		leases.see(rec)
 		times := []time.Time{rec.Created, rec.Finished}
 		if rec.HoldReason != persist.HoldRestored { // which has the time of an earlier call
 			times = append(times, rec.FirstSent)
@@ -145,6 +208,9 @@ func newestIn(ctx context.Context, ses *session) (newest time.Time, err error) {
 		}
 		return nil
 	})
+	if leased := leases.err(); err == nil && leased != nil {
+		err = &exitError{status: exitUnknown, err: journalError(ses.place.name, leased)}
+	}
 	return newest, err
 }
 
@@ -188,12 +254,12 @@ func holdRestoredRekey(rec *persist.Record) {
 // its first send stays, so that a key that the server may have forgotten is not sent.
 func release(ctx context.Context, ses *session, q persist.Query, keys []string) error {
 	q.States = []persist.State{persist.StateHeld}
-	_, err := changeAll(ctx, ses, q, func(rec *persist.Record) bool {
+	_, err := changeAll(ctx, ses, q, func(rec *persist.Record) (bool, error) {
 		if rec.HoldReason != persist.HoldRestored || len(keys) > 0 && !slices.Contains(keys, rec.Key) {
-			return false
+			return false, nil
 		}
 		rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
-		return true
+		return true, nil
 	})
 	return err
 }
@@ -202,8 +268,8 @@ func release(ctx context.Context, ses *session, q persist.Query, keys []string) 
 const changers = 16
 
 // changeAll changes the records that q selects and of which change returns true, and counts
-// them. A record that changes meanwhile is read again.
-func changeAll(ctx context.Context, ses *session, q persist.Query, change func(*persist.Record) bool) (changed int, err error) {
+// them. A record that changes meanwhile is read again. An error of change ends it.
+func changeAll(ctx context.Context, ses *session, q persist.Query, change func(*persist.Record) (bool, error)) (changed int, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	jobs := make(chan persist.Record)
@@ -225,8 +291,9 @@ func changeAll(ctx context.Context, ses *session, q persist.Query, change func(*
 		})
 	}
 	err = eachRecord(ctx, ses, q, func(rec *persist.Record) error {
-		if c := *rec; !change(&c) {
-			return nil
+		c := *rec
+		if changes, err := change(&c); !changes && err == nil {
+			return nil // an error comes again below, where the record is changed
 		}
 		select {
 		case jobs <- *rec:
@@ -244,10 +311,10 @@ func changeAll(ctx context.Context, ses *session, q persist.Query, change func(*
 }
 
 // changeOne changes one record, as it stands.
-func changeOne(ctx context.Context, j persist.Journal, rec persist.Record, change func(*persist.Record) bool) (bool, error) {
+func changeOne(ctx context.Context, j persist.Journal, rec persist.Record, change func(*persist.Record) (bool, error)) (bool, error) {
 	for {
-		if !change(&rec) {
-			return false, nil
+		if changes, err := change(&rec); !changes || err != nil {
+			return false, err
 		}
 		_, err := j.Update(ctx, rec)
 		if errors.Is(err, persist.ErrStale) {

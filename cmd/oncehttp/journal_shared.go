@@ -100,6 +100,16 @@ func (j *visitJournal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.do(func(file persist.Journal) error { return file.Forget(ctx, rec) })
 }
 
+// Assign is persist.Journal's.
+func (j *visitJournal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	return visit(j, func(file persist.Journal) (persist.Record, error) { return file.Assign(ctx, rec, account) })
+}
+
+// Secret is persist.Journal's.
+func (j *visitJournal) Secret(ctx context.Context) ([]byte, error) {
+	return visit(j, func(file persist.Journal) ([]byte, error) { return file.Secret(ctx) })
+}
+
 // MarkReported is persist.Journal's.
 func (j *visitJournal) MarkReported(ctx context.Context, id persist.ID) error {
 	return j.do(func(file persist.Journal) error { return file.MarkReported(ctx, id) })

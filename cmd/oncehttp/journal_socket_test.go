@@ -44,7 +44,7 @@ func TestJournalInUse(t *testing.T) {
 	}
 	run(t, "journal", "show", "nobody", "--journal", j).want(t, exitUsage)
 	got := run(t, "journal", "abandon", "idemp:o:a", "--journal", j).want(t, exitLocked)
-	for _, part := range []string{"held by another process: process ", "since 20", "; wait for that process, or look with oncehttp journal list, which works meanwhile\n"} {
+	for _, part := range []string{"this process has it open already: ", ": process ", "since 20", "; wait for that process, or look with oncehttp journal list, which works meanwhile\n"} {
 		if !strings.Contains(got.err, part) {
 			t.Errorf("stderr %q, want it to hold %q", got.err, part)
 		}

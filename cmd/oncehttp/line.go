@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/oncehttp/oncehttp"
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // line is what became of one operation, as it is printed: one JSON object a
@@ -166,7 +165,7 @@ func (list declines) resumed(res oncehttp.Result) line {
 		return l
 	}
 	l.Result = resultDone
-	if res.Outcome != oncehttp.OutcomeConfirmed { // reconciled as absent
+	if res.Effect == oncehttp.EffectAbsent { // as Config.Reconcile said
 		l.Result = resultRejected
 	}
 	l.exit = l.Result.exit()
@@ -189,17 +188,8 @@ func failed(key oncehttp.Key, err error) line {
 	if standsInTheWay(err) {
 		l.State = e.State.String()
 	}
-	if e.State == persist.StateSettled && errors.Is(err, oncehttp.ErrSettled) && !errors.Is(err, oncehttp.ErrNoEffect) {
-		// A person said that it happened: that is known, and there is no more to do.
-		return line{Key: l.Key, Result: resultDone, Outcome: oncehttp.OutcomeConfirmed.String(), Source: sourceName(oncehttp.SourceJournal), State: l.State}
-	}
-	if errors.Is(err, oncehttp.ErrAnswerGone) && e.State == persist.StateConfirmed {
-		// It is confirmed; only what the server said is no longer kept.
-		l.Result, l.Outcome, l.Source, l.Error, l.exit = resultDone, oncehttp.OutcomeConfirmed.String(), sourceName(oncehttp.SourceJournal), nil, exitOK
-		if e.Answer != nil {
-			l.Result = declines(nil).resultOfAnswer(e.Answer.Status, nil, e.Answer.AlreadyDone)
-			l.exit = l.Result.exit()
-		}
+	if answerIsGone(err) { // what became of it is known, and there is no more to do
+		l.Source, l.Error = sourceName(oncehttp.SourceJournal), nil
 	}
 	if e.Answer != nil && !errors.Is(err, oncehttp.ErrKeyReused) { // which would show another request's
 		l.Status = e.Answer.Status

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/oncehttp/oncehttp/internal/dsn"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/mysql"
 	"github.com/oncehttp/oncehttp/persist/postgres"
@@ -32,6 +33,7 @@ type place struct {
 	direct *url.URL     // of --journal-direct; nil: as url
 	sealer *seal.Sealer // of --seal-key; nil: the journal is in clear
 	adopt  bool         // one in clear may be read although there is a sealer
+	looks  bool         // it is opened for reading
 }
 
 // engine is how journals on one kind of server are opened and made.
@@ -107,6 +109,9 @@ func parsePlace(text string) (place, error) {
 		return place{}, fmt.Errorf("%s: without //; %s", strings.ToLower(scheme), wantURL)
 	}
 	if !hasScheme.MatchString(text) {
+		if dsn.Engine(text) != "" {
+			return place{}, errors.New("that is how a driver is told where a database is; " + wantURL)
+		}
 		return place{path: text, name: text, arg: text}, nil
 	}
 	u, err := url.Parse(text)
@@ -211,6 +216,7 @@ func postgresAt(at *url.URL) (string, postgres.Options) {
 
 func openPostgres(ctx context.Context, at place) (persist.Journal, error) {
 	text, opts := postgresAt(at.url)
+	opts.ReadOnly = at.looks
 	if at.direct != nil {
 		opts.ListenURL = at.direct.String()
 	}
@@ -241,7 +247,7 @@ func mysqlAt(at *url.URL) string {
 }
 
 func openMySQL(ctx context.Context, at place) (persist.Journal, error) {
-	j, err := mysql.Open(ctx, mysqlAt(at.url), mysql.Options{})
+	j, err := mysql.Open(ctx, mysqlAt(at.url), mysql.Options{ReadOnly: at.looks})
 	if err != nil {
 		return nil, err
 	}

@@ -69,6 +69,7 @@ func openRedis(ctx context.Context, at place) (persist.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts.ReadOnly = at.looks
 	j, err := redis.Open(ctx, text, opts)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,8 @@ func TestPlaceUsage(t *testing.T) {
 		"postgres://u@h/db?schema=No%20Schema": "Schema",
 		"redis://:hunter2@h/0":                 "a password there would stand in the process list",
 		"mysql://u@127.0.0.1:1":                "names no database",
+		"host=h password=hunter2 dbname=db":    "how a driver is told",
+		"u:hunter2@tcp(h:3306)/db":             "how a driver is told",
 		"redis:u:hunter2@h":                    "without //",
 		"Redis:/:hunter2@h/0":                  "without //",
 		"@" + noURL:                            "want one line with a URL",
@@ -160,7 +162,7 @@ func TestServerOfLaterProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := sqlDB(t, "pgx", s.url(t).String())
-	mustExec(t, db, "INSERT INTO "+u.Query().Get("schema")+".schema_version (version, oldest) VALUES (99, 98)")
+	mustExec(t, db, "INSERT INTO "+u.Query().Get("schema")+".version (version, oldest) VALUES (99, 98)")
 	got := run(t, "journal", "list", "--journal", journal).want(t, exitUsage)
 	if !strings.Contains(got.err, "update it") || strings.Contains(got.err, "migrate") || strings.Count(got.err, "\n") != 1 {
 		t.Errorf("%q, want a line that says to update the program, and nothing of migrate", got.err)
@@ -171,7 +173,7 @@ func TestServerOfLaterProgram(t *testing.T) {
 func TestServerVolatile(t *testing.T) {
 	t.Parallel()
 	server := ownRedis(t, "--appendonly", "no")
-	got := run(t, "journal", "list", "--journal", server.journal()).want(t, exitUsage)
+	got := run(t, "journal", "resume", "--journal", server.journal()).want(t, exitUsage)
 	if !strings.Contains(got.err, "appendonly") || !strings.Contains(got.err, "the command takes no such server") || strings.Count(got.err, "\n") != 1 {
 		t.Errorf("%q, want a line that names the setting and what the command takes", got.err)
 	}

@@ -112,7 +112,7 @@ func TestRedisJournal(t *testing.T) {
 		}
 	}
 	volatile := "redis://" + ownRedis(t).address + "/0?keep_key=forever"
-	if got := run(t, "journal", "list", "--journal", volatile).want(t, exitUsage); !strings.Contains(got.err, "appendonly") || strings.Count(got.err, "\n") != 1 {
+	if got := run(t, "journal", "resume", "--journal", volatile).want(t, exitUsage); !strings.Contains(got.err, "appendonly") || strings.Count(got.err, "\n") != 1 {
 		t.Errorf("a server that keeps nothing: %s", got.err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/oncehttp/oncehttp/internal/request"
 )
 
 // parseTarget checks the URL of an operation. Its errors repeat nothing of it,
@@ -45,13 +47,14 @@ func checkMethod(method string) error {
 }
 
 // newRequest is the request of one operation. It does not end with ctx: an attempt
-// that is on the wire is never cut because the user has had enough.
+// that is on the wire is never cut because the user has had enough. All that the command sends
+// belongs to its --account, so that a token that is renewed between two runs goes on.
 func newRequest(ctx context.Context, method string, target *url.URL, header http.Header, body []byte) *http.Request {
 	req := (&http.Request{
 		Method: method, URL: target, Host: target.Host, Header: header,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(context.WithoutCancel(ctx))
+	}).WithContext(request.ContextWithOneOwner(context.WithoutCancel(ctx)))
 	if len(body) == 0 {
 		req.Body = http.NoBody
 	}

@@ -130,8 +130,8 @@ func (list declines) resultOfAnswer(status int, body []byte, alreadyDone bool) r
 func (list declines) resultOfRecord(rec *persist.Record) result {
 	switch rec.State {
 	case persist.StateConfirmed:
-		if rec.Answer == nil { // pruned: only the status is left
-			return list.resultOfAnswer(rec.Status, nil, false)
+		if rec.Answer == nil { // pruned: the status and the effect are left
+			return list.resultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened)
 		}
 		return list.resultOfAnswer(rec.Answer.Status, rec.Answer.Body, rec.Answer.AlreadyDone)
 	case persist.StateSettled:
@@ -159,10 +159,36 @@ func resultOfError(err error) result {
 		return resultMismatch
 	case errors.Is(err, oncehttp.ErrNoEffect):
 		return resultRejected
+	case errors.Is(err, oncehttp.ErrFinal):
+		var e *oncehttp.Error
+		errors.As(err, &e)
+		return resultOfEffect(e)
 	case errors.Is(err, oncehttp.ErrHeld):
 		return resultHeld
 	}
 	return resultUnknown
+}
+
+// resultOfEffect is the result of an operation that was decided before, as the error says.
+func resultOfEffect(e *oncehttp.Error) result {
+	switch effect := e.Effect(); {
+	case effect == oncehttp.EffectAbsent:
+		return resultRejected
+	case effect == oncehttp.EffectUnknown:
+		return resultMismatch
+	case e.Answer != nil:
+		return declines(nil).resultOfAnswer(e.Answer.Status, nil, e.Answer.Status >= 400 && effect == oncehttp.EffectHappened)
+	case effect == oncehttp.EffectRefused:
+		return resultInvalid
+	case e.Outcome == oncehttp.OutcomeAccepted:
+		return resultAccepted
+	}
+	return resultDone
+}
+
+// answerIsGone reports whether an operation was decided before, and no call can have its answer any more.
+func answerIsGone(err error) bool {
+	return errors.Is(err, oncehttp.ErrFinal) && errors.Is(err, oncehttp.ErrAnswerGone)
 }
 
 // lineError is why an operation is not done: a code to sort by and a sentence.

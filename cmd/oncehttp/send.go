@@ -47,12 +47,13 @@ joined with "&". The Content-Type is application/json where the data is a JSON
 object or array, else application/x-www-form-urlencoded, unless -H says
 otherwise.
 
-Without --key a random one is made, and printed as "key: K" on stderr before
-anything is sent; after a crash or an unknown outcome, send the same again with
---key K. Without --journal (or ONCEHTTP_JOURNAL) the journal is
-oncehttp/send.db in the user's state folder; its path is printed on stderr. GET,
-HEAD and OPTIONS have no effect that could happen twice: they are sent once, and
-not journaled.
+Without --key, and without a key in the request itself, a random one is made,
+and printed as "key: K" on stderr before anything is sent; after a crash or an
+unknown outcome, send the same again with --key K. An API that reads its keys in
+the body or the query needs one there: none is put in. Without --journal (or
+ONCEHTTP_JOURNAL) the journal is oncehttp/send.db in the user's state folder;
+its path is printed on stderr. GET, HEAD and OPTIONS have no effect that could
+happen twice: they are sent once, and not journaled.
 
 Nothing is printed on stdout but this request's own final answer.
 
@@ -269,11 +270,23 @@ func (f *sendFlags) check(cfg oncehttp.Config, req *http.Request) error {
 		return err
 	}
 	key := oncehttp.Key(f.key)
-	if carrier := cfg.Profile.Carrier; key == "" && (carrier.Place != profile.Header || req.Header.Get(carrier.Name) == "") {
+	if key == "" && makesKey(cfg.Profile, req) {
 		key = oncehttp.RandomKey()
 	}
 	_, err = probe.client.Prepare(req, key)
 	return plain(err)
+}
+
+// makesKey reports whether the client makes the key of a request for which --key names none: the request has none in its
+// header. In a body, a form or a query no key is inserted, so that one has to be there.
+func makesKey(p *profile.Profile, req *http.Request) bool {
+	switch p.Carrier.Place {
+	case profile.Header:
+		return req.Header.Get(p.Carrier.Name) == ""
+	case profile.Nowhere:
+		return true
+	}
+	return false
 }
 
 // sendJournal is the default journal of send, in a folder that it makes: below

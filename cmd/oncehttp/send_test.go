@@ -103,6 +103,49 @@ func TestSendRefused(t *testing.T) {
 	}
 }
 
+// What was decided before, and whose answer is not to be had, stands for what was decided: no run of the same command is asked
+// for that could not help.
+func TestSendOfWhatWasDecided(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/lost":
+			panic(http.ErrAbortHandler)
+		case "/no":
+			http.Error(w, "declined", http.StatusPaymentRequired)
+		default:
+			w.WriteHeader(http.StatusCreated)
+		}
+	})
+	j := t.TempDir() + "/j.db"
+	send := func(status int, path, key, data string) string {
+		t.Helper()
+		return run(t, fast("send", "POST", s.url+path, "-d", data, "--journal", j, "--key", key, "--max-attempts", "1")...).want(t, status).err
+	}
+	send(exitOK, "/paid", "paid", "{}")
+	send(exitRefused, "/no", "no", "{}")
+	send(exitUnknown, "/lost", "found", "{}")
+	send(exitUnknown, "/lost", "absent", "{}")
+	run(t, "journal", "settle", "found", "--happened", "--journal", j).want(t, exitOK)
+	run(t, "journal", "settle", "absent", "--absent", "--yes", "--journal", j).want(t, exitOK)
+	for _, r := range []struct {
+		status          int
+		path, key, data string
+		says            string
+	}{
+		{exitRefused, "/paid", "paid", `{"other":1}`, "decided before (happened), key belongs to another request"},
+		{exitRefused, "/no", "no", `{"other":1}`, `"no:gen=2"`},
+		{exitOK, "/lost", "found", "{}", "decided before (happened), key was settled"},
+		{exitRefused, "/lost", "found", `{"other":1}`, "decided before (happened)"},
+		{exitRefused, "/lost", "absent", "{}", "no effect, key was settled"},
+		{exitRefused, "/lost", "absent", `{"other":1}`, `"absent:gen=2"`},
+	} {
+		if said := send(r.status, r.path, r.key, r.data); !strings.Contains(said, r.says) {
+			t.Errorf("%s %s: %q, want it to say %q", r.key, r.data, said, r.says)
+		}
+	}
+}
+
 func TestSendUsage(t *testing.T) {
 	t.Parallel()
 	s := refusing(t)

@@ -93,8 +93,11 @@ func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, er
 		return oncehttp.Config{}, nil, err
 	}
 	f.retry.AskFirst = f.natural.askFirst
-	if f.retry.AskFirst && p.Reference == nil {
+	switch {
+	case f.retry.AskFirst && p.Reference == nil:
 		return oncehttp.Config{}, nil, errors.New("--ask-first: there is nothing to ask; say --lookup, or give a profile that has a lookup by reference")
+	case f.retry.AskFirst && len(p.Duplicate) == 0:
+		return oncehttp.Config{}, nil, errors.New("--ask-first: what is found may be another's; say --already-done, or give a profile that says how a number that was used before is answered")
 	}
 	cfg := oncehttp.Config{Account: f.account, Profile: p, Retry: f.retry, Credential: f.pin.credential, Region: f.pin.region}
 	if cfg.Authorize, err = signer(f.signing, p); err != nil {
@@ -230,8 +233,9 @@ func openVisiting(at place, cfg oncehttp.Config) (*session, error) {
 }
 
 // openReader opens the journal to read it: a file through the process that holds
-// it, if one does.
+// it, if one does, and a server's with no right but to read.
 func openReader(at place) (*session, error) {
+	at.looks = true
 	if at.isFile() {
 		if err := checkJournalPath(at.path, false); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // workFlags are the flags of work, as given.
@@ -50,7 +52,7 @@ begun with a profile file needs that file again (--profile FILE); what was begun
 with --key-header goes on under that header.
 
 --listen ADDRESS answers GET /healthz with counters in JSON: 200 while it works, 503
-while the journal does not answer or it is stopping. --lines prints a line of JSON
+while the journal takes no writes or it is stopping. --lines prints a line of JSON
 for each operation that ends, as batch does, once its answer is durable.
 
 After SIGTERM, SIGINT or SIGHUP nothing more is begun; the attempts on the wire come
@@ -179,7 +181,12 @@ func (f *workFlags) work(ctx context.Context, ses *session, cfg oncehttp.Config,
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	w := newWorker(ses, f, s)
+	if err := w.mayWrite(ctx); err != nil {
+		return journalError(ses.place.name, err)
+	}
+	w.stop = stop
 	w.watch(&cfg)
+	cfg.Logger = slog.New(slog.DiscardHandler) // watch prints lines of its own
 	cfg.Journal = ses.journal
 	c, err := oncehttp.New(cfg)
 	if err != nil {
@@ -203,8 +210,10 @@ func (f *workFlags) work(ctx context.Context, ses *session, cfg oncehttp.Config,
 	switch {
 	case perr != nil:
 		return &exitError{status: exitUnknown, err: fmt.Errorf("the lines could not be printed: %w", pathless(perr))}
+	case errors.Is(err, oncehttp.ErrConfig), errors.Is(err, persist.ErrSealed): // what it could not send was printed
+		return nil
 	case err != nil:
 		return &exitError{status: exitUnknown, err: journalError(ses.place.name, err)}
 	}
-	return nil
+	return w.refused(context.Cause(ctx))
 }

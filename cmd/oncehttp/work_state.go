@@ -23,6 +23,7 @@ type worker struct {
 	out, err io.Writer
 	declines declines
 
+	stop    func(error)         // ends the work
 	ended   chan oncehttp.Event // for printLines; nil: no lines are printed
 	health  sync.Mutex          // held while the journal is asked
 	asked   time.Time           // when it was asked last
@@ -36,11 +37,11 @@ type worker struct {
 
 // counts are what /healthz shows. Each number grows only.
 type counts struct {
-	Status   string         `json:"status"` // ok, journal (it does not answer) or stopping
+	Status   string         `json:"status"` // ok, journal (it takes no writes) or stopping
 	Since    time.Time      `json:"since"`
 	Workers  int            `json:"workers"`
 	Attempts int            `json:"attempts"`
-	Outcomes map[string]int `json:"outcomes"` // ends of runs of operations, by Outcome
+	Outcomes map[string]int `json:"outcomes"` // ends of runs of operations, see endOf
 	Blocked  int            `json:"blocked"`  // times that an operation, or a pass, could not go on
 }
 
@@ -82,6 +83,9 @@ func (w *worker) see(e oncehttp.Event) {
 	case oncehttp.EventBlocked:
 		w.counts.Blocked++
 		w.sayWhy(e)
+		if e.Key == "" && refusesCall(e.Err) { // it would say so for ever
+			w.stop(&refusal{e.Err})
+		}
 	case oncehttp.EventPolling:
 		w.polls = true
 		why := strings.Join(strings.Fields(journalError(w.ses.place.name, e.Err).Error()), " ") // the driver's may be of several lines
@@ -92,7 +96,7 @@ func (w *worker) see(e oncehttp.Event) {
 		}
 		w.polls = false
 	case oncehttp.EventFinished:
-		w.counts.Outcomes[e.Outcome.String()]++
+		w.counts.Outcomes[endOf(e)]++
 		if e.Err != nil {
 			w.sayWhy(e)
 		}
@@ -101,6 +105,14 @@ func (w *worker) see(e oncehttp.Event) {
 	if e.Kind == oncehttp.EventFinished && w.ended != nil {
 		w.ended <- e
 	}
+}
+
+// endOf names the end of a run: its outcome. A refusal that is not final leaves the operation pending.
+func endOf(e oncehttp.Event) string {
+	if e.Outcome == oncehttp.OutcomeRefused && e.Err != nil {
+		return e.Outcome.String() + ", pending"
+	}
+	return e.Outcome.String()
 }
 
 // sayWhy says why an operation did not end well: each reason once for an origin, since it
@@ -185,6 +197,25 @@ func (w *worker) serve(ctx context.Context, address string) (where string, end f
 	}, nil
 }
 
+// refusal ends the work: the journal's server does not allow it.
+type refusal struct{ err error }
+
+func (r *refusal) Error() string { return r.err.Error() }
+
+// refused is what the work ends with if cause is a refusal of the journal's server: it has said why already.
+func (w *worker) refused(cause error) error {
+	var r *refusal
+	if !errors.As(cause, &r) {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.counts.Attempts > 0 {
+		return &exitError{status: exitUnknown, err: journalError(w.ses.place.name, r.err)}
+	}
+	return journalError(w.ses.place.name, r.err)
+}
+
 // answer is that of /healthz.
 func (w *worker) answer(ctx context.Context, rw http.ResponseWriter) {
 	answers := w.journalAnswers()
@@ -209,7 +240,12 @@ func (w *worker) answer(ctx context.Context, rw http.ResponseWriter) {
 	_ = json.NewEncoder(rw).Encode(now) // who asked may have gone
 }
 
-// journalAnswers asks the journal for a record that there is not, at most once a second.
+// mayWrite makes a write that changes nothing, of a record that there is not.
+func (w *worker) mayWrite(ctx context.Context) error {
+	return w.ses.journal.MarkReported(ctx, persist.ID{Key: "oncehttp health"})
+}
+
+// journalAnswers reports whether the journal takes writes. It asks at most once a second.
 func (w *worker) journalAnswers() bool {
 	w.health.Lock()
 	defer w.health.Unlock()
@@ -218,8 +254,8 @@ func (w *worker) journalAnswers() bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pingWait)
 	defer cancel()
-	_, err := w.ses.journal.Get(ctx, persist.ID{Key: "oncehttp health"})
-	w.asked, w.answers = time.Now(), err == nil || errors.Is(err, persist.ErrNotFound)
+	w.answers = w.mayWrite(ctx) == nil
+	w.asked = time.Now()
 	return w.answers
 }
 

@@ -381,7 +381,7 @@ func TestWorkUsage(t *testing.T) {
 
 		"direct, a file":    {[]string{"--journal", journal, "--journal-direct", "postgres://u@h/db"}, "--journal-direct is for journals on PostgreSQL"},
 		"direct, MariaDB":   {[]string{"--journal", "mysql://u@h/db", "--journal-direct", "postgres://u@h/db"}, "--journal-direct is for journals on PostgreSQL"},
-		"direct, no URL":    {[]string{"--journal", "postgres://u@h/db", "--journal-direct", "host=h password=hidden"}, "--journal-direct: want a URL"},
+		"direct, no URL":    {[]string{"--journal", "postgres://u@h/db", "--journal-direct", "host=h password=hidden"}, "--journal-direct: that is how a driver is told where a database is; want a URL"},
 		"direct, empty":     {[]string{"--journal", "postgres://u@h/db", "--journal-direct", ""}, "--journal-direct is empty"},
 		"direct, password":  {[]string{"--journal", "postgres://u@h/db", "--journal-direct", "postgres://u:hidden@h/db"}, "--journal-direct: a password there"},
 		"direct, broken":    {[]string{"--journal", "postgres://u@h/db", "--journal-direct", "postgres://u@h@/db#x"}, "--journal-direct: the URL cannot be read"},

@@ -100,7 +100,7 @@ func chargeOne(client *oncehttp.Client, url string, o order) (oncehttp.Source, e
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.DoKey(req, keyOf(o))
-	if err != nil { // errors.Is tells oncehttp.ErrNoEffect from oncehttp.ErrOutcomeUnknown
+	if err != nil { // errors.Is tells oncehttp.ErrNoEffect, ErrFinal and ErrOutcomeUnknown apart
 		return 0, err
 	}
 	defer resp.Body.Close()

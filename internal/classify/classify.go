@@ -17,13 +17,28 @@ type Answer struct {
 	Status int
 	// Header is the answer's header. It is only read.
 	Header http.Header
-	// Body is as much of the body as was read.
+	// Body is as much of the body as was read, without its content coding; nil where that is unknown.
 	Body []byte
 	// Whole says that Body is all of it.
 	Whole bool
+	// Framed says that a length or a framing marked the end of the body, and not the end of the connection alone.
+	Framed bool
 	// SameOrigin says that the Location leads to the origin that was asked. It matters for a 303 only, whose
 	// Location may be a login page somewhere else; without one a 303 says nothing.
 	SameOrigin bool
+}
+
+// Facts are what is known of the operation beside the answer.
+type Facts struct {
+	// InDoubt: an earlier attempt may have had an effect that no answer has settled. Then a final answer counts only if it
+	// speaks of that attempt, too.
+	InDoubt bool
+	// Protected: another send of the operation takes no effect a second time.
+	Protected bool
+	// TakesHTML: the request asks for HTML; see AcceptsHTML.
+	TakesHTML bool
+	// Repeated: the latest answer before this one had the same status and the same body.
+	Repeated bool
 }
 
 // Kind is what a verdict says of the operation. The zero value claims nothing.
@@ -80,19 +95,20 @@ type Verdict struct {
 	// Stored, of a final answer: the server gives the same answer again when it is asked with the same key.
 	// Where it is false, whoever loses the answer may get another one.
 	Stored bool
+	// Flaw says why the answer may not be the API's, or not the whole one, so that its status alone proves nothing.
+	Flaw Flaw
 }
 
-// Classify says what an answer proves. inDoubt says that an earlier attempt may have had an effect that no
-// answer has settled; then a final answer counts only if it speaks of that attempt, too.
-func Classify(p *profile.Profile, a Answer, inDoubt bool) Verdict {
-	r := reader{Answer: a}
-	v := r.byMatchers(p, inDoubt)
+// Classify says what an answer proves of an operation of which f is known.
+func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
+	r := reader{Answer: a, facts: f}
+	v := r.byMatchers(p)
 	v.Replayed = r.matchAny(p.Replay) == hit
 	if v.Kind == KindUnknown && v.Again && a.Status >= 500 && v.Replayed {
 		v.Again, v.Hold, v.Reason = false, true, ReasonStoredError
 	}
 	stop := obeyShouldRetry(p, &a, &v)
-	if inDoubt && !r.settles(p, &v) {
+	if f.InDoubt && !r.settles(p, &v) {
 		v = stillUnknown(a.Status, v)
 		v.Again = v.Again && !stop
 	}
@@ -102,14 +118,14 @@ func Classify(p *profile.Profile, a Answer, inDoubt bool) Verdict {
 
 // byMatchers returns the verdict of the first of the profile's matchers that the answer meets, else that of its status.
 // It is unknown if a matcher needs a body that was not read whole.
-func (r *reader) byMatchers(p *profile.Profile, inDoubt bool) Verdict {
+func (r *reader) byMatchers(p *profile.Profile) Verdict {
 	for _, row := range []struct {
 		list []profile.Matcher
 		says Verdict
 	}{
 		{p.AlreadyDone, Verdict{Kind: KindFinal, AlreadyDone: true}},
 		{p.Duplicate, Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonDuplicate}},
-		{p.Mismatch, Verdict{Kind: KindMismatch, Hold: inDoubt}},
+		{p.Mismatch, Verdict{Kind: KindMismatch, Hold: r.facts.InDoubt}},
 		{p.Poisoned, Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonStoredError}},
 		{p.BusinessConflict, Verdict{Kind: KindFinal}},
 		{p.InProgress, Verdict{Kind: KindInFlight, Again: true}},
@@ -129,7 +145,9 @@ func (r *reader) byMatchers(p *profile.Profile, inDoubt bool) Verdict {
 func (r *reader) byStatus(p *profile.Profile) Verdict {
 	status := r.Status
 	switch {
-	case status >= 200 && status < 300, status == http.StatusSeeOther && r.SameOrigin:
+	case status >= 200 && status < 300:
+		return r.success(p)
+	case status == http.StatusSeeOther && r.SameOrigin:
 		return Verdict{Kind: KindFinal}
 	case status >= 300 && status < 400:
 		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonRedirected}
@@ -140,7 +158,7 @@ func (r *reader) byStatus(p *profile.Profile) Verdict {
 	case status == http.StatusConflict:
 		return Verdict{Kind: KindInFlight, Again: true}
 	case status >= 400 && status < 500 && status != http.StatusRequestTimeout:
-		return Verdict{Kind: KindFinal}
+		return r.refusal(p)
 	}
 	return Verdict{Kind: KindUnknown, Again: true}
 }
@@ -160,7 +178,7 @@ func obeyShouldRetry(p *profile.Profile, a *Answer, v *Verdict) (stop bool) {
 		v.Again = false
 		return true
 	case p.ShouldRetry.Yes:
-		v.Again = true
+		v.Again = v.Flaw == FlawNone
 	}
 	return false
 }
@@ -177,8 +195,8 @@ func (r *reader) settles(p *profile.Profile, v *Verdict) bool {
 		return true
 	case v.Kind == KindRefused, fromAnyLayer(r.Status):
 		return false
-	case p.Carrier.Place == profile.Nowhere:
-		return false // without a key no answer is stored for the earlier attempt
+	case p.Carrier.Place == profile.Nowhere, !r.facts.Protected:
+		return false // without a key that counts no answer is stored for the earlier attempt
 	}
 	return v.Replayed || r.matchAny(p.Stored.Client) == hit
 }
@@ -197,14 +215,14 @@ func fromAnyLayer(status int) bool {
 // from authentication; sending again at once cannot succeed.
 func stillUnknown(status int, v Verdict) Verdict {
 	refused := status == 401 || status == 403 || status == 407
-	return Verdict{Kind: KindUnknown, Again: !refused, Replayed: v.Replayed}
+	return Verdict{Kind: KindUnknown, Again: !refused, Replayed: v.Replayed, Flaw: v.Flaw}
 }
 
-// stored reports whether the server gives this final answer again for the same key. Success is taken for stored
-// unless the profile denies it: without that no key would protect anything.
+// stored reports whether the server gives this final answer again for the same key, which must protect. Success is taken for
+// stored unless the profile denies it: without that no key would protect anything.
 func (r *reader) stored(p *profile.Profile, v *Verdict) bool {
 	switch {
-	case v.Kind != KindFinal || fromAnyLayer(r.Status):
+	case v.Kind != KindFinal || !r.facts.Protected || fromAnyLayer(r.Status):
 		return false
 	case v.Replayed || v.AlreadyDone:
 		return true
@@ -214,7 +232,7 @@ func (r *reader) stored(p *profile.Profile, v *Verdict) bool {
 	return r.matchAny(p.Stored.Client) == hit
 }
 
-// Once changes the verdict on an attempt at an API that takes no key: only an attempt that was not sent may be made
+// Once changes the verdict on an attempt at an operation that no key protects: only an attempt that was not sent may be made
 // again, and what is unknown is held.
 func Once(v Verdict) Verdict {
 	switch v.Kind {

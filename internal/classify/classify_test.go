@@ -19,6 +19,9 @@ func answer(status int, body string, header ...string) classify.Answer {
 	return classify.Answer{Status: status, Header: h, Body: []byte(body), Whole: true, SameOrigin: true}
 }
 
+// facts are those of an operation that its key protects.
+func facts(inDoubt bool) classify.Facts { return classify.Facts{InDoubt: inDoubt, Protected: true} }
+
 // TestVerdicts: what each answer proves, for an operation of which nothing is in doubt, and for one in doubt.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
@@ -52,7 +55,7 @@ func TestVerdicts(t *testing.T) {
 		"400 problem":               {draft, answer(400, "{}", "Content-Type", problem), done, done},
 		"400 replayed":              {draft, answer(400, "{}", replayed, "true"), v{Kind: final, Replayed: true, Stored: true}, v{Kind: final, Replayed: true, Stored: true}},
 		"401":                       {draft, answer(401, ""), v{Kind: refused}, v{}},
-		"405 replayed":              {draft, answer(405, "", replayed, "true"), v{Kind: final, Replayed: true}, v{Kind: unknown, Again: true, Replayed: true}},
+		"405 replayed":              {draft, answer(405, "no", replayed, "true"), v{Kind: final, Replayed: true}, v{Kind: unknown, Again: true, Replayed: true}},
 		"408":                       {draft, answer(408, ""), again, again},
 		"409":                       {draft, answer(409, ""), v{Kind: inFlight, Again: true}, v{Kind: inFlight, Again: true}},
 		"422":                       {draft, answer(422, "{}"), v{Kind: final}, again},
@@ -80,10 +83,10 @@ func TestVerdicts(t *testing.T) {
 		"gocardless business":       {gocardless, answer(409, `{"error":{"type":"invalid_state"}}`), v{Kind: final}, again},
 		"gocardless, body too long": {gocardless, large, again, again},
 	} {
-		if got := classify.Classify(r.p, r.a, false); got != r.fresh {
+		if got := classify.Classify(r.p, r.a, facts(false)); got != r.fresh {
 			t.Errorf("%s: %+v, want %+v", name, got, r.fresh)
 		}
-		if got := classify.Classify(r.p, r.a, true); got != r.inDoubt {
+		if got := classify.Classify(r.p, r.a, facts(true)); got != r.inDoubt {
 			t.Errorf("%s, in doubt: %+v, want %+v", name, got, r.inDoubt)
 		}
 	}
@@ -95,7 +98,7 @@ func TestPoisonedKeyIsHeld(t *testing.T) {
 	p := &profile.Profile{Poisoned: []profile.Matcher{{Status: []int{400}, Pointer: "/code", Equals: []string{"7"}}}}
 	want := classify.Verdict{Hold: true, Reason: classify.ReasonStoredError}
 	for _, inDoubt := range []bool{false, true} {
-		if got := classify.Classify(p, answer(400, `{"code":7}`), inDoubt); got != want {
+		if got := classify.Classify(p, answer(400, `{"code":7}`), facts(inDoubt)); got != want {
 			t.Errorf("in doubt %v: %+v, want %+v", inDoubt, got, want)
 		}
 	}
@@ -106,7 +109,7 @@ func TestSuccessThatIsNotStored(t *testing.T) {
 	t.Parallel()
 	for fact, want := range map[profile.Fact]bool{profile.Yes: true, profile.Unknown: true, profile.No: false} {
 		p := &profile.Profile{Stored: profile.Stored{Success: fact}}
-		if got := classify.Classify(p, answer(201, ""), false); got.Stored != want {
+		if got := classify.Classify(p, answer(201, ""), facts(false)); got.Stored != want {
 			t.Errorf("success stored %v: Stored is %v", fact, got.Stored)
 		}
 	}
@@ -120,7 +123,7 @@ func FuzzClassify(f *testing.F) {
 		a := answer(status, body, name, value)
 		a.SameOrigin = sameOrigin
 		for _, p := range []*profile.Profile{profile.Draft07(), profile.StripeV1(), profile.GoCardless(), {}} {
-			v := classify.Classify(p, a, inDoubt)
+			v := classify.Classify(p, a, facts(inDoubt))
 			switch {
 			case v.Kind == classify.KindNotSent:
 				t.Errorf("%d: an answer proves that nothing was sent", status)
@@ -271,13 +274,13 @@ func TestUnclear(t *testing.T) {
 	for _, status := range p.Unclear[0].Status {
 		for _, inDoubt := range []bool{false, true} {
 			for _, header := range [][]string{nil, {"Stripe-Should-Retry", "true"}} {
-				if got := classify.Classify(p, answer(status, `{"state":"busy"}`, header...), inDoubt); got != held {
+				if got := classify.Classify(p, answer(status, `{"state":"busy"}`, header...), facts(inDoubt)); got != held {
 					t.Errorf("%d, in doubt %t, %v: %+v", status, inDoubt, header, got)
 				}
 			}
 		}
 	}
-	known := classify.Classify(p, answer(409, `{"state":"busy","error":{"code":"idempotency_key_in_use"}}`), false)
+	known := classify.Classify(p, answer(409, `{"state":"busy","error":{"code":"idempotency_key_in_use"}}`), facts(false))
 	if known.Kind != classify.KindInFlight || known.Hold {
 		t.Errorf("a good source does not go before: %+v", known)
 	}

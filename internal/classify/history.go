@@ -12,6 +12,10 @@ type History struct {
 // Doubt says that an earlier attempt, which this History has not seen, may have had an effect.
 func (h *History) Doubt() { h.inDoubt, h.counts = true, false }
 
+// Refused says that earlier attempts, which this History has not seen, were sent, and that the server refused the last of
+// them.
+func (h *History) Refused() { h.setLatest(Verdict{Kind: KindRefused}) }
+
 // InDoubt reports whether some attempt may have had an effect that no answer has settled.
 func (h *History) InDoubt() bool { return h.inDoubt }
 

@@ -11,6 +11,7 @@ import (
 // reader is an answer whose body is decoded as JSON when a matcher first asks for it.
 type reader struct {
 	Answer
+	facts    Facts
 	decoded  bool
 	document any // nil if the body is no JSON
 }
@@ -21,7 +22,7 @@ type match uint8
 const (
 	miss       match = iota
 	hit              // every condition holds
-	unreadable       // the body that would decide is too large to be kept
+	unreadable       // the body that would decide is too large to be kept, or has an unknown coding
 )
 
 // matchAny is hit if one matcher hits; otherwise unreadable if one of them could not be decided.

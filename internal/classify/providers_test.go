@@ -62,7 +62,7 @@ func saidAtoL() map[string][]said {
 			{"other request, or badly formed", answer(400, ``, rejected...), held, ""},
 			{"too old", answer(412, ``, rejected...), held, ""},
 			{"in progress", answer(409, ``), inFlight, ""},
-			{"another 412", answer(412, ``), final, again},
+			{"another 412", answer(412, `no`), final, again},
 			{"accepted", answer(201, ``, "Repeatability-Result", "accepted"), stored, ""},
 		},
 		"braintree":    {{"key in progress, or other values", answer(200, `{"errors":[{"extensions":{"errorClass":"VALIDATION"}}]}`), held, ""}},
@@ -178,13 +178,13 @@ func TestProviders(t *testing.T) {
 				want[true] = row.fresh
 			}
 			for inDoubt, want := range want {
-				if got := inWords(classify.Classify(p, row.a, inDoubt)); got != want {
+				if got := inWords(classify.Classify(p, row.a, facts(inDoubt))); got != want {
 					t.Errorf("%s: %s (%d, in doubt %t) is %q, want %q", name, row.what, row.a.Status, inDoubt, got, want)
 				}
 			}
 		}
 		for _, inDoubt := range []bool{false, true} {
-			switch got := classify.Classify(p, answer(409, `{}`), inDoubt); {
+			switch got := classify.Classify(p, answer(409, `{}`), facts(inDoubt)); {
 			case got.Kind == classify.KindUnknown || got.Kind == classify.KindInFlight:
 			default:
 				t.Errorf("%s: a bare 409 (in doubt %t) is %q", name, inDoubt, inWords(got))

@@ -21,11 +21,13 @@ const (
 	FindingOther                  // one has that differs from the request, or several have
 )
 
-// ByReference says what the answer to a lookup proves of the request whose body has the values that asked returns by their
-// pointers. Where a value that must be equal is missing on either side, nothing is proved.
-func ByReference(ref *profile.Reference, asked func(pointer string) any, a Answer) Finding {
+// ByReference says what the answer to a lookup by p's Reference proves of the request whose body has the values that asked
+// returns by their pointers. Where a value that must be equal is missing on either side, nothing is proved, nor where a 404
+// may be that of something in front of the API.
+func ByReference(p *profile.Profile, asked func(pointer string) any, a Answer) Finding {
+	ref, r := p.Reference, reader{Answer: a}
 	switch {
-	case a.Status == http.StatusNotFound && ref.List == "":
+	case a.Status == http.StatusNotFound && ref.List == "" && r.refusal(p).Kind == KindFinal:
 		return FindingNone
 	case a.Status < 200 || a.Status >= 300 || !a.Whole:
 		return FindingUnclear

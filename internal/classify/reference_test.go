@@ -38,17 +38,20 @@ func TestByReference(t *testing.T) {
 		"401":                           {list, asked, 401, `{"data":[]}`, FindingUnclear},
 		"no JSON":                       {list, asked, 200, `<html>`, FindingUnclear},
 		"the answer is the one":         {one, asked, 200, `{"meta":{"ref":"r7"},"amount":100}`, FindingSame},
-		"404 of the one":                {one, asked, 404, ``, FindingNone},
+		"404 of the one":                {one, asked, 404, `{"error":"not found"}`, FindingNone},
+		"404 of nobody knows whom":      {one, asked, 404, ``, FindingUnclear},
+		"404 of a proxy":                {one, asked, 404, `<html></html>`, FindingUnclear},
+		"a page":                        {one, asked, 200, `<html></html>`, FindingUnclear},
 		"204":                           {one, asked, 204, ``, FindingUnclear},
 		"a huge exponent":               {list, `{"ref":"r7","amount":1e999999999}`, 200, `{"data":[{"meta":{"ref":"r7"},"amount":1}]}`, FindingUnclear},
 		"an exponent":                   {list, `{"ref":"r7","amount":1e2}`, 200, `{"data":[{"meta":{"ref":"r7"},"amount":100}]}`, FindingUnclear},
 		"a word for a number":           {list, asked, 200, `{"data":[{"meta":{"ref":"r7"},"amount":"hundred"}]}`, FindingOther},
 	} {
-		if got := ByReference(row.ref, values(row.body), Answer{Status: row.status, Body: []byte(row.answer), Whole: true}); got != row.want {
+		if got := ByReference(&profile.Profile{Reference: row.ref}, values(row.body), Answer{Status: row.status, Body: []byte(row.answer), Whole: true}); got != row.want {
 			t.Errorf("%s: %d, want %d", name, got, row.want)
 		}
 	}
-	if got := ByReference(list, values(asked), Answer{Status: 200, Body: []byte(`{"data":[{"meta":{"ref":"r7"},"amount":100}]}`)}); got != FindingUnclear {
+	if got := ByReference(&profile.Profile{Reference: list}, values(asked), Answer{Status: 200, Body: []byte(`{"data":[{"meta":{"ref":"r7"},"amount":100}]}`)}); got != FindingUnclear {
 		t.Errorf("an answer that was cut off: %d, want %d", got, FindingUnclear)
 	}
 }
@@ -66,7 +69,7 @@ func FuzzByReference(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body, answer string, status int) {
 		for _, list := range []string{"", "/data"} {
 			ref := &profile.Reference{List: list, Same: []profile.Same{{Request: "/a", Resource: "/a"}}}
-			got := ByReference(ref, values(body), Answer{Status: status, Body: []byte(answer), Whole: true})
+			got := ByReference(&profile.Profile{Reference: ref}, values(body), Answer{Status: status, Body: []byte(answer), Whole: true})
 			if got == FindingSame && (status < 200 || status > 299) {
 				t.Errorf("%d, %q is the request's own", status, answer)
 			}

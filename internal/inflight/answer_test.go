@@ -41,7 +41,7 @@ func TestAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				table, began := NewTable[string](), time.Now()
+				table, began := NewTable(func(string) {}), time.Now()
 				first := answering(t, table, end)
 				if got, err := first.Wait(); got != "the answer" || err != nil || time.Since(began) > 0 {
 					t.Errorf("%q, %v after %v", got, err, time.Since(began))
@@ -72,7 +72,7 @@ func TestAnswer(t *testing.T) {
 // TestAnswerPanics: a panic after the answer reaches no caller, and goes on where the call runs.
 func TestAnswerPanics(t *testing.T) {
 	t.Parallel()
-	table := NewTable[string]()
+	table := NewTable(func(string) {})
 	caller, _ := table.Enter(entry(t.Context(), "k"), anything)
 	var went any
 	func() {
@@ -92,7 +92,7 @@ func TestAnswerPanics(t *testing.T) {
 func TestEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table, began := NewTable[string](), time.Now()
+		table, began := NewTable(func(string) {}), time.Now()
 		table.Enter(entry(t.Context(), "runs"), anything)
 		answering(t, table, func() {})
 		second, _ := table.Enter(entry(t.Context(), "k"), anything)
@@ -120,7 +120,7 @@ func TestEnded(t *testing.T) {
 func TestLeaveWhileItWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table, began := NewTable[string](), time.Now()
+		table, began := NewTable(func(string) {}), time.Now()
 		answering(t, table, func() {})
 		gone := errors.New("gone")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, gone)

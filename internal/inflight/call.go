@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -19,6 +20,7 @@ type Call[R any] struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	draining context.Context
+	sends    atomic.Int64
 
 	// Under table.mu.
 	callers   *Caller[R] // a list through Caller.next
@@ -27,6 +29,7 @@ type Call[R any] struct {
 	inDoubt   bool
 	waits     bool // for the end of previous: nothing was run yet
 	abandoned bool // everybody left while it waited: it runs nothing
+	users     int  // of the result: the run, and the callers that are not gone
 
 	// Written before done is closed, which says that the result is there.
 	result   R
@@ -78,6 +81,12 @@ func (c *Call[R]) SetInDoubt(inDoubt bool) {
 	c.inDoubt = inDoubt
 }
 
+// SetSends says how many sends the call has made, with those that are being made.
+func (c *Call[R]) SetSends(n int) { c.sends.Store(int64(n)) }
+
+// Sends returns how many sends the call has made, as SetSends said last.
+func (c *Call[R]) Sends() int { return int(c.sends.Load()) }
+
 // GiveUp ends the call's Context, as if all callers had left because of cause.
 func (c *Call[R]) GiveUp(cause error) { c.cancel(cause) }
 
@@ -108,6 +117,7 @@ func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 		if c.ending != nil { // a panic goes on
 			c.end()
 			close(c.ending)
+			c.letGo()
 			return
 		}
 		if c.panicked = recover(); c.panicked != nil {
@@ -117,6 +127,7 @@ func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 		}
 		c.end()
 		close(c.done)
+		c.letGo()
 	}()
 	if c.previous != nil { // wait for the call that was given up or answered: no two runs of one operation
 		<-c.previous.done
@@ -159,6 +170,17 @@ func (c *Call[R]) end() {
 	delete(c.table.ending, c)
 	if c.table.calls[c.record.ID] == c {
 		delete(c.table.calls, c.record.ID)
+	}
+}
+
+// letGo ends one use of the result.
+func (c *Call[R]) letGo() {
+	c.table.mu.Lock()
+	c.users--
+	last := c.users == 0
+	c.table.mu.Unlock()
+	if last {
+		c.table.release(c.result)
 	}
 }
 

@@ -12,14 +12,17 @@ import (
 
 // Table holds the calls in flight by operation. [NewTable] makes one. It is safe for concurrent use.
 type Table[R any] struct {
+	release func(R) // see NewTable
+
 	mu     sync.Mutex
 	calls  map[persist.ID]*Call[R]
 	ending map[*Call[R]]bool // answered, and not over
 }
 
-// NewTable returns an empty table.
-func NewTable[R any]() *Table[R] {
-	return &Table[R]{calls: make(map[persist.ID]*Call[R]), ending: make(map[*Call[R]]bool)}
+// NewTable returns an empty table. release gets the result of each call once the call is over and each of its callers has
+// left or called Done.
+func NewTable[R any](release func(R)) *Table[R] {
+	return &Table[R]{release: release, calls: make(map[persist.ID]*Call[R]), ending: make(map[*Call[R]]bool)}
 }
 
 // Entry describes a caller that joins or starts a call.
@@ -61,7 +64,7 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 	}
 	call := &Call[R]{
 		table: t, record: e.Record, previous: running, values: endless(e.Context), draining: e.Draining,
-		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, waits: running != nil, done: make(chan struct{}),
+		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, waits: running != nil, users: 1, done: make(chan struct{}),
 	}
 	call.ctx, call.cancel = context.WithCancelCause(call.values)
 	t.calls[e.Record.ID] = call
@@ -80,6 +83,7 @@ func endless(ctx context.Context) context.Context {
 func (c *Call[R]) admit(e Entry, first bool) *Caller[R] {
 	caller := &Caller[R]{call: c, ctx: e.Context, plain: e.PlainHTTP, first: first, next: c.callers}
 	c.callers = caller
+	c.users++
 	return caller
 }
 
@@ -142,24 +146,37 @@ type Caller[R any] struct {
 	ctx   context.Context
 	first bool // it started the call
 	plain bool
-	next  *Caller[R] // of the same call, under its table's mu
+
+	// Under table.mu.
+	next *Caller[R] // of the same call
+	gone bool       // it uses the result no more
 }
 
 // Call is the call that the caller is in.
 func (c *Caller[R]) Call() *Call[R] { return c.call }
+
+// Joined reports whether another caller started the call.
+func (c *Caller[R]) Joined() bool { return !c.first }
+
+// Done says that the caller uses the result no more. It is called after Wait has returned one, or when the caller that has run
+// the call itself needs it no more. A second Done does nothing.
+func (c *Caller[R]) Done() {
+	c.call.table.mu.Lock()
+	gone := c.gone
+	c.gone = true
+	c.call.table.mu.Unlock()
+	if !gone {
+		c.call.letGo()
+	}
+}
 
 // Wait returns the result of the call. If the caller's context ends first, the caller leaves, and err is the
 // context's cause. Whoever leaves last gives the call up and waits for its result all the same, to learn what
 // became of it, but for a call that still waits for the one before: that runs nothing then. A panic of the call
 // goes on in the caller that started it.
 func (c *Caller[R]) Wait() (result R, err error) {
-	select {
-	case <-c.call.done:
-	case <-c.ctx.Done():
-		if last := c.Leave(); !c.call.over() && (!last || c.call.abandon()) {
-			return result, context.Cause(c.ctx)
-		}
-		<-c.call.done
+	if err := c.Await(); err != nil {
+		return result, err
 	}
 	if c.first && c.call.panicked != nil {
 		panic(c.call.panicked)
@@ -167,9 +184,30 @@ func (c *Caller[R]) Wait() (result R, err error) {
 	return c.call.result, nil
 }
 
-// Leave takes the caller out of the call. last reports that nobody is left and the call is given up; the last
-// caller stays in the list, so that PlainHTTP and Deadline still see it.
-func (c *Caller[R]) Leave() (last bool) {
+// Await is Wait without the result: it returns nil once that is there, also after a panic.
+func (c *Caller[R]) Await() error {
+	select {
+	case <-c.call.done:
+	case <-c.ctx.Done():
+		if last := c.leave(); !c.call.over() && (!last || c.call.abandon()) {
+			c.Done()
+			return context.Cause(c.ctx)
+		}
+		<-c.call.done
+	}
+	return nil
+}
+
+// Leave takes the caller out of the call, which is given up if nobody is left.
+func (c *Caller[R]) Leave() {
+	if !c.leave() {
+		c.Done()
+	}
+}
+
+// leave is Leave for a caller that may still use the result. last reports that nobody is left and the call is given up; the
+// last caller stays in the list, so that PlainHTTP and Deadline still see it.
+func (c *Caller[R]) leave() (last bool) {
 	call := c.call
 	call.table.mu.Lock()
 	defer call.table.mu.Unlock()

@@ -25,7 +25,7 @@ func crashed(cause error) string { return cause.Error() }
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := NewTable[string]()
+		table := NewTable(func(string) {})
 		first, arrival := table.Enter(entry(t.Context(), "k"), anything)
 		if arrival != Started {
 			t.Fatalf("arrival %d", arrival)
@@ -60,7 +60,7 @@ func TestJoin(t *testing.T) {
 // TestRefused: another request, and whoever joins nobody.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	table := NewTable[string]()
+	table := NewTable(func(string) {})
 	table.Enter(entry(t.Context(), "k"), anything)
 	other := func(running *persist.Record) bool { return running.Key != "k" }
 	for name, same := range map[string]func(*persist.Record) bool{"another request": other, "one that joins nobody": nil} {
@@ -75,7 +75,7 @@ func TestRefused(t *testing.T) {
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := NewTable[string]()
+		table := NewTable(func(string) {})
 		one, two := errors.New("one"), errors.New("two")
 		ctx1, cancel1 := context.WithCancelCause(t.Context())
 		ctx2, cancel2 := context.WithCancelCause(t.Context())
@@ -124,7 +124,7 @@ func TestLeave(t *testing.T) {
 func TestResultCounts(t *testing.T) {
 	t.Parallel()
 	for range 100 {
-		table := NewTable[string]()
+		table := NewTable(func(string) {})
 		ctx, cancel := context.WithCancel(t.Context())
 		first, _ := table.Enter(entry(ctx, "k"), anything)
 		second, _ := table.Enter(entry(ctx, "k"), anything)
@@ -142,7 +142,7 @@ func TestResultCounts(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table := NewTable[string]()
+		table := NewTable(func(string) {})
 		var call *Call[string]
 		start := time.Now()
 		for _, d := range []time.Duration{2, 5, 3} {
@@ -164,7 +164,7 @@ func TestDeadline(t *testing.T) {
 // TestPlainHTTP: one that left still was there.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
-	table := NewTable[string]()
+	table := NewTable(func(string) {})
 	first, _ := table.Enter(entry(t.Context(), "k"), anything)
 	check := func(wantIs, wantWas bool) {
 		t.Helper()
@@ -184,7 +184,7 @@ func TestPlainHTTP(t *testing.T) {
 // TestInDoubt is told by who enters, and later by the call itself.
 func TestInDoubt(t *testing.T) {
 	t.Parallel()
-	table := NewTable[string]()
+	table := NewTable(func(string) {})
 	e := entry(t.Context(), "k")
 	e.InDoubt = true
 	first, _ := table.Enter(e, anything)
@@ -200,7 +200,7 @@ func TestInDoubt(t *testing.T) {
 // TestGiveUpDraining: only calls that are draining.
 func TestGiveUpDraining(t *testing.T) {
 	t.Parallel()
-	table := NewTable[string]()
+	table := NewTable(func(string) {})
 	cause := errors.New("closing")
 	draining, drain := context.WithCancelCause(t.Context())
 	e := entry(t.Context(), "k")
@@ -226,7 +226,7 @@ func TestCrash(t *testing.T) {
 		"panic: boom":     func() string { panic("boom") },
 		errGoexit.Error(): func() string { runtime.Goexit(); return "" },
 	} {
-		table := NewTable[string]()
+		table := NewTable(func(string) {})
 		first, _ := table.Enter(entry(t.Context(), "k"), anything)
 		second, _ := table.Enter(entry(t.Context(), "k"), anything)
 		go first.Call().Run(f, crashed)
@@ -242,4 +242,42 @@ func TestCrash(t *testing.T) {
 			t.Errorf("%s: caught %v, %d calls left", name, caught, table.Len())
 		}
 	}
+}
+
+// TestRelease: a result is released once, when the call is over and the last of its callers has left or is done with it.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		released := 0
+		table := NewTable(func(got string) {
+			if released++; got != "done" {
+				t.Errorf("released %q", got)
+			}
+		})
+		want := func(n int, when string) {
+			t.Helper()
+			if released != n {
+				t.Errorf("%s: released %d times, want %d", when, released, n)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		first, _ := table.Enter(entry(t.Context(), "k"), anything)
+		second, _ := table.Enter(entry(ctx, "k"), anything)
+		third, _ := table.Enter(entry(t.Context(), "k"), anything)
+		cancel()
+		if _, err := second.Wait(); err == nil {
+			t.Error("who left has a result")
+		}
+		first.Call().Run(func() string { return "done" }, crashed)
+		want(0, "while two use it")
+		for _, c := range []*Caller[string]{first, third} {
+			_, _ = c.Wait()
+		}
+		first.Done()
+		first.Done()
+		third.Leave()
+		want(1, "once both are gone")
+		second.Done()
+		want(1, "after another Done")
+	})
 }

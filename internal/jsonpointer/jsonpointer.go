@@ -4,9 +4,23 @@ package jsonpointer
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
+
+// Check refuses what is no pointer to a value within a document.
+func Check(pointer string) error {
+	escapes := strings.Count(pointer, "~0") + strings.Count(pointer, "~1")
+	switch {
+	case !strings.HasPrefix(pointer, "/") || !utf8.ValidString(pointer):
+		return fmt.Errorf("%q is not a JSON pointer, such as /amount", pointer)
+	case strings.Count(pointer, "~") != escapes:
+		return fmt.Errorf("%q is not a JSON pointer: a ~ is spelled ~0 there, and a / in a name ~1", pointer)
+	}
+	return nil
+}
 
 // Decode returns the JSON value that b begins with, or nil if there is none. Numbers keep their spelling.
 func Decode(b []byte) (document any) {

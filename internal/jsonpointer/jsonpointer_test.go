@@ -51,3 +51,16 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// TestCheck: what is no pointer to a value within a document is refused.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for pointer, ok := range map[string]bool{
+		"/a": true, "/": true, "/a/0": true, "/a~1b": true, "/a~0b": true, "/~01": true, "/ü": true,
+		"": false, "a": false, "a/b": false, "#/a": false, "/a~": false, "/a~2b": false, "/~~0": false, "/\xff": false,
+	} {
+		if err := jsonpointer.Check(pointer); (err == nil) != ok {
+			t.Errorf("%q: %v, want it right: %v", pointer, err, ok)
+		}
+	}
+}

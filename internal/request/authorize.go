@@ -70,12 +70,34 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 	if p.FirstSent != "" && joinedLines(shown.Header, p.FirstSent) != joinedLines(req.Header, p.FirstSent) {
 		return fmt.Errorf("the header %s", p.FirstSent)
 	}
-	for _, name := range append(recipeHeaders(rec.Recipe), p.AccountHeaders...) {
+	recorded, _ := parseRecipe(rec.Recipe)
+	for _, name := range recorded.headers {
 		if !contains(rec.Omitted, name) && joinedLines(shown.Header, name) != joinedLines(req.Header, name) {
 			return fmt.Errorf("the header %s", name)
 		}
 	}
+	if name := otherAccount(shown.Header, rec, p); name != "" {
+		return fmt.Errorf("the header %s, which selects the account", name)
+	}
 	return checkHeader(shown.Header)
+}
+
+// otherAccount returns the name of a header that selects another account than the record's; "" if none does. A header that
+// is a credential, too, is not in the record, but the account has a digest of it: it must come, with that value.
+func otherAccount(h http.Header, rec *persist.Record, p *profile.Profile) string {
+	_, scopes := persist.SplitAccount(rec.Account)
+	for _, name := range p.AccountHeaders {
+		value, recorded := joinedLines(h, name), ""
+		for _, scope := range scopes {
+			if scope[0] == name {
+				recorded = scope[1]
+			}
+		}
+		if value != recorded && (value == "" || accountDigest(value) != recorded) {
+			return name
+		}
+	}
+	return ""
 }
 
 // isOnly reports whether a header has this one line and no other.

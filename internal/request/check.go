@@ -54,6 +54,40 @@ func CheckMethod(method string) error {
 	return nil
 }
 
+// Misspelled returns the method that a name of a method is a slip of the pen from: one letter more, less or other, or two that
+// changed places. Empty: it is a standard method, or is like none that has an effect.
+func Misspelled(method string) string {
+	upper := strings.ToUpper(method)
+	if isStandard(upper) {
+		return ""
+	}
+	for _, meant := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if oneSlip(upper, meant) {
+			return meant
+		}
+	}
+	return ""
+}
+
+// oneSlip reports whether a and b, which differ, do so in one letter, or in the order of two neighbours.
+func oneSlip(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	switch len(b) - len(a) {
+	case 0:
+		swapped := i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+		return swapped || a[i+1:] == b[i+1:]
+	case 1:
+		return a[i:] == b[i+1:]
+	}
+	return false
+}
+
 // isStandard knows the methods of RFC 9110 section 9.3 and RFC 5789.
 func isStandard(method string) bool {
 	switch method {

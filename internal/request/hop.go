@@ -123,7 +123,7 @@ func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.
 	next = persist.Record{
 		ID: persist.ID{Account: rec.Account, Key: key}, Replaces: rec.Key, Generated: rec.Generated, Credential: rec.Credential, Region: rec.Region,
 		Origin: rec.Origin, Method: rec.Method, Target: rec.Target, Header: rec.Header, Body: rec.Body, Omitted: rec.Omitted, KeptFields: rec.KeptFields,
-		Carrier: rec.Carrier, CarrierName: rec.CarrierName, WireKey: wire, ServerToken: rec.ServerToken,
+		Carrier: rec.Carrier, CarrierName: rec.CarrierName, Protected: rec.Protected, Credentials: rec.Credentials, WireKey: wire, ServerToken: rec.ServerToken,
 		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe,
 	}
 	return next, nil

@@ -28,9 +28,10 @@ func (s *Secrets) CheckPointers(pointers []string) error {
 	size := 0
 	for i, p := range pointers {
 		size += len(p)
+		if err := jsonpointer.Check(p); err != nil {
+			return err
+		}
 		switch {
-		case !strings.HasPrefix(p, "/") || !utf8.ValidString(p):
-			return fmt.Errorf("%q is not a JSON pointer, such as /amount", p)
 		case slices.Contains(pointers[:i], p):
 			return fmt.Errorf("%q is there twice", p)
 		case slices.ContainsFunc(tokens(p), s.secretField):

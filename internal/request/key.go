@@ -11,6 +11,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 	"github.com/oncehttp/oncehttp/internal/sanitize"
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -89,10 +90,10 @@ func (r *Reader) checkOne(p *profile.Profile, key, wire string, given Given) err
 	switch {
 	case key == "" && r.RequireKey:
 		return errors.New("the request has no key, and RequireKey is set")
-	case key == "" && !given.Generate:
-		return errors.New("the request has no key")
 	case wire == "" && inRequest(p):
 		return fmt.Errorf("profile %q wants the key in %s; it is never inserted", p.Name, place(p))
+	case key == "" && !given.Generate:
+		return errors.New("the request has no key")
 	case p.Token != nil && wire != "":
 		return fmt.Errorf("the request has a header %s; leave it out, since the server's token travels there", p.Carrier.Name)
 	case p.Token != nil:
@@ -194,6 +195,14 @@ func keysInBody(h http.Header, body []byte, c profile.Carrier) []string {
 func queryCarrier(p *profile.Profile) string {
 	if p.Carrier.Place == profile.Query {
 		return p.Carrier.Name
+	}
+	return ""
+}
+
+// recordCarrier is the query parameter that carries a record's key; empty if it travels elsewhere.
+func recordCarrier(rec *persist.Record) string {
+	if rec.Carrier == string(profile.Query) {
+		return rec.CarrierName
 	}
 	return ""
 }

@@ -27,18 +27,21 @@ func encodeKey(e profile.Encoding, key string) (string, error) {
 	return "", fmt.Errorf("unknown key encoding %q", e)
 }
 
-// InboundKey is the one key in the header of a request that a server received, if callers send keys as p says; empty if
-// there is none, more than one, or one that is not spelled so.
-func InboundKey(h http.Header, p *profile.Profile) string {
+// InboundKey returns the key in the header of a request that a server received, if callers send keys as p says; empty if
+// there is none. More than one key, an empty one, and one that is not spelled so are errors, which do not repeat it.
+func InboundKey(h http.Header, p *profile.Profile) (string, error) {
 	values := h.Values(p.Carrier.Name)
-	if p.Carrier.Place != profile.Header || len(values) != 1 {
-		return ""
+	if p.Carrier.Place != profile.Header || len(values) == 0 {
+		return "", nil
+	}
+	if len(values) > 1 {
+		return "", errors.New("want one key")
 	}
 	key, err := decodeKey(p.Encoding, values[0])
-	if err != nil {
-		return ""
+	if err == nil && key == "" {
+		err = errors.New("the key is empty")
 	}
-	return key
+	return key, err
 }
 
 // decodeKey reads back what encodeKey writes (RFC 9651 section 4.2.5). It never repairs: a bare value where a String

@@ -9,6 +9,8 @@ package request
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -48,6 +50,11 @@ type Given struct {
 	Generate bool
 	// PlainHTTP: the caller sees plain HTTP.
 	PlainHTTP bool
+	// Account is the account inside the client's that the call names, if Scoped is set; empty is an error then.
+	Account string
+	Scoped  bool
+	// OneOwner: the credentials of all requests are one owner's, and are not compared.
+	OneOwner bool
 	// Now is when the operation is made.
 	Now time.Time
 }
@@ -59,13 +66,35 @@ type Named struct {
 	// empty ones. They may break rules, and they may differ from each other. Where the call named none, Keys
 	// holds what NewKey made, if it was asked and made one.
 	Keys []string
-	// Keyless: the call itself named no key, and NewKey made none that is the business's own.
+	// Unnamed: the call itself named no key.
+	Unnamed bool
+	// Keyless: Unnamed, and NewKey made none that is the business's own.
 	Keyless bool
 	// Unread: the key travels in the body, which could not be read, so that Keys may lack one.
 	Unread  bool
 	strange []string // key headers that the profile does not use
 	// The rest of what identifies the request; Origin and Target are empty if its URL cannot be read.
 	Account, Origin, Method, Target string
+	// Owner is what the request's credentials say of whom it belongs to.
+	Owner Owner
+	// Spellings are other spellings of Account, which clients give it that take other headers for credentials.
+	Spellings []string
+}
+
+// Accounts are Account and its other spellings.
+func (n *Named) Accounts() []string { return append([]string{n.Account}, n.Spellings...) }
+
+// IDs yields each key in each spelling of the account.
+func (n *Named) IDs() iter.Seq[persist.ID] {
+	return func(yield func(persist.ID) bool) {
+		for _, key := range n.Keys {
+			for _, account := range n.Accounts() {
+				if !yield(persist.ID{Account: account, Key: key}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Snapshot is a request that was read once. Its record has neither state nor time of a send.
@@ -97,6 +126,9 @@ type Credentials struct {
 func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Snapshot, named Named, err error) {
 	defer func() { closeBody(req, err) }()
 	named = r.named(req, p, given)
+	if given.Scoped && given.Account == "" {
+		return nil, named, &Error{Invalid, errors.New("an empty account in ContextWithAccount")}
+	}
 	generated := ""
 	if named.Keyless && named.Origin != "" && r.mayGenerate(p, given) {
 		var business bool
@@ -117,22 +149,28 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	if inBody(p) {
 		if keys := keysInBody(req.Header, body, p.Carrier); len(keys) > 0 {
 			named.add(keys...)
-			named.Keyless = false
+			named.Unnamed, named.Keyless = false, false
 		}
 	}
 	key, wire, err := r.oneKey(req, p, named, body, given, generated)
 	if err != nil {
 		return nil, named, err
 	}
-	return r.describe(req, p, given, named, body, key, wire, key == generated && named.Keyless), named, nil
+	s = r.describe(req, p, given, named, body, key, wire, key == generated && named.Keyless)
+	named.Owner.header = s.Record.Header
+	return s, named, nil
 }
 
 // named returns what the call names, as far as that is known without the body.
 func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named {
-	n := Named{Method: Method(req), Account: r.account(req.Header, p)}
+	n := Named{Method: Method(req)}
+	n.Account, n.Spellings = r.account(req.Header, p, given)
 	if isHTTP(req.URL) {
 		n.Origin = Origin(req.URL)
 		n.Target, _ = r.Secrets.splitTarget(req.URL.RequestURI(), queryCarrier(p))
+	}
+	if r.Account == "" && !given.Scoped && !given.OneOwner && req.URL != nil {
+		n.Owner = Owner{Asked: true, ids: r.Secrets.identities(req.Header, req.URL.User, req.URL.RequestURI(), p.Carrier), target: n.Target}
 	}
 	n.add(given.Keys...)
 	n.addSpelled(carriedKeys(req, p))
@@ -140,19 +178,21 @@ func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named
 	for _, name := range n.strange {
 		n.addSpelled(req.Header[name])
 	}
-	n.Keyless = len(n.Keys) == 0 && len(given.Keys) == 0
+	n.Unnamed = len(n.Keys) == 0 && len(given.Keys) == 0
+	n.Keyless = n.Unnamed
 	return n
 }
 
-// Like reports whether a record may be of the same request as named: account, origin, method and target are the same.
-// Body and key are not compared.
+// Like reports whether a record may be of the same request as named: account, origin, method and target are the same, but
+// for what either leaves out as a credential. Body and key are not compared.
 func (r *Reader) Like(named Named, rec *persist.Record) bool {
-	carrier := ""
-	if rec.Carrier == string(profile.Query) {
-		carrier = rec.CarrierName
+	carrier, theirs := recordCarrier(rec), Secrets{}
+	if rules, known := parseRecipe(rec.Recipe); known {
+		theirs.Parameters = rules.parameters
 	}
-	target, _ := r.Secrets.splitTarget(rec.Target, carrier) // one of an old record may hold credentials
-	return rec.Account == named.Account && rec.Origin == named.Origin && rec.Method == named.Method && target == named.Target
+	target, _ := r.Secrets.splitTarget(rec.Target, carrier)
+	own, _ := theirs.splitTarget(named.Target, carrier)
+	return slices.Contains(named.Accounts(), rec.Account) && rec.Origin == named.Origin && rec.Method == named.Method && target == own
 }
 
 // add adds the keys that are neither empty nor there already.
@@ -212,27 +252,51 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		Recipe:         r.recipe(p),
 		Created:        given.Now.Round(0),
 	}
+	s.Record.Protected = protected(&s.Record, p)
 	s.Record.KeptFields = r.keptFields(kept, body)
 	s.Record.Fingerprint, _ = fingerprint(&s.Record)
 	return s
 }
 
 // account is the client's account, joined by the headers that the profile says select whose keys these are. Of one
-// that is a credential only a digest is recorded.
-func (r *Reader) account(h http.Header, p *profile.Profile) string {
-	var scopes [][2]string
+// that is a credential only a digest is recorded. others are the accounts of the same headers for readers that take other
+// headers for credentials.
+func (r *Reader) account(h http.Header, p *profile.Profile, given Given) (account string, others []string) {
+	var inside [][2]string
+	if given.Scoped {
+		inside = [][2]string{{"", given.Account}}
+	}
+	if len(p.AccountHeaders) == 0 {
+		return persist.Account(r.Account, inside...), nil
+	}
+	spellings := [][][2]string{inside}
 	for _, name := range p.AccountHeaders {
 		value := joinedLines(h, name)
 		if value == "" {
 			continue
 		}
+		values := [2]string{value, accountDigest(value)}
 		if r.Secrets.header(name) {
-			sum := sha256.Sum256([]byte(value))
-			value = "sha256:" + hex.EncodeToString(sum[:])
+			slices.Reverse(values[:])
 		}
-		scopes = append(scopes, [2]string{name, value})
+		n := len(spellings)
+		for _, scopes := range spellings[:n] {
+			spellings = append(spellings, append(slices.Clip(scopes), [2]string{name, values[1]}))
+		}
+		for i, scopes := range spellings[:n] {
+			spellings[i] = append(slices.Clip(scopes), [2]string{name, values[0]})
+		}
 	}
-	return persist.Account(r.Account, scopes...)
+	for _, scopes := range spellings[1:] {
+		others = append(others, persist.Account(r.Account, scopes...))
+	}
+	return persist.Account(r.Account, spellings[0]...), others
+}
+
+// accountDigest stands in an account for the value of a header that is a credential.
+func accountDigest(value string) string {
+	sum := sha256.Sum256([]byte(value))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Method is the request's method; the empty one means GET, as in net/http.

@@ -2,9 +2,8 @@ package request
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"maps"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,22 +21,17 @@ type Secrets struct {
 	Headers, Parameters []string
 }
 
-// mark returns a text that differs between configurations that add different names; "" if none are added. KeepHeader, a
-// function, does not count.
-func (s *Secrets) mark() string {
-	if len(s.Headers)+len(s.Parameters) == 0 {
+// parameterNames are the Parameters as a recipe has them.
+func (s *Secrets) parameterNames() string {
+	if len(s.Parameters) == 0 {
 		return ""
 	}
-	names := make([]string, 0, len(s.Headers)+len(s.Parameters))
-	for _, name := range s.Headers {
-		names = append(names, strings.ToLower(name))
-	}
+	names := make([]string, 0, len(s.Parameters))
 	for _, name := range s.Parameters {
-		names = append(names, omittedParameter+strings.ToLower(name))
+		names = append(names, url.QueryEscape(strings.ToLower(name)))
 	}
 	slices.Sort(names)
-	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(names), "\x00")))
-	return ":" + hex.EncodeToString(sum[:4])
+	return strings.Join(slices.Compact(names), ",")
 }
 
 // omittedUser stands for the userinfo of the URL among a record's Omitted.
@@ -128,6 +122,26 @@ func isSecretParameter(lower string) bool {
 	return false
 }
 
+// CheckSecretHeader refuses what is no name of a header that can be a credential. The error does not repeat a name that may
+// hold a value.
+func CheckSecretHeader(name string) error {
+	switch {
+	case !isToken(name):
+		return errors.New("want the name of a header, such as X-Passcode, without a colon and without its value")
+	case hopByHop(name):
+		return fmt.Errorf("%s is part of how a request is sent, and no credential; leave it out", name)
+	}
+	return nil
+}
+
+// CheckSecretParameter refuses what is no name of a query parameter. The error does not repeat it, since it may hold a value.
+func CheckSecretParameter(name string) error {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("?#&;=,", r) }) {
+		return errors.New("want the name of a query parameter, such as passcode, as it is without percent-encoding, and without its value")
+	}
+	return nil
+}
+
 // contains reports whether name is among the names, case aside.
 func contains(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
@@ -203,74 +217,4 @@ func dropParameters(query string, drop func(name string) bool) (rest string, dro
 		start = end + 1
 	}
 	return b.String(), dropped
-}
-
-// KeptHeader is what is recorded of an answer's headers: without credentials, also those in the URLs that it names.
-// It shares the lines that it does not change, and is h itself where nothing is left out, so that whoever gets it must
-// not write to it.
-func (s *Secrets) KeptHeader(h http.Header) http.Header {
-	kept, own := h, false
-	for name, lines := range h {
-		secret, names := s.header(name), namesURL(name)
-		if (secret || names) && !own {
-			kept, own = maps.Clone(h), true
-		}
-		if secret {
-			delete(kept, name)
-		} else if names {
-			kept[name] = make([]string, len(lines))
-			for i, line := range lines {
-				kept[name][i] = s.cleanURL(line)
-			}
-		}
-	}
-	return kept
-}
-
-// namesURL reports whether an answer's header of this name holds a URL.
-func namesURL(name string) bool {
-	return strings.EqualFold(name, "Location") || strings.EqualFold(name, "Content-Location")
-}
-
-// cleanURL is a URL reference without userinfo and without the credentials in its query and its fragment, and byte
-// for byte as it is otherwise.
-func (s *Secrets) cleanURL(ref string) string {
-	rest, fragment, hasFragment := strings.Cut(ref, "#")
-	head, query, hasQuery := strings.Cut(rest, "?")
-	clean := withoutUser(head)
-	for _, part := range []struct {
-		mark, text string
-		there      bool
-	}{{"?", query, hasQuery}, {"#", fragment, hasFragment}} {
-		kept, dropped := dropParameters(part.text, s.parameter)
-		if part.there && (kept != "" || len(dropped) == 0) {
-			clean += part.mark + kept
-		}
-	}
-	return clean
-}
-
-// withoutUser takes the userinfo out of a URL reference that has no query and no fragment.
-func withoutUser(ref string) string {
-	scheme, rest, found := strings.Cut(ref, "//")
-	if !found || strings.Contains(scheme, "/") {
-		return ref
-	}
-	end := strings.IndexAny(rest, `/\`)
-	if end < 0 {
-		end = len(rest)
-	}
-	at := strings.LastIndexByte(rest[:end], '@')
-	return scheme + "//" + rest[at+1:]
-}
-
-// wasSecretV1 reports whether a header was left out of records whose recipe has version 1.
-func wasSecretV1(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"authorization", "cookie", "api-key", "apikey", "api_key", "token", "secret", "signature", "password", "credential"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
 }

@@ -3,6 +3,7 @@ package request
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -50,7 +51,20 @@ func hostOf(u *url.URL) string {
 func IsHost(host string) bool {
 	u, err := url.Parse("//" + host)
 	return err == nil && u.Host == host && u.Hostname() != "" && plainHost(u) && slices.Contains(Hosts(u), host) &&
-		u.Path == "" && u.RawQuery == "" && !u.ForceQuery && u.User == nil && !strings.Contains(host, "#")
+		u.Path == "" && u.RawQuery == "" && !u.ForceQuery && u.User == nil && !strings.Contains(host, "#") &&
+		plainName(u.Hostname()) && plainPort(u.Port())
+}
+
+// plainName reports whether a name can be that of a host: no pattern, no list, and no part of it empty but the last.
+func plainName(name string) bool {
+	odd := func(r rune) bool { return strings.ContainsRune("*!$&'()+,;=~{}|^`", r) }
+	return !strings.ContainsFunc(name, odd) && name[0] != '.' && !strings.Contains(name, "..")
+}
+
+// plainPort reports whether a port can be one; the empty one can.
+func plainPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 // URL is where a record is sent to. What it omits of the query is not there. It is an error if the record's target

@@ -1,10 +1,13 @@
 package request
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"reflect"
+	"strings"
 )
 
 // readWithin runs read, which reads req's body, and returns when it does or when the request's context ends. In the
@@ -48,11 +51,23 @@ func readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) 
 }
 
 // mayBlock reports whether reading req's body may have to be given up because the context ends.
-func mayBlock(req *http.Request) bool { return req.Context().Done() != nil && !inMemory(req) }
+func mayBlock(req *http.Request) bool { return req.Context().Done() != nil && !inMemory(req.Body) }
 
-// inMemory reports whether req's body is one that http.NewRequest made of bytes or a string, which never blocks.
-func inMemory(req *http.Request) bool {
-	return req.GetBody != nil && reflect.TypeOf(req.Body) == typeInMemory
+// inMemory reports whether a body is one that http.NewRequest made of bytes or a string, with some of them left: it never
+// blocks, and GetBody is not asked after it.
+func inMemory(body io.ReadCloser) bool {
+	if reflect.TypeOf(body) != typeInMemory { // also the type of other readers with io.WriterTo
+		return false
+	}
+	switch r := reflect.ValueOf(body).Field(0).Interface().(type) {
+	case *bytes.Reader:
+		return r.Len() > 0
+	case *strings.Reader:
+		return r.Len() > 0
+	case *bytes.Buffer:
+		return r.Len() > 0
+	}
+	return false
 }
 
 var typeInMemory = reflect.TypeOf(bytesBody(nil))

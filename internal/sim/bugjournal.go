@@ -85,7 +85,11 @@ func (j *faultyJournal) Get(ctx context.Context, id persist.ID) (persist.Record,
 func (j *faultyJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		for rec, err := range j.Journal.List(ctx, q) {
-			if !yield(j.read(rec), err) {
+			shown := j.read(rec)
+			if err == nil && !q.Match(&shown) {
+				continue // no listing has what it does not select
+			}
+			if !yield(shown, err) {
 				return
 			}
 		}

@@ -7,41 +7,78 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // ServeHTTP is the server's work, behind the mock server: it pays, or declines.
 // It runs once for each key that the server does not know yet.
 func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	ref, account, key := refOf(r.URL.Path), r.Header.Get("Authorization"), keyOf(r.Header)
-	if account == "" {
-		account = accountName(0)
+	if r.Method == http.MethodGet {
+		w.find(rw, r)
+		return
 	}
+	ref, account, key := refOf(r.URL.Path), principal(r), keyOf(r.Header)
 	n := w.model.executed(account, ref)
+	pad := strings.Repeat("x", int(w.dice.hash("pad "+ref, 0)%600))
 	switch x := w.dice.unit("verdict "+account+ref, n); {
 	case strings.HasPrefix(ref, "s"): // a stranger's
 		say(rw, http.StatusCreated, "", fmt.Sprintf(`{"stranger":%q}`, ref))
 	case x < 0.06: // the server keeps this answer
-		w.decline(rw, ref, x < 0.04)
+		w.decline(rw, ref, w.long(pad), x < 0.04)
 	case x < 0.12: // and forgets this one
-		say(rw, http.StatusBadRequest, "", fmt.Sprintf(`{"refused":%q,"n":%d}`, ref, n))
+		say(rw, http.StatusBadRequest, "", fmt.Sprintf(`{"refused":%q,"n":%d,"note":%q}`, ref, n, w.long(pad)))
 	default:
 		id := w.model.effect(account, ref, key)
-		pad := strings.Repeat("x", int(w.dice.hash("pad "+ref, 0)%600))
 		say(rw, http.StatusCreated, "", fmt.Sprintf(`{"id":"pay_%d","reference":%q,"note":%q}`, id, ref, pad))
 	}
 }
 
+// principal is whose request it is, by its credentials.
+func principal(r *http.Request) string {
+	if account := r.Header.Get("Authorization"); account != "" {
+		return account
+	}
+	return accountName(0)
+}
+
+// find lists the effects of a business reference.
+func (w *world) find(rw http.ResponseWriter, r *http.Request) {
+	ref, found := r.URL.Query().Get("ref"), ""
+	if w.model.happened(want{principal(r), ref}) {
+		found = fmt.Sprintf(`{"reference":%q}`, ref)
+	}
+	say(rw, http.StatusOK, "", fmt.Sprintf(`{"data":[%s]}`, found))
+}
+
+// reference is how the API finds what was made. All that is on its way has arrived before foundWithin is over.
+func reference() *profile.Reference {
+	return &profile.Reference{
+		Path: "/find?ref={/order}", List: "/data", Same: []profile.Same{{Request: "/order", Resource: "/reference"}}, FoundWithin: foundWithin,
+	}
+}
+
+// foundWithin is longer than a request may be on its way, and at work.
+const foundWithin = 3 * time.Minute
+
 // decline is a final no that the API stores. In Stripe's way it may ask to be tried
 // again all the same.
-func (w *world) decline(rw http.ResponseWriter, ref string, again bool) {
+func (w *world) decline(rw http.ResponseWriter, ref, note string, again bool) {
 	if w.plan.Setting.Profile.ShouldRetry.Header == "" {
-		say(rw, http.StatusPaymentRequired, "application/problem+json", fmt.Sprintf(`{"title":"declined","reference":%q}`, ref))
+		say(rw, http.StatusPaymentRequired, "application/problem+json", fmt.Sprintf(`{"title":"declined","reference":%q,"detail":%q}`, ref, note))
 		return
 	}
 	if again {
 		rw.Header().Set(w.plan.Setting.Profile.ShouldRetry.Header, w.plan.Setting.Profile.ShouldRetry.Yes)
 	}
-	say(rw, http.StatusPaymentRequired, "", fmt.Sprintf(`{"error":{"type":"card_error"},"reference":%q}`, ref))
+	say(rw, http.StatusPaymentRequired, "", fmt.Sprintf(`{"error":{"type":"card_error"},"reference":%q,"note":%q}`, ref, note))
+}
+
+// long is the note of a refusal: none where refusals are short.
+func (w *world) long(note string) string {
+	if !w.plan.Setting.LargeNo {
+		return ""
+	}
+	return note
 }
 
 func say(rw http.ResponseWriter, status int, kind, body string) {

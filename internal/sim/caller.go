@@ -25,7 +25,7 @@ type order struct {
 	proc int // which process its caller speaks to, by its number
 
 	// The caller's own. A caller does one round after the other.
-	gen      int           // which try this is: 1 is the first
+	gen      int           // which try this is: 1 is the first. It changes under model.mu, too
 	named    oncehttp.Key  // a generated key that an error named, and that the caller goes on with
 	req      *http.Request // the last request; some callers send the very same value again
 	over     bool          // the caller is done
@@ -38,8 +38,10 @@ type order struct {
 	closed  map[string]string // by key: why it can have no effect any more, as its caller was told
 	told    map[string]bool   // by key: a final no, that its caller has
 	calls   int               // under way
+	joiners int               // other callers of the same business, with the same key, under way
 	overlap bool              // calls have been under way side by side in this round
 	leave   func()            // ends the caller's context once its answer is whole
+	rekeyed bool              // an operator has begun it once more, under its next key
 	settled bool              // an operator settles it, and has told its caller, who has no key
 	excused bool              // an operator acted on what was not true: it is not counted
 }
@@ -113,18 +115,25 @@ func (o *order) client(l *life) *oncehttp.Client {
 }
 
 // request is what the order sends: the same bytes each time, in a new value, or in the
-// very value that was sent before. A third of the bodies can be read only once.
+// very value that was sent before. A third of the bodies can be read only once. Only the order's caller may call it.
 func (o *order) request(w *world) *http.Request {
 	r := w.dice.of("request", o.id)
-	kind, size := r.IntN(3), w.dice.of("size "+o.ref, 0).IntN(200) // the same for both of two that want the same
+	kind := r.IntN(3)
 	if o.req != nil && kind == 0 && w.plan.Setting.Reuse {
 		return o.req
 	}
+	o.req = w.newRequest(o, kind == 1)
+	return o.req
+}
+
+// newRequest is the order's request in a new value.
+func (w *world) newRequest(o *order, once bool) *http.Request {
+	size := w.dice.of("size "+o.ref, 0).IntN(200) // the same for both of two that want the same
 	var body io.Reader = strings.NewReader(`{"order":"` + o.ref + `","note":"` + strings.Repeat("n", size) + `"}`)
 	switch {
 	case size < 20: // what is wanted stands in the path alone
 		body = nil
-	case kind == 1: // of unknown length, and read once
+	case once: // of unknown length, and read once
 		body = &onceBody{Reader: body}
 	}
 	req, err := http.NewRequest(http.MethodPost, w.pipe.URL+"/pay/"+o.ref, body)
@@ -132,7 +141,10 @@ func (o *order) request(w *world) *http.Request {
 		panic(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	o.req = req
+	w.carry(req, o.ref)
+	if w.plan.Setting.Zip && w.dice.chance(0.5, "gzip "+o.ref, 0) {
+		req.Header.Set("Accept-Encoding", "gzip")
+	}
 	return req
 }
 
@@ -239,23 +251,33 @@ func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
 		o.over = r.IntN(4) > 0 || o.kind == keyless || o.kind == bare // else it asks once more
 	case declined:
 		o.over = r.IntN(2) == 0
-		o.gen++
+		w.model.next(o)
 		o.req, o.named = nil, ""
 	case noEffect:
 		o.over = r.IntN(8) == 0
 		if r.IntN(2) == 0 {
-			o.gen++
+			w.model.next(o)
 		}
 		o.named = ""
 	}
+}
+
+// wants reports whether a record is of the order's own request.
+func (o *order) wants(rec persist.Record) bool {
+	return rec.Account == o.account && refOf(rec.Target) == o.ref
 }
 
 // protected reports whether a repeat without a key is one from which the journal
 // protects: the operation stands unresolved or unreported. It is also safe where
 // nothing was ever done and nothing is on its way.
 func (w *world) protected(o *order) bool {
+	for _, rec := range w.unfinished() {
+		if o.wants(rec) && !rec.Generated { // a key of the business's own: another configuration does not find it
+			return false
+		}
+	}
 	for _, rec := range w.records(persist.Query{AnyUnresolved: true}) {
-		if rec.Account == o.account && refOf(rec.Target) == o.ref {
+		if o.wants(rec) {
 			return true
 		}
 	}
@@ -274,7 +296,7 @@ func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Respo
 		var cut error
 		text, cut = io.ReadAll(resp.Body)
 		_ = resp.Body.Close() // it is read
-		if cut != nil {
+		if text = unzipped(resp, text); cut != nil {
 			text = nil // the rest of an answer too large to keep: its head is true all the same
 		}
 	}
@@ -292,17 +314,40 @@ func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Respo
 	switch {
 	case err == nil:
 		return w.model.answer(o, l, resp, text)
-	case errors.Is(err, oncehttp.ErrKeyReused), errors.Is(err, oncehttp.ErrAbandoned), errors.Is(err, oncehttp.ErrAnswerGone):
-		if errors.Is(err, oncehttp.ErrNoEffect) {
-			w.model.noEffect(o, l, key, err)
-			return noEffect
+	case errors.Is(err, oncehttp.ErrFinal):
+		w.model.final(o, l, key, err)
+		if v := decided(err); v != unknown || !w.incomparable(err) {
+			return v
 		}
 		return stuck
 	case errors.Is(err, oncehttp.ErrNoEffect):
 		w.model.noEffect(o, l, key, err)
 		return noEffect
+	case errors.Is(err, oncehttp.ErrKeyReused), errors.Is(err, oncehttp.ErrAbandoned):
+		return stuck
+	case w.incomparable(err):
+		return stuck
 	case errors.As(err, &e) && key == "" && w.follows(o):
 		o.named = e.Key
+	}
+	return unknown
+}
+
+// incomparable reports whether a request cannot be compared with the record any more, whose answer nobody gets then. At the end no
+// request is refused for anything else.
+func (w *world) incomparable(err error) bool {
+	return w.calm.Load() && errors.Is(err, oncehttp.ErrConfig)
+}
+
+// decided is what a caller makes of an operation that was decided before. One whose call did not begin asks again for the
+// answer.
+func decided(err error) verdict {
+	var e *oncehttp.Error
+	switch {
+	case errors.Is(err, oncehttp.ErrKeyReused), errors.Is(err, oncehttp.ErrAnswerGone), errors.Is(err, oncehttp.ErrSettled):
+		return stuck
+	case errors.As(err, &e) && e.Effect() == oncehttp.EffectRefused:
+		return declined
 	}
 	return unknown
 }

@@ -28,6 +28,7 @@ func (d *disk) crash(r *rand.Rand) store {
 		}
 	}
 	next := newDisk(d.dice+1, d.fails, d.bug)
+	next.secret = d.secret
 	next.restore(d.safe, d.last)
 	d.broken = fmt.Errorf("sim: %w", persist.ErrClosed)
 	return next

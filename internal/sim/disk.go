@@ -30,6 +30,8 @@ type disk struct {
 	fails float64       // share of writes that fail
 	pace  time.Duration // the longest that a sync takes
 	bug   Bug
+	// secret is the journal's, through all crashes.
+	secret [persist.SecretSize]byte
 
 	mu     sync.Mutex
 	mem    *memory.Journal
@@ -55,7 +57,11 @@ var (
 )
 
 func newDisk(d dice, fails float64, bug Bug) *disk {
-	return &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}}
+	made := &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}}
+	for i := range made.secret {
+		made.secret[i] = byte(d.hash("secret", i))
+	}
+	return made
 }
 
 // Begin implements [persist.Journal].
@@ -123,6 +129,31 @@ func (d *disk) Forget(ctx context.Context, rec persist.Record) error {
 		}
 		return &change{rec: standing, gone: true}, nil
 	})
+}
+
+// Assign implements [persist.Journal]. It is durable at once, with all that was written before.
+func (d *disk) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.quiet(rec.ID)
+	if d.broken != nil {
+		return persist.Record{}, d.broken
+	}
+	assigned, err := d.mem.Assign(ctx, rec, account)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	d.settle(d.first + len(d.wait))
+	delete(d.safe, rec.ID)
+	d.safe[assigned.ID] = assigned.Clone()
+	return assigned, nil
+}
+
+// Secret implements [persist.Journal].
+func (d *disk) Secret(context.Context) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.secret[:]), d.broken
 }
 
 // MarkReported implements [persist.Journal]. It is in no hurry.

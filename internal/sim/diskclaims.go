@@ -14,16 +14,22 @@ type claimFunc func(ctx context.Context, q persist.Query, owner string, lease ti
 
 // Claim implements [persist.Claimer]. A lease that is lost would cost a send at most.
 func (d *disk) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	return d.claim(ctx, d.mem.Claim, false, q, owner, lease, n)
+	return d.claim(ctx, d.mem.Claim, nil, q, owner, lease, n)
 }
 
 // ClaimToSend implements [persist.SendClaimer]. Its marks are durable when it returns.
-func (d *disk) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	return d.claim(ctx, d.mem.ClaimToSend, true, q, owner, lease, n)
+func (d *disk) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
+	claim := func(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+		return d.mem.ClaimToSend(ctx, q, owner, lease, sending, n)
+	}
+	return d.claim(ctx, claim, func(rec *persist.Record, now time.Time) {
+		rec.MaybeSent, rec.FirstSent = true, now
+		rec.ExtendSendUntil(now.Add(sending))
+	}, q, owner, lease, n)
 }
 
-// claim makes one of the two claims of the journal in memory; marks: the one that marks what it takes.
-func (d *disk) claim(ctx context.Context, take claimFunc, marks bool, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+// claim makes one of the two claims of the journal in memory; mark is not nil for the one that marks what it takes.
+func (d *disk) claim(ctx context.Context, take claimFunc, mark func(rec *persist.Record, now time.Time), q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.broken == nil && d.forgetting() {
@@ -37,12 +43,12 @@ func (d *disk) claim(ctx context.Context, take claimFunc, marks bool, q persist.
 	claimed, now, err := take(ctx, q, owner, lease, n)
 	for i := range claimed {
 		rec := claimed[i].Clone()
-		if marks && rec.MarkedByClaim() {
-			rec.MaybeSent, rec.FirstSent = true, now
+		if mark != nil && rec.MarkedByClaim() {
+			mark(&rec, now)
 		}
 		d.put(change{rec: rec})
 	}
-	if !marks || d.bug != BugMarkBeforeSync {
+	if mark == nil || d.bug != BugMarkBeforeSync {
 		d.settle(d.first + len(d.wait))
 	}
 	return claimed, now, err

@@ -14,9 +14,12 @@
 //
 //   - business.go: the server's work, and the count of effects.
 //   - network.go: what happens between client and server, and the checks at a send.
+//   - front.go: what stands in front of the API: pages, and a proxy that compresses.
 //   - disk.go: a journal of which a crash leaves what was synced.
 //   - handle.go: the journal as one process sees it, by that process's clock; late.go: one that writes ends late.
-//   - process.go: processes that die and come back.
+//   - process.go: processes that die and come back; config.go and variant.go: how each is configured, and in what one life differs
+//     from the next.
+//   - operator.go: people who look, settle, and begin once more; joiner.go: second callers, who ask for the same operation meanwhile.
 //   - caller.go: what one caller wants, and how it goes on after each answer.
 //   - model.go: the invariants.
 //   - world.go: one run, and how it ends once the faults have stopped.

@@ -87,7 +87,7 @@ func (w *world) settleHeld() int {
 	doubts := w.unfinished()
 	for _, rec := range doubts {
 		if rec.State == persist.StateHeld {
-			w.resolve(w.live(0), rec, false)
+			w.resolve(context.Background(), w.live(0), rec, false)
 		}
 	}
 	return len(doubts)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -23,6 +24,7 @@ type handle struct {
 	life  *life
 	to    persist.Journal
 	clock time.Duration
+	ways  atomic.Int64 // on which the process was, to the journal and back
 }
 
 // sharedHandle is a handle on a journal that other processes share.
@@ -58,7 +60,7 @@ func journalOf(l *life, shared bool) persist.Journal {
 
 // DueTimes implements [persist.DueTimes].
 func (h timedHandle) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
-	if h.life.step("due") {
+	if h.step("due") {
 		return nil, errDead
 	}
 	q.DueBy = later(q.DueBy, -h.clock)
@@ -71,14 +73,14 @@ func (h timedHandle) DueTimes(ctx context.Context, q persist.Query) ([]persist.D
 
 // Begin implements [persist.Journal].
 func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
-	if h.life.step("begin") {
+	if h.step("begin") {
 		return persist.Record{}, false, errDead
 	}
 	standing, created, err := h.to.Begin(ctx, shift(rec, -h.clock))
 	if created {
-		h.life.w.model.free(rec.ID)
+		h.life.w.model.begun(h.life, rec.ID)
 	}
-	if h.life.step("begun") {
+	if h.step("begun") {
 		return persist.Record{}, false, errDead
 	}
 	return shift(standing, h.clock), created, h.life.heed(err)
@@ -86,11 +88,11 @@ func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record,
 
 // Update implements [persist.Journal].
 func (h *handle) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	if h.life.step("update") {
+	if h.step("update") {
 		return persist.Record{}, errDead
 	}
 	updated, err := h.to.Update(ctx, shift(rec, -h.clock))
-	if h.life.step("updated") {
+	if h.step("updated") {
 		return persist.Record{}, errDead
 	}
 	return shift(updated, h.clock), h.life.heed(err)
@@ -116,6 +118,21 @@ func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 	})
 }
 
+// Assign implements [persist.Journal].
+func (h *handle) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	if h.life.step("assign") {
+		return persist.Record{}, errDead
+	}
+	assigned, err := h.to.Assign(ctx, shift(rec, -h.clock), account)
+	if h.life.step("assigned") {
+		return persist.Record{}, errDead
+	}
+	return shift(assigned, h.clock), h.life.heed(err)
+}
+
+// Secret implements [persist.Journal].
+func (h *handle) Secret(ctx context.Context) ([]byte, error) { return h.to.Secret(ctx) }
+
 // MarkReported implements [persist.Journal].
 func (h *handle) MarkReported(ctx context.Context, id persist.ID) error {
 	return h.around("report", func() error { return h.to.MarkReported(ctx, id) })
@@ -126,13 +143,22 @@ func (h *handle) Flush(ctx context.Context) error {
 	return h.around("flush", func() error { return h.to.Flush(ctx) })
 }
 
+// step is a moment at which the process may die. A call of a journal on a server takes as long as its way there and back.
+func (h *handle) step(what string) bool {
+	if far := h.life.w.plan.Setting.Far; far > 0 {
+		n := h.ways.Add(1)
+		time.Sleep(time.Duration(h.life.w.dice.hash("way "+h.life.name, int(n)) % uint64(far/2)))
+	}
+	return h.life.step(what)
+}
+
 // around is a call between two steps.
 func (h *handle) around(what string, f func() error) error {
-	if h.life.step(what) {
+	if h.step(what) {
 		return errDead
 	}
 	err := f()
-	if h.life.step(what + " done") {
+	if h.step(what + " done") {
 		return errDead
 	}
 	return h.life.heed(err)
@@ -140,7 +166,7 @@ func (h *handle) around(what string, f func() error) error {
 
 // Get implements [persist.Journal].
 func (h *handle) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
-	if h.life.step("get") {
+	if h.step("get") {
 		return persist.Record{}, errDead
 	}
 	rec, err := h.to.Get(ctx, id)
@@ -151,7 +177,7 @@ func (h *handle) Get(ctx context.Context, id persist.ID) (persist.Record, error)
 func (h *handle) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	q.DueBy = later(q.DueBy, -h.clock)
 	return func(yield func(persist.Record, error) bool) {
-		if h.life.step("list") {
+		if h.step("list") {
 			yield(persist.Record{}, errDead)
 			return
 		}
@@ -169,13 +195,16 @@ func (h sharedHandle) Claim(ctx context.Context, q persist.Query, owner string, 
 }
 
 // ClaimToSend implements [persist.SendClaimer].
-func (h sharedHandle) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	return h.claim(ctx, "claim to send", h.store().ClaimToSend, q, owner, lease, n)
+func (h sharedHandle) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
+	claim := func(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+		return h.store().ClaimToSend(ctx, q, owner, lease, sending, n)
+	}
+	return h.claim(ctx, "claim to send", claim, q, owner, lease, n)
 }
 
 // claim is either claim of the store.
 func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	if h.life.step(step) {
+	if h.step(step) {
 		return nil, time.Time{}, errDead
 	}
 	q.DueBy = later(q.DueBy, -h.clock)
@@ -186,12 +215,15 @@ func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q
 	for i := range claimed {
 		claimed[i] = shift(claimed[i], h.clock)
 	}
+	if h.step(step + " done") {
+		return nil, time.Time{}, errDead
+	}
 	return claimed, later(now, h.clock), err
 }
 
 // Now implements [persist.Claimer]. The clock of the journal is right; seen from a process whose own is off, it is not.
 func (h sharedHandle) Now(ctx context.Context) (time.Time, error) {
-	if h.life.step("now") {
+	if h.step("now") {
 		return time.Time{}, errDead
 	}
 	now, err := h.store().Now(ctx)
@@ -200,7 +232,7 @@ func (h sharedHandle) Now(ctx context.Context) (time.Time, error) {
 
 // Renew implements [persist.Claimer].
 func (h sharedHandle) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) ([]persist.ID, time.Time, error) {
-	if h.life.step("renew") {
+	if h.step("renew") {
 		return nil, time.Time{}, errDead
 	}
 	held, now, err := h.store().Renew(ctx, owner, lease, ids)
@@ -211,7 +243,7 @@ func (h sharedHandle) store() persist.SendClaimer { return h.life.store.(persist
 
 // Sweep implements [persist.Journal].
 func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {
-	if h.life.step("sweep") {
+	if h.step("sweep") {
 		return 0, errDead
 	}
 	l.Now = later(l.Now, -h.clock)
@@ -227,7 +259,7 @@ func shift(rec persist.Record, by time.Duration) persist.Record {
 	if by == 0 {
 		return rec
 	}
-	for _, t := range []*time.Time{&rec.Created, &rec.FirstSent, &rec.NextAttempt, &rec.SendBefore, &rec.LeaseUntil, &rec.Finished} {
+	for _, t := range []*time.Time{&rec.Created, &rec.FirstSent, &rec.NextAttempt, &rec.SendBefore, &rec.SendUntil, &rec.LeaseUntil, &rec.Finished} {
 		*t = later(*t, by)
 	}
 	if rec.Answer != nil {

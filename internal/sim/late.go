@@ -18,7 +18,7 @@ const lateFor = 20 * time.Second
 // FinishLate implements [persist.LateFinisher]. The process may die before the end is written, while it waits for that, and after
 // that; and the write may fail. None of it reaches the caller, who has the answer.
 func (h lateHandle) FinishLate(ctx context.Context, rec persist.Record) error {
-	if h.life.step("finish late") {
+	if h.step("finish late") {
 		return errDead
 	}
 	r := h.life.w.dice.of("late "+rec.Account+rec.Key, int(rec.Revision))
@@ -43,11 +43,12 @@ type early struct{ told, cut, again int }
 
 // toldEarly is what is noted of the last such answer of an operation.
 type toldEarly struct {
-	by      *life  // the process that told it last; nil: none
-	text    string // of the first answer of all, and its life
-	open    bool   // the journal did not have it
-	cut     bool   // the process died meanwhile
-	refused bool   // the journal has failed to write an end
+	by      *life     // the process that told it last; nil: none
+	at      time.Time // when it did
+	text    string    // of the first answer of all, and its life
+	open    bool      // the journal did not have it
+	cut     bool      // the process died meanwhile
+	refused bool      // the journal has failed to write an end
 }
 
 // toldAnswer notes that a caller was told a 2xx, and that it is the one that others were told. The caller holds mu.
@@ -62,7 +63,7 @@ func (m *model) toldAnswer(o *order, op *operation, l *life, id persist.ID, text
 		m.early.again++
 		op.told.cut = false
 	}
-	op.told.by = l
+	op.told.by, op.told.at = l, time.Now()
 	if d, ok := l.store.(*disk); ok && m.w.plan.Setting.Late && !d.ended(id) {
 		m.early.told++
 		op.told.open = true
@@ -113,7 +114,8 @@ func (m *model) tells(l *life) map[persist.ID]bool {
 }
 
 // recorded checks that operations whose answers a life has told are final, as stands shows them; only: of these, nil: of all.
-// An end that the journal has refused, or was stale for, may be missing: the same key finds the answer again.
+// An end that the journal has refused, or was stale for, may be missing: the same key finds the answer again. So may a record that is
+// old enough for a sweep.
 func (m *model) recorded(l *life, stands func(persist.ID) (persist.Record, bool), only map[persist.ID]bool, when string) {
 	if !m.w.plan.Setting.Late || !l.told() {
 		return
@@ -122,11 +124,12 @@ func (m *model) recorded(l *life, stands func(persist.ID) (persist.Record, bool)
 		only = m.tells(l)
 	}
 	for id := range only {
-		rec, _ := stands(id)
+		rec, found := stands(id)
 		m.mu.Lock()
-		refused := m.op(id).told.refused
+		told := m.op(id).told
 		m.mu.Unlock()
-		if !rec.State.Final() && !refused && l.told() {
+		swept := !found && time.Since(told.at) >= m.w.remembered()
+		if !rec.State.Final() && !told.refused && !swept && l.told() {
 			m.fail(AnswerKept, "the answer under %q was told, and its record is %v %s", id.Key, rec.State, when)
 		}
 	}

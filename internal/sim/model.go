@@ -23,7 +23,7 @@ const (
 	OneRequest                         // one key, one request
 	JournalFirst                       // nothing is sent before it is durable
 	InWindow                           // nothing is sent past the window
-	OneVerdict                         // every error matches exactly one of the two
+	OneVerdict                         // every error matches exactly one verdict
 	Ends                               // once faults stop everything ends
 	NothingLeft                        // no goroutine and no body is left
 	OneProcess                         // two processes do not send one operation at once
@@ -81,7 +81,9 @@ type operation struct {
 	whole   *life
 	status  int
 	wholeAt time.Time
-	acked   bool // an Enqueue said nil
+	acked   bool  // an Enqueue said nil
+	begunBy *life // who has begun the record that stands, and when; nil: none stands
+	begunAt time.Time
 	told    toldEarly
 }
 
@@ -119,7 +121,16 @@ func (m *model) op(id persist.ID) *operation {
 func (m *model) free(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.op(id).connected, m.op(id).what, m.op(id).told = 0, "", toldEarly{}
+	op := m.op(id)
+	op.connected, op.what, op.told, op.begunBy = 0, "", toldEarly{}, nil
+}
+
+// begun notes that a process has begun an operation.
+func (m *model) begun(l *life, id persist.ID) {
+	m.free(id)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.op(id).begunBy, m.op(id).begunAt = l, time.Now()
 }
 
 // sending checks a request at the moment in which the client hands it to its
@@ -168,9 +179,9 @@ func (m *model) journaled(s *send, rec persist.Record, stands bool) {
 // it, else by the clock of who sends, since a process alone cannot know better. Nothing may be sent so late that its answer could come after the window, nor
 // at a time before the first send.
 func (m *model) inWindow(l *life, s *send, rec persist.Record) {
-	window := m.w.plan.Setting.Profile.Window.Floor
+	window := min(rec.Window, m.w.plan.Setting.Profile.Window.Floor)
 	skew := min(time.Minute, window/10)
-	margin := m.w.plan.Setting.Retry.AttemptTimeout + skew
+	margin := l.variant.retry.AttemptTimeout + skew
 	first := rec.FirstSent
 	if m.w.plan.Setting.Processes == 1 {
 		first = later(first, l.clock)
@@ -178,6 +189,9 @@ func (m *model) inWindow(l *life, s *send, rec persist.Record) {
 	age := time.Since(first)
 	if !rec.FirstSent.IsZero() && (age < 0 || age >= window-margin) {
 		m.failLocked(InWindow, "%q is sent %v after its first send, with a window of %v", s.id.Key, age, window)
+	}
+	if before := rec.SendBefore; !m.w.plan.Setting.Clocks && !before.IsZero() && rec.FirstSent.After(before) {
+		m.failLocked(InWindow, "%q is sent for the first time %v after the time for that", s.id.Key, rec.FirstSent.Sub(before))
 	}
 }
 
@@ -210,7 +224,7 @@ func (m *model) outstanding(s *send, n int) {
 // answered wraps the body of an answer.
 func (m *model) answered(l *life, s *send, resp *http.Response) io.ReadCloser {
 	m.bodies(1)
-	return &answerBody{ReadCloser: resp.Body, m: m, life: l, send: s, status: resp.StatusCode}
+	return &answerBody{ReadCloser: resp.Body, m: m, life: l, send: s, resp: resp}
 }
 
 func (m *model) bodies(n int) {
@@ -221,13 +235,13 @@ func (m *model) bodies(n int) {
 
 // whole notes an answer that was read to its end. A caller that was waiting for this
 // moment leaves in it.
-func (m *model) whole(l *life, s *send, status int, text string) {
+func (m *model) whole(l *life, s *send, resp *http.Response, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	o := m.op(s.id)
+	o, status := m.op(s.id), resp.StatusCode
 	o.answers[answerText(status, text)] = true
 	m.w.logf("%s, %d: whole", s.id.Key, s.nth)
-	if status < 300 || status == http.StatusPaymentRequired {
+	if resp.Header.Get("Server") != frontName && (status < 300 || status == http.StatusPaymentRequired) {
 		o.whole, o.status, o.wholeAt = l, status, time.Now()
 	}
 	if w := m.orders[want{s.id.Account, s.ref}]; w != nil && w.leave != nil {
@@ -266,6 +280,14 @@ func (m *model) effect(account, ref, key string) int {
 		m.failLocked(NoEffectTrue, "%s of %s takes effect under %q although its caller was told: %s", ref, account, key, o.closed[key])
 	}
 	return m.effects
+}
+
+// happened reports whether an intent has taken effect, under any key.
+func (m *model) happened(w want) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.orders[w]
+	return o != nil && o.total > 0
 }
 
 // truth is what an honest person finds out about a key. That there is no effect can

@@ -47,16 +47,22 @@ type send struct {
 
 // what is what has to be the same in all sends of a key.
 func (s *send) what() string {
-	return strings.Join([]string{s.req.Method, s.req.URL.Host, s.ref, s.req.URL.RawQuery, s.req.Header.Get("Content-Type"), string(s.body)}, "\n")
+	return strings.Join([]string{s.req.Method, s.req.URL.Host, s.ref, s.req.URL.RawQuery, s.req.Header.Get("Content-Type"), s.req.Header.Get(versionHeader), string(s.body)}, "\n")
 }
 
-func refOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+func refOf(target string) string {
+	path, _, _ := strings.Cut(target, "?")
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
 
 // RoundTrip looks at what the client sends, and lets the network do to it what the
 // seed says: nothing, a copy before it, a copy up to a minute after its answer, or a
 // copy alone, which arrives after the client has been told that the connection broke.
 // The server's own faults come on top: see weather.
 func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodGet {
+		return n.ask(req)
+	}
 	s := &send{id: persist.ID{Account: accountName(n.account), Key: keyOf(req.Header)}, ref: refOf(req.URL.Path), req: req}
 	if req.Body != nil {
 		s.body, _ = io.ReadAll(req.Body) // it is in memory
@@ -73,6 +79,9 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w.calm.Load() {
 		storm = 0
 	}
+	if resp, err, stands := n.front(s); stands {
+		return resp, err
+	}
 	switch {
 	case fate < storm*0.04: // it arrives after the client has given it up
 		n.pretend(s)
@@ -81,7 +90,10 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errReset
 	case fate < storm*0.08: // it arrives twice, and the second answer is the client's
 		n.pretend(s)
-		w.copy(s)
+		if err := n.copyFirst(s); err != nil {
+			w.model.sent(n.life, s)
+			return nil, err
+		}
 		resp, _, err := n.exchange(s)
 		return n.credible(s, resp, err)
 	}
@@ -94,6 +106,21 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if fate < storm*0.14 && connected && open(resp, err) { // and once more, later
 		w.late(s)
+	}
+	return resp, err
+}
+
+// ask lets the client look up what the API has. That is no send.
+func (n *network) ask(req *http.Request) (*http.Response, error) {
+	if n.life.step("look up") {
+		return nil, errDead
+	}
+	resp, err := n.life.wires.RoundTrip(req)
+	if n.life.step("looked up") {
+		if err == nil {
+			_ = resp.Body.Close() // it goes with the process
+		}
+		return nil, errDead
 	}
 	return resp, err
 }
@@ -117,6 +144,7 @@ func (n *network) exchange(s *send) (resp *http.Response, connected bool, err er
 		n.w.logf("%s, %d: %v", s.id.Key, s.nth, err)
 	} else {
 		n.w.logf("%s, %d: %d", s.id.Key, s.nth, resp.StatusCode)
+		compress(s.req, resp)
 		resp.Body = n.w.model.answered(n.life, s, resp)
 	}
 	return resp, got.Load(), err
@@ -166,6 +194,23 @@ func (w *world) late(s *send) {
 	})
 }
 
+// copyFirst delivers a copy and waits until that is over. Its error is that of the send's context, which may end before.
+func (n *network) copyFirst(s *send) error {
+	w, done := n.w, make(chan struct{})
+	w.model.outstanding(s, 1)
+	w.background.Go(func() {
+		defer close(done)
+		defer w.model.outstanding(s, -1)
+		w.copy(s)
+	})
+	select {
+	case <-done:
+		return nil
+	case <-s.req.Context().Done():
+		return context.Cause(s.req.Context())
+	}
+}
+
 // copy delivers the same request once more.
 func (w *world) copy(s *send) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -202,7 +247,7 @@ type answerBody struct {
 	m      *model
 	life   *life
 	send   *send
-	status int
+	resp   *http.Response
 	text   []byte
 	closed atomic.Bool
 }
@@ -212,7 +257,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.text = append(b.text, p[:n]...)
 	if err == io.EOF {
-		b.m.whole(b.life, b.send, b.status, string(b.text))
+		b.m.whole(b.life, b.send, b.resp, string(unzipped(b.resp, b.text)))
 	}
 	return n, err
 }

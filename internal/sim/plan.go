@@ -48,6 +48,12 @@ type Setting struct {
 	Roam       bool            // callers speak to any process, as behind a load balancer
 	Upgrades   bool            // every other life of a process has another profile of the same name
 	Pairs      bool            // each account has two clients in every process
+	Finds      bool            // the API finds what was made by a reference of the business
+	Changes    Changes         // in what the lives are configured differently
+	Far        time.Duration   // how long the longest way to the journal and back is, where that is a server
+	Pages      float64         // share of sends that something in front of the API answers: see front.go
+	Zip        bool            // some callers take gzip
+	LargeNo    bool            // what the server refuses it refuses at length
 	Late       bool            // callers are told answers before the journal, which processes share, has them: see late.go
 	Workers    int             // Config.ResumeWorkers
 	Orders     int             // how many orders there are
@@ -155,8 +161,21 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 		s.Upgrades = false // a process does not see what another begins under another recipe: not closed yet
 	}
 	s.Late = s.Processes > 1 && dice(seed).of("late", 0).IntN(2) == 0 // of its own, so that all else is of the seed as without it
+	if s.Processes > 1 {
+		s.Far = pick(dice(seed).of("far", 0), 0, 0, 200*time.Millisecond)
+	}
+	s.answers(dice(seed).of("answers", 0))
+	s.changes(dice(seed).of("changes", 0))
+	if s.Finds = dice(seed).of("finds", 0).IntN(2) == 0; s.Finds {
+		s.Profile.Reference = reference()
+	}
 	s.ServerHold = s.Profile.Window.Floor + clockMax + lateMax
 	return s
+}
+
+// answers draws of which kinds the answers are.
+func (s *Setting) answers(r *rand.Rand) {
+	s.Pages, s.Zip = pick(r, 0, 0, 0.05, 0.2), r.IntN(3) == 0
 }
 
 // String tells what matters of a plan, for a failing seed.
@@ -165,7 +184,8 @@ func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts, profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
 		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
-	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, ", s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late)
+	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, far %v, finds %t, changes %+v, pages %v, gzip %t, large refusals %t, ",
+		s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late, s.Far, s.Finds, s.Changes, s.Pages, s.Zip, s.LargeNo)
 	fmt.Fprintf(&b, "random keys %t, fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
 		s.RandomKeys, s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
 	for _, step := range p.Steps {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -33,6 +32,7 @@ type life struct {
 	name    string
 	store   store
 	clock   time.Duration      // how far its clock is off
+	variant variant            // what is configured of its own
 	clients []*oncehttp.Client // by account, then again where there are pairs
 	wires   *http.Transport
 
@@ -55,6 +55,7 @@ func (p *process) start() {
 	if w.plan.Setting.Clocks && !w.calm.Load() {
 		l.clock = pick(r, 0, 0, 30*time.Second, -30*time.Second, time.Hour, -clockMax)
 	}
+	l.variant = w.plan.Setting.variant(w.dice.of("variant", p.n<<16|p.lives))
 	l.wires = w.pipe.Transport()
 	l.wires.DisableKeepAlives = r.IntN(3) == 0
 	dial := l.wires.DialContext
@@ -86,52 +87,6 @@ func (p *process) start() {
 	close(p.up)
 	w.mu.Unlock()
 	w.logf("%s starts, its clock off by %v", l.name, l.clock)
-}
-
-// config is what a program would configure. Each account is another principal to the
-// server, by its credentials, where Config.Authorize gives them.
-func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.Config {
-	s := &w.plan.Setting
-	cfg := oncehttp.Config{
-		Journal: journal, Account: accountName(account), Profile: s.Profile, Retry: s.Retry,
-		Transport: w.network(l, account), MaxResponseBytes: s.KeepBytes, ResumeWorkers: s.Workers,
-		MaxRequestBytes: bodyMax, KeepAnswer: s.KeepAnswer, NewKey: w.newKey,
-	}
-	if s.RandomKeys {
-		cfg.NewKey = nil
-	}
-	if s.Upgrades && l.proc.lives%2 == 0 { // what a request is compared by has changed
-		changed := *s.Profile
-		changed.Fingerprint = append([]string{"X-Version"}, s.Profile.Fingerprint...)
-		cfg.Profile = &changed
-	}
-	if s.Authorize {
-		cfg.Authorize = func(req *http.Request) error {
-			req.Header.Set("Authorization", accountName(account))
-			return nil
-		}
-	}
-	if s.Reconcile {
-		cfg.Reconcile = func(_ context.Context, rec persist.Record) (oncehttp.Resolution, error) {
-			return oncehttp.Resolution{Effect: w.model.truth(rec.ID)}, nil
-		}
-	}
-	return cfg
-}
-
-func accountName(n int) string { return "account" + strconv.Itoa(n) }
-
-// newKey is the key of a request that has none: another for each call, or always the
-// same for the same request. It is not random, so that the server's faults, which go by
-// the key, are the same each time that the seed is run.
-func (w *world) newKey(req *http.Request) (oncehttp.Key, error) {
-	if w.plan.Setting.FixedKeys {
-		return oncehttp.Key("fixed:" + req.URL.Path), nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.made[req.URL.Path]++
-	return oncehttp.Key(fmt.Sprintf("made:%s:%d", req.URL.Path, w.made[req.URL.Path])), nil
 }
 
 // refuses reports whether a dial fails: the one case in which a client can know that

@@ -51,8 +51,8 @@ func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, e
 		return false
 	}
 	if err != nil {
-		if no, may := errors.Is(err, oncehttp.ErrNoEffect), errors.Is(err, oncehttp.ErrOutcomeUnknown); no == may {
-			m.failLocked(OneVerdict, "%s: no effect %t, unknown %t: %v", o.ref, no, may, err)
+		if n := verdicts(err); n != 1 {
+			m.failLocked(OneVerdict, "%s: %d verdicts: %v", o.ref, n, err)
 		}
 		if !queued { // Enqueue gives no answer
 			m.answerKept(o, l, cmp.Or(key, keyIn(err)), since, err)
@@ -78,7 +78,7 @@ func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time,
 		return
 	}
 	op := m.op(persist.ID{Account: o.account, Key: string(key)})
-	may := op.status < 300 || errors.Is(err, oncehttp.ErrNoEffect) // a final no may be followed by doubt
+	may := op.status < 300 || !errors.Is(err, oncehttp.ErrOutcomeUnknown) // a final no may be followed by doubt
 	if op.whole == l && op.wholeAt.After(since) && may {
 		m.failLocked(AnswerKept, "%s under %q: its answer %d was read whole, and the call says: %v", o.ref, key, op.status, err)
 	}
@@ -96,11 +96,12 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	if text != nil && !op.answers[answerText(resp.StatusCode, string(text))] {
 		m.failLocked(ServersAnswer, "%s under %q is given what the server never answered: %d %.200s", o.ref, result.Key, resp.StatusCode, text)
 	}
-	if result.Outcome != oncehttp.OutcomeConfirmed { // to a caller who sees plain HTTP
+	m.fromFront(o, resp, result)
+	if result.Effect != oncehttp.EffectHappened && result.Effect != oncehttp.EffectRefused { // to a caller who sees plain HTTP
 		m.shown(o, resp.StatusCode, result)
 		return unknown
 	}
-	if resp.StatusCode >= 300 {
+	if result.Effect == oncehttp.EffectRefused {
 		stored := resp.StatusCode == http.StatusPaymentRequired // so that the server says it again
 		o.closed[string(result.Key)], o.told[string(result.Key)] = "a final no", true
 		if rec, _ := l.store.durable(id); !rec.State.Final() && !stored {
@@ -113,6 +114,14 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	}
 	m.toldAnswer(o, op, l, id, text)
 	return paid
+}
+
+// fromFront checks that an answer of something in front of the API is taken for no success, and for no final refusal.
+func (m *model) fromFront(o *order, resp *http.Response, result oncehttp.Result) {
+	final := resp.StatusCode < 300 || result.Effect == oncehttp.EffectHappened || result.Effect == oncehttp.EffectRefused
+	if resp.Header.Get("Server") == frontName && final {
+		m.failLocked(ServersAnswer, "%s under %q is given a page in front of the API, %d, as %v", o.ref, result.Key, resp.StatusCode, result.Effect)
+	}
 }
 
 // shown checks an answer that was given to a caller who sees plain HTTP although it is
@@ -134,20 +143,26 @@ const saidNone = "no effect"
 // server has done nothing for this intent, the disk holds nothing that a later pass
 // could send, nothing was promised to be sent, and "not sent" is not said of what was
 // handed over. From now on an effect under the key is a violation, until a caller asks
-// again. Where calls for one intent overlap, another of them may have begun anew, so
-// that nothing can be said.
+// again. Where calls for one intent overlap, another of them may have begun anew in another process, so
+// that nothing else can be said than what this process has done itself.
 func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	all := l.store.all()
 	id := persist.ID{Account: o.account, Key: string(key)}
 	rec, _ := l.store.durable(id)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	op, stands := m.op(id), unfinished(o, all, key)
+	if key != "" && op.ref == o.ref && op.begunBy == l && op.begunAt.Before(time.Now()) && !rec.State.Final() {
+		m.failLocked(NoEffectTrue, "%s was begun by %s under %q, and a call of this process says: %v", o.ref, l.name, key, err)
+	}
 	if o.overlap || o.excused || o.settled {
 		return
 	}
-	op, stands := m.op(id), unfinished(o, all, key)
+	owner := m.orders[want{o.account, op.ref}] // who has the key may be another
 	switch {
-	case o.total > 0:
+	case owner != nil && !owner.excused && !owner.settled && owner.effects[string(key)] > 0:
+		m.failLocked(NoEffectTrue, "%s has taken effect under %q, and a call of %s says: %v", owner.ref, key, o.ref, err)
+	case o.total > 0 && (!o.rekeyed || key == "" || o.effects[string(key)] > 0):
 		m.failLocked(NoEffectTrue, "%s has taken effect under %v, and the call under %q says: %v", o.ref, o.effects, key, err)
 	case stands != "":
 		m.failLocked(NoEffectTrue, "%s stands %s, and the call under %q says: %v", o.ref, stands, key, err)
@@ -159,6 +174,44 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	if key = cmp.Or(key, keyIn(err)); key != "" {
 		o.closed[string(key)] = saidNone
 	}
+}
+
+// final checks an error that says that an operation was decided before: what is said to have happened has, and what is said
+// to have been refused has not, durably. From then on the key can have no effect. Nothing can be said of what an operator
+// has settled.
+func (m *model) final(o *order, l *life, key oncehttp.Key, err error) {
+	key = cmp.Or(key, keyIn(err))
+	id := persist.ID{Account: o.account, Key: string(key)}
+	rec, _ := l.store.durable(id)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var e *oncehttp.Error
+	owner := m.orders[want{o.account, m.op(id).ref}]
+	if !errors.As(err, &e) || owner == nil || owner.excused || owner.settled || e.State == persist.StateSettled {
+		return
+	}
+	effects := owner.effects[string(key)]
+	switch effect := e.Effect(); {
+	case effect == oncehttp.EffectHappened && effects == 0:
+		m.failLocked(NoEffectTrue, "%s has not taken effect under %q, and a call says: %v", owner.ref, key, err)
+	case effect == oncehttp.EffectHappened:
+	case effects > 0:
+		m.failLocked(NoEffectTrue, "%s has taken effect under %q, and a call says: %v", owner.ref, key, err)
+	case !rec.State.Final():
+		m.failLocked(NoEffectTrue, "%s is durably %v under %q, and a call says: %v", owner.ref, rec.State, key, err)
+	default:
+		owner.closed[string(key)] = "a final no"
+	}
+}
+
+// verdicts returns how many verdicts an error matches.
+func verdicts(err error) (n int) {
+	for _, verdict := range []error{oncehttp.ErrNoEffect, oncehttp.ErrFinal, oncehttp.ErrOutcomeUnknown} {
+		if errors.Is(err, verdict) {
+			n++
+		}
+	}
+	return n
 }
 
 // acknowledged notes that an Enqueue said nil.

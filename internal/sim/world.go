@@ -146,7 +146,9 @@ func (w *world) do(s Step) {
 	case StepOrder:
 		w.serve(s)
 	case StepPass:
-		w.pass(w.live(r.IntN(len(w.procs))), r)
+		l := w.live(r.IntN(len(w.procs)))
+		defer w.joiners(l, w.dice.of("joiners", s.ID))()
+		w.pass(l, r)
 	case StepRun:
 		l := w.live(r.IntN(len(w.procs)))
 		ctx, cancel := context.WithTimeout(context.Background(), upTo(r, 10*time.Minute))
@@ -162,7 +164,7 @@ func (w *world) do(s Step) {
 	case StepPower:
 		w.power("lost")
 	case StepOperator:
-		w.operate(r)
+		w.operate(r, w.dice.of("operator's ways", s.ID))
 	case StepSweep:
 		l := w.live(r.IntN(len(w.procs)))
 		_, err := l.client(r).Sweep(context.Background())
@@ -184,6 +186,7 @@ func (w *world) pass(l *life, r *rand.Rand) {
 		ctx, cancel = context.WithTimeout(ctx, upTo(r, 20*time.Second))
 	}
 	defer cancel()
+	defer w.inTime(ctx, l, "a pass")()
 	defer w.noPanic("a pass")
 	most := -1
 	if r.IntN(3) == 0 {
@@ -202,38 +205,6 @@ func (w *world) pass(l *life, r *rand.Rand) {
 func (w *world) noPanic(what string) {
 	if p := recover(); p != nil {
 		w.model.fail(Ends, "%s panics: %v", what, p)
-	}
-}
-
-// operate is a person who looks at one operation in doubt and settles it honestly,
-// or abandons it.
-func (w *world) operate(r *rand.Rand) {
-	if doubts := w.unfinished(); len(doubts) > 0 {
-		rec := doubts[r.IntN(len(doubts))]
-		w.resolve(w.live(r.IntN(len(w.procs))), rec, r.IntN(4) == 0)
-	}
-}
-
-// resolve settles one operation as an honest person would, or abandons it. Where the
-// operation is sent between the look and the settling, the person was honest and wrong;
-// a real one is told to look when nothing moves. Such an order is not counted.
-func (w *world) resolve(l *life, rec persist.Record, abandons bool) {
-	c, key, ctx := l.clients[number(rec.Account)], oncehttp.Key(rec.Key), context.Background()
-	sends := w.model.sendsOf(rec.ID)
-	effect := w.model.truth(rec.ID)
-	if effect == persist.EffectUnknown && !abandons {
-		return
-	}
-	w.model.dismiss(rec)
-	var err error
-	if abandons {
-		err = c.Abandon(ctx, key)
-	} else {
-		err = c.Settle(ctx, key, oncehttp.Resolution{Effect: effect})
-	}
-	w.logf("operator: %s abandoned %t, else %q: %v", rec.Key, abandons, effect, err)
-	if w.model.sendsOf(rec.ID) != sends { // it was sent while the person looked
-		w.model.excuse(rec)
 	}
 }
 

@@ -2,8 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -65,7 +63,8 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 		err = s.checkComplete(resp, kept)
 	}
 	resp.Body = http.NoBody // body holds the real one
-	answer := &Answer{Head: resp, Body: kept, Whole: int64(len(kept)) <= s.Limits.BodyBytes}
+	answer := &Answer{Head: resp, Body: kept, Whole: int64(len(kept)) <= s.Limits.BodyBytes, Framed: !endsWithConnection(resp)}
+	answer.decode(s.Limits.BodyBytes)
 	switch {
 	case err != nil:
 		_ = body.Close()
@@ -99,41 +98,20 @@ func (b *Body) readKept(size, limit int64) (kept []byte, err error) {
 	return kept, err
 }
 
-// checkComplete returns an error if a body that has ended was cut off: it is shorter than its Content-Length, or it is
-// a success whose end only the end of the connection marks and whose JSON breaks off. Nothing proves the latter,
-// so the same bytes a second time are taken for the whole answer.
+// checkComplete returns an error if a body that has ended is shorter than its Content-Length.
 func (s *Sender) checkComplete(resp *http.Response, kept []byte) error {
 	status, size := resp.StatusCode, int64(len(kept))
 	switch {
-	case status == http.StatusNoContent || status == http.StatusNotModified || size > s.Limits.BodyBytes:
+	case status == http.StatusNoContent || status == http.StatusNotModified || size > s.Limits.BodyBytes || resp.Uncompressed:
 		return nil
-	case resp.ContentLength >= 0 && !resp.Uncompressed:
-		if size < resp.ContentLength {
-			return io.ErrUnexpectedEOF
-		}
-		return nil
-	case status < 200 || status > 299 || !endsWithConnection(resp) || !breaksOff(kept):
-		return nil
-	case s.truncated != nil && bytes.Equal(kept, s.truncated):
-		return nil
+	case size < resp.ContentLength:
+		return io.ErrUnexpectedEOF
 	}
-	s.truncated = kept
-	return io.ErrUnexpectedEOF
+	return nil
 }
 
 // endsWithConnection reports whether nothing but the end of the connection marks the end of the body (RFC 9112
 // section 6.3): then a connection that broke looks like one that was closed.
 func endsWithConnection(resp *http.Response) bool {
 	return resp.ProtoMajor == 1 && resp.ContentLength == -1 && len(resp.TransferEncoding) == 0 && !resp.Uncompressed
-}
-
-// breaksOff reports whether the text begins as a JSON object or array and ends within it.
-func breaksOff(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r\n")
-	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
-		return false
-	}
-	var value json.RawMessage
-	err := json.NewDecoder(bytes.NewReader(text)).Decode(&value)
-	return errors.Is(err, io.ErrUnexpectedEOF)
 }

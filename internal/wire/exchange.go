@@ -18,9 +18,13 @@ type exchange struct {
 	until  time.Time     // bounds them all; zero: no bound
 	timer  *time.Timer
 
+	target    address // of the request that was handed to the transport
+	transport http.RoundTripper
+	sent      *http.Request
+
 	trace httptrace.ClientTrace
-	asked atomic.Bool  // for a connection
-	got   atomic.Int32 // connections; more than one if net/http sent again by itself
+	asked connections  // that were asked for
+	got   atomic.Int32 // connections; more than one if net/http sent again by itself, or the transport asked for others
 }
 
 // begin starts the clock of an exchange. end must follow.
@@ -59,7 +63,7 @@ func (x *exchange) expire() {
 
 // traced is the context of the exchange's request: what net/http does with it is noted.
 func (x *exchange) traced() context.Context {
-	x.trace.GetConn = func(string) { x.asked.Store(true) }
+	x.trace.GetConn = x.asked.add
 	x.trace.GotConn = func(httptrace.GotConnInfo) { x.got.Add(1) }
 	return httptrace.WithClientTrace(x.ctx, &x.trace)
 }
@@ -67,6 +71,7 @@ func (x *exchange) traced() context.Context {
 // roundTrip hands req, whose context is traced, to the transport. Its result obeys the contract of a RoundTripper,
 // whatever the transport does: either an error, or a response with headers and a body.
 func (x *exchange) roundTrip(transport http.RoundTripper, req *http.Request) (*http.Response, error) {
+	x.target, x.transport, x.sent = hostPort(req.URL), transport, req
 	resp, err := transport.RoundTrip(req)
 	switch {
 	case err != nil:
@@ -93,9 +98,35 @@ func (x *exchange) reason(err error) error {
 	return err
 }
 
-// provedUnsent reports whether a connection was asked for and none was had. A transport that shows no events at
-// all proves nothing.
-func (x *exchange) provedUnsent() bool { return x.asked.Load() && x.got.Load() == 0 }
+// provedUnsent reports whether the request's own connection was asked for and not had: one was asked for, all that were are
+// those to its target, or to the proxy that net/http's own transport takes to it, and none was had. A transport may ask for
+// others under the same context, such as one to an audit log; they prove nothing, and neither does a transport that shows
+// no events.
+func (x *exchange) provedUnsent() bool {
+	if x.got.Load() > 0 {
+		return false
+	}
+	asked := x.asked.all()
+	for _, at := range asked {
+		if !x.target.is(at) && !x.proxy().is(at) {
+			return false
+		}
+	}
+	return len(asked) > 0
+}
+
+// proxy returns where an *http.Transport connects to in place of the target; the zero address for any other transport.
+func (x *exchange) proxy() address {
+	own, ok := x.transport.(*http.Transport)
+	if !ok || own.Proxy == nil {
+		return address{}
+	}
+	proxy, err := own.Proxy(x.sent)
+	if err != nil || proxy == nil {
+		return address{}
+	}
+	return hostPort(proxy)
+}
 
 // sends is how many sends the exchange made: one for each connection that net/http took, since it may have sent the
 // request on each of them; at least one unless it is proved that nothing was sent.

@@ -46,12 +46,16 @@ type Sender struct {
 	Limits Limits
 	// Requests makes what is sent.
 	Requests Requests
-
-	truncated []byte // an answer that looked cut off, to be compared with the next
 }
 
 // Requests makes the requests of an operation.
 type Requests interface {
+	// Admit waits until a send may begin. It is asked before each send, also before one that follows a redirect, which hop
+	// says; Dismiss follows it when that send is over. The wait counts for none of the Limits. It ends with ctx at the latest.
+	// An error prevents the send.
+	Admit(ctx context.Context, hop bool) error
+	// Dismiss ends what Admit began.
+	Dismiss()
 	// Prepare returns the request of one send to target, complete with its credentials. It is asked before each
 	// send, also before one that follows a redirect; its request must be that send's own, and its context must be
 	// send. ctx is the same without the trace of the send, for whatever else Prepare asks for. Both end with the
@@ -87,6 +91,13 @@ type Answer struct {
 	Body []byte
 	// Whole says that Body is all that the server sent.
 	Whole bool
+	// Text is Body without its content coding, for whoever reads it: Body itself where it has none. Text is nil where the
+	// coding is unknown.
+	Text []byte
+	// TextWhole says that Text is all of it: Body is whole, could be decoded, and is at most Limits.BodyBytes when decoded.
+	TextWhole bool
+	// Framed says that a length or a framing marked the end of the body, and not the end of the connection alone.
+	Framed bool
 	// Rest is what follows Body if that is not whole. Whoever has the answer must Close or Drain it.
 	Rest *Body
 }
@@ -100,11 +111,11 @@ func (r *Result) Drain() {
 }
 
 // Send makes one attempt at target: one send, and one more for each redirect that is followed, each with a request of
-// its own. All of them together are bounded by AnswerTimeout. It ends at the latest when ctx does; then the error is the
+// its own. All of them together are bounded by AnswerTimeout, their waits to be admitted aside. It ends at the latest when ctx does; then the error is the
 // context's cause. None of these bounds holds for a Transport or a Prepare that does not heed its context.
 func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
-	until := time.Now().Add(s.Limits.AnswerTimeout)
-	result := s.sendOnce(ctx, target, until)
+	left := s.Limits.AnswerTimeout
+	result := s.sendAdmitted(ctx, target, false, &left)
 	for range s.Limits.Hops {
 		next := s.hop(&result)
 		if next == nil {
@@ -112,11 +123,22 @@ func (s *Sender) Send(ctx context.Context, target *url.URL) Result {
 		}
 		result.Drain()
 		earlier := result.Sends
-		result = s.sendOnce(ctx, next, until)
+		result = s.sendAdmitted(ctx, next, true, &left)
 		result.Sends += earlier
 		result.Unsent = false // the redirect was an answer to an earlier send
 	}
 	return result
+}
+
+// sendAdmitted is sendOnce once the send is admitted. It takes the time that the send takes from left.
+func (s *Sender) sendAdmitted(ctx context.Context, target *url.URL, hop bool, left *time.Duration) Result {
+	if err := s.Requests.Admit(ctx, hop); err != nil {
+		return Result{Err: err, Unsent: true, Fatal: true}
+	}
+	defer s.Requests.Dismiss()
+	began := time.Now()
+	defer func() { *left -= time.Since(began) }()
+	return s.sendOnce(ctx, target, began.Add(*left))
 }
 
 // hop returns where a 307 or 308 leads, or nil if it is none or must not be followed.

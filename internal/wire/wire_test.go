@@ -1,12 +1,11 @@
 package wire_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -20,7 +19,7 @@ import (
 
 // transport answers each request by a function, after the trace events that it is told to show.
 type transport struct {
-	events []string // "GetConn", "GotConn"
+	events []string // "GetConn", of the request's own host, "GetConn=HOST:PORT", "GotConn"
 	answer func(n int, req *http.Request) (*http.Response, error)
 	sent   []string
 }
@@ -29,10 +28,12 @@ func (tr *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	tr.sent = append(tr.sent, req.URL.String())
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
 		for _, event := range tr.events {
-			switch event {
-			case "GetConn":
-				trace.GetConn("")
-			case "GotConn":
+			switch _, at, elsewhere := strings.Cut(event, "="); {
+			case elsewhere:
+				trace.GetConn(at)
+			case event == "GetConn":
+				trace.GetConn(req.URL.Host + ":80")
+			case event == "GotConn":
 				trace.GotConn(httptrace.GotConnInfo{})
 			}
 		}
@@ -73,6 +74,9 @@ func (r *requests) Prepare(ctx, send context.Context, target *url.URL) (*http.Re
 
 func (r *requests) Follow(from *url.URL, location string) *url.URL { return r.follow(from, location) }
 
+func (r *requests) Admit(context.Context, bool) error { return nil }
+func (r *requests) Dismiss()                          {}
+
 // sender sends empty POSTs over tr and follows redirects wherever they lead.
 func sender(tr *transport) *wire.Sender {
 	return &wire.Sender{
@@ -110,6 +114,97 @@ func TestProofOfNotSent(t *testing.T) {
 		}
 	}
 }
+
+// TestProofIsOfItsOwn: only a connection to the target, or to the proxy that net/http's own transport takes to it, can prove
+// by not being had that nothing was sent; one that is asked for elsewhere under the request's context proves nothing.
+func TestProofIsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		target, events string
+		unsent         bool
+	}{
+		{"http://a.test/", "GetConn=a.test:80", true},
+		{"http://a.test/", "GetConn=A.test:80", true},
+		{"http://a.test/", "GetConn=a.test:80 GetConn=a.test:80", true},
+		{"https://a.test/", "GetConn=a.test:443", true},
+		{"https://a.test:8443/", "GetConn=a.test:8443", true},
+		{"http://[::1]/", "GetConn=[::1]:80", true},
+		{"http://[::1]:8080/", "GetConn=[::1]:8080", true},
+		{"http://a.test/", "GetConn=a.test", true}, // of a transport that names no port
+		{"http://a.test/", "GetConn=audit.test:80", false},
+		{"http://a.test/", "GetConn=a.test:443", false},
+		{"http://a.test:8080/", "GetConn=a.test:80", false},
+		{"https://a.test/", "GetConn=a.test:80", false},
+		{"http://a.test/", "GetConn=b.a.test:80", false},
+		{"http://a.test/", "GetConn=", false},
+		{"http://a.test/", "GetConn=audit.test:80 GetConn=a.test:80", false},
+		{"http://a.test/", "GetConn=a.test:80 GetConn=audit.test:80", false},
+		{"http://a.test/", "GetConn=a.test:80 GetConn=audit.test:80 GotConn", false},
+		{"http://a.test/", "GetConn=audit.test:80 GotConn GetConn=a.test:80", false},
+		{"http://a.test/", "GetConn=A.test GetConn=a.test GetConn=A.test:80 GetConn=a.test:80 GetConn=a.Test GetConn=a.tEst GetConn=a.teSt GetConn=a.tesT", true},
+		{"http://a.test/", "GetConn=A.test GetConn=a.test GetConn=A.test:80 GetConn=a.test:80 GetConn=a.Test GetConn=a.tEst GetConn=a.teSt GetConn=a.tesT GetConn=b", false},
+	} {
+		failed := errors.New("failed")
+		tr := &transport{events: strings.Fields(c.events), answer: func(_ int, req *http.Request) (*http.Response, error) {
+			req.URL.Host = "audit.test" // a transport may write to what it was given
+			return nil, failed
+		}}
+		r := sender(tr).Send(t.Context(), parse(t, c.target))
+		if r.Unsent != c.unsent || c.unsent != (r.Sends == 0) || !errors.Is(r.Err, failed) {
+			t.Errorf("%s, %q: %+v, want unsent %v", c.target, c.events, r, c.unsent)
+		}
+	}
+}
+
+// TestProofThroughAProxy: net/http asks for a connection to the proxy. Of another transport it is not known that the address
+// is that of a proxy.
+func TestProofThroughAProxy(t *testing.T) {
+	t.Parallel()
+	dead := deadAddress(t)
+	for name, c := range map[string]struct {
+		proxy  func(*http.Request) (*url.URL, error)
+		unsent bool
+	}{
+		"a proxy":             {http.ProxyURL(parse(t, "http://"+dead)), true},
+		"a proxy by SOCKS":    {http.ProxyURL(parse(t, "socks5://"+dead)), true},
+		"none for this":       {func(*http.Request) (*url.URL, error) { return nil, nil }, true},
+		"none":                {nil, true},
+		"a proxy that breaks": {func(*http.Request) (*url.URL, error) { return nil, errors.New("no proxy") }, false},
+	} {
+		for _, wrapped := range []bool{false, true} {
+			own := &http.Transport{Proxy: c.proxy}
+			s := sender(nil)
+			s.Transport = own
+			if wrapped {
+				s.Transport = roundTrip(own.RoundTrip)
+			}
+			r := s.Send(t.Context(), parse(t, "http://"+dead+"/"))
+			if want := c.unsent; r.Unsent != want || r.Err == nil {
+				t.Errorf("%s, wrapped %t: %+v, want unsent %v", name, wrapped, r, want)
+			}
+			other := s.Send(t.Context(), parse(t, "http://a.invalid/"))
+			if proxied := strings.HasPrefix(name, "a proxy"); proxied && other.Unsent != (c.unsent && !wrapped) {
+				t.Errorf("%s to another host, wrapped %t: %+v", name, wrapped, other)
+			}
+		}
+	}
+}
+
+// deadAddress is a host and port on loopback at which nobody listens.
+func deadAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// roundTrip is a function as an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // TestBrokenTransport: whatever a transport returns, the result is an answer or an error, and bodies are closed.
 func TestBrokenTransport(t *testing.T) {
@@ -290,45 +385,6 @@ func TestCancelledRest(t *testing.T) {
 		t.Errorf("%v, want the cause", err)
 	}
 	_ = r.Answer.Rest.Close()
-}
-
-// truncatedOnce sends text as a success that the end of the connection ends, twice, and reports whether the first was
-// taken for cut off.
-func truncatedOnce(t *testing.T, text []byte) bool {
-	t.Helper()
-	tr := &transport{answer: func(int, *http.Request) (*http.Response, error) {
-		resp := answer(201, bytes.NewReader(text))
-		resp.ProtoMajor = 1
-		return resp, nil
-	}}
-	s := sender(tr)
-	s.Limits.BodyBytes = 1 << 20
-	first := s.Send(t.Context(), parse(t, "http://a/"))
-	second := s.Send(t.Context(), parse(t, "http://a/"))
-	if second.Err != nil || !bytes.Equal(second.Answer.Body, text) {
-		t.Errorf("%q: %v, want the same bytes taken for whole the second time", text, second.Err)
-	}
-	return first.Err != nil
-}
-
-// FuzzTruncatedJSON: every part of a JSON object or array that lacks its end is recognised, and no whole one is taken
-// for cut off.
-func FuzzTruncatedJSON(f *testing.F) {
-	f.Add([]byte(`{"a":[1,"b\"",null,{"c":-1.5e3}]}`), uint(7))
-	f.Add([]byte(` [ ] `), uint(2))
-	f.Fuzz(func(t *testing.T, text []byte, cut uint) {
-		trimmed := bytes.TrimSpace(text)
-		if !json.Valid(text) || len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
-			truncatedOnce(t, text)
-			return
-		}
-		if truncatedOnce(t, text) {
-			t.Errorf("%q was taken for cut off", text)
-		}
-		if part := trimmed[:cut%uint(len(trimmed))]; len(part) > 0 && !truncatedOnce(t, part) {
-			t.Errorf("%q of %q was taken for whole", part, trimmed)
-		}
-	})
 }
 
 // TestStream: the headers are waited for from the end of the upload on, the body is not cut, and a request that is not

@@ -12,8 +12,10 @@ type change struct {
 	dropBodies   bool // the pieces in the bucket of bodies are deleted
 	drop         bool // the whole record is deleted
 
-	kept bool // the record has kept fields or a server's token
 	lazy bool // no caller waits for it, and readers may see it before it is durable
+
+	moved bool   // the record has another account
+	was   uint64 // hash of the ID that it had then
 
 	// What undo needs.
 	fresh  bool // there was no such record
@@ -58,16 +60,6 @@ func (q *queue) put(c change) {
 	q.changes[i].merge(c)
 }
 
-// hasKept reports whether any of the changes has kept fields, or a server's token.
-func (q *queue) hasKept() bool {
-	for i := range q.changes {
-		if q.changes[i].kept {
-			return true
-		}
-	}
-	return false
-}
-
 // get returns the change of a record, or nil.
 func (q *queue) get(seq uint64) *change {
 	if i, found := q.at[seq]; found {
@@ -78,13 +70,16 @@ func (q *queue) get(seq uint64) *change {
 
 // merge adds a later change of the same record.
 func (c *change) merge(later change) {
+	if later.moved {
+		c.moved, c.was, c.keys = true, later.was, later.keys
+	}
 	if later.drop {
-		later.fresh, later.before, later.lazy = c.fresh, c.before, false
+		later.fresh, later.before, later.lazy, later.moved, later.was = c.fresh, c.before, false, c.moved, c.was
 		*c = later
 		return
 	}
 	if later.intent != nil {
-		c.intent, c.kept = later.intent, c.kept || later.kept
+		c.intent = later.intent
 	}
 	if later.progress != nil {
 		c.progress, c.answer, c.dropProgress = later.progress, later.answer, false
@@ -113,6 +108,8 @@ type batch struct {
 	// the digest. They stay in memory until the batch is durable.
 	forgotten       uint64
 	forgottenDigest uint64
+
+	moved bool // it gives some record another account
 }
 
 // countForgotten counts one record that Forget removes.

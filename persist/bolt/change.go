@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/oncehttp/oncehttp/persist"
-	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
 // Begin implements [persist.Journal]. The record is encoded before mu is taken, so
@@ -25,7 +24,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 		return persist.Record{}, false, j.wrap(err)
 	}
 	rec.Revision = 1
-	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true, kept: codec.Newer(&rec)}
+	c := change{intent: encodeIntent(&rec), keys: j.hash.keys(&rec), fresh: true}
 	// The body is not copied: Begin returns only when it is written.
 	if len(rec.Body) > inlineMax {
 		c.request = rec.Body
@@ -71,7 +70,7 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	j.seq++
 	c.seq = j.seq
 	s := slot{rev: 1, flags: c.keys.check, intentSum: sealSum(c.intent, kindIntent, c.seq), group: c.keys.group}
-	s.setState(rec.State, rec.NextAttempt)
+	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
 	s.mark(slotGenerated, rec.Generated)
 	s.mark(slotOutside, c.request != nil || c.answer != nil)
 	j.ids.add(c.keys.id, c.seq)
@@ -182,7 +181,7 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 
 // change gives the record that is at rec's revision rec's progress, in memory, and
 // returns the change to be queued and the slot after it. final says that rec.State is
-// a final one.
+// a final one. Of rec.SendUntil and the stored one the later stays, and rec has it then.
 //
 // If there is no error, mu is held on return, so that the caller queues the change
 // before another call sees the slot. Errors: those of lockCurrent.
@@ -198,11 +197,15 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 	if err != nil {
 		return change{}, slot{}, err
 	}
+	if s.until > dueAt(next.SendUntil) {
+		next.SendUntil, rec.SendUntil = dueTime(s.until), dueTime(s.until)
+		c.progress = encodeProgress(&next)
+	}
 	c.seq, c.before = rec.Seq, s
 	s.rev++
 	s.progressSum = sealSum(c.progress, kindProgress, c.seq)
 	s.mark(slotChanged, true)
-	s.setState(rec.State, rec.NextAttempt)
+	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
 	s.mark(slotOutside, s.is(slotOutside) || c.answer != nil)
 	s.mark(slotUnreported, rec.Unreported)
 	j.index(c.keys, c.seq, c.before.unresolved(), s.unresolved())

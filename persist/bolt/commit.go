@@ -3,9 +3,12 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	bbolt "go.etcd.io/bbolt"
@@ -30,7 +33,8 @@ import (
 // refused; without it, it is a commit that was cut off and is forgotten.
 //
 // All this relies on how one version of bbolt uses its pages again. With any other
-// version each commit has bbolt's own two syncs, see bboltversion.go.
+// version each commit has bbolt's own two syncs, see bboltversion.go, and with this one
+// the first commit after Open and after a failure, see syncs.
 const (
 	// fillPercent is how full bbolt packs pages. Entries come in order, so that
 	// pages are filled once and stay full.
@@ -50,49 +54,94 @@ func (j *Journal) write(b *batch) (err error) {
 			err = j.uncertain(fmt.Errorf("%w: %v", persist.ErrCorrupt, p))
 			j.stuck = !rolledBack(tx)
 		}
-		j.firstAttempt = err == nil
+		j.steady = err == nil
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	if tx, err = j.db.Begin(true); err != nil {
 		return j.unwritten(err)
 	}
-	j.step(stepCommitBegun)
 	// Each growth of the file is a sync of its own: few of them, and in proportion.
 	j.db.AllocSize = min(max(int(tx.Size()/8), growMin), growMax)
 	s := b.state
 	s.txid, s.bodies = uint64(tx.ID()), j.bodies
-	if s.attempt, err = j.beginAttempt(s.txid); err != nil {
-		_ = tx.Rollback()
-		return err
-	}
 	if err := j.apply(tx, b, &s); err != nil {
 		_ = tx.Rollback()
 		return j.unwritten(err)
 	}
-	j.step(stepCommitApplied)
-	began := time.Now()
-	if err := tx.Commit(); err != nil {
-		// Pages that are written and not named by a meta page are free pages.
-		if j.reached(s.txid) {
-			return j.uncertain(err)
-		}
-		return j.unwritten(err)
+	began, syncs := time.Now(), j.syncs()
+	j.db.NoSync = syncs == 1
+	if err := j.commit(tx, s.txid); err != nil {
+		return err
 	}
-	j.step(stepCommitWritten)
-	if !j.twoSyncs {
+	if syncs == 1 || j.ownSync {
 		began = time.Now()
 		if err := j.sync(); err != nil {
 			return j.uncertain(err)
 		}
 	}
 	j.syncTook(time.Since(began))
-	j.step(stepCommitSynced)
 	j.bodies = s.bodies
-	j.formatKept = j.formatKept || b.hasKept()
-	_ = j.mark(s.txid) // a lost mark matters to a damaged file only
-	j.step(stepCommitMarked)
-	j.count(tx.Stats())
+	_ = j.mark(s.txid) // a lost mark costs the next Open some time
+	j.count(tx.Stats(), syncs)
 	return nil
+}
+
+// syncs is how many syncs the next commit has. Two are bbolt's own, and a mistake about
+// how bbolt uses its pages again costs nothing then. So it is in the first commit after
+// Open and after each that has failed, too: an earlier attempt at the same transaction
+// may have left its pages, and the new meta page, once it is on the disk before the new
+// pages are, would lead to those.
+func (j *Journal) syncs() int {
+	if j.twoSyncs || !j.steady {
+		return 2
+	}
+	return 1
+}
+
+// commit lets bbolt write a transaction. Once a sync has failed, or the meta page was
+// come to, nothing is known.
+func (j *Journal) commit(tx *bbolt.Tx, txid uint64) error {
+	before, sizeErr := j.size()
+	err := tx.Commit()
+	if err == nil {
+		return nil
+	}
+	if now, nowErr := j.size(); sizeErr == nil && nowErr == nil && now == before || failedToWrite(err) {
+		// Pages that are written and not named by a meta page are free pages.
+		if j.reached(txid) || failedToSync(err) {
+			return j.uncertain(err)
+		}
+		return j.unwritten(err)
+	}
+	// Whether the disk knows the new size is not known, and the kernel may take it for clean: the next commit that
+	// makes the file larger has to sync it.
+	if sizeErr == nil {
+		_ = j.file.Truncate(before)
+	}
+	return j.uncertain(err)
+}
+
+// size is the file's size.
+func (j *Journal) size() (int64, error) {
+	info, err := j.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// failedToSync reports whether an error of bbolt's is that of a sync. bbolt hands out
+// what fdatasync said as it is; the sync of a larger size has an error without a type.
+func failedToSync(err error) bool {
+	var path *fs.PathError
+	var number syscall.Errno
+	return errors.As(err, &path) && path.Op == "sync" || !errors.As(err, &path) && errors.As(err, &number)
+}
+
+// failedToWrite reports whether an error of bbolt's is that of a write.
+func failedToWrite(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && path.Op != "sync"
 }
 
 // syncTook notes how long the last sync took. The shorter of the last two counts,
@@ -113,9 +162,6 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 // part of what a small commit costs.
 func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
 	t := trees{tx: tx, names: &j.names}
-	if err := j.applyFormat(tx, b); err != nil {
-		return err
-	}
 	key := j.scratch[:8] // bbolt copies it
 	// A batch holds one change per record, so that their order does not matter.
 	for i := range b.changes {
@@ -129,16 +175,7 @@ func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
 		}
 	}
 	// The bucket of buckets is written with every commit anyway.
-	return tx.Cursor().Bucket().Put(j.names.state, s.append(j.scratch[8:8]))
-}
-
-// applyFormat sets the version of the format that the batch needs, if the file does not
-// have it yet. After a commit that was not written the next batch sets it again.
-func (j *Journal) applyFormat(tx *bbolt.Tx, b *batch) error {
-	if j.formatKept || !b.hasKept() {
-		return nil
-	}
-	return tx.Bucket(j.names.about).Put(j.names.format, []byte(formatKept))
+	return tx.Cursor().Bucket().Put(j.names.state, s.append(j.scratch[8:8], aboutSum(j.place.id, j.secret)))
 }
 
 // trees are the buckets of one transaction, as far as they are needed.
@@ -245,13 +282,9 @@ func deletePieces(bodies *bbolt.Bucket, seq uint64, from int, s *state) error {
 }
 
 // count adds a commit to the counts.
-func (j *Journal) count(s bbolt.TxStats) {
-	syncs := int64(1)
-	if j.twoSyncs {
-		syncs = 2
-	}
+func (j *Journal) count(s bbolt.TxStats, syncs int) {
 	j.mu.Lock()
-	j.stats.Syncs += syncs
+	j.stats.Syncs += int64(syncs)
 	j.stats.Bytes += s.GetPageAlloc() + int64(os.Getpagesize())
 	j.mu.Unlock()
 }

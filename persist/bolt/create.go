@@ -8,21 +8,24 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // create makes an empty journal at path. The file gets its name only when all of
 // it is on the disk, so that a crash leaves a whole journal or none; it may leave a
-// temporary file beside it, which no Open looks at. If another process creates the
-// file first, that one is left as it is.
+// temporary file beside it, or a second name, see removeSecondName. The name is not
+// durable yet, see syncNames. If another process creates the file first, that one is
+// left as it is.
 func (j *Journal) create(path string) error {
-	path = followLinks(path)
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // mode 0600
+	names := followLinks(path)
+	path = names[len(names)-1]
+	f, err := os.CreateTemp(directory(path), filepath.Base(path)+".*"+temporary) // mode 0600
 	if err != nil {
 		return err
 	}
 	// Whatever happens from here on.
 	defer os.Remove(f.Name())
-	j.step(stepCreateMade)
 	err = j.writeImage(f)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
@@ -33,16 +36,10 @@ func (j *Journal) create(path string) error {
 	if err := giveName(f.Name(), path); err != nil {
 		return err
 	}
-	j.step(stepCreateLinked)
 	// Its name may be gone already, where a rename has moved it.
 	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	j.step(stepCreateRemoved)
-	if err := syncDir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	j.step(stepCreateDone)
 	return nil
 }
 
@@ -50,7 +47,11 @@ func (j *Journal) create(path string) error {
 func (j *Journal) writeImage(f *os.File) error {
 	var id [idSize]byte
 	_, _ = rand.Read(id[:]) // never fails
-	b := image(os.Getpagesize(), id)
+	secret := j.secret
+	if secret == ([persist.SecretSize]byte{}) {
+		_, _ = rand.Read(secret[:])
+	}
+	b := image(os.Getpagesize(), id, secret)
 	if j.hooks.write != nil {
 		if err := j.hooks.write(b, 0); err != nil {
 			return err
@@ -59,11 +60,9 @@ func (j *Journal) writeImage(f *os.File) error {
 	if _, err := f.Write(b); err != nil {
 		return err
 	}
-	j.step(stepCreateWritten)
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	j.step(stepCreateSynced)
 	return nil
 }
 
@@ -85,37 +84,6 @@ func giveName(temporary, path string) error {
 	return os.Rename(temporary, path)
 }
 
-// followLinks returns where a symbolic link leads, even if nothing is there yet.
-func followLinks(path string) string {
-	const depthMax = 40
-	for range depthMax {
-		target, err := os.Readlink(path)
-		if err != nil {
-			break // no link
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(path), target)
-		}
-		path = target
-	}
-	return path
-}
-
-// syncDir makes a new file's name durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	// Some systems cannot sync a directory; those that lose names can.
-	err = d.Sync()
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	return err
-}
-
 // An empty journal is one image of four pages, which bbolt would write in several
 // steps. Page 0 is the meta page of the first commit, page 1 the one before it,
 // with the mark, page 2 is free, and page 3 is the root, which holds the state and
@@ -127,20 +95,20 @@ const (
 )
 
 // image returns an empty journal with pages of the given size.
-func image(pageSize int, id [idSize]byte) []byte {
+func image(pageSize int, id [idSize]byte, secret [persist.SecretSize]byte) []byte {
 	b, n := make([]byte, imagePages*pageSize), newNames()
 	for i, txid := range [...]uint64{firstTxid, firstTxid - 1} {
 		putMeta(b[i*pageSize:], uint64(i), meta{pageSize: uint32(pageSize), root: imageRoot, freelist: pgidNone, pages: imagePages, txid: txid})
 	}
 	copy(b[pageSize+markAt:], appendMark(nil, firstTxid))
 	// Everything in bbolt is in the order of its names.
-	about := leafPage(0, []entry{{key: n.format, value: []byte(formatVersion)}, {key: n.id, value: id[:]}})
+	about := leafPage(0, []entry{{key: n.format, value: []byte(formatVersion)}, {key: n.id, value: id[:]}, {key: n.secret, value: appendSum(secret[:])}})
 	root := leafPage(imageRoot, []entry{
 		{n.bodies, inlineBucket(leafPage(0, nil)), flagBucket},
 		{n.intents, inlineBucket(leafPage(0, nil)), flagBucket},
 		{n.about, inlineBucket(about), flagBucket},
 		{n.progress, inlineBucket(leafPage(0, nil)), flagBucket},
-		{n.state, state{txid: firstTxid}.append(nil), 0},
+		{n.state, state{txid: firstTxid}.append(nil, aboutSum(id, secret)), 0},
 	})
 	copy(b[imageRoot*pageSize:], root)
 	return b

@@ -3,10 +3,13 @@ package bolt_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -37,20 +40,26 @@ func sample(t testing.TB) (closed, killed []byte, want []string) {
 	return readFile(t, path), killed, want
 }
 
-// examine opens a damaged file. It must be refused and left as it is, or give
-// every record as it was, or say of a record that it is damaged: nothing that
-// was acknowledged may be missing in silence.
+// examine opens a damaged file, see damaged.
 func examine(t testing.TB, dir, how string, file []byte, want []string) (refused bool) {
 	t.Helper()
-	path := filepath.Join(dir, "damaged.db")
-	writeFile(t, path, file)
+	refused, err := damaged(filepath.Join(dir, "damaged.db"), file, want)
+	if err != nil {
+		t.Errorf("%s: %v", how, err)
+	}
+	return refused
+}
+
+// damaged opens a damaged file. It must be refused and left as it is, or give
+// every record as it was, or say of a record that it is damaged: nothing that
+// was acknowledged may be missing in silence. refused also reports the last of these.
+func damaged(path string, file []byte, want []string) (refused bool, err error) {
+	if err := errors.Join(os.WriteFile(path, file, 0o600), os.Chmod(path, openMode)); err != nil {
+		return false, err
+	}
 	j, err := tryOpen(path, bolt.Options{})
 	if err != nil {
-		wantErr(t, err, persist.ErrCorrupt, path)
-		if !bytes.Equal(readFile(t, path), file) {
-			t.Errorf("%s: the file was refused and written to", how)
-		}
-		return true
+		return true, checkRefused(path, file, err)
 	}
 	defer j.Close()
 	var got []string
@@ -60,20 +69,39 @@ func examine(t testing.TB, dir, how string, file []byte, want []string) (refused
 		case errors.Is(err, persist.ErrCorrupt):
 			damaged++
 		case err != nil:
-			t.Errorf("%s: List: %v", how, err)
+			return false, fmt.Errorf("List: %w", err)
 		default:
 			got = append(got, line(&r))
 		}
 	}
 	if len(got)+damaged != len(want) {
-		t.Errorf("%s: %d records and %d damaged ones of %d", how, len(got), damaged, len(want))
+		return false, fmt.Errorf("%d records and %d damaged ones of %d", len(got), damaged, len(want))
 	}
 	for _, l := range got {
 		if !slices.Contains(want, l) {
-			t.Errorf("%s: it gave %q, which never was", how, l)
+			return false, fmt.Errorf("it gave %q, which never was", l)
 		}
 	}
-	return damaged > 0
+	return damaged > 0, nil
+}
+
+// openMode lets everybody read a file. Open takes that from a journal, and not from a file that it refuses.
+const openMode = 0o644
+
+// checkRefused checks the error of an Open, and that the file, of openMode, is as it was.
+func checkRefused(path string, file []byte, refusal error) error {
+	known := errors.Is(refusal, persist.ErrCorrupt) || errors.Is(refusal, bolt.ErrFormat) // a damaged version looks like another one
+	if s := refusal.Error(); !known || !strings.Contains(s, path) || strings.Contains(s, "\n") {
+		return fmt.Errorf("got error %q, want ErrCorrupt or ErrFormat in one line that names the file", s)
+	}
+	now, err := os.ReadFile(path)
+	if err == nil && !bytes.Equal(now, file) {
+		err = errors.New("the file was refused and written to")
+	}
+	if info, statErr := os.Stat(path); err == nil && runtime.GOOS != "windows" && (statErr != nil || info.Mode() != openMode) {
+		err = fmt.Errorf("the file was refused, and its mode is %v", info.Mode())
+	}
+	return err
 }
 
 func TestDamagedByte(t *testing.T) {
@@ -269,11 +297,8 @@ func TestForeignFile(t *testing.T) {
 		"another's bolt": readFile(t, other),
 	} {
 		path := filepath.Join(dir, name)
-		writeFile(t, path, file)
-		_, err := tryOpen(path, bolt.Options{})
-		wantErr(t, err, persist.ErrCorrupt, path)
-		if !bytes.Equal(readFile(t, path), file) {
-			t.Errorf("%s: the file was written to", name)
+		if refused, err := damaged(path, file, nil); err != nil || !refused {
+			t.Errorf("%s: refused %t, %v", name, refused, err)
 		}
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "no such directory", "journal.db")} {
@@ -284,32 +309,8 @@ func TestForeignFile(t *testing.T) {
 	}
 }
 
-// TestLaterFormat: a file of a later version is refused, and the error says so.
-func TestLaterFormat(t *testing.T) {
-	t.Parallel()
-	path := newPath(t)
-	j := open(t, path)
-	begin(t, j, record("order-1"))
-	closeIt(t, j)
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("oncehttp")).Put([]byte("format"), []byte("3"))
-	})
-	if err != nil || db.Close() != nil {
-		t.Fatal(err)
-	}
-	_, err = tryOpen(path, bolt.Options{})
-	wantErr(t, err, persist.ErrCorrupt, path)
-	if !strings.Contains(err.Error(), `format is: "3"`) {
-		t.Errorf("error %q does not name the format", err)
-	}
-}
-
 // TestCutUnderneath truncates the file of an open journal: reading what is gone
-// is an error, not the end of the process.
+// is an error, not the end of the process. Put back, the file opens at once.
 func TestCutUnderneath(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
@@ -317,6 +318,7 @@ func TestCutUnderneath(t *testing.T) {
 	for i := range 200 {
 		begin(t, j, record(fmt.Sprintf("order-%d", i)))
 	}
+	whole, want := readFile(t, path), mustContents(t, j)
 	if err := os.Truncate(path, 2*pageSize); err != nil {
 		t.Fatal(err)
 	}
@@ -328,4 +330,44 @@ func TestCutUnderneath(t *testing.T) {
 	_, _, err = j.Begin(context.Background(), record("another"))
 	wantErr(t, err, persist.ErrUncertain, path)
 	wantErr(t, j.Close(), persist.ErrUncertain, path)
+	writeFile(t, path, whole)
+	j = openWith(t, path, bolt.Options{LockWait: -1})
+	if got := mustContents(t, j); !slices.Equal(got, want) {
+		t.Errorf("put back it holds %q", got)
+	}
+}
+
+// TestLockAfterPanic: where bbolt panics over a page that was damaged since it was checked, the file is refused, and its
+// lock is free, so that the mended file opens at once.
+func TestLockAfterPanic(t *testing.T) {
+	t.Parallel()
+	file, _, _ := sample(t)
+	path, panics := newPath(t), 0
+	for p := 2; p < bolt.UsedBytes(file)/pageSize; p++ {
+		bad := slices.Clone(file)
+		page := bad[p*pageSize:][:pageSize]
+		first := 16 + int(binary.NativeEndian.Uint32(page[16+4:])) // where its first key is
+		if page[8] != 2 || page[10] < 2 || page[10] == 5 || first >= pageSize {
+			continue // no leaf page with two entries, or the root page
+		}
+		page[first] ^= 0x80
+		writeFile(t, path, bad)
+		j, err := tryOpen(path, bolt.WithRead(bolt.Options{}, func(io.ReaderAt) io.ReaderAt { return bytes.NewReader(file) }))
+		if errors.Is(err, persist.ErrCorrupt) {
+			panics++
+		} else if err != nil {
+			t.Errorf("page %d: %v", p, err)
+		} else {
+			closeIt(t, j)
+		}
+		writeFile(t, path, file)
+		j, err = tryOpen(path, bolt.Options{LockWait: -1})
+		if err != nil {
+			t.Fatalf("page %d, mended: %v", p, err)
+		}
+		closeIt(t, j)
+	}
+	if panics == 0 {
+		t.Error("bbolt panicked over no page: this proves nothing")
+	}
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// dues say when the unfinished records of a chunk are due, in the order of their Seqs:
-// 8 bytes for each, and nothing for a record that is final. So a pass over what is due
+// dues say when the unfinished records of a chunk are due, and until when they may be on their way, in the order of their Seqs:
+// 8 bytes for each of the two, and nothing for a record that is final. So a pass over what is due
 // looks at a few numbers for 64 records, and reads none that is not due.
 type dues struct {
 	first  int64    // the earliest of at
 	group  uint64   // recordKeys.group of all of them, unless groups is set; zero while it is not known yet
 	at     []int64  // by dueAt
+	until  []int64  // dueAt of each SendUntil; nil while none of them is set
 	groups []uint64 // of each; nil while all are of one group
 }
 
@@ -39,11 +40,15 @@ func dueTime(at int64) time.Time {
 }
 
 // insert enters a record as the i-th.
-func (d *dues) insert(i int, at int64, group uint64) {
+func (d *dues) insert(i int, at, until int64, group uint64) {
 	if len(d.at) == 0 {
 		d.first, d.group = at, group
 	}
 	d.at = slices.Insert(d.at, i, at)
+	if d.until != nil {
+		d.until = slices.Insert(d.until, i, until)
+	}
+	d.setUntil(i, until)
 	d.first = min(d.first, at)
 	if d.groups != nil {
 		d.groups = slices.Insert(d.groups, i, group)
@@ -53,15 +58,38 @@ func (d *dues) insert(i int, at int64, group uint64) {
 }
 
 // replace changes the i-th record.
-func (d *dues) replace(i int, at int64, group uint64) {
+func (d *dues) replace(i int, at, until int64, group uint64) {
 	was := d.at[i]
 	d.at[i] = at
+	d.setUntil(i, until)
 	d.changed(was, at)
 	if d.groups != nil {
 		d.groups[i] = group
 		return
 	}
 	d.assign(i, group)
+}
+
+// noTime is dueAt of the zero time.
+const noTime = math.MinInt64
+
+// setUntil sets the SendUntil of the i-th record.
+func (d *dues) setUntil(i int, until int64) {
+	if d.until == nil {
+		if until == noTime {
+			return
+		}
+		d.until = slices.Repeat([]int64{noTime}, len(d.at))
+	}
+	d.until[i] = until
+}
+
+// untilOf is the SendUntil of the i-th record, by dueAt.
+func (d *dues) untilOf(i int) int64 {
+	if d.until == nil {
+		return noTime
+	}
+	return d.until[i]
 }
 
 // assign sets the group of the i-th record where all had one until now. A zero is set
@@ -80,6 +108,9 @@ func (d *dues) assign(i int, group uint64) {
 func (d *dues) remove(i int, others bool) {
 	was := d.at[i]
 	d.at = slices.Delete(d.at, i, i+1)
+	if d.until != nil {
+		d.until = slices.Delete(d.until, i, i+1)
+	}
 	if d.groups != nil {
 		d.groups = slices.Delete(d.groups, i, i+1)
 	}
@@ -116,9 +147,9 @@ func (c *chunk) setDue(bit uint64, open bool, v *slot) {
 	i, known := bits.OnesCount64(c.open&(bit-1)), c.open&bit != 0
 	switch {
 	case open && known:
-		c.dues.replace(i, v.due, v.group)
+		c.dues.replace(i, v.due, v.until, v.group)
 	case open:
-		c.dues.insert(i, v.due, v.group)
+		c.dues.insert(i, v.due, v.until, v.group)
 	case known:
 		c.dues.remove(i, c.used>>63 == 0) // Seqs ascend: others come until the last place is taken
 	}

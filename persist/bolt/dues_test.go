@@ -14,7 +14,10 @@ type dueModel map[uint64]slot
 
 // random is a slot of an unfinished record, or of a final one.
 func (m dueModel) random(rnd *rand.Rand, seq uint64, groups uint64) slot {
-	s := slot{rev: rnd.Uint32(), due: rnd.Int64N(20), group: mix(seq%7%groups) | 1}
+	s := slot{rev: rnd.Uint32(), due: rnd.Int64N(20), until: noTime, group: mix(seq%7%groups) | 1}
+	if rnd.IntN(3) == 0 {
+		s.until = rnd.Int64N(20)
+	}
 	if rnd.IntN(5) == 0 {
 		s.due = math.MinInt64
 	}
@@ -27,7 +30,7 @@ func (m dueModel) random(rnd *rand.Rand, seq uint64, groups uint64) slot {
 func (m dueModel) compare(s *slots) error {
 	for seq, want := range m {
 		if !want.is(slotOpen) {
-			want.due, want.group = 0, 0
+			want.due, want.until, want.group = 0, 0, 0
 		}
 		if got, found := s.get(seq); !found || got != want {
 			return fmt.Errorf("slot %d: %+v, found %t; want %+v", seq, got, found, want)

@@ -29,12 +29,6 @@ func Reviewing(opts Options) Options {
 	return opts
 }
 
-// WithStep calls f at each named step.
-func WithStep(opts Options, f func(name string)) Options {
-	opts.hooks.step = f
-	return opts
-}
-
 // WithWrite calls f before the journal itself writes.
 func WithWrite(opts Options, f func(b []byte, at int64) error) Options {
 	opts.hooks.write = f
@@ -45,29 +39,6 @@ func WithWrite(opts Options, f func(b []byte, at int64) error) Options {
 func WithRead(opts Options, f func(io.ReaderAt) io.ReaderAt) Options {
 	opts.hooks.read = f
 	return opts
-}
-
-// The steps at which Open forgets a commit that was cut off.
-const (
-	StepOpenForgotten    = stepOpenForgotten
-	StepOpenForgetSynced = stepOpenForgetSynced
-)
-
-// StepCloseDone is the last step of a close.
-const StepCloseDone = stepCloseDone
-
-// StepCommitWritten is when bbolt has written pages and meta page.
-const StepCommitWritten = stepCommitWritten
-
-// Steps are the named steps.
-func Steps() []string {
-	return []string{
-		stepCreateMade, stepCreateWritten, stepCreateSynced, stepCreateLinked, stepCreateRemoved, stepCreateDone,
-		stepOpenLocked, stepOpenVerified, stepOpenRewritten, stepOpenSynced, stepOpenForgotten, stepOpenForgetSynced,
-		stepOpenMarked, stepOpenMarkSynced, stepOpenGiven,
-		stepCommitBegun, stepCommitNumbered, stepCommitNumberSynced, stepCommitApplied, stepCommitWritten, stepCommitSynced, stepCommitMarked,
-		stepCloseCommitted, stepCloseMarkSynced, stepCloseDone,
-	}
 }
 
 // NewPages are the pages that the newest commit in a file has and the one before
@@ -118,3 +89,18 @@ func NewestMeta(file []byte) int {
 
 // NoSync reports whether bbolt leaves the syncs to the journal.
 func (j *Journal) NoSync() bool { return j.db.NoSync }
+
+// UsedBytes is how many bytes of a file its pages have, or -1.
+func UsedBytes(file []byte) int {
+	ms, err := readMetas(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return -1
+	}
+	return int(ms.newest.pages) * int(ms.newest.pageSize)
+}
+
+// Marked reports whether a mark says that the newest commit in a file is whole.
+func Marked(file []byte) bool {
+	ms, err := readMetas(bytes.NewReader(file), int64(len(file)))
+	return err == nil && ms.marked
+}

@@ -94,6 +94,12 @@ func TestWriteFails(t *testing.T) {
 		if err := j.Forget(ctx, kept); err == nil || errors.Is(err, persist.ErrUncertain) || errors.Is(err, persist.ErrNotFound) {
 			t.Errorf("Forget: %v", err)
 		}
+		if _, err := j.Assign(ctx, kept, "bob"); err == nil || errors.Is(err, persist.ErrUncertain) || errors.Is(err, persist.ErrNotFound) {
+			t.Errorf("Assign: %v", err)
+		}
+		if _, err := j.Get(ctx, persist.ID{Account: "bob", Key: kept.Key}); !errors.Is(err, persist.ErrNotFound) {
+			t.Errorf("Get of what could not be assigned: %v", err)
+		}
 		if got := mustContents(t, j); !slices.Equal(got, want) {
 			t.Errorf("after changes that were not written it holds\n%q\nwant\n%q", got, want)
 		}

@@ -219,6 +219,9 @@ func (j *Journal) settle(b *batch) {
 		if b.forgotten > 0 {
 			j.removeForgotten(b)
 		}
+		if b.moved {
+			j.removeMoved(b)
+		}
 		// No reader looks at b any more: who does, holds mu.
 		b.reset()
 		j.spare = b.queue

@@ -21,7 +21,7 @@ func record(key string) persist.Record {
 	return persist.Record{
 		ID: persist.ID{Account: "acct", Key: key}, Origin: "https://api.example:443", Method: "POST", Target: "/v1/charges",
 		Header: map[string][]string{"Content-Type": {"application/json"}}, Body: []byte(`{"amount":100,"currency":"eur","customer":"cus_1"}`),
-		Carrier: "header", CarrierName: "Idempotency-Key", WireKey: key, Profile: "draft-07", ProfileVersion: "7",
+		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: key, Profile: "draft-07", ProfileVersion: "7",
 		Window: 24 * time.Hour, Fingerprint: sum[:], Recipe: "1 content-type", Created: time.Unix(1_750_000_000, 123).UTC(),
 	}
 }
@@ -148,5 +148,16 @@ func wantErr(t testing.TB, err, target error, path string) {
 	}
 	if s := err.Error(); !bytes.Contains([]byte(s), []byte(path)) || bytes.ContainsRune([]byte(s), '\n') {
 		t.Errorf("error %q is not one line that names %s", s, path)
+	}
+}
+
+// mkdir makes an empty directory, if it is not there.
+func mkdir(t testing.TB, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "journal.db")); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,9 +31,13 @@ type Options struct {
 	// OpenFile opens the file, which exists. Nil is os.OpenFile. For tests.
 	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
 
+	// Secret is that of a file that is made, in persist.SecretSize bytes, for a copy of a journal. Nil: random bytes.
+	Secret []byte
+
 	// Sync makes durable what was written to the file. Nil is fdatasync where
 	// there is one, else File.Sync. If it is set, each commit calls it once,
-	// whatever version of bbolt the program is built with. For tests and
+	// whatever version of bbolt the program is built with, and the first after
+	// Open and after a failure has bbolt's own two syncs besides. For tests and
 	// measurements.
 	Sync func(*os.File) error
 
@@ -52,21 +57,21 @@ type Journal struct {
 	pageSize int
 	db       *bbolt.DB
 	sync     func() error
-	twoSyncs bool // bbolt syncs itself, twice, and sync is not called for a commit
+	twoSyncs bool // bbolt syncs each commit itself, twice
+	ownSync  bool // sync is Options.Sync
 	hash     hasher
 	names    names
 	hooks    hooks
+	secret   [persist.SecretSize]byte // of the file, once it was read
 
 	// Only the committer uses what follows, and Open and Close.
 	scratch    [64]byte
 	bodies     uint64 // digest of what is in the bucket of bodies
 	stuck      bool   // bbolt panicked, and may hold its locks
 	markSynced bool   // the last mark is on the disk
-	formatKept bool   // the file's format is formatKept
-	// firstAttempt: no attempt was made before to commit the next transaction.
-	firstAttempt bool
-	lastSync     time.Duration
-	syncTime     time.Duration // the shorter of the last two syncs
+	steady     bool   // the last commit has succeeded, and there was one since Open
+	lastSync   time.Duration
+	syncTime   time.Duration // the shorter of the last two syncs
 
 	// mu guards what follows. No holder of a bbolt transaction takes it:
 	// transactions are begun under it.
@@ -92,15 +97,21 @@ type Journal struct {
 	stats      Stats
 }
 
-// Stats counts what a journal has done since it was opened.
+// Stats is what a journal has done since it was opened.
 type Stats struct {
 	Commits int64 // batches made durable
-	Syncs   int64 // calls of Sync
+	Syncs   int64 // of those commits: one each, two of the first after Open and after a failure
 	Changes int64 // changes of records in those batches
 	Bytes   int64 // bytes of pages written, metadata included
+
+	// NamesSynced reports whether Open has made durable the name of the file and of each
+	// symbolic link that leads to it. It is false where the system cannot sync a
+	// directory, or does not let the process open one for reading: then a power cut
+	// may take the name of a file that was made, moved or restored shortly before.
+	NamesSynced bool
 }
 
-// Stats returns the counts.
+// Stats returns what the journal has done.
 func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -118,9 +129,8 @@ func (j *Journal) Path() string { return j.path }
 // last commit is brought to the disk, or, if it was cut off, forgotten.
 //
 // Errors: persist.ErrLocked if another journal holds the file for longer than
-// Options.LockWait; persist.ErrCorrupt if it is damaged, empty, no journal, or
-// written by a later version, and then it is left as it is; persist.ErrGone if it
-// is moved again and again meanwhile; else what the file system said.
+// Options.LockWait; persist.ErrCorrupt if it is damaged, empty or no journal, and ErrFormat if another version wrote
+// it, and then it is left as it is; persist.ErrGone if it is moved again and again meanwhile; else the file system's error.
 func Open(path string, opts Options) (*Journal, error) {
 	j, err := openJournal(path, opts)
 	if err != nil {
@@ -142,6 +152,9 @@ func openJournal(path string, opts Options) (*Journal, error) {
 		path: path, hash: newHasher(opts.hashMask), collecting: &batch{queue: newQueue()}, lazy: newQueue(),
 		names: newNames(), hooks: opts.hooks, markSynced: true,
 	}
+	if copy(j.secret[:], opts.Secret) != len(opts.Secret) || len(opts.Secret) != 0 && len(opts.Secret) != len(j.secret) {
+		return nil, fmt.Errorf("a Secret of %d bytes, want %d", len(opts.Secret), len(j.secret))
+	}
 	var err error
 	if j.place.path, err = filepath.Abs(path); err != nil {
 		return nil, err
@@ -162,6 +175,19 @@ func (j *Journal) usable() error {
 		return fmt.Errorf("persist/bolt: %s: %w", j.path, persist.ErrClosed)
 	}
 	return j.broken
+}
+
+// Secret implements [persist.Journal].
+func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.usable(); err != nil {
+		return nil, err
+	}
+	return slices.Clone(j.secret[:]), nil
 }
 
 // Flush implements [persist.Journal]. If something is queued, the next commit takes
@@ -210,20 +236,18 @@ func (j *Journal) Close() error {
 		err = j.broken
 	}
 	j.mu.Unlock()
-	j.step(stepCloseCommitted)
 	if err == nil {
 		err = j.wrap(j.syncMark())
 	}
-	j.step(stepCloseMarkSynced)
 	err = errors.Join(err, j.closeFile())
-	j.step(stepCloseDone)
 	return err
 }
 
 // closeFile closes the file and releases its lock. It is called last, when no commit is under way.
 func (j *Journal) closeFile() error {
 	if j.stuck {
-		// bbolt panicked and may hold locks, for which its Close would wait for ever.
+		// bbolt panicked and may hold locks, for which its Close would wait for ever. Its mapping stays.
+		unlock(j.file)
 		return j.file.Close()
 	}
 	return j.db.Close()

@@ -3,17 +3,14 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// The versions of what the file holds. Open refuses any other. Version 2 has records
-// with kept fields or a server's token, which code that knows version 1 only cannot read.
-// A file is created with version 1, and the commit that brings the first of them sets
-// version 2: it is in the tree of that commit, so that older code refuses the file as soon as it cannot
-// read it, and never takes that commit for one that was cut off.
-const (
-	formatVersion = "1"
-	formatKept    = "2"
-)
+// formatVersion is the version of the file's contents. Open refuses any other. Programs from before the first release
+// wrote numbers without a v.
+const formatVersion = "v1"
 
 // idSize is the length of a journal's id, random bytes that creation chooses.
 const idSize = 16
@@ -21,8 +18,9 @@ const idSize = 16
 // names are the names of the buckets, and of the entries beside and in them. The
 // file holds
 //
-//	oncehttp/format   formatVersion or formatKept
+//	oncehttp/format   formatVersion
 //	oncehttp/id       the journal's id
+//	oncehttp/secret   the journal's secret and its checksum
 //	intents/SEQ       what Begin freezes of a record, see entry.go
 //	progress/SEQ      what changes of it, once it has changed
 //	bodies/SEQ PART N pieces of large bodies
@@ -30,14 +28,14 @@ const idSize = 16
 type names struct {
 	about, intents, progress, bodies []byte // buckets
 	state                            []byte // beside the buckets
-	format, id                       []byte // in about
+	format, id, secret               []byte // in about
 }
 
 // newNames are the names. They are bytes, since bbolt takes those.
 func newNames() names {
 	return names{
 		about: []byte("oncehttp"), intents: []byte("intents"), progress: []byte("progress"), bodies: []byte("bodies"),
-		state: []byte("state"), format: []byte("format"), id: []byte("id"),
+		state: []byte("state"), format: []byte("format"), id: []byte("id"), secret: []byte("secret"),
 	}
 }
 
@@ -49,28 +47,34 @@ type state struct {
 	bodies  uint64 // of what is in the bucket of bodies
 	records uint64 // how many there are
 	lastSeq uint64 // the last Seq that was given
-	attempt uint64 // which attempt at this txid; 0: the first, see attempt.go
 }
 
-const stateSize = 56
+const stateSize = 48
 
-// append appends the entry, which ends with a checksum of its own.
-func (s state) append(b []byte) []byte {
+// aboutSum is a hash of what the file says about itself: its format, and the journal's
+// id and secret.
+func aboutSum(id [idSize]byte, secret [persist.SecretSize]byte) uint64 {
+	n := binary.BigEndian
+	return mix(mix(n.Uint64(id[:])) ^ mix(n.Uint64(id[8:])) ^ uint64(codec.Checksum([]byte(formatVersion)))<<32 ^ uint64(codec.Checksum(secret[:])))
+}
+
+// append appends the entry, which ends with a checksum of itself and of the file's
+// aboutSum.
+func (s state) append(b []byte, about uint64) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.txid)
 	b = binary.BigEndian.AppendUint64(b, s.digest)
 	b = binary.BigEndian.AppendUint64(b, s.bodies)
 	b = binary.BigEndian.AppendUint64(b, s.records)
 	b = binary.BigEndian.AppendUint64(b, s.lastSeq)
-	b = binary.BigEndian.AppendUint64(b, s.attempt)
-	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.bodies^mix(s.records^mix(s.lastSeq^mix(s.attempt)))))))
+	return binary.BigEndian.AppendUint64(b, mix(s.txid^mix(s.digest^mix(s.bodies^mix(s.records^mix(s.lastSeq^mix(about)))))))
 }
 
 // decodeState is the inverse of append. ok is false for anything else.
-func decodeState(b []byte) (s state, ok bool) {
+func decodeState(b []byte, about uint64) (s state, ok bool) {
 	if len(b) != stateSize {
 		return state{}, false
 	}
 	n := binary.BigEndian
-	s = state{n.Uint64(b), n.Uint64(b[8:]), n.Uint64(b[16:]), n.Uint64(b[24:]), n.Uint64(b[32:]), n.Uint64(b[40:])}
-	return s, bytes.Equal(s.append(nil), b)
+	s = state{n.Uint64(b), n.Uint64(b[8:]), n.Uint64(b[16:]), n.Uint64(b[24:]), n.Uint64(b[32:])}
+	return s, bytes.Equal(s.append(nil, about), b)
 }

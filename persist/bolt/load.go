@@ -7,58 +7,62 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// errFormat says that the file is whole, and has another version's format.
-var errFormat = errors.New("its format is")
+// ErrFormat: another version of this package wrote the file. The error says what to do.
+var ErrFormat = errors.New("its format does not fit this program")
 
 // load reads the tree of one commit whole, checks it against its digest, and
-// enters it into memory. It returns which attempt at the commit wrote the tree.
+// enters it into memory.
 //
 // If the commit has no mark, pages is not nil. Then load reads the bodies, too, and
 // notes every page in pages. A marked commit is known to be whole, and a body has a
 // checksum of its own, which is looked at when the body is asked for.
 // Errors: persist.ErrCorrupt, or what a read failed with.
-func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) (attempt uint64, err error) {
+func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error {
 	s, err := newScanner(f, size, m)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if pages != nil {
 		s.read = pages.add
 	}
 	// bbolt keeps the list of free pages in memory only, as it is opened here.
 	if m.freelist != pgidNone {
-		return 0, fmt.Errorf("%w: it was written to by another program", persist.ErrCorrupt)
+		return fmt.Errorf("%w: it was written to by another program", persist.ErrCorrupt)
 	}
 	r, err := s.root()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if j.place.id, j.formatKept, err = readAbout(r.about); err != nil {
-		return 0, err
+	if j.place.id, j.secret, err = readAbout(r.about); err != nil {
+		return err
 	}
-	st, ok := decodeState(r.state)
+	st, ok := decodeState(r.state, aboutSum(j.place.id, j.secret))
 	if !ok || st.txid != m.txid {
-		return 0, fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
+		return fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
 	}
+	s.within = ref{to: bound{seq: st.lastSeq + 1}, bounded: true}
 	if err := j.loadRecords(s, r, min(st.records, uint64(size)/minEntry)); err != nil {
-		return 0, err
+		return err
 	}
 	bodies, err := loadBodies(s, r.bodies, st.bodies, pages != nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if j.slots.digest != st.digest || bodies != st.bodies {
-		return 0, fmt.Errorf("%w: its records do not add up to the digest of commit %d", persist.ErrCorrupt, m.txid)
+		return fmt.Errorf("%w: its records do not add up to the digest of commit %d", persist.ErrCorrupt, m.txid)
 	}
 	j.seq, j.bodies = st.lastSeq, st.bodies
 	// From here on Seqs ascend.
 	j.slots.settle()
-	return st.attempt, nil
+	return nil
 }
 
 // loadRecords enters all records, of which there are about n.
@@ -67,7 +71,7 @@ func (j *Journal) loadRecords(s *scanner, r root, n uint64) error {
 		return err
 	}
 	j.ids = newIDTable(n)
-	l := j.newLoader()
+	l := j.newLoader(n)
 	err := s.bucket(r.intents, seqKeySize, l.intent)
 	l.end()
 	return err
@@ -90,34 +94,50 @@ func loadBodies(s *scanner, b bucket, recorded uint64, full bool) (digest uint64
 // damaged file names asks for more memory than its size justifies.
 const minEntry = 64
 
-// readAbout reads the bucket about the file and returns the journal's id, and whether
-// its format is formatKept. bbolt keeps this bucket in the root page, since it is small.
-func readAbout(about bucket) (id [idSize]byte, kept bool, err error) {
+// readAbout reads the bucket about the file and returns the journal's id and secret. bbolt keeps this bucket in the root
+// page, since it is small. Errors: persist.ErrCorrupt, ErrFormat.
+func readAbout(about bucket) (id [idSize]byte, secret [persist.SecretSize]byte, err error) {
 	p, err := parsePage(about.inline, 0, uint64(max(len(about.inline), pageHeader)))
-	if err != nil || !p.leaf || p.overflow != 0 {
-		return id, false, fmt.Errorf("%w: its format cannot be read", persist.ErrCorrupt)
+	if err != nil || !p.leaf || p.overflow != 0 || about.root != 0 {
+		return id, secret, fmt.Errorf("%w: its format cannot be read", persist.ErrCorrupt)
 	}
-	n, format, known := newNames(), "", false
+	n, format, known, keyed := newNames(), "", false, false
 	for i := range p.count {
-		key, value, _, err := p.entry(i)
+		key, value, flags, err := p.entry(i)
 		switch {
 		case err != nil:
-			return id, false, err
+			return id, secret, err
+		case flags != 0:
+			return id, secret, fmt.Errorf("%w: its format is a bucket", persist.ErrCorrupt)
 		case bytes.Equal(key, n.format):
 			format = string(value)
 		case bytes.Equal(key, n.id) && len(value) == idSize:
 			id, known = [idSize]byte(value), true
+		case bytes.Equal(key, n.secret) && len(value) == len(secret)+sumSize:
+			secret = [persist.SecretSize]byte(value)
+			keyed = bytes.Equal(appendSum(slices.Clone(secret[:])), value)
 		}
 	}
 	switch {
-	case format == "":
-		return id, false, fmt.Errorf("%w: it has no format", persist.ErrCorrupt)
-	case format != formatVersion && format != formatKept:
-		return id, false, fmt.Errorf("%w: %w: %q, and this version knows %q and %q", persist.ErrCorrupt, errFormat, format, formatVersion, formatKept)
+	case format == "1" || format == "2":
+		return id, secret, fmt.Errorf("%w: a program from before the first release wrote it; finish its operations with that program, and begin with a new file", ErrFormat)
+	case format != formatVersion && isFormat(format):
+		return id, secret, fmt.Errorf("%w: its format is %q, and this program reads %q; use a newer program", ErrFormat, format, formatVersion)
+	case format != formatVersion:
+		return id, secret, fmt.Errorf("%w: its format is %q", persist.ErrCorrupt, format)
 	case !known:
-		return id, false, fmt.Errorf("%w: it has no id", persist.ErrCorrupt)
+		return id, secret, fmt.Errorf("%w: it has no id", persist.ErrCorrupt)
+	case !keyed:
+		return id, secret, fmt.Errorf("%w: it has no secret", persist.ErrCorrupt)
 	}
-	return id, format == formatKept, nil
+	return id, secret, nil
+}
+
+// isFormat reports whether this is a format of some version: a v and its number.
+func isFormat(format string) bool {
+	number, ok := strings.CutPrefix(format, "v")
+	_, err := strconv.ParseUint(number, 10, 16)
+	return ok && err == nil
 }
 
 // loadProgress enters one entry of the bucket of progress into memory. All of them
@@ -148,7 +168,7 @@ func (s *slot) loadProgress(progress []byte) error {
 		return fmt.Errorf("%w: revision %d", persist.ErrCorrupt, f.Revision)
 	}
 	s.rev = uint32(f.Revision)
-	s.setState(f.State, f.NextAttempt)
+	s.setState(f.State, f.NextAttempt, f.SendUntil)
 	s.mark(slotSwept, f.Swept)
 	s.mark(slotUnreported, f.Unreported)
 	s.mark(slotOutside, f.Outside)
@@ -178,11 +198,11 @@ const (
 	loadBatches = 8
 )
 
-// newLoader starts the goroutine that fills the indexes. end must be called.
-func (j *Journal) newLoader() *loader {
+// newLoader starts the goroutine that fills the indexes, with about n records. end must be called.
+func (j *Journal) newLoader(n uint64) *loader {
 	l := &loader{j: j, full: make(chan []loaded, loadBatches), empty: make(chan []loaded, loadBatches), done: make(chan struct{})}
 	for range loadBatches {
-		l.empty <- make([]loaded, 0, loadBatch)
+		l.empty <- make([]loaded, 0, min(loadBatch, n+1))
 	}
 	l.batch = <-l.empty
 	go func() {
@@ -225,7 +245,7 @@ func (l *loader) intent(key, value []byte) error {
 	s.mark(slotGenerated, i.Generated)
 	s.mark(slotOutside, s.is(slotOutside) || i.Outside)
 	l.j.accounts.addBytes(i.Account)
-	if l.batch = append(l.batch, loaded{seq, keys, s}); len(l.batch) == loadBatch {
+	if l.batch = append(l.batch, loaded{seq, keys, s}); len(l.batch) >= loadBatch {
 		l.full <- l.batch
 		l.batch = <-l.empty
 	}
@@ -240,7 +260,7 @@ func (j *Journal) enterLoaded(l *loaded) {
 		outside := s.is(slotOutside) || later.is(slotOutside)
 		s.rev, s.progressSum = later.rev, later.progressSum
 		s.mark(slotChanged, true)
-		s.due = later.due
+		s.due, s.until = later.due, later.until
 		s.mark(slotOpen, later.is(slotOpen))
 		s.mark(slotHeld, later.is(slotHeld))
 		s.mark(slotSwept, later.is(slotSwept))

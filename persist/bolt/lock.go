@@ -2,6 +2,9 @@ package bolt
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -27,3 +30,35 @@ func retryLock(wait time.Duration, try func() (held bool, err error)) error {
 		time.Sleep(min(lockPoll, max(time.Until(deadline), 0)))
 	}
 }
+
+// descriptors is where a system shows a process its open files, if it does.
+const descriptors = "/dev/fd"
+
+// openHere reports whether this process has the file of f open a second time.
+func openHere(f *os.File) bool {
+	mine, err := f.Stat()
+	entries, listErr := os.ReadDir(descriptors)
+	if err != nil || listErr != nil {
+		return false
+	}
+	for _, e := range entries {
+		if e.Name() == strconv.Itoa(int(f.Fd())) {
+			continue
+		}
+		if other, err := os.Stat(filepath.Join(descriptors, e.Name())); err == nil && os.SameFile(mine, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// lockedHere is persist.ErrLocked of a file that this process itself has open.
+type lockedHere struct{}
+
+// Error says what to do.
+func (lockedHere) Error() string {
+	return "this process has it open already: share one Journal, or one Client, or close the first"
+}
+
+// Is reports whether target is persist.ErrLocked.
+func (lockedHere) Is(target error) bool { return target == persist.ErrLocked }

@@ -21,3 +21,9 @@ func lock(f *os.File, wait time.Duration) (releaseForBbolt func() error, err err
 	})
 	return func() error { return nil }, err
 }
+
+// unlock releases the lock.
+func unlock(f *os.File) {
+	whole := syscall.Flock_t{Type: syscall.F_UNLCK, Whence: io.SeekStart}
+	_ = syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &whole)
+}

@@ -19,3 +19,6 @@ func lock(f *os.File, wait time.Duration) (releaseForBbolt func() error, err err
 	})
 	return func() error { return nil }, err
 }
+
+// unlock releases the lock. Where a mapping of the file is left, closing the file does not.
+func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -45,3 +45,10 @@ func lockByte(f *os.File, at uint32, wait time.Duration) error {
 func byteAt(at uint32) *windows.Overlapped {
 	return &windows.Overlapped{Offset: at, OffsetHigh: 0xffffffff}
 }
+
+// unlock releases the locks of both bytes, as far as they are held.
+func unlock(f *os.File) {
+	for _, at := range [...]uint32{journalByte, bboltByte} {
+		_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, byteAt(at))
+	}
+}

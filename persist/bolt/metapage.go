@@ -107,9 +107,6 @@ type metas struct {
 	older  meta
 	both   bool // older is valid too
 	marked bool // a mark says that the newest commit is whole
-	// attempt is which attempt at the newest commit the page of the older meta
-	// names. It means nothing unless follows is set.
-	attempt uint64
 }
 
 // follows reports that the older meta page is that of the commit before the newest.
@@ -125,13 +122,11 @@ func readMetas(f io.ReaderAt, size int64) (metas, error) {
 	var found [2]meta
 	var ok [2]bool
 	marked := uint64(0)
-	var pages [2][]byte
 	for i := range found {
 		page, err := readUpTo(f, int64(i)*pageSize, pageSizeMin)
 		if err != nil {
 			return metas{}, err
 		}
-		pages[i] = page
 		found[i], ok[i] = parseMeta(page)
 		// bbolt writes the meta of a transaction to the page of its parity.
 		ok[i] = ok[i] && int64(found[i].pageSize) == pageSize && found[i].txid%2 == uint64(i)
@@ -150,7 +145,6 @@ func readMetas(f io.ReaderAt, size int64) (metas, error) {
 		return metas{}, fmt.Errorf("%w: the newest meta page, of commit %d, is damaged", persist.ErrCorrupt, marked)
 	}
 	ms.marked = marked == ms.newest.txid
-	ms.attempt = parseAttempt(pages[1-newest], ms.newest.txid)
 	return ms, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 
 	bbolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -46,10 +47,12 @@ func (j *Journal) openFile(opts Options) error {
 // reports that the path led elsewhere once the file was locked.
 func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 	releaseForBbolt, err := lock(f, opts.LockWait)
+	if errors.Is(err, persist.ErrLocked) && openHere(f) {
+		return false, lockedHere{}
+	}
 	if err != nil {
 		return false, err
 	}
-	j.step(stepOpenLocked)
 	if !isAt(j.path, f) {
 		return true, fmt.Errorf("%w: it was moved while it was opened", persist.ErrGone)
 	}
@@ -60,12 +63,9 @@ func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 	if !info.Mode().IsRegular() {
 		return false, errors.New("it is not a regular file")
 	}
-	if err := restrict(f, info); err != nil {
-		return false, err
-	}
 	j.file, j.place.file = f, f
 	j.sync = f.Sync
-	if opts.Sync != nil {
+	if j.ownSync = opts.Sync != nil; j.ownSync {
 		j.sync = func() error { return opts.Sync(f) }
 	}
 	// From here on no other journal is in the file.
@@ -80,7 +80,24 @@ func (j *Journal) openIn(f *os.File, opts Options) (moved bool, err error) {
 	if err := releaseForBbolt(); err != nil {
 		return false, err
 	}
-	return false, j.giveToBbolt(f, opts, ms)
+	if err := j.giveToBbolt(f, opts, ms); err != nil {
+		return false, err
+	}
+	if err := j.finishOpen(f, info); err != nil {
+		_ = j.db.Close()
+		return false, err
+	}
+	return false, nil
+}
+
+// finishOpen does to the file's names and its mode what only a journal gets: a file that
+// is refused stays as it is.
+func (j *Journal) finishOpen(f *os.File, info fs.FileInfo) (err error) {
+	removeSecondName(j.path, f)
+	if j.stats.NamesSynced, err = syncNames(j.path); err != nil {
+		return err
+	}
+	return restrict(f, info)
 }
 
 // giveToBbolt lets bbolt open the file.
@@ -89,22 +106,32 @@ func (j *Journal) giveToBbolt(f *os.File, opts Options, ms metas) error {
 		return err
 	}
 	// fdatasync, where the system has it; until now it was fsync.
-	if opts.Sync == nil {
-		j.sync = j.db.Sync
+	if !j.ownSync {
+		j.sync = j.dataSync
 	}
 	// A program that does not lock can have been in the file between the two opens.
 	if now, err := readMetas(f, math.MaxInt64); err != nil || now.newest != ms.newest {
 		_ = j.db.Close()
 		return fmt.Errorf("%w: it was written to while it was opened", persist.ErrLocked)
 	}
-	j.step(stepOpenGiven)
 	return nil
 }
 
-// openBolt opens the file with bbolt. What still makes bbolt panic is damage too.
+// dataSync is bbolt's sync, tried again where a signal has ended it, as File.Sync is.
+func (j *Journal) dataSync() error {
+	for {
+		if err := j.db.Sync(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// openBolt opens the file with bbolt. What still makes bbolt panic is damage too. Then its mapping of the file is left,
+// and holds the lock.
 func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			unlock(f)
 			err = fmt.Errorf("%w: %v", persist.ErrCorrupt, p)
 		}
 	}()

@@ -19,6 +19,7 @@ type slot struct {
 
 	// Of an unfinished record, see dues.go. A final one does not keep them.
 	due   int64  // dueAt of its NextAttempt
+	until int64  // dueAt of its SendUntil
 	group uint64 // recordKeys.group of its account and origin
 }
 
@@ -48,11 +49,11 @@ func (s slot) is(flag uint32) bool { return s.flags&flag != 0 }
 // unresolved reports whether a query for unresolved records may select the record.
 func (s slot) unresolved() bool { return s.is(slotGenerated) && s.is(slotOpen|slotUnreported) }
 
-// setState sets what a state and a NextAttempt say.
-func (s *slot) setState(state persist.State, next time.Time) {
+// setState sets what a state, a NextAttempt and a SendUntil say.
+func (s *slot) setState(state persist.State, next, until time.Time) {
 	s.mark(slotOpen, !state.Final())
 	s.mark(slotHeld, state == persist.StateHeld)
-	s.due = dueAt(next)
+	s.due, s.until = dueAt(next), dueAt(until)
 }
 
 // mark sets or clears a flag.
@@ -100,7 +101,7 @@ func (s *slots) get(seq uint64) (v slot, found bool) {
 	v = slot{rev: p.rev, intentSum: p.intentSum, progressSum: p.progressSum, flags: p.flags}
 	if c.open&bit != 0 {
 		i := bits.OnesCount64(c.open & (bit - 1))
-		v.due, v.group = c.dues.at[i], c.dues.groupOf(i)
+		v.due, v.until, v.group = c.dues.at[i], c.dues.untilOf(i), c.dues.groupOf(i)
 	}
 	return v, true
 }

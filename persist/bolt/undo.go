@@ -47,6 +47,9 @@ func (j *Journal) restore(c *change) {
 		}
 		return
 	}
+	if c.moved && c.was != c.keys.id {
+		j.ids.remove(c.keys.id, c.seq)
+	}
 	if c.drop && !exists { // what Forget was to remove is still there
 		j.ids.add(c.keys.id, c.seq)
 	}

@@ -24,16 +24,19 @@ func now() time.Time { return time.Now().Round(0) }
 
 // Claim implements [persist.Claimer]. It looks at every unfinished record.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	return j.claim(ctx, q, owner, lease, n, false)
+	return j.claim(ctx, q, owner, lease, n, nil)
 }
 
 // ClaimToSend implements [persist.SendClaimer], as Claim.
-func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-	return j.claim(ctx, q, owner, lease, n, true)
+func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
+	return j.claim(ctx, q, owner, lease, n, func(rec *persist.Record, now time.Time) {
+		rec.MaybeSent, rec.FirstSent = true, now
+		rec.ExtendSendUntil(now.Add(sending))
+	})
 }
 
-// claim is ClaimToSend if send is set, else Claim.
-func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, send bool) ([]persist.Record, time.Time, error) {
+// claim is Claim, and ClaimToSend where mark is not nil, which marks a record that is claimed at now.
+func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, mark func(rec *persist.Record, now time.Time)) ([]persist.Record, time.Time, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, time.Time{}, err
 	}
@@ -64,8 +67,8 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 		rec.LeaseOwner, rec.LeaseUntil = owner, now.Add(lease)
 		rec.Revision++
 		claimed = append(claimed, rec)
-		if send && rec.MarkedByClaim() {
-			rec.MaybeSent, rec.FirstSent = true, now
+		if mark != nil && rec.MarkedByClaim() {
+			mark(&rec, now)
 		}
 		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))
 	}

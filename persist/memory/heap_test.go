@@ -35,7 +35,7 @@ func TestHeapARecord(t *testing.T) {
 		r, _, err := j.Begin(context.Background(), persist.Record{
 			ID: persist.ID{Account: "acct", Key: key}, Origin: "https://api.example:443", Method: "POST", Target: "/v1/charges",
 			Header: map[string][]string{"Content-Type": {"application/json"}}, Body: []byte(`{"amount":100,"currency":"eur","customer":"cus_1"}`),
-			Carrier: "header", CarrierName: "Idempotency-Key", WireKey: key, Profile: "draft-07", ProfileVersion: "7",
+			Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: key, Profile: "draft-07", ProfileVersion: "7",
 			Window: 24 * time.Hour, Fingerprint: sum[:], Recipe: "1 content-type", Created: at,
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,6 +32,8 @@ var (
 type Journal struct {
 	persist.Attachment
 
+	secret [persist.SecretSize]byte
+
 	mu         sync.Mutex
 	closed     bool
 	seq        uint64
@@ -50,6 +53,7 @@ type entry struct {
 	swept       bool
 	dropped     bool
 	nextAttempt time.Time
+	sendUntil   time.Time
 	created     time.Time
 	origin      string
 	fingerprint [32]byte
@@ -61,7 +65,9 @@ type entry struct {
 
 // New returns an empty journal.
 func New() *Journal {
-	return &Journal{byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}}
+	j := &Journal{byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}}
+	_, _ = rand.Read(j.secret[:]) // never fails
+	return j
 }
 
 // Begin implements [persist.Journal]. The record is encoded before mu is taken, so that
@@ -136,7 +142,7 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 }
 
 // change replaces the progress of the unfinished record with rec's ID and revision, and
-// counts rec's revision up. What Begin has frozen must be as it was.
+// counts rec's revision up. What Begin has frozen must be as it was. Of both SendUntil the later stays, and is in rec.
 // Errors: those of current, and persist.ErrInvalid.
 func (j *Journal) change(rec *persist.Record) error {
 	next := *rec
@@ -152,6 +158,10 @@ func (j *Journal) change(rec *persist.Record) error {
 	}
 	if !rec.Created.Equal(e.created) || !bytes.Equal(rec.Fingerprint, e.fingerprint[:]) {
 		return fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
+	}
+	if e.sendUntil.After(next.SendUntil) {
+		next.SendUntil, rec.SendUntil = e.sendUntil, e.sendUntil
+		progress = codec.AppendProgress(nil, &next, codec.Inline)
 	}
 	rec.Revision = next.Revision
 	j.replace(e, &next, progress)
@@ -190,6 +200,44 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	rec.Revision++
 	j.replace(e, &rec, codec.AppendProgress(nil, &rec, codec.Inline))
 	return nil
+}
+
+// Assign implements [persist.Journal].
+func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return persist.Record{}, err
+	}
+	if err := rec.Validate(); err != nil {
+		return persist.Record{}, err
+	}
+	next := rec
+	next.Account = account
+	next.Revision++
+
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e, err := j.standing(&rec)
+	switch {
+	case err != nil:
+		return persist.Record{}, err
+	case !rec.Created.Equal(e.created) || !bytes.Equal(rec.Fingerprint, e.fingerprint[:]):
+		return persist.Record{}, fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
+	case j.byID[next.ID] != nil:
+		return persist.Record{}, fmt.Errorf("%w: account %q, key %q", persist.ErrExists, account, rec.Key)
+	}
+	delete(j.byID, e.id)
+	e.id = next.ID
+	j.byID[e.id] = e
+	e.begin(&next)
+	return next.Clone(), nil
+}
+
+// Secret implements [persist.Journal].
+func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
+	if err := j.Flush(ctx); err != nil { // whether it is open
+		return nil, err
+	}
+	return slices.Clone(j.secret[:]), nil
 }
 
 // Flush implements [persist.Journal]. Nothing is ever queued here.
@@ -248,6 +296,15 @@ func (j *Journal) Close() error {
 // current returns the unfinished record that rec was read from. The caller holds mu.
 // Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrClosed.
 func (j *Journal) current(rec *persist.Record) (*entry, error) {
+	e, err := j.standing(rec)
+	if err == nil && e.state.Final() {
+		return nil, stale(rec, e)
+	}
+	return e, err
+}
+
+// standing is current for a record in any state.
+func (j *Journal) standing(rec *persist.Record) (*entry, error) {
 	if j.closed {
 		return nil, errClosed()
 	}
@@ -255,16 +312,21 @@ func (j *Journal) current(rec *persist.Record) (*entry, error) {
 	switch {
 	case e == nil:
 		return nil, notFound(rec.ID)
-	case e.seq != rec.Seq || e.rev != rec.Revision || e.state.Final():
-		return nil, fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, e.state, e.rev)
+	case e.seq != rec.Seq || e.rev != rec.Revision:
+		return nil, stale(rec, e)
 	}
 	return e, nil
+}
+
+// stale is the error for a record that is another than the caller has read.
+func stale(rec *persist.Record, e *entry) error {
+	return fmt.Errorf("%w: %q is %v at revision %d", persist.ErrStale, rec.Key, e.state, e.rev)
 }
 
 // set gives the entry another progress, of which it keeps a copy, and notes what a query
 // asks first.
 func (e *entry) set(rec *persist.Record, progress []byte) {
-	e.rev, e.state, e.nextAttempt = rec.Revision, rec.State, rec.NextAttempt
+	e.rev, e.state, e.nextAttempt, e.sendUntil = rec.Revision, rec.State, rec.NextAttempt, rec.SendUntil
 	e.swept, e.unreported = rec.Swept, rec.Unreported
 	e.progress = append(e.intent[len(e.intent):], progress...)
 }

@@ -35,13 +35,23 @@ type dialect struct {
 	prefix string // of the names of tables
 	bound  string // goes before a statement, and bounds its waits for locks
 	begin  string // the statement of Begin
+	polls  bool   // a statement does not wait for locks, and is made again
 }
 
 // dialect returns how this journal's statements are spelled.
 func (o Options) dialect() *dialect {
-	d := &dialect{prefix: o.prefix(), bound: fmt.Sprintf("SET STATEMENT innodb_lock_wait_timeout=%d FOR ", int(o.LockWait/time.Second))}
+	wait := o.LockWait
+	if o.polls {
+		wait = 0
+	}
+	d := &dialect{prefix: o.prefix(), polls: o.polls, bound: lockWait(wait)}
 	d.begin = d.bound + d.insert("NEXTVAL("+d.prefix+"oncehttp_seq)", "FROM "+d.gate()+" WHERE gate = ? LOCK IN SHARE MODE")
 	return d
+}
+
+// lockWait goes before a statement, and bounds its waits for locks.
+func lockWait(d time.Duration) string {
+	return fmt.Sprintf("SET STATEMENT innodb_lock_wait_timeout=%d FOR ", int(d/time.Second))
 }
 
 // gate is the name of the table of gates.
@@ -78,6 +88,19 @@ func insertValues(row *sqljournal.Row, from ...any) []any {
 
 // Rebind implements sqljournal.Dialect.
 func (d *dialect) Rebind(query string) string { return query }
+
+// secret is the name of the table of the journal's secret.
+func (d *dialect) secret() string { return d.prefix + "oncehttp_secret" }
+
+// InsertSecret implements sqljournal.Dialect.
+func (d *dialect) InsertSecret() string {
+	return "INSERT IGNORE INTO " + d.secret() + " (one, secret) VALUES (1, ?)"
+}
+
+// SelectSecret implements sqljournal.Dialect.
+func (d *dialect) SelectSecret() string {
+	return "SELECT secret FROM " + d.secret() + " WHERE one = 1"
+}
 
 // Records implements sqljournal.Dialect.
 func (d *dialect) Records() string { return d.prefix + "oncehttp_record" }
@@ -259,13 +282,14 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 	if err != nil {
 		return 0, err
 	}
-	var written []any // of each row its id and its progress
+	var written []any // of each row its id, its progress and its send_until
 	for rows.Next() {
 		var row sqljournal.Row
 		if err := rows.Scan(append([]any{&now}, row.Fields()...)...); err != nil {
 			return 0, errors.Join(err, rows.Close())
 		}
-		written = append(written, row.ID, taken(&row, now))
+		progress := taken(&row, now)
+		written = append(written, row.ID, progress, row.SendUntil)
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return 0, err
@@ -274,9 +298,9 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 		err := tx.QueryRowContext(ctx, "SELECT "+d.Now()).Scan(&now)
 		return now, err
 	}
-	update := fmt.Sprintf(`UPDATE (SELECT ? AS id, ? AS progress%s) v STRAIGHT_JOIN %s r FORCE INDEX (PRIMARY) ON r.id = v.id
-		SET r.lease_owner = ?, r.lease_until = ?, r.token = ?, r.revision = r.revision + 1, r.progress = v.progress`,
-		strings.Repeat(" UNION ALL SELECT ?, ?", len(written)/2-1), d.Records())
+	update := fmt.Sprintf(`UPDATE (SELECT ? AS id, ? AS progress, ? AS send_until%s) v STRAIGHT_JOIN %s r FORCE INDEX (PRIMARY) ON r.id = v.id
+		SET r.lease_owner = ?, r.lease_until = ?, r.token = ?, r.revision = r.revision + 1, r.progress = v.progress, r.send_until = v.send_until`,
+		strings.Repeat(" UNION ALL SELECT ?, ?, ?", len(written)/3-1), d.Records())
 	if _, err := tx.ExecContext(ctx, update, append(written, lease.Owner, now+lease.For, lease.Token)...); err != nil {
 		return 0, err
 	}
@@ -337,6 +361,10 @@ func (d *dialect) Doubt(err error) sqljournal.Doubt {
 		return sqljournal.InDoubt
 	case deadlock:
 		return sqljournal.Again
+	case lockWaitOver:
+		if d.polls {
+			return sqljournal.Again
+		}
 	}
 	return sqljournal.Undone
 }

@@ -47,8 +47,8 @@ func TestMigrateTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	var n int
-	if err := db.QueryRow("SELECT count(*) FROM " + opts.Database + ".oncehttp_schema").Scan(&n); err != nil || n != 3 {
-		t.Errorf("%d steps are noted, error %v, want 3", n, err)
+	if err := db.QueryRow("SELECT count(*) FROM " + opts.Database + ".oncehttp_version").Scan(&n); err != nil || n != 1 {
+		t.Errorf("%d steps are noted, error %v, want 1", n, err)
 	}
 	open(t, server(t), opts)
 }
@@ -113,14 +113,14 @@ func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	db := pool(t, "")
 	opts := migrated(t, db)
-	if _, err := db.Exec("INSERT INTO " + opts.Database + ".oncehttp_schema (version, oldest) VALUES (98, 1)"); err != nil {
+	if _, err := db.Exec("INSERT INTO " + opts.Database + ".oncehttp_version (version, oldest) VALUES (98, 1)"); err != nil {
 		t.Fatal(err)
 	}
 	open(t, server(t), opts)
 	if err := journal.Migrate(t.Context(), server(t), opts); err != nil {
 		t.Errorf("Migrate of a newer schema that may be used: %v", err)
 	}
-	if _, err := db.Exec("INSERT INTO " + opts.Database + ".oncehttp_schema (version, oldest) VALUES (99, 57)"); err != nil {
+	if _, err := db.Exec("INSERT INTO " + opts.Database + ".oncehttp_version (version, oldest) VALUES (99, 57)"); err != nil {
 		t.Fatal(err)
 	}
 	_, err := journal.Open(t.Context(), server(t), opts)
@@ -128,5 +128,33 @@ func TestNewerSchema(t *testing.T) {
 		if !errors.Is(err, journal.ErrSchema) || !strings.Contains(err.Error(), "version 57 or later") {
 			t.Errorf("%s of a newer schema: %v, want ErrSchema that names version 57", name, err)
 		}
+	}
+}
+
+// TestOlderTables: the tables of a program from before the first release are refused with one line, which names one of them
+// and says what to do, and nothing is changed.
+func TestOlderTables(t *testing.T) {
+	t.Parallel()
+	db := pool(t, "")
+	opts := database(t, db)
+	for _, s := range []string{"oncehttp_schema (version INT PRIMARY KEY, oldest INT NOT NULL)", "oncehttp_record (id BINARY(32) PRIMARY KEY)"} {
+		if _, err := db.Exec("CREATE TABLE " + opts.Database + "." + s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.Exec("INSERT INTO " + opts.Database + ".oncehttp_schema VALUES (3, 1)"); err != nil {
+		t.Fatal(err)
+	}
+	_, opened := journal.Open(t.Context(), server(t), opts)
+	for name, err := range map[string]error{"Open": opened, "Migrate": journal.Migrate(t.Context(), server(t), opts)} {
+		if !errors.Is(err, journal.ErrSchema) || errors.Is(err, journal.ErrNotMigrated) {
+			t.Errorf("%s: %v, want ErrSchema that Migrate does not end", name, err)
+		} else if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, "oncehttp_schema") || !strings.Contains(text, "another database") {
+			t.Errorf("%s: %q, want one line that names the table and the way on", name, text)
+		}
+	}
+	var n int
+	if err := db.QueryRow("SELECT count(*) FROM information_schema.columns WHERE table_schema = ?", opts.Database).Scan(&n); err != nil || n != 3 {
+		t.Errorf("there are %d columns, %v; want the 3 that were there", n, err)
 	}
 }

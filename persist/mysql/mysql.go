@@ -54,13 +54,20 @@ type Options struct {
 	CallTimeout time.Duration
 	// LockWait bounds how long a statement waits for another transaction, such as one that
 	// has begun the same key and is still open. The server counts whole seconds, at least
-	// one. It must be shorter than a third of CallTimeout. Zero is 2 seconds.
+	// one. It must be shorter than a third of CallTimeout. Zero is 2 seconds, or 1 where that is not shorter; and where
+	// CallTimeout is 3 seconds or less, a statement does not wait and is made again until CallTimeout is over.
 	LockWait time.Duration
 	// AllowVolatile accepts a server that may lose what it acknowledged. Otherwise
 	// innodb_flush_log_at_trx_commit has to be 1, with sync_binlog = 1 where log_bin is on
 	// (its default is 0), or 3. Each new connection is looked at, and each Begin in a
 	// transaction of the caller's own.
 	AllowVolatile bool
+	// ReadOnly opens the journal to look at it, for a role that may only SELECT: Get, List, Now and DueTimes are all that
+	// works, and anything else is persist.ErrReadOnly. List gives records that no other process has numbered yet Seq 0. What
+	// the server may lose does not matter then.
+	ReadOnly bool
+
+	polls bool // see LockWait; set by checked
 }
 
 // databaseName is what a database may be called.
@@ -74,27 +81,36 @@ func (o Options) checked() (Options, error) {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = defaultCallTimeout
 	}
-	if o.LockWait == 0 {
-		o.LockWait = defaultLockWait
+	o.polls = o.LockWait == 0 && o.CallTimeout <= 3*time.Second
+	switch {
+	case o.polls:
+		o.LockWait = time.Second // of a Begin in a caller's transaction
+	case o.LockWait == 0:
+		o.LockWait = min(defaultLockWait, (o.CallTimeout-1)/3/time.Second*time.Second)
 	}
 	switch {
 	case !databaseName.MatchString(o.Database):
 		return o, fmt.Errorf("%w: Database %q: want letters, digits, '_' and '-', at most 64", ErrOptions, o.Database)
 	case o.MaxConns < 1:
 		return o, fmt.Errorf("%w: MaxConns %d: want at least 1", ErrOptions, o.MaxConns)
-	case o.LockWait < time.Second || o.LockWait%time.Second != 0 || o.LockWait >= o.CallTimeout/3:
+	case o.CallTimeout < 0:
+		return o, fmt.Errorf("%w: CallTimeout %v: want a positive one", ErrOptions, o.CallTimeout)
+	case !o.polls && (o.LockWait < time.Second || o.LockWait%time.Second != 0 || o.LockWait >= o.CallTimeout/3):
 		return o, fmt.Errorf("%w: LockWait %v must be whole seconds, at least one, and shorter than a third of CallTimeout %v", ErrOptions, o.LockWait, o.CallTimeout)
 	}
 	return o, nil
 }
 
 // Journal is a journal on MariaDB. It implements [persist.Journal], [persist.SendClaimer],
-// [persist.LateFinisher] and [persist.DueTimes]. Make one with Open.
+// [persist.LateFinisher], [persist.Prober] and [persist.DueTimes]. Make one with Open.
 type Journal struct {
 	*sqljournal.Journal
 }
 
-var _ persist.LateFinisher = (*Journal)(nil)
+var (
+	_ persist.LateFinisher = (*Journal)(nil)
+	_ persist.Prober       = (*Journal)(nil)
+)
 
 // FinishesLate implements [persist.LateFinisher].
 func (j *Journal) FinishesLate() persist.Journal { return j }
@@ -108,7 +124,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, name, err := opts.database(url, opts.CallTimeout/3, !opts.AllowVolatile)
+	db, name, err := opts.database(url, opts.CallTimeout/3, !opts.AllowVolatile && !opts.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +134,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("journal %s: %w", name, err)
 	}
-	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: opts.dialect(), Name: name, Limit: opts.CallTimeout})
+	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: opts.dialect(), Name: name, Limit: opts.CallTimeout, ReadOnly: opts.ReadOnly})
 	return &Journal{j}, nil
 }
 
@@ -192,31 +208,11 @@ func (silent) Print(...any) {}
 
 // check asks the server what Open must know.
 func (o Options) check(ctx context.Context, db *sql.DB) error {
-	steps, err := o.steps()
+	made, err := o.schema()
 	if err != nil {
 		return err
 	}
-	version, oldest, err := o.version(ctx, db)
-	if err != nil {
-		return err
-	}
-	return sqljournal.CheckSchema(sqljournal.Known(steps), version, oldest)
-}
-
-// version reads which schema there is; zero is none.
-func (o Options) version(ctx context.Context, db interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}) (version, oldest int, err error) {
-	row := db.QueryRowContext(ctx, "SELECT version, oldest FROM "+o.prefix()+"oncehttp_schema ORDER BY version DESC LIMIT 1")
-	var my *mysql.MySQLError
-	switch err := row.Scan(&version, &oldest); {
-	case err == nil, errors.Is(err, sql.ErrNoRows):
-		return version, oldest, nil
-	case errors.As(err, &my) && my.Number == noSuchTable:
-		return 0, 0, nil
-	default:
-		return 0, 0, err
-	}
+	return made.Check(ctx, db)
 }
 
 // prefix goes before the name of a table.

@@ -29,11 +29,12 @@ func Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persis
 //
 // After a commit whose answer was lost, repeat the whole transaction with the same key.
 //
-// Errors: persist.ErrInvalid, and then nothing was written; those of the server, which can be
+// Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid, and then nothing was written; those of the server, which can be
 // found by errors.As as *mysql.MySQLError: after number 1213 (deadlock) the server has rolled
 // the transaction back, after 1205 (LockWait is over) it has undone the statement alone;
 // ErrVolatile, see Options.AllowVolatile.
 func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persist.Record, created bool, err error) {
+	defer func() { err = sqljournal.Undecided(err) }()
 	if o, err = o.checked(); err != nil {
 		return persist.Record{}, false, err
 	}
@@ -52,7 +53,7 @@ func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (exi
 // the server's settings lose commits, it inserts nothing.
 func (o Options) insertIn(ctx context.Context, run sqljournal.QueryRow, row *sqljournal.Row) (*sqljournal.Row, error) {
 	d := o.dialect()
-	statement := d.bound + d.insert("NULL", "FROM DUAL WHERE ? OR "+isDurable)
+	statement := lockWait(o.LockWait) + d.insert("NULL", "FROM DUAL WHERE ? OR "+isDurable)
 	var standing sqljournal.Row
 	err := run(ctx, statement, insertValues(row, o.AllowVolatile), standing.Fields()...)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -31,6 +31,8 @@ func beginCases() []testCase {
 			why: "a large request must come back as it was, and not as far as it fitted"},
 		{name: "get/not-found", run: getNotFound,
 			why: "ErrNotFound is how a caller learns that a key is free"},
+		{name: "get/probe", run: getProbe,
+			why: "a look that left a record would be an operation that nobody asked for"},
 	}
 }
 
@@ -234,5 +236,37 @@ func getNotFound(k *check) {
 	for _, id := range []persist.ID{{Account: "a", Key: "l"}, {Account: "b", Key: "k"}, {Account: "a", Key: ""}, {}} {
 		_, err := j.Get(ctx, id)
 		k.want(err, persist.ErrNotFound, "Get of %q", id)
+	}
+}
+
+// getProbe holds a persist.Prober to Get, where no transaction is open.
+func getProbe(k *check) {
+	ctx, j := context.Background(), k.journal()
+	prober, can := persist.As[persist.Prober](j)
+	if !can {
+		return
+	}
+	r := record("a", "probed")
+	for range 2 {
+		if got, err := prober.Probe(ctx, r.ID); !errors.Is(err, persist.ErrNotFound) {
+			k.errorf("Probe of nothing: state %v, error %v; want ErrNotFound", got.State, err)
+		}
+	}
+	k.gone(j, r.ID, "a Probe")
+	k.lists(j, persist.Query{AllAccounts: true}, nil, "after a Probe")
+	r = k.begin(j, r)
+	for range 2 {
+		got, err := prober.Probe(ctx, r.ID)
+		if err != nil {
+			k.fatalf("Probe: %v", err)
+		}
+		if d := diff(got, r); d != "" {
+			k.errorf("Probe: %s", d)
+		}
+	}
+	ended, end := context.WithCancel(ctx)
+	end()
+	if _, err := prober.Probe(ended, persist.ID{Account: "a", Key: "none"}); err == nil || errors.Is(err, persist.ErrNotFound) {
+		k.errorf("Probe with an ended context: %v", err)
 	}
 }

@@ -22,6 +22,8 @@ func changeCases() []testCase {
 			why: "two who both believe that they hold a record both send"},
 		{name: "update/frozen", run: updateFrozen,
 			why: "the same key with other bytes is another operation"},
+		{name: "update/send-until", run: updateSendUntil,
+			why: "what is taken for over may still be on its way, and then a second operation takes effect beside it"},
 		{name: "update/token", run: updateToken,
 			why: "an operation whose token is lost, or another one, takes effect twice"},
 		{name: "update/unfinished-only", run: updateUnfinishedOnly,
@@ -53,7 +55,7 @@ func updateReplaces(k *check) {
 		back := begun
 		back.Revision = want.Revision
 		k.update(j, back)
-		back.Revision = begun.Revision + 2
+		back.Revision, back.SendUntil = begun.Revision+2, want.SendUntil
 		k.holds(j, back, "Update back")
 	}
 }
@@ -122,12 +124,44 @@ func updateFrozen(k *check) {
 	k.want(j.Finish(ctx, finished(other)), persist.ErrStale, "Finish with another Seq")
 	other = r
 	other.Body, other.Target, other.Header, other.WireKey = []byte("other"), "/other", nil, "other"
+	other.Protected, other.Credentials = false, []persist.Credential{{Name: "Cookie", Digest: "other"}}
 	other.Attempts = 5
 	if _, err := j.Update(ctx, other); err != nil {
 		k.fatalf("Update: %v", err)
 	}
 	r.Attempts, r.Revision = 5, r.Revision+1
 	k.holds(j, r, "an Update with another request, which is frozen")
+}
+
+// updateSendUntil: until when a send may be on its way is never moved back, neither by an Update nor by a Finish.
+func updateSendUntil(k *check) {
+	j := k.journal()
+	early, late := epoch().Add(time.Minute), epoch().Add(time.Hour)
+	for _, key := range []string{"one", "two"} { // a journal may write several at once
+		r := record("a", key)
+		r.SendUntil = early
+		r = k.begin(j, r)
+		for _, step := range []struct{ given, want time.Time }{{late, late}, {early, late}, {time.Time{}, late}, {late.Add(1), late.Add(1)}} {
+			r.SendUntil = step.given
+			if r = k.update(j, r); !r.SendUntil.Equal(step.want) {
+				k.errorf("Update with %v returned %v, want %v", step.given, r.SendUntil, step.want)
+			}
+			r.SendUntil = step.want
+			k.holds(j, r, "an Update of when a send may be on its way")
+		}
+		want := r
+		r.SendUntil = time.Time{}
+		k.want(j.Finish(context.Background(), moved(r)), nil, "Finish")
+		want = moved(want)
+		want.Revision++
+		k.holds(j, want, "a Finish without a time until when a send may be on its way")
+	}
+}
+
+// moved is a record that is settled as absent, as a Finish is given it.
+func moved(r persist.Record) persist.Record {
+	r.State, r.Effect, r.Finished = persist.StateSettled, persist.EffectAbsent, epoch().Add(2*time.Hour)
+	return r
 }
 
 // updateToken: the server's token comes with the mark that the operation may have been sent, or not at all, and stays until the end.

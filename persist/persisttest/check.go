@@ -205,6 +205,8 @@ func same(got, want any) bool {
 		return bytes.Equal(x, want.([]byte))
 	case []string:
 		return slices.Equal(x, want.([]string))
+	case []persist.Credential:
+		return slices.Equal(x, want.([]persist.Credential))
 	case []persist.KeptField:
 		return slices.Equal(x, want.([]persist.KeptField))
 	case []persist.Attempt:

@@ -56,6 +56,10 @@ func closeClosed(k *check) {
 	}
 	k.want(j.Flush(ctx), persist.ErrClosed, "Flush after Close")
 	k.want(j.MarkReported(ctx, r.ID), persist.ErrClosed, "MarkReported after Close")
+	_, err = j.Assign(ctx, r, "b")
+	k.want(err, persist.ErrClosed, "Assign after Close")
+	_, err = j.Secret(ctx)
+	k.want(err, persist.ErrClosed, "Secret after Close")
 	if n, ok := persist.As[persist.Notifier](j); ok {
 		n.Notify()
 		k.want(n.Listen(ctx, func(error) {}), persist.ErrClosed, "Listen after Close")
@@ -70,7 +74,7 @@ func closeClosed(k *check) {
 		_, _, err = c.Claim(ctx, persist.Query{}, "w", time.Minute, 1)
 		k.want(err, persist.ErrClosed, "Claim after Close")
 		if s, ok := c.(persist.SendClaimer); ok {
-			_, _, err = s.ClaimToSend(ctx, persist.Query{}, "w", time.Minute, 1)
+			_, _, err = s.ClaimToSend(ctx, persist.Query{}, "w", time.Minute, time.Minute, 1)
 			k.want(err, persist.ErrClosed, "ClaimToSend after Close")
 		}
 		_, _, err = c.Renew(ctx, "w", time.Minute, []persist.ID{r.ID})

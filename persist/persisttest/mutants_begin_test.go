@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -119,6 +120,25 @@ func mutantGetNotFound() mutant {
 				return persist.Record{}, nil
 			}
 			return s.Get(ctx, id)
+		},
+	}
+}
+
+// mutantGetProbe: a look leaves a record.
+func mutantGetProbe() mutant {
+	return mutant{
+		probe: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			if err := ctx.Err(); err != nil {
+				return persist.Record{}, err
+			}
+			rec, err := s.Get(ctx, id)
+			if errors.Is(err, persist.ErrNotFound) {
+				_, _, begun := s.Begin(ctx, persist.Record{
+					ID: id, Method: "POST", Origin: "https://api.test:443", WireKey: id.Key, Fingerprint: make([]byte, 32), Created: time.Now(),
+				})
+				return rec, errors.Join(err, begun)
+			}
+			return rec, err
 		},
 	}
 }

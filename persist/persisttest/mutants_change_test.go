@@ -52,6 +52,26 @@ func mutantUpdateOneWins() mutant {
 	}
 }
 
+// mutantUpdateSendUntil: keeps the time until which a send may be on its way as it is given.
+func mutantUpdateSendUntil() mutant {
+	return mutant{
+		update: func(s *store, ctx context.Context, r persist.Record) (persist.Record, error) {
+			got, err := s.Update(ctx, r)
+			got.SendUntil = r.SendUntil
+			s.remember(got)
+			return got, err
+		},
+		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			r, err := s.Get(ctx, id)
+			if before, known := s.recall(id); known && r.Revision == before.Revision {
+				r.SendUntil = before.SendUntil
+			}
+			return r, err
+		},
+		fails: []string{"update/replaces"},
+	}
+}
+
 // mutantUpdateToken: keeps the first token that it is given.
 func mutantUpdateToken() mutant {
 	return mutant{

@@ -159,6 +159,19 @@ func (o *opening) Now(ctx context.Context) (time.Time, error) {
 	return o.s.Now(ctx)
 }
 
+func (o *opening) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
+	if err := o.closed("Probe"); err != nil {
+		return persist.Record{}, err
+	}
+	if o.s.m.probe != nil {
+		return o.s.m.probe(o.s, ctx, id)
+	}
+	if err := ctx.Err(); err != nil {
+		return persist.Record{}, err
+	}
+	return o.s.Get(ctx, id)
+}
+
 func (o *opening) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
 	if err := o.closed("Claim"); err != nil {
 		return nil, time.Time{}, err
@@ -169,14 +182,14 @@ func (o *opening) Claim(ctx context.Context, q persist.Query, owner string, leas
 	return o.s.Claim(ctx, q, owner, lease, n)
 }
 
-func (o *opening) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+func (o *opening) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
 	if err := o.closed("ClaimToSend"); err != nil {
 		return nil, time.Time{}, err
 	}
 	if o.s.m.toSend != nil {
-		return o.s.m.toSend(o.s, ctx, q, owner, lease, n)
+		return o.s.m.toSend(o.s, ctx, q, owner, lease, sending, n)
 	}
-	return o.s.ClaimToSend(ctx, q, owner, lease, n)
+	return o.s.ClaimToSend(ctx, q, owner, lease, sending, n)
 }
 
 func (o *opening) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
@@ -217,6 +230,26 @@ func (o *opening) MarkReported(ctx context.Context, id persist.ID) error {
 		return o.s.m.report(o.s, ctx, id)
 	}
 	return o.s.MarkReported(ctx, id)
+}
+
+func (o *opening) Assign(ctx context.Context, r persist.Record, account string) (persist.Record, error) {
+	if err := o.closed("Assign"); err != nil {
+		return persist.Record{}, err
+	}
+	if o.s.m.assign != nil {
+		return o.s.m.assign(o.s, ctx, r, account)
+	}
+	return o.s.Assign(ctx, r, account)
+}
+
+func (o *opening) Secret(ctx context.Context) ([]byte, error) {
+	if err := o.closed("Secret"); err != nil {
+		return nil, err
+	}
+	if o.s.m.secret != nil {
+		return o.s.m.secret(o.s, ctx)
+	}
+	return o.s.Secret(ctx)
 }
 
 func (o *opening) Attach(create func() any) any {

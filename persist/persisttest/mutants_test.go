@@ -25,6 +25,7 @@ type mutant struct {
 	finish    func(s *store, ctx context.Context, r persist.Record) error
 	forget    func(s *store, ctx context.Context, r persist.Record) error
 	get       func(s *store, ctx context.Context, id persist.ID) (persist.Record, error)
+	probe     func(s *store, ctx context.Context, id persist.ID) (persist.Record, error)
 	list      func(s *store, ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error]
 	sweep     func(s *store, ctx context.Context, l persist.Limits) (int, error)
 	claim     func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
@@ -35,11 +36,13 @@ type mutant struct {
 	flush     func(s *store) error
 	attach    func(s *store, create func() any) any
 	report    func(s *store, ctx context.Context, id persist.ID) error
+	assign    func(s *store, ctx context.Context, r persist.Record, account string) (persist.Record, error)
+	secret    func(s *store, ctx context.Context) ([]byte, error)
 	unwrap    func(s *store) persist.Journal
 	closed    func(s *store, method string) bool // it goes on although it is closed
 
 	wakes  bool // it is a persist.Notifier, whose cases take a second
-	toSend func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error)
+	toSend func(s *store, ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error)
 	notify func(o *opening)
 	listen func(o *opening, ctx context.Context, heard func(error)) error
 }

@@ -10,8 +10,8 @@ import (
 // mutantClaimMarks: marks what it returns, too, so that it looks as if an earlier process had sent it.
 func mutantClaimMarks() mutant {
 	return mutant{
-		toSend: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-			got, now, err := s.ClaimToSend(ctx, q, owner, lease, n)
+		toSend: func(s *store, ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
+			got, now, err := s.ClaimToSend(ctx, q, owner, lease, sending, n)
 			for i := range got {
 				if got[i].MarkedByClaim() {
 					got[i].MaybeSent, got[i].FirstSent = true, now
@@ -22,13 +22,13 @@ func mutantClaimMarks() mutant {
 	}
 }
 
-// mutantClaimMarksOnly: marks what has no key on the wire, too.
+// mutantClaimMarksOnly: marks what is not protected, too.
 func mutantClaimMarksOnly() mutant {
 	return mutant{
-		toSend: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-			got, now, err := s.ClaimToSend(ctx, q, owner, lease, n)
+		toSend: func(s *store, ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
+			got, now, err := s.ClaimToSend(ctx, q, owner, lease, sending, n)
 			for _, r := range got {
-				if r.Carrier == "none" {
+				if !r.Protected {
 					r.MaybeSent, r.FirstSent = true, now
 					_, _ = s.Update(ctx, r)
 				}
@@ -41,8 +41,8 @@ func mutantClaimMarksOnly() mutant {
 // mutantClaimMarksLast: keeps its marks in memory.
 func mutantClaimMarksLast() mutant {
 	return mutant{
-		toSend: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
-			got, now, err := s.ClaimToSend(ctx, q, owner, lease, n)
+		toSend: func(s *store, ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
+			got, now, err := s.ClaimToSend(ctx, q, owner, lease, sending, n)
 			for _, r := range got {
 				s.remember(r)
 			}
@@ -51,7 +51,7 @@ func mutantClaimMarksLast() mutant {
 		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
 			r, err := s.Get(ctx, id)
 			if before, claimed := s.recall(id); claimed && s.opened > 1 && r.Revision == before.Revision {
-				r.MaybeSent, r.FirstSent = before.MaybeSent, before.FirstSent
+				r.MaybeSent, r.FirstSent, r.SendUntil = before.MaybeSent, before.FirstSent, before.SendUntil
 			}
 			return r, err
 		},

@@ -21,7 +21,7 @@ func record(account, key string) persist.Record {
 	return persist.Record{
 		ID: persist.ID{Account: account, Key: key}, Origin: "https://api.example:443", Method: "POST", Target: "/v1/things",
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body,
-		Carrier: "header", CarrierName: "Idempotency-Key", WireKey: key, Profile: "draft-07", ProfileVersion: "7",
+		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: key, Profile: "draft-07", ProfileVersion: "7",
 		Window: 24 * time.Hour, Fingerprint: sum[:], Recipe: "1 content-type", Created: epoch(),
 	}
 }
@@ -46,6 +46,7 @@ func fullest(account, key string) persist.Record {
 	r.Omitted = []string{"Authorization", "userinfo"}
 	r.KeptFields = []persist.KeptField{{Pointer: "/amount", Value: "1.50"}, {Pointer: "/a~1b/0", Value: "ä\n\""}, {Pointer: "/empty"}, {Pointer: "/long", Omitted: true}}
 	r.WireKey = `"` + key + `"`
+	r.Credentials = []persist.Credential{{Name: "Authorization", Digest: strings.Repeat("ab", 32)}, {Name: "?api_key", Digest: "\xff\x00"}}
 	r.Replaces, r.Credential, r.Region = "the key before", "sha256:"+strings.Repeat("0f", 32), "eu-west"
 	return changed(r)
 }
@@ -53,7 +54,7 @@ func fullest(account, key string) persist.Record {
 // changed sets every field that an Update may change.
 func changed(r persist.Record) persist.Record {
 	r.State, r.HoldReason = persist.StateHeld, persist.HoldStoredError
-	r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)
+	r.MaybeSent, r.FirstSent, r.SendUntil = true, epoch().Add(time.Second), epoch().Add(31*time.Second)
 	r.NextAttempt, r.SendBefore = epoch().Add(time.Minute), epoch().Add(time.Hour)
 	r.Attempts, r.Sends, r.Enqueued = 3, 4, true
 	r.Unreported = false
@@ -61,7 +62,7 @@ func changed(r persist.Record) persist.Record {
 	r.Note = "asked the bank"
 	r.History = []persist.Attempt{{At: epoch().Add(time.Second), Took: 30 * time.Second, Sent: true, Error: "no answer"}, {At: epoch().Add(time.Minute), Status: 500, Sent: true}}
 	r.Answer = &persist.Answer{Status: 500, Header: http.Header{"Idempotent-Replayed": {"true"}}, Body: []byte("oops"),
-		Replayed: true, At: epoch().Add(3 * time.Second)}
+		Replayed: true, Stored: true, At: epoch().Add(3 * time.Second)}
 	return r
 }
 
@@ -69,10 +70,11 @@ func changed(r persist.Record) persist.Record {
 func finished(r persist.Record) persist.Record {
 	r.State, r.HoldReason = persist.StateConfirmed, ""
 	r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second)
+	r.ExtendSendUntil(epoch().Add(31 * time.Second))
 	r.Attempts++
 	r.Sends++
 	r.Finished = epoch().Add(5 * time.Second)
 	r.Answer = &persist.Answer{Status: 201, Header: http.Header{"Content-Type": {"application/json"}, "Location": {"/v1/things/1"}},
-		Body: []byte(`{"id":"1"}`), At: epoch().Add(4 * time.Second)}
+		Body: []byte(`{"id":"1"}`), Stored: true, At: epoch().Add(4 * time.Second)}
 	return r
 }

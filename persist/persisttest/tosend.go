@@ -18,6 +18,9 @@ func toSendCases() []testCase {
 	}
 }
 
+// sending is how long after a claim a send may be on its way.
+const sending = 3 * time.Hour
+
 // claimToSend claims what is due of an account, which must be one record. ok is false for journals that do not mark.
 func (k *check) claimToSend(j persist.Journal, account string) (rec persist.Record, now time.Time, ok bool) {
 	claimer, _ := k.claimer(j)
@@ -26,7 +29,7 @@ func (k *check) claimToSend(j persist.Journal, account string) (rec persist.Reco
 		return persist.Record{}, time.Time{}, false
 	}
 	before := k.now(claimer)
-	got, now, err := sends.ClaimToSend(context.Background(), persist.Query{Account: account}, "w", time.Hour, 1)
+	got, now, err := sends.ClaimToSend(context.Background(), persist.Query{Account: account}, "w", time.Hour, sending, 1)
 	if err != nil || len(got) != 1 {
 		k.fatalf("ClaimToSend took %d, error %v; want 1", len(got), err)
 	}
@@ -55,22 +58,31 @@ func claimMarks(k *check) {
 		k.errorf("ClaimToSend returned %q: %s", got.Key, d)
 	}
 	marked := before
-	marked.MaybeSent, marked.FirstSent = true, now
+	marked.MaybeSent, marked.FirstSent, marked.SendUntil = true, now, now.Add(sending)
 	k.holds(j, marked, "ClaimToSend")
 
 	k.holds(j, k.update(j, got), "an Update of what ClaimToSend returned")
 
 	k.begin(j, record("b", "k"))
 	sent, now, _ := k.claimToSend(j, "b")
-	sent.MaybeSent, sent.FirstSent = true, now
+	sent.MaybeSent, sent.FirstSent, sent.SendUntil = true, now, now.Add(sending)
 	k.holds(j, k.finish(j, sent), "Finish of what ClaimToSend took")
+
+	r := record("c", "k")
+	r.SendUntil = now.Add(100 * sending).Round(0)
+	begun = k.begin(j, r)
+	_, now, _ = k.claimToSend(j, "c")
+	later := claimed(begun, now)
+	later.MaybeSent, later.FirstSent = true, now
+	k.holds(j, later, "ClaimToSend of what may be on its way for longer")
 }
 
 func claimMarksOnly(k *check) {
 	j := k.journal()
 	for account, change := range map[string]func(*persist.Record){
 		"sent":   func(r *persist.Record) { r.MaybeSent, r.FirstSent = true, epoch().Add(time.Second) },
-		"no key": func(r *persist.Record) { r.Carrier, r.CarrierName = "none", "" },
+		"no key": func(r *persist.Record) { r.Carrier, r.CarrierName, r.Protected = "none", "", false },
+		"unkept": func(r *persist.Record) { r.Protected = false },
 		"token":  func(r *persist.Record) { r.ServerToken, r.WireKey = true, "" },
 		"unused": func(r *persist.Record) { r.ServerToken, r.WireKey, r.Token = true, "", "t1" },
 	} {
@@ -97,6 +109,6 @@ func claimMarksLast(k *check) {
 		return
 	}
 	want := claimed(begun, now)
-	want.MaybeSent, want.FirstSent = true, now
+	want.MaybeSent, want.FirstSent, want.SendUntil = true, now, now.Add(sending)
 	k.holds(k.reopen(j), want, "ClaimToSend, and a restart")
 }

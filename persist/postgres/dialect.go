@@ -28,6 +28,7 @@ const (
 // dialect implements sqljournal.Dialect.
 type dialect struct {
 	table    string
+	secret   string // the table of the journal's secret
 	sequence string
 	idle     time.Duration // after which the server ends a transaction of several statements
 	bound    string        // a common table expression that bounds waits for locks, in this transaction
@@ -39,7 +40,7 @@ type dialect struct {
 
 // dialect returns how this journal's statements are spelled.
 func (o Options) dialect() *dialect {
-	d := &dialect{table: o.Schema + ".record", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
+	d := &dialect{table: o.Schema + ".record", secret: o.Schema + ".secret", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
 	d.begin = fmt.Sprintf("WITH %s, mine AS (%s) SELECT mine.seq, %s, %s FROM bound LEFT JOIN mine ON true LEFT JOIN %s s ON s.id = $1",
 		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), confirmStanding, sqljournal.ColumnList("s."), d.table)
@@ -99,6 +100,14 @@ func (d *dialect) Rebind(query string) string {
 
 // Records implements sqljournal.Dialect.
 func (d *dialect) Records() string { return d.table }
+
+// InsertSecret implements sqljournal.Dialect.
+func (d *dialect) InsertSecret() string {
+	return "INSERT INTO " + d.secret + " (one, secret) VALUES (1, ?) ON CONFLICT (one) DO NOTHING"
+}
+
+// SelectSecret implements sqljournal.Dialect.
+func (d *dialect) SelectSecret() string { return "SELECT secret FROM " + d.secret + " WHERE one = 1" }
 
 // By implements sqljournal.Dialect. The index of sweeps is one of final records, of which a
 // statement has to ask. A SELECT locks only the rows that it returns.
@@ -267,37 +276,43 @@ func (d *dialect) Claim(ctx context.Context, conn *sql.Conn, where string, args 
 			ORDER BY next_attempt, seq LIMIT %d FOR NO KEY UPDATE SKIP LOCKED)
 		SELECT clock.now, %s FROM clock CROSS JOIN setting LEFT JOIN due ON true`,
 		d.clock(), d.Abandoned(), sqljournal.ColumnList(""), d.table, where, n, sqljournal.ColumnList("due."))
-	ids, progress, now, err := d.take(ctx, tx, d.Rebind(query), append(slices.Clone(args), lease.DueBy, []byte{}), taken)
-	if err != nil || len(ids) == 0 {
+	w, now, err := d.take(ctx, tx, d.Rebind(query), append(slices.Clone(args), lease.DueBy, []byte{}), taken)
+	if err != nil || len(w.ids) == 0 {
 		return now, err
 	}
-	update := fmt.Sprintf(`UPDATE %s r SET lease_owner = $1, lease_until = $2, token = $3, revision = revision + 1, progress = v.progress
-		FROM unnest($4::bytea[], $5::bytea[]) AS v (id, progress) WHERE r.id = v.id`, d.table)
-	if _, err := tx.ExecContext(ctx, update, lease.Owner, now+lease.For, lease.Token, ids, progress); err != nil {
+	update := fmt.Sprintf(`UPDATE %s r SET lease_owner = $1, lease_until = $2, token = $3, revision = revision + 1, progress = v.progress, send_until = v.send_until
+		FROM unnest($4::bytea[], $5::bytea[], $6::bigint[]) AS v (id, progress, send_until) WHERE r.id = v.id`, d.table)
+	if _, err := tx.ExecContext(ctx, update, lease.Owner, now+lease.For, lease.Token, w.ids, w.progress, w.sendUntil); err != nil {
 		return 0, err
 	}
 	return now, tx.Commit()
 }
 
-// take reads the rows that a claim has locked, of which there may be none, and returns their ids, and the progress that is to be
-// written into each.
-func (d *dialect) take(ctx context.Context, tx *sql.Tx, query string, args []any, taken func(*sqljournal.Row, int64) []byte) (ids, progress [][]byte, now int64, err error) {
+// claims are what a claim writes: of each row its id, its progress and its send_until.
+type claims struct {
+	ids, progress [][]byte
+	sendUntil     []int64
+}
+
+// take reads the rows that a claim has locked, of which there may be none, and returns what is to be written into them.
+func (d *dialect) take(ctx context.Context, tx *sql.Tx, query string, args []any, taken func(*sqljournal.Row, int64) []byte) (w claims, now int64, err error) {
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, nil, 0, err
+		return w, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var row nullRow // of which each Scan makes the bytes anew
 	dest := append([]any{&now}, row.dest()...)
 	for rows.Next() {
 		if err := rows.Scan(dest...); err != nil {
-			return nil, nil, 0, err
+			return w, 0, err
 		}
 		if r := row.row(); r != nil {
-			ids, progress = append(ids, r.ID), append(progress, taken(r, now))
+			w.ids, w.progress = append(w.ids, r.ID), append(w.progress, taken(r, now))
+			w.sendUntil = append(w.sendUntil, r.SendUntil)
 		}
 	}
-	return ids, progress, now, rows.Err()
+	return w, now, rows.Err()
 }
 
 // Renew implements sqljournal.Dialect, in one statement.

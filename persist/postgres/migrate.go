@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
-	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/oncehttp/oncehttp/persist/internal/sqljournal"
 )
@@ -15,12 +17,19 @@ import (
 //go:embed schema/*.sql
 var schema embed.FS
 
-// migrateTimeout bounds Migrate where its context has no deadline.
-const migrateTimeout = 5 * time.Minute
-
-// steps are the steps of the schema.
-func (o Options) steps() ([]sqljournal.Step, error) {
-	return sqljournal.Steps(schema, map[string]string{"schema": o.Schema})
+// schema is the journal's schema.
+func (o Options) schema() (*sqljournal.Schema, error) {
+	steps, err := sqljournal.Steps(schema, map[string]string{"schema": o.Schema})
+	table, older := o.Schema+".version", o.Schema+".schema_version"
+	return &sqljournal.Schema{
+		Steps: steps, Table: table, Insert: "INSERT INTO", OlderTable: older, Elsewhere: "schema",
+		Versions: "CREATE TABLE IF NOT EXISTS " + table + " (version integer NOT NULL PRIMARY KEY, oldest integer NOT NULL, applied timestamptz NOT NULL DEFAULT now())",
+		Older:    fmt.Sprintf("SELECT to_regclass('%s') IS NOT NULL AND to_regclass('%s') IS NULL", older, table),
+		Missing: func(err error) bool {
+			var pg *pgconn.PgError
+			return errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == invalidSchema)
+		},
+	}, err
 }
 
 // lockKey is the advisory lock of this journal's migrations.
@@ -30,16 +39,11 @@ func (o Options) lockKey() int64 {
 	return int64(h.Sum64())
 }
 
-// versions is the statement that makes the table of versions.
-func (o Options) versions() string {
-	return "CREATE TABLE IF NOT EXISTS " + o.Schema + ".schema_version (version integer NOT NULL PRIMARY KEY, oldest integer NOT NULL, applied timestamptz NOT NULL DEFAULT now())"
-}
-
 // Migrate makes the journal's tables, or brings them to the version that this program knows.
 // Any number of processes may call it at once: they take turns, and each step is made once.
-// It is one transaction. A schema that is newer stays as it is.
+// It is one transaction. A schema that is newer stays as it is, and so do tables from before the first release.
 //
-// Errors: ErrOptions; ErrSchema for a newer schema that this program must not use; those of
+// Errors: ErrOptions; ErrSchema for a schema that this program must not use; those of
 // the server; the context's.
 func Migrate(ctx context.Context, url string, opts Options) error {
 	opts, err := opts.checked()
@@ -50,17 +54,11 @@ func Migrate(ctx context.Context, url string, opts Options) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
-	defer cancel()
-	if err := opts.migrate(ctx, db); err != nil {
-		return fmt.Errorf("migrate journal %s: %w", name, err)
-	}
-	return nil
+	return sqljournal.Migrate(ctx, db, name, opts.migrate)
 }
 
 func (o Options) migrate(ctx context.Context, db *sql.DB) error {
-	steps, err := o.steps()
+	made, err := o.schema()
 	if err != nil {
 		return err
 	}
@@ -75,43 +73,20 @@ func (o Options) migrate(ctx context.Context, db *sql.DB) error {
 	if err := o.prepare(ctx, tx); err != nil {
 		return err
 	}
-	version, oldest, err := o.version(ctx, tx)
-	if err != nil {
-		return err
-	}
-	for _, step := range steps[min(version, len(steps)):] {
-		for _, statement := range append(step.Statements, o.noted(step)) {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return fmt.Errorf("step %d: %w", step.Version, err)
-			}
-		}
-		version, oldest = step.Version, step.Oldest
-	}
-	if err := sqljournal.CheckSchema(len(steps), version, oldest); err != nil {
+	if err := made.Make(ctx, tx); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// prepare makes the schema and the table of versions. A schema that exists is left alone, so
-// that a user who may not make one can migrate into it.
+// prepare makes the schema. One that exists is left alone, so that a user who may not make one can migrate into it.
 func (o Options) prepare(ctx context.Context, tx *sql.Tx) error {
 	var exists bool
-	if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", o.Schema).Scan(&exists); err != nil {
-		return err
+	err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", o.Schema).Scan(&exists)
+	if err == nil && !exists {
+		_, err = tx.ExecContext(ctx, "CREATE SCHEMA "+o.Schema)
 	}
-	if !exists {
-		if _, err := tx.ExecContext(ctx, "CREATE SCHEMA "+o.Schema); err != nil {
-			return err
-		}
-	}
-	_, err := tx.ExecContext(ctx, o.versions())
 	return err
-}
-
-// noted is the statement that notes a step as made.
-func (o Options) noted(s sqljournal.Step) string {
-	return fmt.Sprintf("INSERT INTO %s.schema_version (version, oldest) VALUES (%d, %d)", o.Schema, s.Version, s.Oldest)
 }
 
 // Print writes the SQL that Migrate would run on an empty database, for administrators who
@@ -121,21 +96,10 @@ func Print(w io.Writer, opts Options) error {
 	if err != nil {
 		return err
 	}
-	steps, err := opts.steps()
+	made, err := opts.schema()
 	if err != nil {
 		return err
 	}
-	statements := []string{
-		"BEGIN", fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", opts.lockKey()),
-		"CREATE SCHEMA IF NOT EXISTS " + opts.Schema, opts.versions(),
-	}
-	for _, step := range steps {
-		statements = append(append(statements, step.Statements...), opts.noted(step))
-	}
-	for _, s := range append(statements, "COMMIT") {
-		if _, err := fmt.Fprintf(w, "%s;\n\n", s); err != nil {
-			return err
-		}
-	}
-	return nil
+	before := []string{"BEGIN", fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", opts.lockKey()), "CREATE SCHEMA IF NOT EXISTS " + opts.Schema}
+	return made.Print(w, before, []string{"COMMIT"})
 }

@@ -40,7 +40,7 @@ func shape(t *testing.T, db *sql.DB, schema string) string {
 
 func versions(t *testing.T, db *sql.DB, schema string) (n int) {
 	t.Helper()
-	if err := db.QueryRow("SELECT count(*) FROM " + schema + ".schema_version").Scan(&n); err != nil {
+	if err := db.QueryRow("SELECT count(*) FROM " + schema + ".version").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -54,8 +54,8 @@ func TestMigrateTogether(t *testing.T) {
 	if err := sqltest.Together(t.Context(), 10, "migrate", server(t), opts.Schema); err != nil {
 		t.Fatal(err)
 	}
-	if n := versions(t, db, opts.Schema); n != 4 {
-		t.Errorf("%d steps are noted, want 4", n)
+	if n := versions(t, db, opts.Schema); n != 1 {
+		t.Errorf("%d steps are noted, want 1", n)
 	}
 	open(t, server(t), opts)
 }
@@ -98,14 +98,14 @@ func TestNewerSchema(t *testing.T) {
 	t.Parallel()
 	db := admin(t)
 	opts := migrated(t, db)
-	if _, err := db.Exec("INSERT INTO " + opts.Schema + ".schema_version (version, oldest) VALUES (98, 1)"); err != nil {
+	if _, err := db.Exec("INSERT INTO " + opts.Schema + ".version (version, oldest) VALUES (98, 1)"); err != nil {
 		t.Fatal(err)
 	}
 	open(t, server(t), opts)
 	if err := postgres.Migrate(t.Context(), server(t), opts); err != nil {
 		t.Errorf("Migrate of a newer schema that may be used: %v", err)
 	}
-	if _, err := db.Exec("INSERT INTO " + opts.Schema + ".schema_version (version, oldest) VALUES (99, 57)"); err != nil {
+	if _, err := db.Exec("INSERT INTO " + opts.Schema + ".version (version, oldest) VALUES (99, 57)"); err != nil {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
@@ -115,6 +115,36 @@ func TestNewerSchema(t *testing.T) {
 		if !errors.Is(err, postgres.ErrSchema) || !strings.Contains(err.Error(), "version 57 or later") {
 			t.Errorf("%s of a newer schema: %v, want ErrSchema that names version 57", name, err)
 		}
+	}
+}
+
+// TestOlderTables: the tables of a program from before the first release are refused with one line, which names one of them
+// and says what to do, and nothing is changed.
+func TestOlderTables(t *testing.T) {
+	t.Parallel()
+	db := admin(t)
+	opts := schema(t, db)
+	for _, s := range []string{
+		"CREATE SCHEMA SCHEMA", "CREATE TABLE SCHEMA.schema_version (version integer PRIMARY KEY, oldest integer NOT NULL)",
+		"INSERT INTO SCHEMA.schema_version VALUES (4, 1)", "CREATE TABLE SCHEMA.record (id bytea PRIMARY KEY)",
+	} {
+		if _, err := db.Exec(strings.ReplaceAll(strings.Replace(s, "CREATE SCHEMA SCHEMA", "CREATE SCHEMA "+opts.Schema, 1), "SCHEMA.", opts.Schema+".")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := shape(t, db, opts.Schema)
+	for name, err := range map[string]error{
+		"Open":    second(postgres.Open(t.Context(), server(t), opts)),
+		"Migrate": postgres.Migrate(t.Context(), server(t), opts),
+	} {
+		if !errors.Is(err, postgres.ErrSchema) || errors.Is(err, postgres.ErrNotMigrated) {
+			t.Errorf("%s: %v, want ErrSchema that Migrate does not end", name, err)
+		} else if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, opts.Schema+".schema_version") || !strings.Contains(text, "another schema") {
+			t.Errorf("%s: %q, want one line that names the table and the way on", name, text)
+		}
+	}
+	if after := shape(t, db, opts.Schema); after != before {
+		t.Errorf("there is\n%s\nwant\n%s", after, before)
 	}
 }
 

@@ -26,6 +26,11 @@ func engine(t *testing.T) sqltest.Engine {
 			o.CallTimeout, o.LockWait = limit, min(time.Second, limit/4)
 			return open(t, through.String(), o)
 		},
+		Reader: func(t testing.TB) persist.Journal {
+			o := opts
+			o.ReadOnly = true
+			return open(t, server(t), o)
+		},
 		Begin: opts.BeginSQL,
 	}
 }
@@ -90,7 +95,17 @@ func TestRenewLockedShortly(t *testing.T) {
 	sqltest.LockedShortly(t, engine(t))
 }
 
+func TestReader(t *testing.T) {
+	t.Parallel()
+	sqltest.Reader(t, engine(t))
+}
+
 func TestUnnumbered(t *testing.T) {
 	t.Parallel()
 	sqltest.Unnumbered(t, engine(t))
+}
+
+func TestOpenTransaction(t *testing.T) {
+	t.Parallel()
+	sqltest.OpenTransaction(t, engine(t))
 }

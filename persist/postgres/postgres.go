@@ -65,6 +65,10 @@ type Options struct {
 	// a transaction of the caller's own. With synchronous_commit = local, which is accepted, a
 	// commit does not wait for a standby.
 	AllowVolatile bool
+	// ReadOnly opens the journal to look at it, for a role that may only SELECT, and also on a standby: Get, List, Now and
+	// DueTimes are all that works, and anything else is persist.ErrReadOnly. List gives records that no other process has
+	// numbered yet Seq 0. What the server may lose does not matter then.
+	ReadOnly bool
 }
 
 // schemaName is what a schema may be called, so that it needs no quotes.
@@ -96,13 +100,16 @@ func (o Options) checked() (Options, error) {
 }
 
 // Journal is a journal on PostgreSQL. It implements [persist.Journal], [persist.SendClaimer],
-// [persist.LateFinisher], [persist.DueTimes] and [persist.Notifier]. Make one with Open.
+// [persist.LateFinisher], [persist.Prober], [persist.DueTimes] and [persist.Notifier]. Make one with Open.
 type Journal struct {
 	*sqljournal.Journal
 	wakes *notify.Hub
 }
 
-var _ persist.LateFinisher = (*Journal)(nil)
+var (
+	_ persist.LateFinisher = (*Journal)(nil)
+	_ persist.Prober       = (*Journal)(nil)
+)
 
 // FinishesLate implements [persist.LateFinisher].
 func (j *Journal) FinishesLate() persist.Journal { return j }
@@ -111,7 +118,8 @@ func (j *Journal) FinishesLate() persist.Journal { return j }
 // connection string of key=value pairs. It never changes the schema. ctx bounds the opening
 // alone, which also ends after Options.CallTimeout. A server that takes no writes, such as a
 // standby, is refused; of several hosts in the URL one that takes them is used.
-// Errors: ErrOptions, ErrSchema, ErrVolatile, those of the server, the context's.
+// Errors: ErrOptions, ErrSchema, ErrVolatile, persist.ErrReadOnly for a server that takes no writes, those of the server, the
+// context's.
 func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	opts, err := opts.checked()
 	if err != nil {
@@ -121,7 +129,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, name, err := opts.database(url, !opts.AllowVolatile)
+	db, name, err := opts.database(url, !opts.AllowVolatile && !opts.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +137,12 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	defer cancel()
 	if err := opts.check(ctx, db); err != nil {
 		_ = db.Close()
+		if errors.Is(err, pgconn.ErrReadOnlyConnection) {
+			err = fmt.Errorf("%w: %w", persist.ErrReadOnly, err)
+		}
 		return nil, fmt.Errorf("journal %s: %w", name, err)
 	}
-	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: opts.dialect(), Name: name, Limit: opts.CallTimeout})
+	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: opts.dialect(), Name: name, Limit: opts.CallTimeout, ReadOnly: opts.ReadOnly})
 	return &Journal{j, opts.wakes(db, listen, name)}, nil
 }
 
@@ -165,7 +176,7 @@ func (o Options) database(url string, durable bool) (db *sql.DB, name string, er
 	// server, so that each statement is one round trip, through PgBouncer as well.
 	config.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	// A standby has old records, or none: of several hosts the one that takes writes is used.
-	if config.ValidateConnect == nil {
+	if config.ValidateConnect == nil && !o.ReadOnly {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	// A pooler may pass on what is meant for whoever listens through it; the driver would keep it for ever.
@@ -185,15 +196,11 @@ func (o Options) database(url string, durable bool) (db *sql.DB, name string, er
 
 // check asks the server what Open must know.
 func (o Options) check(ctx context.Context, db *sql.DB) error {
-	steps, err := o.steps()
-	if err != nil {
-		return err
+	made, err := o.schema()
+	if err == nil {
+		err = made.Check(ctx, db)
 	}
-	version, oldest, err := o.version(ctx, db)
-	if err != nil {
-		return err
-	}
-	if err := sqljournal.CheckSchema(sqljournal.Known(steps), version, oldest); err != nil {
+	if err != nil || o.ReadOnly {
 		return err
 	}
 	return o.mayWrite(ctx, db)
@@ -237,20 +244,4 @@ func durable(fsync, sync string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: fsync is %s and synchronous_commit is %s; switch both on, or set AllowVolatile", ErrVolatile, fsync, sync)
-}
-
-// version reads which schema there is; zero is none.
-func (o Options) version(ctx context.Context, db interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}) (version, oldest int, err error) {
-	row := db.QueryRowContext(ctx, "SELECT version, oldest FROM "+o.Schema+".schema_version ORDER BY version DESC LIMIT 1")
-	var pg *pgconn.PgError
-	switch err := row.Scan(&version, &oldest); {
-	case err == nil, errors.Is(err, sql.ErrNoRows):
-		return version, oldest, nil
-	case errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == invalidSchema):
-		return 0, 0, nil
-	default:
-		return 0, 0, err
-	}
 }

@@ -30,8 +30,8 @@ func TestRole(t *testing.T) {
 	run("CREATE ROLE shop LOGIN")
 	t.Cleanup(func() { run("DROP OWNED BY shop", "DROP ROLE shop") })
 	run("REVOKE EXECUTE ON FUNCTION oncehttp.write_records FROM PUBLIC",
-		"GRANT USAGE ON SCHEMA oncehttp TO shop", "GRANT SELECT ON oncehttp.schema_version TO shop",
-		"GRANT SELECT, INSERT, UPDATE, DELETE ON oncehttp.record TO shop", "GRANT USAGE ON SEQUENCE oncehttp.record_seq TO shop")
+		"GRANT USAGE ON SCHEMA oncehttp TO shop", "GRANT SELECT ON oncehttp.version TO shop",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON oncehttp.record TO shop", "GRANT SELECT, INSERT ON oncehttp.secret TO shop", "GRANT USAGE ON SEQUENCE oncehttp.record_seq TO shop")
 	u, err := url.Parse(server(t))
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +57,9 @@ func TestRole(t *testing.T) {
 	}
 	if held, _, err := j.Renew(t.Context(), "worker", time.Minute, []persist.ID{begun.ID}); err != nil || len(held) != 1 {
 		t.Errorf("Renew: %d, %v", len(held), err)
+	}
+	if secret, err := j.Secret(t.Context()); len(secret) != persist.SecretSize {
+		t.Errorf("Secret: %d bytes, %v", len(secret), err)
 	}
 	for _, err := range j.List(t.Context(), persist.Query{AllAccounts: true}) {
 		if err != nil {

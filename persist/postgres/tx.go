@@ -36,7 +36,7 @@ func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing per
 //
 // After a commit whose answer was lost, repeat the whole transaction with the same key.
 //
-// Errors: persist.ErrInvalid, and then nothing was written and the transaction goes on; those
+// Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid, and then nothing was written and the transaction goes on; those
 // of the server, which can be found by errors.As as *pgconn.PgError, SQLSTATE 40001
 // (serialization failure) and 55P03 (LockWait is over) among them, and then the transaction
 // can only be rolled back; ErrVolatile, see Options.AllowVolatile.
@@ -55,6 +55,7 @@ func (o Options) BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (
 const beginTries = 3
 
 func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal.QueryRow) (existing persist.Record, created bool, err error) {
+	defer func() { err = sqljournal.Undecided(err) }()
 	if o, err = o.checked(); err != nil {
 		return persist.Record{}, false, err
 	}

@@ -51,13 +51,13 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		return err
 	})
 	if errors.Is(err, persist.ErrUncertain) {
-		j.lost.Store(e.id, true)
+		j.landing.Lost(e.id, &rec)
 	}
 	if err != nil {
 		return persist.Record{}, false, err
 	}
 	if created && doubted {
-		j.late.Store(e.id, existing.Seq)
+		j.landing.Late(e.id, &existing)
 	}
 	return existing, created, nil
 }
@@ -69,15 +69,6 @@ func (b *bucket) existing(id string, values []any) (persist.Record, error) {
 		return persist.Record{}, fmt.Errorf("%w: record %x of bucket %d is not whole", persist.ErrCorrupt, id, b.number)
 	}
 	return e.record(b)
-}
-
-// mayLand reports whether an earlier try to begin the record, of this Begin or of one that ended
-// without an answer, may still be on its way to Redis.
-// If the record were forgotten, it would begin the operation once more.
-func (j *Journal) mayLand(rec *persist.Record) bool {
-	seq, known := j.late.Load(idOf(rec.ID))
-	_, lost := j.lost.Load(idOf(rec.ID))
-	return lost || known && seq == rec.Seq
 }
 
 // Update implements [persist.Journal].
@@ -104,8 +95,7 @@ func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 func (j *Journal) finish(ctx context.Context, rec *persist.Record, late bool) error {
 	err := j.change(ctx, rec, true, late)
 	if err == nil {
-		j.late.Delete(idOf(rec.ID)) // it can no longer be forgotten
-		j.lost.Delete(idOf(rec.ID))
+		j.landing.End(idOf(rec.ID))
 	}
 	return err
 }
@@ -113,7 +103,8 @@ func (j *Journal) finish(ctx context.Context, rec *persist.Record, late bool) er
 // FinishesLate implements [persist.LateFinisher].
 func (j *Journal) FinishesLate() persist.Journal { return j }
 
-// change replaces the progress of the unfinished record with rec's ID and revision. late: nobody waits for it.
+// change replaces the progress of the unfinished record with rec's ID and revision. Of rec.SendUntil and the stored one the
+// later stays, and rec has it then. late: nobody waits for it.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if err := ready(ctx, rec, final); err != nil {
 		return err
@@ -127,10 +118,16 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	}
 	return settle(ctx, func(ctx context.Context, _ bool) error {
 		word, rest, err := j.run(ctx, j.scripts.change, b, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.progress, e.answer, ended, over)
-		if err != nil || word == "done" {
+		switch {
+		case err != nil:
 			return err
+		case word != "done" || len(rest) == 0:
+			return refusal(rec, word, rest)
 		}
-		return refusal(rec, word, rest)
+		if stays := bytesOf(rest[0]); len(stays) == instantSize {
+			rec.ExtendSendUntil(timeOf(stays))
+		}
+		return nil
 	})
 }
 
@@ -154,7 +151,7 @@ func refusal(rec *persist.Record, word string, rest []any) error {
 
 // Forget implements [persist.Journal].
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
-	if j.mayLand(&rec) {
+	if j.landing.May(idOf(rec.ID), rec.Seq) {
 		return j.failed(fmt.Errorf("%w: what began the record may still be on its way", persist.ErrUncertain))
 	}
 	id := idOf(rec.ID)
@@ -176,6 +173,34 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 func goneSince(number uint64, word string, rest []any) bool {
 	stands, err := numberAt(rest, 2)
 	return word == "gone" || word == "stale" && err == nil && stands != number
+}
+
+// Assign implements [persist.Journal]. The bucket of a record depends on its key only, so that one script moves it.
+func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	if err := rec.Validate(); err != nil {
+		return persist.Record{}, err
+	}
+	next := rec.Clone()
+	next.Account = account
+	id := idOf(rec.ID)
+	b := j.of(id)
+	e := b.newEntry(&next, rec.Revision+1)
+	ended, over := scores(&next)
+	err := j.settle(ctx, func(ctx context.Context, _ bool) error {
+		word, rest, err := j.run(ctx, j.scripts.assign, b, id, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.intent, e.progress, e.body, e.answer, ended, over)
+		switch {
+		case err != nil || word == "done":
+			return err
+		case word == "exists":
+			return fmt.Errorf("%w: account %q, key %q", persist.ErrExists, account, rec.Key)
+		}
+		return refusal(&rec, word, rest)
+	})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	next.Revision++
+	return next, nil
 }
 
 // MarkReported implements [persist.Journal]. It is durable on return.

@@ -94,7 +94,7 @@ var durable = []struct{ name, want string }{
 // greet looks at the server's settings before a new connection is used, so that a server that
 // was started anew with others, or a replica that took over, is noticed. Error: ErrVolatile.
 func (o Options) greet(ctx context.Context, conn *goredis.Conn) error {
-	if o.AllowVolatile {
+	if o.AllowVolatile || o.ReadOnly {
 		return nil
 	}
 	asked := make([]*goredis.MapStringStringCmd, len(durable))

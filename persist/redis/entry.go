@@ -21,7 +21,7 @@ const (
 )
 
 // headSize is the length of a head without the owner of the lease.
-const headSize = 8 + 8 + tokenSize + 1 + 1 + 12 + 12 + 32 + 12
+const headSize = 8 + 8 + tokenSize + 1 + 1 + 12 + 12 + 32 + 12 + 12
 
 // entry is one record as Redis keeps it. What is in the head is not in the other parts.
 type entry struct {
@@ -48,7 +48,7 @@ func (b *bucket) newEntry(rec *persist.Record, revision uint64) *entry {
 }
 
 // appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, NextAttempt,
-// Created, fingerprint, and the end of the lease; its owner is the rest. A time is seconds
+// Created, fingerprint, the end of the lease, and SendUntil as instant has it; the lease's owner is the rest. A time is seconds
 // since 1970 and nanoseconds.
 func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	var token [tokenSize]byte
@@ -70,6 +70,7 @@ func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	head = appendTime(head, rec.Created)
 	head = append(head, rec.Fingerprint...)
 	head = appendTime(head, rec.LeaseUntil)
+	head = append(head, instant(rec.SendUntil)...)
 	return append(head, rec.LeaseOwner...)
 }
 
@@ -83,7 +84,7 @@ func (e *entry) encode(rec *persist.Record) {
 	rest := *rec
 	rest.Fingerprint, rest.Generated, rest.Created = nil, false, time.Time{}
 	rest.Revision, rest.State, rest.Unreported, rest.Swept = 0, 0, false, false
-	rest.NextAttempt, rest.LeaseOwner, rest.LeaseUntil = time.Time{}, "", time.Time{}
+	rest.NextAttempt, rest.LeaseOwner, rest.LeaseUntil, rest.SendUntil = time.Time{}, "", time.Time{}, time.Time{}
 	e.intent = codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
 	e.progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
 }
@@ -142,7 +143,7 @@ func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	rec.Generated, rec.Unreported, rec.Swept = flags&flagGenerated != 0, flags&flagUnreported != 0, flags&flagSwept != 0
 	rec.NextAttempt, rec.Created = timeAt(h[34:]), timeAt(h[46:])
 	rec.Fingerprint = h[58:90:90]
-	rec.LeaseUntil, rec.LeaseOwner = timeAt(h[90:]), string(h[headSize:])
+	rec.LeaseUntil, rec.SendUntil, rec.LeaseOwner = timeAt(h[90:]), timeOf(h[102:headSize]), string(h[headSize:])
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -12,11 +13,16 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/landing"
 	"github.com/oncehttp/oncehttp/persist/internal/notify"
 )
 
-// format is what this package writes. Code that does not know a journal's format refuses it.
-const format = 1
+// format is the version of what this package writes. Open refuses any other. Programs from before the first release wrote a
+// number without a v.
+const (
+	format      = "v1"
+	olderFormat = "1"
+)
 
 var (
 	_ persist.Journal      = (*Journal)(nil)
@@ -35,13 +41,14 @@ type Journal struct {
 	buckets []*bucket
 	wakes   *notify.Hub
 	name    string
-	id      string        // the name by which the journal itself knows its buckets, see named.go
+	id      string // the name by which the journal itself knows its buckets, see named.go
+	secret  []byte
 	limit   time.Duration // of one call
+	looks   bool          // it was opened for reading
 	keepKey time.Duration // 0: for ever
 	seen    atomic.Uint64 // the highest number that this process has met, of any bucket
-	late    sync.Map      // by id: the Seq of records whose Begin took more than one try, see mayLand
-	lost    sync.Map      // by id: of which a Begin ended with ErrUncertain, see mayLand
-	groups  sync.Map      // by what places in origins begin with: the persist.Record that names account and origin, see origins.go
+	landing landing.Begins
+	groups  sync.Map // by what places in origins begin with: the persist.Record that names account and origin, see origins.go
 
 	mu      sync.Mutex
 	shut    bool
@@ -66,7 +73,7 @@ func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, 
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{scripts: with, name: at.name(opts.Prefix), limit: opts.CallTimeout, keepKey: opts.KeepKey}
+	j := &Journal{scripts: with, name: at.name(opts.Prefix), limit: opts.CallTimeout, keepKey: opts.KeepKey, looks: opts.ReadOnly}
 	if j.keepKey == KeepForever {
 		j.keepKey = 0
 	}
@@ -89,17 +96,23 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	if buckets == 0 {
 		buckets = defaultBuckets
 	}
+	secret := make([]byte, persist.SecretSize)
+	_, _ = rand.Read(secret) // never fails
 	place := "{" + opts.Prefix + "}:journal"
-	answer, err := j.scripts.open.Run(ctx, j.client, []string{place}, format, buckets, rand.Text()).Slice()
+	answer, err := j.noted(ctx, place, buckets, secret)
 	if err != nil {
 		return err
 	}
-	noted := make([]string, 4)
+	noted := make([]string, 5)
 	for i := range min(len(noted), len(answer)) {
-		noted[i], _ = answer[i].(string) // the last is nil in a new journal
+		noted[i], _ = answer[i].(string) // named is nil in a new journal
 	}
-	if noted[0] != strconv.Itoa(format) {
-		return fmt.Errorf("%w: it has format %q, and this program knows %d: use a newer one", ErrLayout, noted[0], format)
+	switch noted[0] {
+	case format:
+	case olderFormat:
+		return fmt.Errorf("%w: key %s: a program from before the first release made it; finish its operations with that program, and use another prefix", ErrLayout, place)
+	default:
+		return fmt.Errorf("%w: key %s: it has format %q, and this program reads %q; use a newer program", ErrLayout, place, noted[0], format)
 	}
 	n, err := strconv.Atoi(noted[1])
 	if err != nil || n < 1 || n > maxBuckets {
@@ -111,14 +124,29 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	for i := range n {
 		j.buckets = append(j.buckets, newBucket(opts.Prefix, i))
 	}
-	j.id = noted[2]
-	if noted[3] == "" {
+	if len(noted[4]) != persist.SecretSize {
+		return fmt.Errorf("%w: key %s: it has a secret of %d bytes", persist.ErrCorrupt, place, len(noted[4]))
+	}
+	j.id, j.secret = noted[2], []byte(noted[4])
+	if noted[3] == "" && !j.looks {
 		err = j.giveNames(ctx, place)
 	}
 	if err == nil {
 		_, err = j.lastNumber(ctx) // it asks every node
 	}
 	return err
+}
+
+// noted reads how the journal is laid out, and notes it where there is none, unless it is opened for reading.
+func (j *Journal) noted(ctx context.Context, place string, buckets int, secret []byte) ([]any, error) {
+	if !j.looks {
+		return j.scripts.open.Run(ctx, j.client, []string{place}, format, buckets, rand.Text(), secret).Slice()
+	}
+	answer, err := j.client.HMGet(ctx, place, "format", "buckets", "id", "named", "secret").Result()
+	if err == nil && len(answer) > 0 && answer[0] == nil {
+		err = fmt.Errorf("%w: there is no journal at %s", ErrLayout, place)
+	}
+	return answer, err
 }
 
 // enter notes a call under way. It returns false once the journal is closed.
@@ -156,6 +184,11 @@ func (j *Journal) Flush(ctx context.Context) error {
 	}
 	j.running.Done()
 	return nil
+}
+
+// Secret implements [persist.Journal].
+func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
+	return slices.Clone(j.secret), j.Flush(ctx) // whether it is open
 }
 
 // Get implements [persist.Journal].

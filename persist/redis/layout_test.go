@@ -77,12 +77,26 @@ func TestLayout(t *testing.T) {
 	if _, err := redis.Open(t.Context(), at, opts); !errors.Is(err, redis.ErrLayout) || !strings.Contains(err.Error(), "3 buckets") {
 		t.Errorf("Open with another number of buckets: %v", err)
 	}
-	opts.Buckets = 0
-	if err := connect(t, at).HSet(t.Context(), "{"+opts.Prefix+"}:journal", "format", 2).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := redis.Open(t.Context(), at, opts); !errors.Is(err, redis.ErrLayout) {
-		t.Errorf("Open of a newer format: %v", err)
+}
+
+// TestOtherFormats: a journal that another version made is refused with one line, which names its key and says what to do, and
+// nothing of it is changed.
+func TestOtherFormats(t *testing.T) {
+	t.Parallel()
+	at := durableURL(t)
+	for format, advice := range map[string]string{"1": "another prefix", "2": "newer program", "v2": "newer program"} {
+		opts := own(t, at)
+		key, client := "{"+opts.Prefix+"}:journal", connect(t, at)
+		if err := client.HSet(t.Context(), key, "format", format).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := redis.Open(t.Context(), at, opts)
+		if text := fmt.Sprint(err); !errors.Is(err, redis.ErrLayout) || !strings.Contains(text, key) || !strings.Contains(text, advice) || strings.Contains(text, "\n") {
+			t.Errorf("format %q: %v; want ErrLayout in one line that names %s and %q", format, err, key, advice)
+		}
+		if left, err := client.HGetAll(t.Context(), key).Result(); err != nil || len(left) != 1 || left["format"] != format {
+			t.Errorf("format %q: %v is left, %v; want it as it was", format, left, err)
+		}
 	}
 }
 

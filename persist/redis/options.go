@@ -57,6 +57,10 @@ type Options struct {
 	// no and maxmemory-policy noeviction; a server that does not let us read its settings is
 	// refused, too.
 	AllowVolatile bool
+	// ReadOnly opens the journal to look at it, for a user with the rights +@read +@connection +info to the journal's keys
+	// alone: Get and List are all that works, Now with +time, too, and anything else is persist.ErrReadOnly. What the server
+	// may lose does not matter then.
+	ReadOnly bool
 }
 
 // prefixes is what a prefix may be, so that the hash tag of a key is what we think.

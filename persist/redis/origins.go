@@ -18,14 +18,12 @@ import (
 // The index origins has the pending records of one origin and account, which are a group, beside each other: first those
 // without a lease, by NextAttempt, then those with one, by its end. A place in it is the hash of the origin, that of the
 // account as it is in the id, 'f' (free) or 'l' (leased), the time, and the id.
-//
-// Journals were made before there was this index, and a program without it may use the journal beside this one. What it
-// begins is missing here, and what it changes may be at a wrong place. The first is noticed by the number of places, see
-// index; the second when a script meets the place.
 const (
 	originSize = 12
 	groupSize  = originSize + accountHash
-	placeSize  = groupSize + 1 + 12 // without the id
+	placeSize  = groupSize + 1 + instantSize // without the id
+
+	instantSize = 12
 )
 
 // yearOne is what is added to seconds since 1970, so that none is negative.
@@ -43,6 +41,11 @@ func instant(t time.Time) string {
 	return string(binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond())))
 }
 
+// timeOf is the time that instant made b of.
+func timeOf(b []byte) time.Time {
+	return time.Unix(int64(binary.BigEndian.Uint64(b))-yearOne, int64(binary.BigEndian.Uint32(b[8:]))).UTC()
+}
+
 // turn is the first free record of a group in one bucket, or one whose lease has ended.
 type turn struct {
 	ref
@@ -51,8 +54,7 @@ type turn struct {
 	rec   persist.Record
 }
 
-// DueTimes implements [persist.DueTimes]. It steps from origin to origin through an index, in each bucket. The first call
-// on a journal that was made without that index looks at all that is unfinished.
+// DueTimes implements [persist.DueTimes]. It steps from origin to origin through an index, in each bucket.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	now, err := j.Now(ctx)
 	if err != nil {
@@ -116,17 +118,10 @@ func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
 func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([]turn, error) {
 	q = &persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin}
 	over := map[*bucket][]any{} // ids to pass over
-	for indexed := false; ; {
-		all, missing, err := j.allTurns(ctx, q.Origin, now, over)
+	for {
+		all, err := j.allTurns(ctx, q.Origin, now, over)
 		if err != nil {
 			return nil, err
-		}
-		if len(missing) > 0 && !indexed {
-			indexed = true
-			if err := j.index(ctx, missing); err != nil {
-				return nil, err
-			}
-			continue
 		}
 		known, err := j.identify(ctx, all, over)
 		if err != nil {
@@ -148,9 +143,8 @@ func selected(q *persist.Query, all []turn) (turns []turn) {
 	return turns
 }
 
-// allTurns asks all buckets for the turns of one origin, or of all, and returns which of them have records that are not in
-// the index.
-func (j *Journal) allTurns(ctx context.Context, origin string, now time.Time, over map[*bucket][]any) (all []turn, missing []*bucket, err error) {
+// allTurns asks all buckets for the turns of one origin, or of all.
+func (j *Journal) allTurns(ctx context.Context, origin string, now time.Time, over map[*bucket][]any) (all []turn, err error) {
 	if origin != "" {
 		origin = originHash(origin)
 	}
@@ -158,23 +152,15 @@ func (j *Journal) allTurns(ctx context.Context, origin string, now time.Time, ov
 		return append(append(seconds(now), origin), over[j.buckets[i]]...)
 	})
 	for i, rest := range answers {
-		b := j.buckets[i]
-		n, err := numberAt(rest, 0)
-		if err != nil {
-			return nil, nil, j.failed(err)
-		}
-		if n > 0 {
-			missing = append(missing, b)
-		}
-		for at := 1; at+2 < len(rest); at += 3 {
-			t, err := b.turnOf(rest[at], rest[at+1], rest[at+2])
+		for at := 0; at+2 < len(rest); at += 3 {
+			t, err := j.buckets[i].turnOf(rest[at], rest[at+1], rest[at+2])
 			if err != nil {
-				return nil, nil, j.failed(err)
+				return nil, j.failed(err)
 			}
 			all = append(all, t)
 		}
 	}
-	return all, missing, err
+	return all, err
 }
 
 // turnOf reads one turn of an answer.
@@ -222,36 +208,4 @@ func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]a
 		}
 	}
 	return known, nil
-}
-
-// index enters into origins what programs without this index have begun in these buckets. It does so in small steps, and
-// any number of processes may do it at once. A record whose origin cannot be read is entered under none.
-func (j *Journal) index(ctx context.Context, buckets []*bucket) error {
-	for _, b := range buckets {
-		s := &stream{bucket: b, set: unfinished, last: maxNumber}
-		for !s.over {
-			l := listing{j: j, streams: []*stream{s}}
-			if err := l.fill(ctx); err != nil {
-				return err
-			}
-			entries, err := j.parts(ctx, s.read, "hi")
-			if err != nil {
-				return err
-			}
-			var args []any
-			for _, e := range entries {
-				rec := persist.Record{}
-				if e == nil {
-					continue
-				}
-				_, _ = codec.DecodeIntent(e.intent, &rec) // of a damaged one the origin is empty, or what it says
-				args = append(args, e.id, e.number(), originHash(rec.Origin))
-			}
-			if _, err := j.runEach(ctx, j.scripts.index, []*bucket{b}, func(int) []any { return args }); err != nil {
-				return err
-			}
-			s.read = nil
-		}
-	}
-	return nil
 }

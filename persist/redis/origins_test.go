@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,66 +50,6 @@ func wantClaimed(t *testing.T, j persist.Claimer, q persist.Query, n int, want .
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("Claim of %q took %q, error %v; want %q", q.Origin, got, err, want)
 	}
-}
-
-// openOld opens a journal whose Begin does not know the index of origins; with blind it does not know it at all, and
-// changes what others have entered there.
-func openOld(t *testing.T, at string, opts redis.Options, blind bool) *redis.Journal {
-	t.Helper()
-	script, line, without := "begin", "redis.call('HSET', records, 'o' .. id, origin)", ""
-	if blind {
-		script, line, without = "prelude", "local function queue(r)", "local function queue(r) if true then return end"
-	}
-	j, err := redis.OpenEdited(context.Background(), at, opts, script, line, without)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = j.Close() })
-	return j
-}
-
-// TestOriginsOfOlderJournal: a journal that was made before there was the index of origins is read right, and stays so
-// while a program that does not know it goes on beside.
-func TestOriginsOfOlderJournal(t *testing.T) {
-	t.Parallel()
-	at := durableURL(t)
-	opts := own(t, at)
-	opts.Buckets = 2
-	old, past := openOld(t, at, opts, false), time.Now().Add(-time.Hour).Round(0)
-	for i := range 600 { // more than one step of each bucket
-		beginAt(t, old, "a", fmt.Sprint(i), two, past.Add(time.Duration(i)*time.Second/2))
-	}
-	held := beginAt(t, old, "a", "held", one, past)
-	held.State, held.HoldReason = persist.StateHeld, persist.HoldCaller
-	held, err := old.Update(t.Context(), held)
-	if err != nil {
-		t.Fatal(err)
-	}
-	beginAt(t, old, "a|S=1", "scoped", one, past.Add(time.Minute))
-	beginAt(t, old, "other", "other", one, past)
-
-	j, all := open(t, at, opts), persist.Query{Account: "a"}
-	wantDue(t, j, all, map[string]time.Time{one: past.Add(time.Minute), two: past})
-	wantClaimed(t, j, persist.Query{Account: "a", Origin: two}, 3, "a 0", "a 1", "a 2")
-	held.State, held.HoldReason = persist.StatePending, persist.HoldReason("")
-	if _, err := j.Update(t.Context(), held); err != nil {
-		t.Fatal(err)
-	}
-	wantDue(t, j, all, map[string]time.Time{one: past, two: past.Add(3 * time.Second / 2)})
-
-	beginAt(t, old, "a", "later", one, past.Add(-time.Hour))
-	wantDue(t, j, all, map[string]time.Time{one: past.Add(-time.Hour), two: past.Add(3 * time.Second / 2)})
-
-	blind := openOld(t, at, opts, true)
-	wantClaimed(t, blind, persist.Query{Account: "other"}, 1, "other other")
-	wantDue(t, j, persist.Query{Account: "other"}, nil)
-	wantClaimed(t, blind, all, 1, "a later")
-	wantDue(t, j, all, map[string]time.Time{one: past, two: past.Add(3 * time.Second / 2)})
-	gone := beginAt(t, j, "b", "gone", one, past)
-	if err := blind.Finish(t.Context(), sqltest.Finished(gone)); err != nil {
-		t.Fatal(err)
-	}
-	wantDue(t, j, persist.Query{Account: "b"}, nil)
 }
 
 // TestOriginsLeased: what had a lease that has ended is due again since its NextAttempt, and is claimed in its turn.

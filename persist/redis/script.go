@@ -19,7 +19,7 @@ type script struct{ *goredis.Script }
 type scripts struct {
 	open *goredis.Script // the only one with a key of its own
 
-	name, begin, change, forget, report, sweep, raise, time, claim, renew, turns, index script
+	name, begin, change, assign, forget, report, sweep, raise, time, claim, renew, turns script
 }
 
 // text is the text of a script, which the program holds.
@@ -38,8 +38,8 @@ func makeScripts(text func(name string) string) scripts {
 	load := func(name string) script { return script{goredis.NewScript(text("prelude") + text(name))} }
 	return scripts{
 		open: goredis.NewScript(text("open")),
-		name: load("name"), begin: load("begin"), change: load("change"), forget: load("forget"), report: load("report"), sweep: load("sweep"), raise: load("raise"), time: load("time"), claim: load("claim"), renew: load("renew"),
-		turns: load("turns"), index: load("index"),
+		name: load("name"), begin: load("begin"), change: load("change"), assign: load("assign"), forget: load("forget"), report: load("report"), sweep: load("sweep"), raise: load("raise"), time: load("time"), claim: load("claim"), renew: load("renew"),
+		turns: load("turns"),
 	}
 }
 

@@ -81,13 +81,13 @@ func unreached(err error) bool {
 // Errors: those of write itself, which has then changed nothing; persist.ErrUncertain where the
 // limit ended while a write was in doubt; the context's.
 func (j *Journal) settle(ctx context.Context, write func(ctx context.Context, repeated bool) error) error {
-	return j.settled(j.repeat(ctx, context.WithoutCancel(ctx), false, write))
+	return j.settled(j.write(ctx, false, write))
 }
 
 // settleLate is settle for a write that nobody waits for, and that is lost if it gives up: where there is no connection it
 // tries again, until the limit of the call is over or ctx ends.
 func (j *Journal) settleLate(ctx context.Context, write func(ctx context.Context, repeated bool) error) error {
-	return j.settled(j.repeat(ctx, context.WithoutCancel(ctx), true, write))
+	return j.settled(j.write(ctx, true, write))
 }
 
 // settled makes the error of settle from the results of repeat.
@@ -101,8 +101,16 @@ func (j *Journal) settled(doubtful bool, err error) error {
 // attempt is settle for a write that does no harm, whether it has happened or not: its error
 // never says that anything is uncertain, which ends a client's Run.
 func (j *Journal) attempt(ctx context.Context, write func(ctx context.Context) error) error {
-	_, err := j.repeat(ctx, context.WithoutCancel(ctx), false, func(ctx context.Context, _ bool) error { return write(ctx) })
+	_, err := j.write(ctx, false, func(ctx context.Context, _ bool) error { return write(ctx) })
 	return j.failed(err)
+}
+
+// write is repeat for what changes something. Error: also persist.ErrReadOnly.
+func (j *Journal) write(ctx context.Context, patient bool, write func(ctx context.Context, repeated bool) error) (doubtful bool, err error) {
+	if j.looks {
+		return false, cmp.Or(ctx.Err(), persist.ErrReadOnly)
+	}
+	return j.repeat(ctx, context.WithoutCancel(ctx), patient, write)
 }
 
 // read makes a read within the limit of a call, and no longer than ctx lasts. It is made again
@@ -177,7 +185,7 @@ func (j *Journal) reload(ctx context.Context) {
 // isOwn reports whether the error is a decision of this package about what Redis answered, and
 // no failure of a call.
 func isOwn(err error) bool {
-	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrGone} {
+	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrGone} {
 		if errors.Is(err, own) {
 			return true
 		}

@@ -9,7 +9,7 @@
 //
 // # What is sealed, and what is not
 //
-// Sealed, with AES-256-GCM: method, target, headers and body of the request, the wire key or token, the kept fields,
+// Sealed, with AES-256-GCM: method, target, headers and body of the request, the wire key or token, the kept fields, the digests of credentials,
 // the answer, the attempts and the note. In clear: account, business key, origin, state, times, counters, the lease, and the
 // status of the answer. Config.HashKey puts a keyed hash in the place of the business key. In the place of the request's
 // fingerprint is its HMAC under a key of its own, so that whoever reads the file cannot test guesses at a request.

@@ -123,7 +123,7 @@ func (j *journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	err := j.change(rec, func(sealed persist.Record) error {
 		updated, err := j.Journal.Update(ctx, sealed)
 		if err == nil {
-			rec.Revision = updated.Revision
+			rec.Revision, rec.SendUntil = updated.Revision, updated.SendUntil
 		}
 		return err
 	})
@@ -143,11 +143,36 @@ func (j *journal) Forget(ctx context.Context, rec persist.Record) error {
 	return j.change(rec, func(sealed persist.Record) error { return j.Journal.Forget(ctx, sealed) })
 }
 
+// Assign implements [persist.Journal]. The record is sealed anew, since a sealed part belongs to its ID.
+func (j *journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	next := rec.Clone()
+	next.Account = account
+	err := fmt.Errorf("%w: no key that was given has sealed %q", persist.ErrInvalid, rec.Key)
+	for _, k := range j.s.keys {
+		var sealed persist.Record
+		if sealed, err = j.s.sealBy(k, &next); err != nil {
+			return persist.Record{}, err
+		}
+		sealed.Account = rec.Account
+		if sealed, err = j.Journal.Assign(ctx, sealed, account); err == nil {
+			next.Revision = sealed.Revision
+			return next, nil
+		}
+		if !errors.Is(err, persist.ErrInvalid) { // what stands for the fingerprint is another key's
+			return persist.Record{}, err
+		}
+	}
+	if j.s.plain {
+		return j.Journal.Assign(ctx, rec, account)
+	}
+	return persist.Record{}, err
+}
+
 // change calls write with rec sealed. What stands in the place of its fingerprint depends on the key with which it was
 // begun, and the journal refuses a change of that as ErrInvalid, before it writes anything: then the next key's is tried.
 // A record that was begun in clear stays so.
 func (j *journal) change(rec persist.Record, write func(sealed persist.Record) error) error {
-	sealed, _, err := j.s.sealChange(&rec)
+	sealed, _, err := j.s.sealChange(j.s.keys[0], &rec)
 	if err != nil {
 		return err
 	}
@@ -171,6 +196,19 @@ func (j *journal) MarkReported(ctx context.Context, id persist.ID) error {
 // Get implements [persist.Journal].
 func (j *journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
 	sealed, err := j.Journal.Get(ctx, j.s.storedID(id))
+	if err != nil {
+		return persist.Record{}, err
+	}
+	return j.s.Unseal(sealed)
+}
+
+// Probe implements [persist.Prober]. Over a journal that is none it is Get.
+func (j *journal) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
+	below, can := persist.As[persist.Prober](j.Journal)
+	if !can {
+		return j.Get(ctx, id)
+	}
+	sealed, err := below.Probe(ctx, j.s.storedID(id))
 	if err != nil {
 		return persist.Record{}, err
 	}

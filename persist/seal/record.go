@@ -21,14 +21,19 @@ const placeholder = "sealed"
 //	existing, created, err := postgres.Begin(ctx, tx, sealed)
 //
 // Existing is sealed, too; see [Sealer.Unseal]. Errors: persist.ErrInvalid.
-func (s *Sealer) Seal(rec persist.Record) (persist.Record, error) {
-	sealed, box, err := s.sealChange(&rec)
+func (s *Sealer) Seal(rec persist.Record) (persist.Record, error) { return s.sealBy(s.keys[0], &rec) }
+
+// sealBy is Seal by one of the keys.
+func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
+	sealed, box, err := s.sealChange(k, rec)
 	if err != nil {
 		return persist.Record{}, err
 	}
-	sealed.Fingerprint = s.keys[0].index(rec.Fingerprint)
-	sealed.Target = string(box.seal(fieldIdentity, encodeIntent(identityOf(&rec))))
-	sealed.Body = box.seal(fieldRequest, encodeIntent(persist.Record{Header: rec.Header, Omitted: rec.Omitted, Body: rec.Body}))
+	sealed.Fingerprint = k.index(rec.Fingerprint)
+	sealed.Target = string(box.seal(fieldIdentity, encodeIntent(identityOf(rec))))
+	if !rec.Swept {
+		sealed.Body = box.seal(fieldRequest, encodeIntent(persist.Record{Header: rec.Header, Omitted: rec.Omitted, Body: rec.Body}))
+	}
 	return sealed, nil
 }
 
@@ -37,31 +42,30 @@ func identityOf(rec *persist.Record) persist.Record {
 	return persist.Record{
 		ID: rec.ID, Generated: rec.Generated, Origin: rec.Origin, Method: rec.Method, Target: rec.Target, KeptFields: rec.KeptFields,
 		Carrier: rec.Carrier, CarrierName: rec.CarrierName, WireKey: rec.WireKey, Profile: rec.Profile, ProfileVersion: rec.ProfileVersion,
-		Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe, Created: rec.Created,
+		Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe, Created: rec.Created, Protected: rec.Protected, Credentials: rec.Credentials,
 	}
 }
 
-// sealChange seals what may change of rec, and leaves out what Begin froze: an Update or a Finish does not write it
-// again. What stands for the fingerprint is the caller's to set.
-func (s *Sealer) sealChange(rec *persist.Record) (sealed persist.Record, b *box, err error) {
+// sealChange seals by a key what may change of rec, and leaves out what Begin froze: an Update or a Finish does not write
+// it again. What stands for the fingerprint is the caller's to set.
+func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record, b *box, err error) {
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, nil, err
 	}
 	if rec.Carrier == persist.CarrierSealed {
 		return persist.Record{}, nil, fmt.Errorf("%w: %q is sealed already", persist.ErrInvalid, rec.Key)
 	}
-	current := s.keys[0]
 	sealed = *rec
 	sealed.ID = s.storedID(rec.ID)
 	sealed.Method, sealed.Target = placeholder, ""
 	if !rec.ServerToken {
 		sealed.WireKey = sealed.Key
 	}
-	sealed.Carrier, sealed.CarrierName = persist.CarrierSealed, current.id
-	sealed.Header, sealed.Body, sealed.Omitted, sealed.KeptFields = nil, nil, nil, nil
+	sealed.Carrier, sealed.CarrierName = persist.CarrierSealed, k.id
+	sealed.Header, sealed.Body, sealed.Omitted, sealed.KeptFields, sealed.Credentials = nil, nil, nil, nil, nil
 	sealed.Profile, sealed.ProfileVersion, sealed.Recipe = "", "", ""
-	if b, err = current.newBox(sealed.ID, rec.Created); err != nil {
-		return persist.Record{}, nil, fmt.Errorf("persist/seal: key %q: %w", current.id, err)
+	if b, err = k.newBox(sealed.ID, rec.Created); err != nil {
+		return persist.Record{}, nil, fmt.Errorf("persist/seal: key %q: %w", k.id, err)
 	}
 	for name, text := range map[field]*string{
 		fieldToken: &sealed.Token, fieldReplaces: &sealed.Replaces, fieldCredential: &sealed.Credential, fieldRegion: &sealed.Region, fieldNote: &sealed.Note,
@@ -127,14 +131,14 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 		return persist.Record{}, fmt.Errorf("%w: %q is the hash of a business key under another HashKey than the one that was given", persist.ErrSealed, o.id.Key)
 	}
 	same := was.Account == o.id.Account && was.Created.Equal(sealed.Created) && was.Window == sealed.Window
-	same = same && was.Origin == sealed.Origin && was.Generated == sealed.Generated && was.ServerToken == sealed.ServerToken
+	same = same && was.Origin == sealed.Origin && was.Generated == sealed.Generated && was.ServerToken == sealed.ServerToken && was.Protected == sealed.Protected
 	if !same || !bytes.Equal(o.box.key.index(was.Fingerprint), sealed.Fingerprint) {
 		return persist.Record{}, o.corrupt(fieldIdentity)
 	}
 	rec := *sealed
 	rec.ID, rec.Method, rec.Target, rec.KeptFields = was.ID, was.Method, was.Target, was.KeptFields
 	rec.Carrier, rec.CarrierName, rec.WireKey, rec.Profile, rec.ProfileVersion = was.Carrier, was.CarrierName, was.WireKey, was.Profile, was.ProfileVersion
-	rec.Fingerprint, rec.Recipe = was.Fingerprint, was.Recipe
+	rec.Fingerprint, rec.Recipe, rec.Credentials = was.Fingerprint, was.Recipe, was.Credentials
 	rec.Header, rec.Body, rec.Omitted = nil, nil, nil
 	return rec, nil
 }

@@ -26,8 +26,9 @@ func full(key string) persist.Record {
 		KeptFields: []persist.KeptField{{Pointer: "/secret-pointer", Value: "secret-kept"}},
 		Carrier:    "header", CarrierName: "X-Secret-Carrier", ServerToken: true, Token: "secret-token", Replaces: "secret-replaces", Credential: "secret-credential", Region: "secret-region", Profile: "secret-profile", ProfileVersion: "secret-version",
 		Window: 24 * time.Hour, Fingerprint: []byte("secret-fingerprint-of-32-bytes!!"), Recipe: "secret-recipe", Created: at,
-		MaybeSent: true, FirstSent: at, Attempts: 2, Sends: 2,
-		Answer:  &persist.Answer{Status: 500, Header: http.Header{"X-Answer": {"secret-answer-header"}}, Body: []byte("secret-answer-body"), At: at},
+		Credentials: []persist.Credential{{Name: "X-Secret-Credential", Digest: "secret-digest"}}, Protected: true,
+		MaybeSent: true, FirstSent: at, SendUntil: at.Add(time.Minute), Attempts: 2, Sends: 2,
+		Answer:  &persist.Answer{Status: 500, Header: http.Header{"X-Answer": {"secret-answer-header"}}, Body: []byte("secret-answer-body"), Stored: true, At: at},
 		History: []persist.Attempt{{At: at, Error: "secret-history"}}, Note: "secret-note",
 	}
 }
@@ -36,7 +37,7 @@ func full(key string) persist.Record {
 func secrets() []string {
 	return []string{
 		"PATCH", "secret-target", "secret-query", "secret-header", "secret-body", "X-Secret-Omitted", "secret-pointer", "secret-kept",
-		"X-Secret-Carrier", "secret-token", "secret-replaces", "secret-credential", "secret-region", "secret-profile", "secret-version", "secret-fingerprint-of-32-bytes!!", "secret-recipe",
+		"X-Secret-Carrier", "secret-token", "secret-replaces", "secret-credential", "X-Secret-Credential", "secret-digest", "secret-region", "secret-profile", "secret-version", "secret-fingerprint-of-32-bytes!!", "secret-recipe",
 		"X-Answer", "secret-answer-header", "secret-answer-body", "secret-history", "secret-note",
 	}
 }
@@ -109,9 +110,9 @@ func TestSealAndUnseal(t *testing.T) {
 // Every field of a record is known here as sealed or in clear: whoever adds one has to decide.
 func TestEveryField(t *testing.T) {
 	t.Parallel()
-	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe " + // sealed by Begin
+	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials " + // sealed by Begin
 		"Token Replaces Credential Region Answer History Note " + // sealed by each change
-		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported Origin ServerToken Window Created MaybeSent FirstSent " + // in clear
+		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported Origin ServerToken Protected Window Created MaybeSent FirstSent SendUntil " + // in clear
 		"NextAttempt SendBefore Attempts Sends LeaseOwner LeaseUntil Effect Finished Swept Status"
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[persist.Record]()) {

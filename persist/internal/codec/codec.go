@@ -43,7 +43,9 @@ const (
 	intentInside    // the body is not nil and follows
 	intentOutside   // the body is outside
 	intentSameKey   // the wire key is the key, and is not repeated
-	intentKept      // kept fields follow the omitted names
+	intentProtected
+	intentKept        // kept fields follow the omitted names
+	intentCredentials // credentials follow those
 
 	intentFlags // one past the last
 )
@@ -77,6 +79,7 @@ const progressState = 7
 const (
 	timeFinished = 1 << iota
 	timeNextAttempt
+	timeSendUntil
 	timeFirstSent
 	timeSendBefore
 	timeLeaseUntil
@@ -90,6 +93,7 @@ const (
 	answerDropped = 1 << iota
 	answerReplayed
 	answerAlreadyDone
+	answerStored
 	answerHeader
 	answerInside
 	answerOutside
@@ -110,6 +114,9 @@ func IntentSize(r *persist.Record, limit int) int {
 	}
 	for i := range r.KeptFields {
 		n += 2*binary.MaxVarintLen32 + 1 + len(r.KeptFields[i].Pointer) + len(r.KeptFields[i].Value)
+	}
+	for i := range r.Credentials {
+		n += 2*binary.MaxVarintLen32 + len(r.Credentials[i].Name) + len(r.Credentials[i].Digest)
 	}
 	if len(r.Body) <= limit {
 		n += len(r.Body)
@@ -148,8 +155,8 @@ func headerSize(h http.Header) int {
 // What Match, Sweep and an index need comes first, so that PeekIntent reads no
 // further; the body comes last.
 func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
-	flags := byte(0)
-	set := func(f byte, on bool) {
+	flags := uint64(0)
+	set := func(f uint64, on bool) {
 		if on {
 			flags |= f
 		}
@@ -161,8 +168,10 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	set(intentInside, r.Body != nil && !outside)
 	set(intentOutside, outside)
 	set(intentSameKey, r.WireKey == r.Key)
-	set(intentKept, HasKept(r))
-	b = append(b, flags)
+	set(intentProtected, r.Protected)
+	set(intentKept, len(r.KeptFields) > 0)
+	set(intentCredentials, len(r.Credentials) > 0)
+	b = binary.AppendUvarint(b, flags)
 	b = appendLength(b, r.Body, outside)
 	b = binary.AppendVarint(b, int64(r.Window))
 	b = appendBytes(b, r.Fingerprint)
@@ -178,8 +187,11 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	if r.Omitted != nil {
 		b = appendStrings(b, r.Omitted)
 	}
-	if HasKept(r) {
+	if len(r.KeptFields) > 0 {
 		b = appendKept(b, r.KeptFields)
+	}
+	if len(r.Credentials) > 0 {
+		b = appendCredentials(b, r.Credentials)
 	}
 	if r.Header != nil {
 		b = appendHeader(b, r.Header)
@@ -188,16 +200,6 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 		b = append(b, r.Body...)
 	}
 	return b
-}
-
-// HasKept reports whether r's intent holds kept fields.
-func HasKept(r *persist.Record) bool { return len(r.KeptFields) > 0 }
-
-// Newer reports whether r holds what code from before there were kept fields,
-// server's tokens, replaced keys or pins cannot read, or may take for something else:
-// the frame around it has to say so, in a way that such code refuses.
-func Newer(r *persist.Record) bool {
-	return HasKept(r) || r.ServerToken || r.Replaces != "" || r.Credential != "" || r.Region != ""
 }
 
 // appendKept appends how many fields there are, and each of them. A list that is nil
@@ -210,6 +212,16 @@ func appendKept(b []byte, fields []persist.KeptField) []byte {
 			omitted = 1
 		}
 		b = appendString(append(appendString(b, f.Pointer), omitted), f.Value)
+	}
+	return b
+}
+
+// appendCredentials appends how many credentials there are, and each of them. A list that is nil and one that is empty are
+// the same.
+func appendCredentials(b []byte, all []persist.Credential) []byte {
+	b = binary.AppendUvarint(b, uint64(len(all)))
+	for _, c := range all {
+		b = appendString(appendString(b, c.Name), c.Digest)
 	}
 	return b
 }
@@ -298,6 +310,7 @@ func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 	set(answerDropped, a.BodyDropped)
 	set(answerReplayed, a.Replayed)
 	set(answerAlreadyDone, a.AlreadyDone)
+	set(answerStored, a.Stored)
 	set(answerHeader, a.Header != nil)
 	set(answerInside, a.Body != nil && !outside)
 	set(answerOutside, outside)
@@ -315,11 +328,11 @@ func appendAnswer(b []byte, a *persist.Answer, limit int) []byte {
 
 // appendTimes writes which times are set, and those.
 func appendTimes(b []byte, r *persist.Record, limit int) []byte {
-	times := [...]time.Time{r.Finished, r.NextAttempt, r.FirstSent, r.SendBefore, r.LeaseUntil, {}}
+	times := [...]time.Time{r.Finished, r.NextAttempt, r.SendUntil, r.FirstSent, r.SendBefore, r.LeaseUntil, {}}
 	at := len(b)
 	b = append(b, 0)
 	if a := r.Answer; a != nil {
-		times[5] = a.At
+		times[len(times)-1] = a.At
 		if len(a.Body) > limit {
 			b[at] = answerIsOutside
 		}

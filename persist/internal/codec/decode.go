@@ -31,6 +31,7 @@ type Progress struct {
 	Outside     bool          // the answer's body is kept outside
 	Finished    time.Time     // Record.Finished
 	NextAttempt time.Time     // Record.NextAttempt
+	SendUntil   time.Time     // Record.SendUntil
 }
 
 // PeekIntent reads the head of an intent and allocates nothing.
@@ -50,7 +51,7 @@ func PeekProgress(b []byte) (Progress, error) {
 	times, _ := d.progressHead(&r)
 	f := Progress{
 		State: r.State, Revision: r.Revision, Swept: r.Swept, Unreported: r.Unreported,
-		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt,
+		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil,
 	}
 	return f, d.err("progress")
 }
@@ -75,11 +76,15 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 		r.WireKey = d.string()
 	}
 	r.ServerToken = r.WireKey == ""
+	r.Protected = flags&intentProtected != 0
 	if flags&intentOmitted != 0 {
 		r.Omitted = d.list()
 	}
 	if flags&intentKept != 0 {
 		r.KeptFields = d.kept()
+	}
+	if flags&intentCredentials != 0 {
+		r.Credentials = d.credentials()
 	}
 	if flags&intentHeader != 0 {
 		r.Header = d.header()
@@ -121,8 +126,8 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 
 // intentHead reads as far as PeekIntent needs, and returns the flags, and how long the
 // body is.
-func (d *decoder) intentHead() (head Intent, flags byte, body bodySize) {
-	flags = d.byte()
+func (d *decoder) intentHead() (head Intent, flags uint64, body bodySize) {
+	flags = d.uvarint()
 	d.bad = d.bad || flags >= intentFlags
 	body = d.bodySize(flags&intentOutside != 0)
 	head.Generated = flags&intentGenerated != 0
@@ -150,6 +155,7 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	times = d.byte()
 	r.Finished = d.timeIf(times, timeFinished)
 	r.NextAttempt = d.timeIf(times, timeNextAttempt)
+	r.SendUntil = d.timeIf(times, timeSendUntil)
 	return times, flags
 }
 
@@ -167,6 +173,19 @@ func (d *decoder) kept() []persist.KeptField {
 		f.Value = d.string()
 	}
 	return fields
+}
+
+// credentials reads what appendCredentials writes.
+func (d *decoder) credentials() []persist.Credential {
+	n := d.count()
+	if d.bad || n == 0 {
+		return nil
+	}
+	all := make([]persist.Credential, n)
+	for i := range all {
+		all[i].Name, all[i].Digest = d.string(), d.string()
+	}
+	return all
 }
 
 // forOperators reads what appendForOperators writes.
@@ -212,6 +231,7 @@ func (d *decoder) answer(a *persist.Answer) Outside {
 	a.BodyDropped = flags&answerDropped != 0
 	a.Replayed = flags&answerReplayed != 0
 	a.AlreadyDone = flags&answerAlreadyDone != 0
+	a.Stored = flags&answerStored != 0
 	a.Status = int(d.varint())
 	d.strings(body.inside)
 	if flags&answerHeader != 0 {

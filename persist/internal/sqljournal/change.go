@@ -12,11 +12,11 @@ import (
 
 // changeable is what an Update or a Finish sets, in the order of changed.
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
-	"finished = ?, lease_owner = ?, lease_until = ?, progress = ?, answer = ?"
+	"finished = ?, lease_owner = ?, lease_until = ?, send_until = ?, progress = ?, answer = ?"
 
 // changed are pointers to the fields for changeable. Drivers take them as values.
 func (r *Row) changed() []any {
-	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.Progress, &r.Answer}
+	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Progress, &r.Answer}
 }
 
 // current selects the unfinished record that a caller read, in the order of currently. A
@@ -48,7 +48,8 @@ func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 	return j.change(ctx, &rec, true, true)
 }
 
-// change replaces the progress of the unfinished record with rec's ID and revision. late: nobody waits for it.
+// change replaces the progress of the unfinished record with rec's ID and revision. Of rec.SendUntil and the stored one it
+// keeps the later, and sets rec to it. late: nobody waits for it.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
 	if err := ready(ctx, rec, final); err != nil {
 		return err
@@ -57,10 +58,10 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	if late {
 		settle = j.settleLate
 	}
-	return settle(ctx, j.writes.first(sharer{row: row, late: late}), func(ctx context.Context, conn *sql.Conn, _ bool) error {
+	err := settle(ctx, j.writes.first(sharer{row: row, late: late}), func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		where, args := row.current()
-		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ?"))
-		args = append(append(row.changed(), args...), row.Created, row.Fingerprint)
+		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ? AND send_until <= ?"))
+		args = append(append(row.changed(), args...), row.Created, row.Fingerprint, row.SendUntil)
 		n, err := exec(ctx, conn, statement, args)
 		if err != nil || n > 0 {
 			return err
@@ -74,14 +75,21 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 		}
 		return now.refuse(row)
 	})
+	if row.SendUntil > nanoseconds(rec.SendUntil) {
+		rec.SendUntil = instant(row.SendUntil)
+	}
+	if final && err == nil {
+		j.landing.End(string(row.ID))
+	}
+	return err
 }
 
 // stands reads what an update or delete that changed nothing has met. Such a write has
 // waited for every transaction in doubt, so that a SELECT is enough to see what became of
 // them; see confirm.
 func (j *Journal) stands(ctx context.Context, conn *sql.Conn, row *Row) (now Row, err error) {
-	query := j.d.Rebind("SELECT seq, revision, token, state, created, fingerprint FROM " + j.d.Records() + " WHERE id = ?")
-	err = conn.QueryRowContext(ctx, query, row.ID).Scan(&now.Seq, &now.Revision, &now.Token, &now.State, &now.Created, &now.Fingerprint)
+	query := j.d.Rebind("SELECT seq, revision, token, state, created, send_until, fingerprint FROM " + j.d.Records() + " WHERE id = ?")
+	err = conn.QueryRowContext(ctx, query, row.ID).Scan(&now.Seq, &now.Revision, &now.Token, &now.State, &now.Created, &now.SendUntil, &now.Fingerprint)
 	if errors.Is(err, sql.ErrNoRows) {
 		return now, fmt.Errorf("%w: account %q, key %q", persist.ErrNotFound, row.Account, row.Key)
 	}
@@ -101,7 +109,7 @@ func (j *Journal) confirm(ctx context.Context, conn *sql.Conn) error {
 }
 
 // refuse says why what stands was not changed. errAgain: it is what the caller read, so that
-// it has changed twice in the meantime.
+// it has changed twice in the meantime, or row's SendUntil was too early and is now that of what stands.
 func (now *Row) refuse(row *Row) error {
 	state := persist.State(now.State)
 	sameSeq := !row.Seq.Valid || now.Seq == row.Seq
@@ -111,12 +119,13 @@ func (now *Row) refuse(row *Row) error {
 	case now.Created != row.Created || !bytes.Equal(now.Fingerprint, row.Fingerprint):
 		return fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, row.Key)
 	}
+	row.SendUntil = max(row.SendUntil, now.SendUntil)
 	return errAgain
 }
 
 // Forget implements [persist.Journal].
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
-	if j.mayLand(&rec) {
+	if j.landing.May(string(RowID(rec.ID)), rec.Seq) {
 		return j.failed(fmt.Errorf("%w: a statement that began the record may still be on its way", persist.ErrUncertain))
 	}
 	row := &Row{

@@ -26,16 +26,19 @@ func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 // Claim implements [persist.Claimer]. What a claim took whose answer was lost waits for the
 // end of its lease, as does a damaged record.
 func (j *Journal) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
-	return j.claim(ctx, q, owner, lease, n, false)
+	return j.claim(ctx, q, owner, lease, n, nil)
 }
 
 // ClaimToSend implements [persist.SendClaimer], as Claim.
-func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
-	return j.claim(ctx, q, owner, lease, n, true)
+func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) (claimed []persist.Record, at time.Time, err error) {
+	return j.claim(ctx, q, owner, lease, n, func(rec *persist.Record, now time.Time) {
+		rec.MaybeSent, rec.FirstSent = true, now
+		rec.ExtendSendUntil(now.Add(sending))
+	})
 }
 
-// claim is ClaimToSend if send is set, else Claim.
-func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, send bool) (claimed []persist.Record, at time.Time, err error) {
+// claim is Claim, and ClaimToSend where mark is not nil, which marks a record that is claimed at now.
+func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, mark func(rec *persist.Record, now time.Time)) (claimed []persist.Record, at time.Time, err error) {
 	if n <= 0 {
 		at, err := j.Now(ctx)
 		return nil, at, err
@@ -63,8 +66,9 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 				return row.Progress
 			}
 			claimed = append(claimed, rec)
-			if send && rec.MarkedByClaim() {
-				rec.MaybeSent, rec.FirstSent = true, instant(now)
+			if mark != nil && rec.MarkedByClaim() {
+				mark(&rec, instant(now))
+				row.SendUntil = nanoseconds(rec.SendUntil)
 				return encodeProgress(&rec)
 			}
 			return row.Progress

@@ -78,12 +78,16 @@ type Dialect interface {
 	// OriginHash is an expression for the SHA-256 of a record's origin, which may be longer
 	// than an entry of an index.
 	OriginHash() string
+	// InsertSecret is a statement that inserts the journal's secret, its parameter, unless there is one, and SelectSecret a
+	// query for it.
+	InsertSecret() string
+	SelectSecret() string
 	// Now is an expression for the time of the server's clock, in nanoseconds since 1970,
 	// in UTC, at which its statement is made.
 	Now() string
 	// Claim leases up to n pending records that the condition selects, that are due at now
 	// and at lease.DueBy and whose lease has ended at now, in one transaction. It calls taken for each,
-	// in any order, with the row as it was before, and writes the progress that taken returns. now is the
+	// in any order, with the row as it was before, and writes the progress that taken returns, and the row's SendUntil. now is the
 	// server's time of the claim.
 	Claim(ctx context.Context, conn *sql.Conn, where string, args []any, lease Lease, n int, taken func(row *Row, now int64) (progress []byte)) (now int64, err error)
 	// Renew lets the owner's leases of pending records last until for after now, which is the
@@ -122,4 +126,6 @@ type Config struct {
 	Dialect Dialect       // of the engine
 	Name    string        // how errors call the journal; it holds no credentials
 	Limit   time.Duration // the time limit of one call, all its repetitions included; positive
+
+	ReadOnly bool // whatever would write is persist.ErrReadOnly
 }

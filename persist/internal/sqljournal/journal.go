@@ -10,30 +10,34 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/landing"
 )
 
 // Journal is a journal on an SQL database. Make one with New.
 type Journal struct {
 	persist.Attachment
 
-	db     *sql.DB
-	d      Dialect
-	name   string
-	limit  time.Duration
+	db    *sql.DB
+	d     Dialect
+	name  string
+	limit time.Duration
+
+	readOnly bool // it numbers and writes nothing
+
 	gets   *gather
 	writes *gather // nil if the engine writes each row alone
 
-	late sync.Map // by row ID: the Seq of records whose Begin took more than one try, see mayLand
-	lost sync.Map // by row ID: of which a Begin ended with ErrUncertain, see mayLand
+	landing landing.Begins // by row ID
 
 	mu      sync.Mutex
 	shut    bool
+	secret  []byte         // nil until it was asked for
 	running sync.WaitGroup // calls under way; entered under mu, and not once it is shut
 }
 
 // New returns a journal on a database that has its tables.
 func New(c Config) *Journal {
-	j := &Journal{db: c.DB, d: c.Dialect, name: c.Name, limit: c.Limit}
+	j := &Journal{db: c.DB, d: c.Dialect, name: c.Name, limit: c.Limit, readOnly: c.ReadOnly}
 	j.gets = &gather{j: j, reads: true, run: j.getAll}
 	if d, ok := c.Dialect.(Together); ok {
 		j.writes = &gather{j: j, run: writeAll(d)}
@@ -124,7 +128,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		return err
 	})
 	if errors.Is(err, persist.ErrUncertain) {
-		j.lost.Store(string(row.ID), true)
+		j.landing.Lost(string(row.ID), &rec)
 	}
 	if err != nil && j.d.Waited(err) {
 		// The operation of that transaction may be sent, so that this is no "no effect".
@@ -137,18 +141,18 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 		existing, created, err = Begun(&rec, row, row)
 	}
 	if created && late {
-		j.late.Store(string(row.ID), existing.Seq)
+		j.landing.Late(string(row.ID), &existing)
 	}
 	return existing, created, err
 }
 
-// mayLand reports whether a statement of an earlier try to begin the record, of this Begin or of one that ended without an
-// answer, may still be on its way to the database. If the record were forgotten, it would begin the operation once more.
-func (j *Journal) mayLand(rec *persist.Record) bool {
-	id := string(RowID(rec.ID))
-	seq, known := j.late.Load(id)
-	_, lost := j.lost.Load(id)
-	return lost || known && seq == rec.Seq
+// Undecided returns the error of a Begin in a caller's transaction with its verdict: an operation may stand under the key. nil
+// stays nil.
+func Undecided(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", persist.ErrOutcomeUnknown, err)
 }
 
 // Begun says what the row that stands after a Begin of rec means. A row with the token of

@@ -75,10 +75,11 @@ func (j *Journal) selecting(q *persist.Query) condition {
 //
 // A record that is committed and cannot be numbered, since another transaction has locked it, has
 // Seq 0 in a query for one key or for unresolved records, and comes last. It is left out of other
-// queries, which then end with an error, unless q.After is set: it will have a later number.
+// queries, which then end with an error, unless q.After is set: it will have a later number. A journal that was opened for
+// reading yields all records without a number, first.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
-		l := listing{j: j, q: &q, after: number(q.After), rows: pageRows}
+		l := listing{j: j, q: &q, after: number(q.After), rows: pageRows, lastID: []byte{}}
 		for !l.over {
 			page, err := l.next(ctx)
 			for i := range page {
@@ -115,6 +116,11 @@ type listing struct {
 	over    bool
 
 	unnumbered []Row // what could not be numbered, and was not yielded
+
+	// Of a journal that was opened for reading.
+	lastID  []byte          // the last id without a number that was yielded
+	seen    map[string]bool // all such ids
+	seenAll bool            // there are no more
 }
 
 // short reports whether the query is for one key or for unresolved records. It is nearly always
@@ -126,6 +132,9 @@ func (l *listing) short() bool {
 
 // next reads the next page.
 func (l *listing) next(ctx context.Context) ([]Row, error) {
+	if l.j.readOnly {
+		return l.nextReadOnly(ctx)
+	}
 	if l.short() && !l.bounded {
 		page, err := l.page(ctx)
 		if err != nil || l.over && !unnumbered(page) {
@@ -220,8 +229,11 @@ func (l *listing) bound(ctx context.Context) error {
 }
 
 // number numbers what is committed and has no number yet. It is a write that may be made
-// any number of times.
+// any number of times. A journal that was opened for reading numbers nothing.
 func (j *Journal) number(ctx context.Context) error {
+	if j.readOnly {
+		return nil
+	}
 	return j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) error { return j.d.Number(ctx, conn) })
 }
 
@@ -241,9 +253,14 @@ func (l *listing) page(ctx context.Context) ([]Row, error) {
 	return page, err
 }
 
-// read reads the first rows that the condition selects. full: there may be more.
+// read reads the first rows that the condition selects, by number. full: there may be more.
 func (l *listing) read(ctx context.Context, c condition) (page []Row, full bool, err error) {
-	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY seq LIMIT %d", columnList(""), l.j.d.Records(), c.where, l.rows)
+	return l.readBy(ctx, c, "seq")
+}
+
+// readBy is read in the order of a column.
+func (l *listing) readBy(ctx context.Context, c condition, column string) (page []Row, full bool, err error) {
+	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s ORDER BY %s LIMIT %d", columnList(""), l.j.d.Records(), c.where, column, l.rows)
 	query = l.j.d.Rebind(query)
 	err = l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
 		rows, err := conn.QueryContext(ctx, query, c.args...)

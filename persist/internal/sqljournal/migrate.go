@@ -1,13 +1,17 @@
 package sqljournal
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ErrSchema: the database has no tables of a journal, or tables of a version that this
@@ -86,13 +90,123 @@ func withNames(text string, names map[string]string) string {
 	return text
 }
 
-// Known is the version of the schema that the steps lead to.
-func Known(steps []Step) int { return len(steps) }
+// Schema is the schema of one journal. Its statements are in the engine's words.
+type Schema struct {
+	Steps    []Step
+	Versions string // the statement that makes the table of versions, unless it is there
+	Table    string // the name of that table
+	Insert   string // "INSERT INTO", such that a step that is noted already is no error
+	// Older is a query for whether there is the table of versions of programs from before the first release, and not Table.
+	// OlderTable is its name, and Elsewhere where else Migrate can make a journal.
+	Older, OlderTable, Elsewhere string
+	// Missing reports whether an error of the engine says that Table does not exist.
+	Missing func(error) bool
+}
 
-// CheckSchema says whether a program that knows the schema up to version known may use one
-// that was migrated to version, which programs from oldest on may use.
-// Errors: ErrSchema, ErrNotMigrated.
-func CheckSchema(known, version, oldest int) error {
+// Runner runs statements: a pool, a connection or a transaction.
+type Runner interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// migrateTimeout bounds Migrate where its context has no deadline.
+const migrateTimeout = 5 * time.Minute
+
+// LockSeconds is how long Migrate may wait for another process that is migrating.
+const LockSeconds = int(migrateTimeout / time.Second)
+
+// Migrate calls run, which migrates the journal of this name with Schema.Make, and closes db.
+func Migrate(ctx context.Context, db *sql.DB, name string, run func(context.Context, *sql.DB) error) error {
+	defer func() { _ = db.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
+	defer cancel()
+	if err := run(ctx, db); err != nil {
+		return fmt.Errorf("migrate journal %s: %w", name, err)
+	}
+	return nil
+}
+
+// Make makes the steps that are not noted. No other process may call it meanwhile. A schema that is newer stays as it is,
+// and so do tables that are older than the first release.
+// Errors: ErrSchema, the engine's, the context's.
+func (s *Schema) Make(ctx context.Context, db Runner) error {
+	if err := s.notOlder(ctx, db); err != nil {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, s.Versions); err != nil {
+		return err
+	}
+	version, oldest, err := s.version(ctx, db)
+	if err != nil {
+		return err
+	}
+	for _, step := range s.Steps[min(version, len(s.Steps)):] {
+		for _, statement := range s.statements(step) {
+			if _, err := db.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("step %d: %w", step.Version, err)
+			}
+		}
+		version, oldest = step.Version, step.Oldest
+	}
+	return s.fits(version, oldest)
+}
+
+// Check reports whether this program may use the schema that there is. Errors: ErrSchema, ErrNotMigrated, the engine's,
+// the context's.
+func (s *Schema) Check(ctx context.Context, db Runner) error {
+	version, oldest, err := s.version(ctx, db)
+	if err == nil && version == 0 {
+		err = s.notOlder(ctx, db)
+	}
+	if err != nil {
+		return err
+	}
+	return s.fits(version, oldest)
+}
+
+// Print writes the statements that Make runs on an empty database, between those before and after them.
+func (s *Schema) Print(w io.Writer, before, after []string) error {
+	all := append(slices.Clone(before), s.Versions)
+	for _, step := range s.Steps {
+		all = append(all, s.statements(step)...)
+	}
+	for _, statement := range append(all, after...) {
+		if _, err := fmt.Fprintf(w, "%s;\n\n", statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statements are those of a step, and the one that notes it.
+func (s *Schema) statements(step Step) []string {
+	noted := fmt.Sprintf("%s %s (version, oldest) VALUES (%d, %d)", s.Insert, s.Table, step.Version, step.Oldest)
+	return append(slices.Clone(step.Statements), noted)
+}
+
+// version reads which schema there is; zero is none.
+func (s *Schema) version(ctx context.Context, db Runner) (version, oldest int, err error) {
+	err = db.QueryRowContext(ctx, "SELECT version, oldest FROM "+s.Table+" ORDER BY version DESC LIMIT 1").Scan(&version, &oldest)
+	if errors.Is(err, sql.ErrNoRows) || err != nil && s.Missing(err) {
+		return 0, 0, nil
+	}
+	return version, oldest, err
+}
+
+// notOlder refuses the tables of programs from before the first release. Error: ErrSchema.
+func (s *Schema) notOlder(ctx context.Context, db Runner) error {
+	older := false
+	if err := db.QueryRowContext(ctx, s.Older).Scan(&older); err != nil || !older {
+		return err
+	}
+	return fmt.Errorf("%w: table %s: a program from before the first release made these tables; finish its operations with that program, and migrate into another %s",
+		ErrSchema, s.OlderTable, s.Elsewhere)
+}
+
+// fits reports whether a program with these steps may use a schema that was migrated to version, which programs from oldest
+// on may use. Errors: ErrSchema, ErrNotMigrated.
+func (s *Schema) fits(version, oldest int) error {
+	known := len(s.Steps)
 	switch {
 	case version == 0:
 		return fmt.Errorf("%w: it has not been made; run the journal's Migrate first", ErrNotMigrated)

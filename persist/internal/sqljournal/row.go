@@ -64,6 +64,7 @@ type Row struct {
 	Finished    int64         // a time
 	LeaseOwner  []byte        // empty: nobody
 	LeaseUntil  int64         // a time
+	SendUntil   int64         // a time
 	Intent      []byte        // codec's, without what has a column
 	Progress    []byte        // likewise
 	Body        []byte        // of the request; null if it is empty
@@ -82,7 +83,7 @@ func Columns() []Column {
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"token", 'b'}, {"account", 'b'}, {"op_key", 'b'},
 		{"fingerprint", 'b'}, {"generated", 'i'}, {"created", 'i'}, {"keep_window", 'i'}, {"origin", 'b'},
 		{"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'}, {"finished", 'i'},
-		{"lease_owner", 'b'}, {"lease_until", 'i'}, {"intent", 'b'}, {"progress", 'b'}, {"body", 'b'}, {"answer", 'b'},
+		{"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"intent", 'b'}, {"progress", 'b'}, {"body", 'b'}, {"answer", 'b'},
 	}
 }
 
@@ -105,7 +106,7 @@ func ColumnList(prefix string) string { return columnList(prefix) }
 func (r *Row) Fields() []any {
 	return []any{
 		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.Window, &r.Origin,
-		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.Intent, &r.Progress, &r.Body, &r.Answer,
+		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Intent, &r.Progress, &r.Body, &r.Answer,
 	}
 }
 
@@ -134,7 +135,7 @@ func newChange(rec *persist.Record) *Row {
 		row.Answer = orNull(rec.Answer.Body)
 	}
 	row.Created, row.NextAttempt = nanoseconds(rec.Created), nanoseconds(rec.NextAttempt)
-	row.Finished, row.LeaseUntil = nanoseconds(rec.Finished), nanoseconds(rec.LeaseUntil)
+	row.Finished, row.LeaseUntil, row.SendUntil = nanoseconds(rec.Finished), nanoseconds(rec.LeaseUntil), nanoseconds(rec.SendUntil)
 	row.Progress = encodeProgress(rec)
 	return row
 }
@@ -164,7 +165,7 @@ func withoutColumns(rec *persist.Record) persist.Record {
 		rest.WireKey = ""
 	}
 	rest.ID, rest.Fingerprint, rest.Generated, rest.Window, rest.Origin = persist.ID{}, nil, false, 0, ""
-	for _, t := range []*time.Time{&rest.Created, &rest.NextAttempt, &rest.Finished, &rest.LeaseUntil} {
+	for _, t := range []*time.Time{&rest.Created, &rest.NextAttempt, &rest.Finished, &rest.LeaseUntil, &rest.SendUntil} {
 		if inRange(nanoseconds(*t)) {
 			*t = time.Time{}
 		}
@@ -216,7 +217,7 @@ func (r *Row) head() (rec persist.Record, intent, progress codec.Outside, err er
 	for _, t := range []struct {
 		column int64
 		to     *time.Time
-	}{{r.Created, &rec.Created}, {r.NextAttempt, &rec.NextAttempt}, {r.Finished, &rec.Finished}, {r.LeaseUntil, &rec.LeaseUntil}} {
+	}{{r.Created, &rec.Created}, {r.NextAttempt, &rec.NextAttempt}, {r.Finished, &rec.Finished}, {r.LeaseUntil, &rec.LeaseUntil}, {r.SendUntil, &rec.SendUntil}} {
 		if inRange(t.column) {
 			*t.to = instant(t.column)
 		}

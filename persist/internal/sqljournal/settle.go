@@ -69,7 +69,7 @@ type firstTry func(ctx, limited context.Context) (Doubt, error)
 // repeat is the loop of settle. patient: it goes on where there is no connection. inDoubt: the limit ended while a try was
 // in doubt.
 func (j *Journal) repeat(ctx context.Context, patient bool, first firstTry, write func(ctx context.Context, conn *sql.Conn, repeated bool) error) (inDoubt bool, err error) {
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), j.refuseReadOnly()); err != nil {
 		return false, err
 	}
 	if !j.enter() {
@@ -150,7 +150,7 @@ func (j *Journal) sort(err error) Doubt {
 // isOwn reports whether the error is a decision of this package about what the database
 // answered, and no failure of a statement.
 func isOwn(err error) bool {
-	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, persist.ErrCorrupt} {
+	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt} {
 		if errors.Is(err, own) {
 			return true
 		}

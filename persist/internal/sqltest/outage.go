@@ -30,6 +30,8 @@ type Engine struct {
 	// Open opens a journal whose calls take no longer than limit, through an address. The
 	// URL holds the password "hunter2". The journal is closed with the test.
 	Open func(t testing.TB, address string, limit time.Duration) persist.Journal
+	// Reader opens the journal for reading. It is closed with the test.
+	Reader func(t testing.TB) persist.Journal
 	// Begin begins a record in a transaction of DB.
 	Begin func(ctx context.Context, tx *sql.Tx, rec persist.Record) (persist.Record, bool, error)
 }
@@ -40,7 +42,7 @@ func Record(account, key string) persist.Record {
 	return persist.Record{
 		ID: persist.ID{Account: account, Key: key}, Origin: "https://api.example:443", Method: "POST", Target: "/v1/things",
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(`{"for":"` + key + `"}`),
-		Carrier: "header", CarrierName: "Idempotency-Key", WireKey: key, Profile: "draft-07", ProfileVersion: "7",
+		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: key, Profile: "draft-07", ProfileVersion: "7",
 		Window: 24 * time.Hour, Fingerprint: sum[:], Recipe: "1 content-type", Created: time.Now().Round(0),
 	}
 }

@@ -12,6 +12,12 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_gate (
 
 INSERT IGNORE INTO {db}oncehttp_gate (gate) VALUES (0), (1), (2), (3), (4), (5), (6), (7);
 
+-- The journal's secret, in one row, which the first that needs it inserts.
+CREATE TABLE IF NOT EXISTS {db}oncehttp_secret (
+  one    TINYINT NOT NULL PRIMARY KEY,
+  secret BINARY(32) NOT NULL
+) ENGINE=InnoDB;
+
 -- One row is one operation. Keys and accounts are bytes, so that no collation makes two of
 -- them one. Times are nanoseconds since 1970; 0 is no time. state: 0 pending, 1 held,
 -- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned.
@@ -19,6 +25,10 @@ INSERT IGNORE INTO {db}oncehttp_gate (gate) VALUES (0), (1), (2), (3), (4), (5),
 -- The id is the primary key because a statement that waits for a row of another unique key
 -- also keeps others from inserting beside that row, at READ COMMITTED as well. There is no
 -- AUTO_INCREMENT because an INSERT with a SELECT locks its counter while it waits.
+--
+-- The keys record_ready and record_origin hold what is due in the order in which it is due, of all origins or of one: an
+-- origin may be longer than an entry of an index. record_sweep holds the windows, so that a sweep reads in the index alone
+-- which are over: the rows lie in the order of their ids, which are hashes, and to look each up costs a page each.
 CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   id           BINARY(32) NOT NULL PRIMARY KEY,
   seq          BIGINT,
@@ -38,14 +48,17 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   finished     BIGINT NOT NULL,
   lease_owner  MEDIUMBLOB NOT NULL,
   lease_until  BIGINT NOT NULL,
+  send_until   BIGINT NOT NULL,
   intent       LONGBLOB NOT NULL,
   progress     LONGBLOB NOT NULL,
   body         LONGBLOB,
   answer       LONGBLOB,
+  origin_hash  BINARY(32) AS (UNHEX(SHA2(origin, 256))) PERSISTENT,
   orphan       BINARY(32) AS (IF(generated = 1 AND (unreported = 1 OR state < 2), fingerprint, NULL)) PERSISTENT,
   KEY record_seq (seq),
   KEY record_open (state, seq),
-  KEY record_due (state, next_attempt),
+  KEY record_ready (state, next_attempt, seq),
+  KEY record_origin (state, origin_hash, next_attempt, seq),
   KEY record_orphan (orphan, seq),
-  KEY record_sweep (swept, generated, finished, id)
+  KEY record_sweep (swept, generated, finished, id, keep_window)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary;

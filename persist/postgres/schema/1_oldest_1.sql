@@ -4,6 +4,12 @@
 -- keeps for later would come back in the wrong order.
 CREATE SEQUENCE {schema}.record_seq AS bigint CACHE 1;
 
+-- The journal's secret, in one row, which the first that needs it inserts.
+CREATE TABLE {schema}.secret (
+  one    smallint NOT NULL PRIMARY KEY CHECK (one = 1),
+  secret bytea    NOT NULL
+);
+
 -- One row is one operation. Keys and accounts are bytes, so that no collation makes two of
 -- them one. Times are nanoseconds since 1970; 0 is no time. state: 0 pending, 1 held,
 -- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned.
@@ -26,22 +32,62 @@ CREATE TABLE {schema}.record (
   finished     bigint   NOT NULL,
   lease_owner  bytea    NOT NULL,
   lease_until  bigint   NOT NULL,
+  send_until   bigint   NOT NULL,
   intent       bytea    NOT NULL,
   progress     bytea    NOT NULL,
   body         bytea,
   answer       bytea
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
 
--- Not unique: a unique column is part of the row's key, and an update of it would wait for
+-- It also finds what has no number yet. Not unique: a unique column is part of the row's key, and an update of it would wait for
 -- transactions that only look at the row.
 CREATE INDEX record_seq_idx ON {schema}.record (seq);
 
-CREATE INDEX record_unnumbered_idx ON {schema}.record (id) WHERE seq IS NULL;
-
 CREATE INDEX record_open_idx ON {schema}.record (state, seq) WHERE state < 2;
 
-CREATE INDEX record_due_idx ON {schema}.record (next_attempt) WHERE state = 0;
+-- What is due is found in the order in which it is due, of all origins or of one, however much waits. An origin may be
+-- longer than an entry of an index.
+CREATE INDEX record_ready_idx ON {schema}.record (next_attempt, seq) WHERE state = 0;
+
+CREATE INDEX record_origin_idx ON {schema}.record (sha256(origin), next_attempt, seq) WHERE state = 0;
 
 CREATE INDEX record_orphan_idx ON {schema}.record (fingerprint) WHERE generated = 1 AND (unreported = 1 OR state < 2);
 
 CREATE INDEX record_sweep_idx ON {schema}.record (swept, generated, finished, id) WHERE finished > 0 AND state >= 2;
+
+-- One statement begins and changes several records, in one transaction. It is a function, so that a session plans its parts
+-- once, also behind a pooler that allows no prepared statements. Its parameters are the bound of a wait for a lock in
+-- milliseconds; the records that are begun, their bytes and their numbers: of each column a row, in the order of the table;
+-- and in the same way the changes, of which the first five columns are compared, and the others set. The result is the token
+-- and the number of each record that was written. The settings, and "state + 0", leave only the primary key to find a record
+-- by: the plan is kept while the table grows. PL/pgSQL keeps an array that it is given in a form in which each element is
+-- found at once, and an expression that is assigned costs less than a PERFORM.
+CREATE FUNCTION {schema}.write_records (text, bytea[], bigint[], bytea[], bigint[])
+RETURNS TABLE (written bytea, numbered bigint) LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $$
+DECLARE
+  bound text;
+BEGIN
+  bound := set_config('lock_timeout', $1, true);
+  IF cardinality($2) > 0 THEN
+    RETURN QUERY INSERT INTO {schema}.record (
+      id, seq, revision, token, account, op_key, fingerprint, generated, created, keep_window, origin, state,
+      unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, intent, progress, body, answer
+    ) SELECT
+      $2[1][i], nextval('{schema}.record_seq'), $3[2][i], $2[2][i], $2[3][i], $2[4][i], $2[5][i], $3[3][i], $3[4][i],
+      $3[5][i], $2[6][i], $3[6][i], $3[7][i], $3[8][i], $3[9][i], $3[10][i], $2[7][i], $3[11][i], $3[12][i], $2[8][i],
+      $2[9][i], $2[10][i], $2[11][i]
+    FROM generate_series(1, array_length($2, 2)) AS i ON CONFLICT (id) DO NOTHING RETURNING token, seq;
+  END IF;
+  IF cardinality($4) > 0 THEN
+    RETURN QUERY UPDATE {schema}.record r SET revision = r.revision + 1,
+      token = $4[3][i], state = $5[4][i], unreported = $5[5][i], swept = $5[6][i], next_attempt = $5[7][i],
+      finished = $5[8][i], lease_owner = $4[4][i], lease_until = $5[9][i], send_until = $5[10][i],
+      progress = $4[5][i], answer = $4[6][i]
+    FROM generate_series(1, array_length($4, 2)) AS i
+    WHERE r.id = $4[1][i] AND r.revision = $5[2][i] AND r.state + 0 < 2 AND ($5[1][i] IS NULL OR r.seq = $5[1][i])
+      AND r.created = $5[3][i] AND r.fingerprint = $4[2][i] AND r.send_until <= $5[10][i] RETURNING r.token, r.seq;
+  END IF;
+END
+$$;

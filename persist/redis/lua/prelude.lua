@@ -3,12 +3,12 @@ local records, clock, all, names, unfinished, due, unresolved, fingerprints, fin
 
 -- The parts of a record are fields of one hash: a letter, and the record's id. 'h' is the head; it is laid out as in
 -- entry.go, and the owner of the lease follows. 'o' is the record's place in origins without the id. Scripts read no others.
-local layout = '>I8I8c16BBi8I4c12c32i8I4'
+local layout = '>I8I8c16BBi8I4c12c32i8I4c12'
 local generatedFlag, unreportedFlag, sweptFlag = 1, 2, 4
 
 local function parse(id, head)
   local r, at = { id = id }
-  r.seq, r.revision, r.token, r.state, r.flags, r.next, r.nextNano, r.created, r.fingerprint, r.leaseUntil, r.leaseNano, at =
+  r.seq, r.revision, r.token, r.state, r.flags, r.next, r.nextNano, r.created, r.fingerprint, r.leaseUntil, r.leaseNano, r.sendUntil, at =
     struct.unpack(layout, head)
   r.owner = string.sub(head, at)
   return r
@@ -16,7 +16,7 @@ end
 
 local function format(r)
   return struct.pack(layout, r.seq, r.revision, r.token, r.state, r.flags, r.next, r.nextNano, r.created, r.fingerprint,
-    r.leaseUntil, r.leaseNano) .. r.owner
+    r.leaseUntil, r.leaseNano, r.sendUntil) .. r.owner
 end
 
 local function read(id)
@@ -47,6 +47,13 @@ local function instant(sec, nano)
   return struct.pack('>I8I4', math.min(math.max(sec + 62135596800, 0), 2 ^ 53), nano)
 end
 
+-- later reports whether a time is after another, both as instant has them. To compare them as strings would follow the locale.
+local function later(a, b)
+  local sec, nano = struct.unpack('>I8I4', a)
+  local otherSec, otherNano = struct.unpack('>I8I4', b)
+  return sec > otherSec or sec == otherSec and nano > otherNano
+end
+
 -- turn is the place of a record in origins without its id. origin is the hash of its origin, or anything that begins with it.
 local function turn(r, origin)
   local group = string.sub(origin, 1, 12) .. string.sub(r.id, 21)
@@ -54,8 +61,7 @@ local function turn(r, origin)
   return group .. 'f' .. instant(r.next, r.nextNano)
 end
 
--- queue enters an unfinished record into origins if it is pending, and takes it out if not. Of a record that was begun by
--- a program without this index the origin is not known here until index.lua was told it.
+-- queue enters a record into origins if it is pending, and takes it out if not. One that has ended has no place.
 local function queue(r)
   local old = redis.call('HGET', records, 'o' .. r.id)
   if not old then return end

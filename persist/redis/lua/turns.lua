@@ -1,21 +1,17 @@
 -- turns looks for the first pending record of each origin and account that nobody has, and for all whose lease has ended.
 -- The first three arguments are the time, and the hash of the origin to look at, or '' for all; the others are ids to pass
--- over. It returns how many pending records are not in origins yet, and then for each record its place, with its id, and
--- its NextAttempt.
+-- over. It returns for each record its place, with its id, and its NextAttempt.
 local now, nowNano, origin, over = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], {}
 for at = 4, #ARGV do over[ARGV[at]] = true end
-local found = { 'done', math.max(redis.call('ZCARD', due) - redis.call('ZCARD', origins), 0) }
+local found = { 'done' }
 local from = '[' .. origin
 while true do
   local place = redis.call('ZRANGEBYLEX', origins, from, '+', 'LIMIT', 0, 1)[1]
   if not place or string.sub(place, 1, #origin) ~= origin then return found end
   local group, leased, id = string.sub(place, 1, 24), string.sub(place, 25, 25) == 'l', string.sub(place, 38)
   local intact, r = pcall(read, id)
-  if over[id] or not intact then
+  if over[id] or not intact or not r then
     from = '(' .. place
-  elseif not r or r.state ~= 0 or turn(r, place) .. id ~= place then
-    redis.call('ZREM', origins, place) -- a program without this index has changed it
-    if r then queue(r) end
   elseif leased and lasts(r, now, nowNano) then
     from = '(' .. group .. 'm' -- and so do those that follow
   else

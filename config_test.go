@@ -1,0 +1,266 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// TestConfigIsCopied: whatever a caller changes in the values that it configured a client with, also behind pointers and in
+// lists, the client goes on as before: one key in one header is one effect.
+func TestConfigIsCopied(t *testing.T) {
+	t.Parallel()
+	for name, where := range map[string]struct{ set, change func(cfg *oncehttp.Config) }{
+		"the carrier": {nil, func(cfg *oncehttp.Config) { cfg.Profile.Carrier.Name = "X-Request-Id" }},
+		"a host's carrier": {
+			func(cfg *oncehttp.Config) {
+				cfg.ProfileByHost, cfg.Profile = map[string]*profile.Profile{"api.example.com": cfg.Profile}, nil
+			},
+			func(cfg *oncehttp.Config) { cfg.ProfileByHost["api.example.com"].Carrier.Name = "X-Request-Id" },
+		},
+		"the map of hosts": {
+			func(cfg *oncehttp.Config) {
+				cfg.ProfileByHost = map[string]*profile.Profile{"api.example.com": cfg.Profile}
+			},
+			func(cfg *oncehttp.Config) { cfg.ProfileByHost["api.example.com"] = profile.None() },
+		},
+		"a status of a matcher": {
+			func(cfg *oncehttp.Config) { cfg.Profile.AlreadyDone = []profile.Matcher{{Status: []int{503}}} },
+			func(cfg *oncehttp.Config) { cfg.Profile.AlreadyDone[0].Status[0] = 599 },
+		},
+		"compared headers": {
+			func(cfg *oncehttp.Config) { cfg.Profile.Fingerprint = []string{"X-Version"} },
+			func(cfg *oncehttp.Config) { cfg.Profile.Fingerprint[0] = "X-Other" },
+		},
+		"methods":           {func(cfg *oncehttp.Config) { cfg.Methods = []string{"POST"} }, func(cfg *oncehttp.Config) { cfg.Methods[0] = "PUT" }},
+		"secret headers":    {func(cfg *oncehttp.Config) { cfg.SecretHeaders = []string{"X-Pan"} }, func(cfg *oncehttp.Config) { cfg.SecretHeaders[0] = "X-Other" }},
+		"secret parameters": {func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"pan"} }, func(cfg *oncehttp.Config) { cfg.SecretParameters[0] = "other" }},
+		"kept fields":       {func(cfg *oncehttp.Config) { cfg.KeepFields = []string{"/amount"} }, func(cfg *oncehttp.Config) { cfg.KeepFields[0] = "/other" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				cfg := oncehttp.Config{
+					Journal: memory.New(), Transport: &wire{replies: []reply{{status: 201}}}, Profile: ownProfile(),
+					Authorize: func(*http.Request) error { return nil },
+				}
+				if where.set != nil {
+					where.set(&cfg)
+				}
+				c, err := oncehttp.New(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				before := recordOf(t, c)
+				where.change(&cfg)
+				after := recordOf(t, c)
+				if after.Created = before.Created; !reflect.DeepEqual(before, after) {
+					t.Errorf("an operation was %+v, and is %+v", before, after)
+				}
+				if !journals(t, c) {
+					t.Error("a POST is no operation any more")
+				}
+			})
+		})
+	}
+}
+
+// ownProfile is a profile under a name of its own.
+func ownProfile() *profile.Profile {
+	p := profile.Draft07()
+	p.Name = "own"
+	return p
+}
+
+// recordOf returns the record of one and the same request.
+func recordOf(t *testing.T, c *oncehttp.Client) persist.Record {
+	t.Helper()
+	req := request(t, "POST", "https://api.example.com/payments?pan=4111", `{"amount":1}`)
+	req.Header.Set("X-Version", "1")
+	req.Header.Set("X-Pan", "4111")
+	rec, err := c.Prepare(req, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// journals reports whether a POST without a key is an operation.
+func journals(t *testing.T, c *oncehttp.Client) bool {
+	t.Helper()
+	resp, err := c.Do(post(t, "{}"))
+	return err == nil && oncehttp.ResultOf(resp).Key != ""
+}
+
+// TestProfileOfTwoClients: a profile that is changed for a second client leaves the first one's key in its header, so that
+// the server takes both of its sends for one.
+func TestProfileOfTwoClients(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		p := ownProfile()
+		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+		w.before = func(n int, _ *http.Request) {
+			if n > 0 {
+				return
+			}
+			p.Name, p.Carrier.Name = "second", "X-Request-Id"
+			newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+		}
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+		for _, key := range []oncehttp.Key{"k", "k2"} {
+			if _, err := c.DoKey(post(t, "{}"), key); err != nil {
+				t.Error(err)
+			}
+		}
+		if keys := w.keys(); keys["k"] != 2 || keys["k2"] != 1 {
+			t.Errorf("sent under %v, want k twice and k2", keys)
+		}
+	})
+}
+
+// TestMatcherIsCopied: a matcher that is changed after New does not change how answers are read.
+func TestMatcherIsCopied(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		p := ownProfile()
+		p.AlreadyDone = []profile.Matcher{{Status: []int{503}}}
+		w := &wire{replies: []reply{{status: 503}}}
+		c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+		p.AlreadyDone[0].Status[0] = 418
+		if resp, err := c.DoKey(post(t, "{}"), "k"); err != nil || !oncehttp.ResultOf(resp).AlreadyDone {
+			t.Errorf("%v, want already done", err)
+		}
+	})
+}
+
+// TestProfileOfIsCopied: the profile that ProfileOf returns is read once: a caller may change its own at any time.
+func TestProfileOfIsCopied(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		first, j := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) { cfg.Profile = ownProfile() })
+		if err := first.Enqueue(post(t, "{}"), "k"); err != nil {
+			t.Fatal(err)
+		}
+		p := ownProfile()
+		p.AlreadyDone = []profile.Matcher{{Status: []int{503}}}
+		w := &wire{replies: []reply{{status: 503}}, before: func(int, *http.Request) { p.AlreadyDone[0].Status[0] = 418 }}
+		next, _ := newClient(t, w, on(survivors(t, j), func(cfg *oncehttp.Config) {
+			cfg.ProfileOf = func(persist.Record) *profile.Profile { return p }
+		}))
+		if got := resume(t, next)["k"]; got.err != nil || w.count() != 1 {
+			t.Errorf("%v after %d sends, want already done after 1", got.err, w.count())
+		}
+	})
+}
+
+// TestProfilesOfOneName: two profiles of one name and version with different facts would read one operation in two ways,
+// so that New refuses them and names both. Copies, and texts for people, do not count.
+func TestProfilesOfOneName(t *testing.T) {
+	t.Parallel()
+	changed := func(change func(*profile.Profile)) *profile.Profile {
+		p := ownProfile()
+		change(p)
+		return p
+	}
+	for name, r := range map[string]struct {
+		other *profile.Profile
+		says  string // empty: it is taken
+	}{
+		"a copy":            {ownProfile(), ""},
+		"other notes":       {changed(func(p *profile.Profile) { p.Notes, p.Title = []string{"n"}, "t" }), ""},
+		"another name":      {changed(func(p *profile.Profile) { p.Name, p.Carrier.Name = "other", "X-Request-Id" }), ""},
+		"another version":   {changed(func(p *profile.Profile) { p.Version, p.Carrier.Name = "2", "X-Request-Id" }), ""},
+		"another carrier":   {changed(func(p *profile.Profile) { p.Carrier.Name = "X-Request-Id" }), "carrier"},
+		"no carrier":        {changed(func(p *profile.Profile) { p.Carrier = profile.Carrier{Place: profile.Nowhere} }), "carrier"},
+		"another window":    {changed(func(p *profile.Profile) { p.Window.Floor = time.Hour }), "window"},
+		"another matcher":   {changed(func(p *profile.Profile) { p.Mismatch = nil }), "mismatch"},
+		"a header compared": {changed(func(p *profile.Profile) { p.Fingerprint = []string{"X-Version"} }), "fingerprint"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for about, byHost := range map[string]map[string]*profile.Profile{
+				`Profile and ProfileByHost["b.example.com"]`:                        {"b.example.com": r.other},
+				`ProfileByHost["a.example.com"] and ProfileByHost["b.example.com"]`: {"a.example.com": ownProfile(), "b.example.com": r.other},
+			} {
+				cfg := oncehttp.Config{Journal: memory.New(), ProfileByHost: byHost}
+				if len(byHost) == 1 {
+					cfg.Profile = ownProfile()
+				}
+				c, err := oncehttp.New(cfg)
+				if (err == nil) != (r.says == "") {
+					t.Fatalf("%s: %v", about, err)
+				}
+				if err == nil {
+					c.Close()
+					continue
+				}
+				for _, want := range []string{about, `"own"`, r.says, "Name"} {
+					if !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), want) {
+						t.Errorf("%v, want ErrConfig that says %s", err, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestFrozenCarrier: after a crash an operation goes on by the carrier that it recorded, although the profile of its name
+// has another by then. One that no key protected is held and not sent again, whatever keys the API takes since.
+func TestFrozenCarrier(t *testing.T) {
+	t.Parallel()
+	with := func(carrier profile.Carrier) func(*oncehttp.Config) {
+		return func(cfg *oncehttp.Config) {
+			cfg.Profile = ownProfile()
+			cfg.Profile.Carrier = carrier
+			if carrier.Place == profile.Nowhere {
+				cfg.Profile.Stored, cfg.Profile.Replay = profile.Stored{}, nil
+			}
+		}
+	}
+	nowhere, header := profile.Carrier{Place: profile.Nowhere}, profile.Carrier{Place: profile.Header, Name: "Idempotency-Key"}
+	for name, r := range map[string]struct {
+		before, after profile.Carrier
+		sends         int
+		state         persist.State
+	}{
+		"no key, then one":  {nowhere, header, 0, persist.StateHeld},
+		"no key, then none": {nowhere, nowhere, 0, persist.StateHeld},
+		"a key, then none":  {header, nowhere, 1, persist.StateConfirmed},
+		"another header":    {header, profile.Carrier{Place: profile.Header, Name: "X-Request-Id"}, 1, persist.StateConfirmed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{status: 201}}}
+				first, j := newClient(t, w, with(r.before))
+				rec, err := first.Prepare(post(t, "{}"), "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				rec.MaybeSent, rec.FirstSent = true, time.Now().Round(0) // the process ended during its first send
+				if _, _, err := j.Begin(t.Context(), rec); err != nil {
+					t.Fatal(err)
+				}
+				next, _ := newClient(t, w, on(survivors(t, j), with(r.after)))
+				resume(t, next)
+				if got := lookup(t, next, "k"); got.State != r.state || w.count() != r.sends {
+					t.Errorf("%v (%s) after %d sends, want %v after %d", got.State, got.HoldReason, w.count(), r.state, r.sends)
+				}
+				for _, s := range w.all() {
+					if s.key != "k" {
+						t.Errorf("sent with %v", s.header)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package oncehttp_test
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// coded is a text in a content coding.
+func coded(t *testing.T, coding, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser
+	switch coding {
+	case "gzip", "x-gzip", "GZIP":
+		w = gzip.NewWriter(&b)
+	case "deflate":
+		w = zlib.NewWriter(&b)
+	case "deflate, bare":
+		w, _ = flate.NewWriter(&b, flate.BestSpeed)
+	default:
+		return text
+	}
+	_, _ = io.WriteString(w, text)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestMatchersReadCompressedAnswers: what a compressed answer means is read from its text. The caller and the journal get it
+// as it came, with its Content-Encoding.
+func TestMatchersReadCompressedAnswers(t *testing.T) {
+	t.Parallel()
+	const done, mismatch = `{"error":{"errors":[{"reason":"idempotent_creation_conflict"}]}}`, `{"error":{"type":"idempotency_error"}}`
+	ok := reply{status: 201, body: "{}"}
+	for _, coding := range []string{"", "identity", "gzip", "x-gzip", "GZIP", "deflate", "deflate, bare"} {
+		says := "Content-Encoding: " + strings.TrimSuffix(coding, ", bare")
+		for name, r := range map[string]struct {
+			profile *profile.Profile
+			status  int
+			text    string
+			want    func(rec persist.Record, err error) bool
+			replies []reply // after the first
+		}{
+			"already done": {profile.GoCardless(), 409, done, func(rec persist.Record, err error) bool { return err == nil && rec.Answer.AlreadyDone }, nil},
+			"mismatch":     {profile.StripeV1(), 400, mismatch, func(_ persist.Record, err error) bool { return errors.Is(err, oncehttp.ErrKeyReused) }, nil},
+			"declined":     {profile.StripeV1(), 402, `{"error":{"type":"card_error"}}`, func(_ persist.Record, err error) bool { return err == nil }, nil},
+			"paid":         {profile.StripeV1(), 201, `{"id":"ch_1"}`, func(_ persist.Record, err error) bool { return err == nil }, nil},
+			"a page":       {nil, 200, maintenance, func(_ persist.Record, err error) bool { return errors.Is(err, oncehttp.ErrHeld) }, []reply{ok}},
+			"a 404 page":   {nil, 404, maintenance, func(_ persist.Record, err error) bool { return errors.Is(err, oncehttp.ErrRefused) }, []reply{ok}},
+		} {
+			bubble(t, func(t *testing.T) {
+				body := coded(t, coding, r.text)
+				w := &wire{replies: append([]reply{{status: r.status, body: body, header: says}}, r.replies...)}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = r.profile })
+				for range 2 { // from the wire, and from the journal
+					resp, err := c.DoKey(post(t, "{}"), "k")
+					rec, _ := c.Lookup(t.Context(), "k")
+					if !r.want(rec, err) {
+						t.Errorf("%s in %q: %v, record %v", name, coding, err, rec.State)
+						return
+					}
+					if err != nil {
+						return
+					}
+					if got := read(t, resp); got != body || resp.Header.Get("Content-Encoding") != strings.TrimPrefix(says, "Content-Encoding: ") || string(rec.Answer.Body) != body {
+						t.Errorf("%s in %q: %q with %v, recorded %q; want %q", name, coding, got, resp.Header, rec.Answer.Body, body)
+					}
+				}
+				if w.count() != 1 {
+					t.Errorf("%s in %q: %d sends", name, coding, w.count())
+				}
+			})
+		}
+	}
+}
+
+// TestUnreadableAnswers: a coding that nobody here knows, or that is broken, matters only where a matcher needs the body.
+func TestUnreadableAnswers(t *testing.T) {
+	t.Parallel()
+	whole := coded(t, "gzip", strings.Repeat(`{"id":"ch_1"}`, 20))
+	for name, r := range map[string]struct{ coding, body string }{
+		"br": {"br", "\x8b\x01\x80{}\x03"}, "zstd": {"zstd", "\x28\xb5\x2f\xfd"}, "no gzip": {"gzip", `{"id":"ch_1"}`}, "broken gzip": {"gzip", whole[:len(whole)/2]},
+		"three codings": {"gzip, gzip, gzip", coded(t, "gzip", coded(t, "gzip", coded(t, "gzip", "{}")))},
+	} {
+		for status, final := range map[int]bool{200: true, 201: true, 402: false, 404: false, 409: false, 500: false} {
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: []reply{{status: status, body: r.body, header: "Content-Encoding: " + r.coding}}}
+				p := profile.StripeV1() // its mismatch of status 400 needs a body
+				if !final {
+					p.Name, p.Mismatch = "ours", []profile.Matcher{{Status: []int{402, 404, 409}, Pointer: "/error/type", Equals: []string{"idempotency_error"}}}
+				}
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Profile = p })
+				resp, err := c.DoKey(post(t, "{}"), "k")
+				if final && (err != nil || read(t, resp) != r.body || w.count() != 1) || !final && (!errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrHeld)) {
+					t.Errorf("%s, %d: %v after %d sends", name, status, err, w.count())
+				}
+			})
+		}
+	}
+}
+
+// TestACompressedBombIsBounded: no more is decoded than an answer may have bytes, however much its body holds.
+func TestACompressedBombIsBounded(t *testing.T) {
+	const size = 512 << 20
+	var b bytes.Buffer
+	zip, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if _, err := io.CopyN(zip, zeros{}, size); err != nil {
+		t.Fatal(err)
+	}
+	if err := zip.Close(); err != nil {
+		t.Fatal(err)
+	}
+	bomb := b.String()
+	c, _ := newClient(t, roundTripFunc(func(req *http.Request) (*http.Response, error) {
+		handedOver(req)
+		return &http.Response{
+			StatusCode: 409, Header: http.Header{"Content-Encoding": {"gzip"}}, ContentLength: int64(len(bomb)), Body: io.NopCloser(strings.NewReader(bomb)),
+		}, nil
+	}), func(cfg *oncehttp.Config) { cfg.Profile, cfg.Retry.MaxAttempts = profile.GoCardless(), 1 })
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := c.DoKey(post(t, "{}"), "k")
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+		t.Errorf("%v, want an unknown outcome: what the body says is not known", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
+		t.Errorf("%d MB for a body of %d kB", took>>20, len(bomb)>>10)
+	}
+}

@@ -1,0 +1,149 @@
+package classify
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Flaw says why an answer may not be the API's own, but that of something in front of it, or may lack its end. The zero
+// value is FlawNone.
+type Flaw uint8
+
+// The flaws.
+const (
+	FlawNone  Flaw = iota
+	FlawPage       // an HTML document that nobody asked for
+	FlawEmpty      // a 4xx without a body
+	FlawCut        // JSON that ends early
+)
+
+// String names the flaw for people; empty for FlawNone.
+func (f Flaw) String() string {
+	names := [...]string{"", "an HTML page", "no body", "JSON that ends early"}
+	if int(f) >= len(names) {
+		return ""
+	}
+	return names[f]
+}
+
+// success is the verdict on a 2xx: final, unless it has a flaw. A flawed one is asked for again where the connection may have
+// cut it off, or where a profile that names an API says that its key protects. A second equal one is held, and so is the first
+// where nobody knows that another send is safe.
+func (r *reader) success(p *profile.Profile) Verdict {
+	flaw := r.successFlaw(p)
+	if flaw == FlawNone {
+		return Verdict{Kind: KindFinal}
+	}
+	again := p.Named() || flaw == FlawCut && !r.Framed
+	if !again || !r.facts.Protected || r.facts.Repeated {
+		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear, Flaw: flaw}
+	}
+	return Verdict{Kind: KindUnknown, Again: true, Flaw: flaw}
+}
+
+// refusal is the verdict on a 4xx that is final by its status alone. One that something in front of the API may have given
+// says no more than that this send was refused.
+func (r *reader) refusal(p *profile.Profile) Verdict {
+	flaw := r.refusalFlaw()
+	if flaw == FlawNone || slices.Contains(p.Own.Bare, r.Status) {
+		return Verdict{Kind: KindFinal}
+	}
+	return Verdict{Kind: KindRefused, Flaw: flaw}
+}
+
+// SuccessFlaw is the flaw of a 2xx. An empty one has none: many APIs answer so.
+func SuccessFlaw(p *profile.Profile, a Answer, f Facts) Flaw {
+	r := reader{Answer: a, facts: f}
+	return r.successFlaw(p)
+}
+
+func (r *reader) successFlaw(p *profile.Profile) Flaw {
+	switch {
+	case p.Own.HTML != profile.Yes && !r.facts.TakesHTML && r.isPage():
+		return FlawPage
+	case r.Whole && endsEarly(r.Body):
+		return FlawCut
+	}
+	return FlawNone
+}
+
+// refusalFlaw is the flaw of a 4xx. Those that say that something is to wait have none.
+func (r *reader) refusalFlaw() Flaw {
+	switch {
+	case r.Status == http.StatusMisdirectedRequest, r.Status == http.StatusTooEarly, r.Status == http.StatusTooManyRequests:
+		return FlawNone
+	case r.isPage():
+		return FlawPage
+	case r.Whole && len(bytes.TrimSpace(r.Body)) == 0:
+		return FlawEmpty
+	}
+	return FlawNone
+}
+
+// isPage reports whether the body is an HTML document, by its first bytes: a page may come with the Content-Type of the API.
+// Elements that other XML has, too, count only where neither the Content-Type nor an XML declaration says that it is XML.
+func (r *reader) isPage() bool {
+	body, declared := skipProlog(r.Body)
+	kind, _, _ := strings.Cut(http.DetectContentType(body), ";")
+	switch {
+	case startsElement(body, "<!doctype html"), startsElement(body, "<html"):
+		return true
+	case declared || isXML(r.Header.Get("Content-Type")):
+		return false
+	}
+	return kind == "text/html"
+}
+
+// skipProlog returns a document without what may stand before its first element: a byte order mark, blank space, comments,
+// and an XML declaration, which XHTML has. declared reports that there is one.
+func skipProlog(body []byte) (rest []byte, declared bool) {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	for {
+		body = bytes.TrimLeft(body, " \t\r\n\f")
+		end := "-->"
+		switch {
+		case bytes.HasPrefix(body, []byte("<!--")):
+		case bytes.HasPrefix(body, []byte("<?")):
+			end, declared = "?>", true
+		default:
+			return body, declared
+		}
+		var found bool
+		if _, body, found = bytes.Cut(body, []byte(end)); !found {
+			return nil, declared
+		}
+	}
+}
+
+// startsElement reports whether a body begins with a tag, given without what closes it, case aside.
+func startsElement(body []byte, tag string) bool {
+	if len(body) <= len(tag) || !strings.EqualFold(string(body[:len(tag)]), tag) {
+		return false
+	}
+	return strings.IndexByte("> \t\r\n\f/", body[len(tag)]) >= 0
+}
+
+// isXML reports whether a Content-Type is XML, other than XHTML.
+func isXML(contentType string) bool {
+	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	kind = strings.TrimSpace(kind)
+	return kind == "application/xml" || kind == "text/xml" || strings.HasSuffix(kind, "+xml") && kind != "application/xhtml+xml"
+}
+
+// endsEarly reports whether a text begins as a JSON object or array and ends within it.
+func endsEarly(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' || json.Valid(text) {
+		return false
+	}
+	var value json.RawMessage
+	err := json.NewDecoder(bytes.NewReader(text)).Decode(&value)
+	return errors.Is(err, io.ErrUnexpectedEOF)
+}

@@ -1,0 +1,85 @@
+package known
+
+import (
+	"sync"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Begins are the records that are being begun. The zero value is ready; it is safe for concurrent use.
+type Begins struct {
+	mu  sync.Mutex
+	now map[persist.ID]*begins
+}
+
+// begins is what is known of one operation.
+type begins struct {
+	underWay int
+	watches  int
+	made     uint64 // how many Begins have ended with a record
+}
+
+// Enter notes that a Begin of the operation starts. Leave follows when it is over.
+func (b *Begins) Enter(id persist.ID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.at(id).underWay++
+}
+
+// Leave ends what Enter began. made: the journal has a record of the operation.
+func (b *Begins) Leave(id persist.ID, made bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := b.at(id)
+	at.underWay--
+	if made {
+		at.made++
+	}
+	b.drop(id, at)
+}
+
+// at returns what is known of the operation. The caller holds mu.
+func (b *Begins) at(id persist.ID) *begins {
+	at := b.now[id]
+	if at == nil {
+		at = &begins{}
+		if b.now == nil {
+			b.now = map[persist.ID]*begins{}
+		}
+		b.now[id] = at
+	}
+	return at
+}
+
+// drop forgets an operation of which nothing is known any more. The caller holds mu.
+func (b *Begins) drop(id persist.ID, at *begins) {
+	if at.underWay == 0 && at.watches == 0 {
+		delete(b.now, id)
+	}
+}
+
+// Watch returns a watch over the Begins of the operation. Its End must follow.
+func (b *Begins) Watch(id persist.ID) Watch {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := b.at(id)
+	at.watches++
+	return Watch{b, id, at.made}
+}
+
+// Watch notices the Begins of one operation.
+type Watch struct {
+	of   *Begins
+	id   persist.ID
+	made uint64 // when the watch began
+}
+
+// End ends the watch, and reports whether a Begin is under way, or one has ended with a record since the watch began.
+func (w Watch) End() (begun bool) {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	at := w.of.now[w.id]
+	at.watches--
+	w.of.drop(w.id, at)
+	return at.underWay > 0 || at.made > w.made
+}

@@ -1,0 +1,72 @@
+package known
+
+import (
+	"errors"
+	"sync"
+)
+
+// Looks lets callers that look at the same thing at the same time share a look. The zero value is ready; it is safe for concurrent use.
+type Looks[K comparable, V any] struct {
+	mu sync.Mutex
+	at map[K]*queue[V]
+}
+
+// queue is the looks at one thing: the one that is under way, and the one that follows for those that came meanwhile.
+type queue[V any] struct {
+	current, next *look[V]
+}
+
+// look is one for all who wait for it.
+type look[V any] struct {
+	over  chan struct{}
+	value V
+	err   error
+}
+
+// Share returns the result of a look at key that begins after the call, its own or that of another caller.
+func (l *Looks[K, V]) Share(key K, f func() (V, error)) (V, error) {
+	l.mu.Lock()
+	if l.at == nil {
+		l.at = map[K]*queue[V]{}
+	}
+	q := l.at[key]
+	switch {
+	case q == nil:
+		own := newLook[V]()
+		l.at[key] = &queue[V]{current: own}
+		l.mu.Unlock()
+		return l.run(key, own, f)
+	case q.next != nil:
+		others := q.next
+		l.mu.Unlock()
+		<-others.over
+		return others.value, others.err
+	}
+	before, own := q.current, newLook[V]()
+	q.next = own
+	l.mu.Unlock()
+	<-before.over
+	l.mu.Lock()
+	q.current, q.next = own, nil
+	l.mu.Unlock()
+	return l.run(key, own, f)
+}
+
+func newLook[V any]() *look[V] { return &look[V]{over: make(chan struct{}), err: errLookEnded} }
+
+// run makes a look, and forgets the queue if nobody waits for another.
+func (l *Looks[K, V]) run(key K, own *look[V], f func() (V, error)) (V, error) {
+	defer func() { // also after a panic
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.at[key].next == nil {
+			delete(l.at, key)
+		}
+		close(own.over)
+	}()
+	own.value, own.err = f()
+	return own.value, own.err
+}
+
+// errLookEnded is for those who wait for a look that panicked.
+var errLookEnded = errors.New("the look at the journal was ended by a panic")

@@ -1,0 +1,62 @@
+package known
+
+import (
+	"slices"
+	"sync"
+)
+
+// The bounds of Recipes.
+const (
+	recipesOwn      = 64    // recipes of this process
+	recipesAccounts = 1_000 // accounts
+	recipesEach     = 16    // recipes of one account
+)
+
+// Recipes keeps by which recipes (persist.Record.Recipe) the operations may be recorded that a request without a key must not repeat,
+// in a journal that only this process uses: those of its own operations, and for each account those that were there before. The
+// zero value is ready; it is safe for concurrent use.
+type Recipes struct {
+	mu      sync.Mutex
+	own     []string
+	overrun bool // there are more than recipesOwn
+	read    map[string][]string
+}
+
+// Use notes that an operation by this recipe may be begun from now on.
+func (r *Recipes) Use(recipe string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.overrun || slices.Contains(r.own, recipe):
+	case len(r.own) == recipesOwn:
+		r.overrun = true
+	default:
+		r.own = append(r.own, recipe)
+	}
+}
+
+// Of returns the recipes of an account; known is false if they have to be read from the journal.
+func (r *Recipes) Of(account string) (recipes []string, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	read, known := r.read[account]
+	recipes = slices.Clone(r.own)
+	for _, recipe := range read {
+		if !slices.Contains(recipes, recipe) {
+			recipes = append(recipes, recipe)
+		}
+	}
+	return recipes, known && !r.overrun
+}
+
+// Read notes which recipes the operations of an account have in the journal.
+func (r *Recipes) Read(account string, recipes []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.read == nil || len(r.read) >= recipesAccounts {
+		r.read = map[string][]string{}
+	}
+	if len(recipes) <= recipesEach {
+		r.read[account] = recipes
+	}
+}

@@ -1,0 +1,160 @@
+package request
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Likeness is what a comparison of two requests says. The zero value is the cautious one.
+type Likeness uint8
+
+// The likenesses.
+const (
+	CannotTell Likeness = iota // they may differ in what one of them leaves out as a credential, or the recipe is not known
+	SameRequest
+	OtherRequest
+)
+
+// Compare compares s with the request that an existing record names, by the rules of that record. Where the configuration
+// of credentials has changed since, the requests are SameRequest only if the rules of s find no difference either, and OtherRequest only
+// if there is one beside what the rules of s leave out.
+func (s *Snapshot) Compare(standing *persist.Record) Likeness {
+	own, known := s.by(standing.Recipe)
+	if !known {
+		return CannotTell
+	}
+	sum, _ := fingerprint(&own)
+	same := bytes.Equal(sum, standing.Fingerprint)
+	switch {
+	case same && s.uncompared(standing):
+		return CannotTell
+	case same:
+		return SameRequest
+	case standing.Recipe != s.Record.Recipe && !s.differs(&own, standing):
+		return CannotTell
+	}
+	return OtherRequest
+}
+
+// by returns the record of s by a recipe. known is false for one of a later version.
+func (s *Snapshot) by(recipe string) (own persist.Record, known bool) {
+	own = s.Record
+	if recipe == own.Recipe {
+		return own, true
+	}
+	r, known := parseRecipe(recipe)
+	own.Recipe = recipe
+	own.Target = r.target(&s.URL, &own)
+	if len(s.Credentials.Header) > 0 {
+		own.Header = own.Header.Clone()
+		for name, lines := range s.Credentials.Header {
+			own.Header[name] = lines
+		}
+	}
+	return own, known
+}
+
+// FingerprintBy returns the fingerprint of s by another record's recipe. known is false if that does not find every record of
+// this recipe that may be the same: a later version, or one that counts what s leaves out.
+func (s *Snapshot) FingerprintBy(recipe string) (sum []byte, known bool) {
+	if recipe == s.Record.Recipe {
+		return s.Record.Fingerprint, true
+	}
+	own, known := s.by(recipe)
+	if parameters, headers := s.counted(recipe); !known || len(parameters)+len(headers) > 0 {
+		return nil, false
+	}
+	return fingerprint(&own)
+}
+
+// target is the target of a record to u under these rules.
+func (r *rules) target(u *url.URL, rec *persist.Record) string {
+	secrets := Secrets{Parameters: r.parameters}
+	target, _ := secrets.splitTarget(u.RequestURI(), recordCarrier(rec))
+	return target
+}
+
+// uncompared reports whether s counts something that the rules of a record leave out as a credential, and that either
+// request has, or may have had: a swept record does not say.
+func (s *Snapshot) uncompared(standing *persist.Record) bool {
+	if standing.Recipe == s.Record.Recipe {
+		return false
+	}
+	mine, _ := parseRecipe(s.Record.Recipe)
+	theirs, _ := parseRecipe(standing.Recipe)
+	for _, name := range without(theirs.parameters, mine.parameters) {
+		if standing.Swept || hasParameter(s.Record.Target, name) || contains(standing.Omitted, omittedParameter+name) {
+			return true
+		}
+	}
+	for _, name := range without(mine.headers, theirs.headers) {
+		// Of another profile it may not have been a credential, but a header that does not count.
+		if contains(standing.Omitted, name) || standing.Swept && standing.Profile == s.Record.Profile {
+			return true
+		}
+	}
+	return false
+}
+
+// counted returns the parameters and headers that a recipe counts and s leaves out as credentials.
+func (s *Snapshot) counted(recipe string) (parameters, headers []string) {
+	mine, _ := parseRecipe(s.Record.Recipe)
+	theirs, _ := parseRecipe(recipe)
+	for _, name := range theirs.headers {
+		if len(lines(s.Credentials.Header, name)) > 0 {
+			headers = append(headers, name)
+		}
+	}
+	return without(mine.parameters, theirs.parameters), headers
+}
+
+// differs reports whether own, the record of s by the recipe of an existing one that has another fingerprint, differs from
+// that in more than s leaves out as a credential. Of a swept record that can be said only where neither has any of that.
+func (s *Snapshot) differs(own, standing *persist.Record) bool {
+	parameters, headers := s.counted(standing.Recipe)
+	counted := len(headers) > 0
+	for _, name := range parameters {
+		counted = counted || hasParameter(own.Target, name) || hasParameter(standing.Target, name)
+	}
+	if !counted || standing.Swept {
+		return !counted
+	}
+	a, _ := fingerprint(leaveOut(*own, parameters, headers))
+	b, _ := fingerprint(leaveOut(*standing, parameters, headers))
+	return !bytes.Equal(a, b)
+}
+
+// leaveOut is rec without these parameters and headers.
+func leaveOut(rec persist.Record, parameters, headers []string) *persist.Record {
+	secrets := Secrets{Parameters: parameters}
+	rec.Target, _ = secrets.splitTarget(rec.Target, recordCarrier(&rec))
+	rec.Header = rec.Header.Clone()
+	for name := range rec.Header {
+		if contains(headers, name) {
+			delete(rec.Header, name)
+		}
+	}
+	return &rec
+}
+
+// hasParameter reports whether the query of a target has a parameter of this name, case aside.
+func hasParameter(target, name string) bool {
+	_, query, _ := strings.Cut(target, "?")
+	_, dropped := dropParameters(query, func(n string) bool { return strings.EqualFold(n, name) })
+	return len(dropped) > 0
+}
+
+// without returns the names that are not among others, case aside.
+func without(names, others []string) []string {
+	var rest []string
+	for _, name := range names {
+		if !contains(others, name) && !slices.Contains(rest, name) {
+			rest = append(rest, name)
+		}
+	}
+	return rest
+}

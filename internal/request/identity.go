@@ -1,0 +1,221 @@
+package request
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// This file reads from a request's credentials to whom it belongs.
+
+// identity is what a credential says of its owner, as long as nobody changes it: its name, and its value or the part of it
+// that every request of the owner has. It is a secret, or may be.
+type identity struct{ name, value string }
+
+// The names of identities: a header's canonical name; "Cookie:" before a cookie's; "?" before a query parameter's, in lower case.
+const cookiePrefix = "Cookie:"
+
+// identities returns what the credentials of a request say of its owner, in the order of their names, each name once. What differs
+// from request to request says nothing: signatures, nonces, dates. What carries the key is no credential.
+func (s *Secrets) identities(h http.Header, user *url.Userinfo, target string, carrier profile.Carrier) []identity {
+	var all []identity
+	for name := range h {
+		if s.header(name) && !(carrier.Place == profile.Header && strings.EqualFold(name, carrier.Name)) {
+			all = append(all, headerIdentities(h, http.CanonicalHeaderKey(name))...)
+		}
+	}
+	if user != nil && len(lines(h, "Authorization")) == 0 {
+		basic := &http.Request{Header: http.Header{}}
+		BasicAuth(basic, user)
+		all = append(all, headerIdentities(basic.Header, "Authorization")...)
+	}
+	if !strings.Contains(target, "?") {
+		return inOrder(all)
+	}
+	all = append(all, queryIdentities(target, func(name string) bool {
+		return s.parameter(name) && !(carrier.Place == profile.Query && name == carrier.Name)
+	})...)
+	return inOrder(all)
+}
+
+// inOrder sorts identities by their names, and leaves the first of each.
+func inOrder(all []identity) []identity {
+	slices.SortStableFunc(all, func(a, b identity) int { return strings.Compare(a.name, b.name) })
+	return slices.CompactFunc(all, func(a, b identity) bool { return a.name == b.name })
+}
+
+// headerIdentities is what a header says of its owner.
+func headerIdentities(h http.Header, name string) []identity {
+	value := joinedLines(h, name)
+	lower := strings.ToLower(name)
+	switch {
+	case lower == "cookie":
+		return cookieIdentities(value)
+	case lower == "signature" || lower == "signature-input":
+		value = partsOf(value).identity()
+	case strings.HasSuffix(lower, "authorization"):
+		value = authorizationIdentity(value)
+	case changesEachTime(lower):
+		value = ""
+	}
+	if value == "" {
+		return nil
+	}
+	return []identity{{name, value}}
+}
+
+// queryIdentities is what the parameters that pick selects say of their owner, by the first value of each.
+func queryIdentities(target string, pick func(name string) bool) []identity {
+	var all []identity
+	_, query, _ := strings.Cut(target, "?")
+	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, value, _ := strings.Cut(part, "=")
+		name, value = unescaped(name), unescaped(value)
+		lower := strings.ToLower(name)
+		if !pick(name) || changesEachTime(lower) || value == "" {
+			continue
+		}
+		if strings.HasSuffix(lower, "-credential") { // of a signed URL: the key's id, then date, region and service
+			value, _, _ = strings.Cut(value, "/")
+		}
+		all = append(all, identity{omittedParameter + lower, value})
+	}
+	return all
+}
+
+func unescaped(s string) string {
+	if plain, err := url.QueryUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+// changesEachTime reports whether what is called so differs from request to request, by a word of its name in lower case: a bare
+// signature, a proof, a nonce, a date.
+func changesEachTime(name string) bool {
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '-' || r == '_' }) {
+		switch word {
+		case "sig", "sign", "hmac", "dpop", "otp", "nonce", "csrf", "xsrf", "date", "time", "timestamp", "expires", "assertion", "requestverificationtoken":
+			return true
+		}
+		for _, ending := range []string{"signature", "signatures", "csrftoken", "xsrftoken"} {
+			if strings.HasSuffix(word, ending) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cookieIdentities is what cookies say of their owner: those that are called like a session or a credential; where none is, all
+// but those that proxies, bots' guards and analytics renew by themselves.
+func cookieIdentities(value string) []identity {
+	var sessions, others []identity
+	for part := range strings.SplitSeq(value, ";") {
+		name, v, _ := strings.Cut(strings.TrimSpace(part), "=")
+		lower := strings.ToLower(name)
+		switch id := (identity{cookiePrefix + name, v}); {
+		case name == "" || v == "" || changesEachTime(lower) || strings.Contains(lower, "csrf") || strings.Contains(lower, "xsrf"):
+		case isSession(lower):
+			sessions = append(sessions, id)
+		case !isRenewed(lower):
+			others = append(others, id)
+		}
+	}
+	if len(sessions) > 0 {
+		return sessions
+	}
+	return others
+}
+
+// isSession reports whether a cookie is called like a session or a credential.
+func isSession(lower string) bool {
+	for _, part := range []string{"sess", "auth", "token", "jwt", "login", "sso", "ticket", "remember", "identity"} {
+		if strings.Contains(lower, part) {
+			return true
+		}
+	}
+	return strings.HasSuffix(lower, "sid")
+}
+
+// isRenewed reports whether a cookie is one that something in front of a server sets, and changes by itself.
+func isRenewed(lower string) bool {
+	for _, prefix := range []string{
+		"awsalb", "awselb", "__cf", "cf_", "_cf", "_ga", "_gid", "_gat", "bigip", "incap_", "visid_", "nlbi_", "ts01", "arraffinity",
+		"applicationgateway", "ak_bmsc", "bm_", "_abck", "datadome", "serverid", "route", "lb",
+	} {
+		if strings.HasPrefix(lower, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// authorizationIdentity is what an Authorization header says of its owner. Of schemes that sign it is the id of the key; of those that
+// prove themselves anew each time there is none; of all others, such as Bearer and Basic, the whole value.
+func authorizationIdentity(value string) string {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(value), " ")
+	scheme, rest = strings.ToLower(scheme), strings.TrimSpace(rest)
+	switch scheme {
+	case "bearer", "basic", "token", "dpop":
+		return value
+	case "negotiate", "ntlm", "kerberos":
+		return ""
+	case "aws", "goog1", "oss", "sharedkey", "sharedkeylite", "qbox", "hmac":
+		if id, _, signed := strings.Cut(rest, ":"); signed && !strings.Contains(id, "=") {
+			return scheme + " " + id
+		}
+	}
+	if p := partsOf(rest); p.signed() {
+		if id := p.identity(); id != "" {
+			return scheme + " " + id
+		}
+		return ""
+	}
+	return value
+}
+
+// parts are the parameters of a header such as Authorization: Digest, in order, names in lower case.
+type parts [][2]string
+
+// partsOf takes them apart, however they are separated.
+func partsOf(value string) (all parts) {
+	separates := func(r rune) bool { return r == ',' || r == ';' || r == '&' || r == ' ' }
+	for part := range strings.FieldsFuncSeq(value, separates) {
+		if name, v, found := strings.Cut(part, "="); found {
+			all = append(all, [2]string{strings.ToLower(name), strings.Trim(v, `"`)})
+		}
+	}
+	return all
+}
+
+// signed reports whether one of the parts is a signature, or a proof like one.
+func (p parts) signed() bool {
+	return slices.ContainsFunc(p, func(part [2]string) bool {
+		switch part[0] {
+		case "signature", "sig", "mac", "hmac", "hash", "response", "oauth_signature", "digest":
+			return true
+		}
+		return false
+	})
+}
+
+// identity is what names the key, or its owner; "" if nothing does.
+func (p parts) identity() string {
+	var ids []string
+	for _, part := range p {
+		switch name, value := part[0], part[1]; name {
+		case "credential": // then date, region and service
+			value, _, _ = strings.Cut(value, "/")
+			ids = append(ids, name+"="+value)
+		case "keyid", "key_id", "id", "username", "realm", "oauth_consumer_key", "oauth_token", "client_token", "access_token",
+			"accesskeyid", "access_key_id", "access_key", "apikey", "api_key", "app_id", "appid", "account":
+			ids = append(ids, name+"="+value)
+		}
+	}
+	slices.Sort(ids)
+	return strings.Join(slices.Compact(ids), " ")
+}

@@ -1,0 +1,125 @@
+package request
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+)
+
+// This file holds what is kept of an answer's headers.
+
+// KeptHeader is what is recorded of an answer's headers: without credentials, also those in the URLs that any of them holds.
+// It shares the lines that it does not change, and is h itself where nothing is left out, so that whoever gets it must
+// not write to it.
+func (s *Secrets) KeptHeader(h http.Header) http.Header {
+	kept, own := h, false
+	change := func() {
+		if !own {
+			kept, own = maps.Clone(h), true
+		}
+	}
+	for name, lines := range h {
+		if s.header(name) {
+			change()
+			delete(kept, name)
+			continue
+		}
+		if clean := s.cleanLines(name, lines); clean != nil {
+			change()
+			kept[name] = clean
+		}
+	}
+	return kept
+}
+
+// cleanLines returns the lines of a header without the credentials in their URLs; nil if there are none.
+func (s *Secrets) cleanLines(name string, lines []string) (changed []string) {
+	for i, line := range lines {
+		if !strings.ContainsAny(line, "?#@") {
+			continue
+		}
+		clean := ""
+		if isURLHeader(name) {
+			clean = s.cleanURL(line)
+		} else {
+			clean = s.cleanText(line)
+		}
+		if clean == line {
+			continue
+		}
+		if changed == nil {
+			changed = append(changed, lines...)
+		}
+		changed[i] = clean
+	}
+	return changed
+}
+
+// isURLHeader reports whether the whole value of an answer's header of this name is a URL reference: Location,
+// Content-Location, Operation-Location, Azure-AsyncOperation, X-Status-Url and the like.
+func isURLHeader(name string) bool {
+	lower := strings.ToLower(name)
+	for _, ending := range []string{"location", "url", "uri", "asyncoperation"} {
+		if strings.HasSuffix(lower, ending) {
+			return true
+		}
+	}
+	return false
+}
+
+// cleanText is a header's value in which URL references stand among other text, in brackets, in quotes or bare, as in Link
+// and Refresh, without their credentials. What follows a query may belong to it, since a URL may hold a quote or a comma.
+func (s *Secrets) cleanText(text string) string {
+	var b strings.Builder
+	for inQuery := false; text != ""; {
+		end := strings.IndexAny(text, "<>\"' \t,")
+		if end < 0 {
+			end = len(text)
+		}
+		part := text[:end]
+		if hasQuery := strings.ContainsAny(part, "?#"); inQuery && !hasQuery {
+			part, _ = dropParameters(part, s.parameter)
+		} else {
+			part, inQuery = s.cleanURL(part), inQuery || hasQuery
+		}
+		b.WriteString(part)
+		if end < len(text) {
+			b.WriteByte(text[end])
+			end++
+		}
+		text = text[end:]
+	}
+	return b.String()
+}
+
+// cleanURL is a URL reference without userinfo and without the credentials in its query and its fragment, and byte
+// for byte as it is otherwise.
+func (s *Secrets) cleanURL(ref string) string {
+	rest, fragment, hasFragment := strings.Cut(ref, "#")
+	head, query, hasQuery := strings.Cut(rest, "?")
+	clean := withoutUser(head)
+	for _, part := range []struct {
+		mark, text string
+		there      bool
+	}{{"?", query, hasQuery}, {"#", fragment, hasFragment}} {
+		kept, dropped := dropParameters(part.text, s.parameter)
+		if part.there && (kept != "" || len(dropped) == 0) {
+			clean += part.mark + kept
+		}
+	}
+	return clean
+}
+
+// withoutUser takes the userinfo out of a URL reference that has no query and no fragment.
+func withoutUser(ref string) string {
+	scheme, rest, found := strings.Cut(ref, "//")
+	if !found || strings.Contains(scheme, "/") {
+		return ref
+	}
+	end := strings.IndexAny(rest, `/\`)
+	if end < 0 {
+		end = len(rest)
+	}
+	at := strings.LastIndexByte(rest[:end], '@')
+	return scheme + "//" + rest[at+1:]
+}

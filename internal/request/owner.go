@@ -1,0 +1,124 @@
+package request
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Owner is what a request says of whom it belongs to, by its credentials. It holds secrets, and is never recorded.
+type Owner struct {
+	// Asked: it is to be compared. Otherwise the call names an account, or has one owner only.
+	Asked bool
+	ids   []identity
+	// header and target are what is recorded of the request, where other records may have credentials.
+	header http.Header
+	target string
+}
+
+// oneOwner is the key of ContextWithOneOwner.
+type oneOwner struct{}
+
+// ContextWithOneOwner says that the credentials of all requests are one owner's, however often they change, so that they are not
+// compared. It is for a program that works for one account only.
+func ContextWithOneOwner(ctx context.Context) context.Context {
+	return context.WithValue(ctx, oneOwner{}, true)
+}
+
+// OneOwner reports whether ctx is one of ContextWithOneOwner.
+func OneOwner(ctx context.Context) bool { return ctx.Value(oneOwner{}) != nil }
+
+// Credentials are keyed digests of the owner's credentials, as a record has them: no more than persist.CredentialsMax, in the
+// order of their names. secret is the journal's.
+func (o *Owner) Credentials(secret []byte) []persist.Credential {
+	ids := o.ids[:min(len(o.ids), persist.CredentialsMax)]
+	all := make([]persist.Credential, 0, len(ids))
+	for _, id := range ids {
+		all = append(all, id.digest(secret))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// Compare compares the owner with that of a record. What only one of them takes for a credential, and the other has recorded in
+// clear, is compared too.
+func (o *Owner) Compare(rec *persist.Record, secret []byte) persist.Owners {
+	mine, theirs := o.Credentials(secret), rec.Credentials
+	mine = append(mine, inClear(o.header, o.target, namesOf(theirs, mine), secret)...)
+	theirs = append(slices.Clip(theirs), inClear(rec.Header, rec.Target, namesOf(mine, theirs), secret)...)
+	return persist.CompareOwners(mine, theirs)
+}
+
+// namesOf are the names of credentials that are not among others.
+func namesOf(all, others []persist.Credential) (names []string) {
+	for _, c := range all {
+		if !slices.ContainsFunc(others, func(other persist.Credential) bool { return other.Name == c.Name }) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// inClear digests credentials of these names among headers, and parameters of a target, that were recorded in clear.
+func inClear(h http.Header, target string, names []string, secret []byte) (all []persist.Credential) {
+	for _, name := range names {
+		var ids []identity
+		if parameter, is := strings.CutPrefix(name, omittedParameter); is {
+			ids = queryIdentities(target, func(n string) bool { return strings.EqualFold(n, parameter) })
+		} else {
+			ids = headerIdentities(h, name)
+		}
+		for _, id := range ids {
+			if c := id.digest(secret); c.Name == name {
+				all = append(all, c)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// digest is the keyed digest of a credential. A name that is too long for a record is a digest, too.
+func (id identity) digest(secret []byte) persist.Credential {
+	name := id.name
+	if len(name) > persist.CredentialNameBytesMax {
+		sum := sha256.Sum256([]byte(name))
+		name = "sha256:" + hex.EncodeToString(sum[:])
+	}
+	key := sha256.Sum256(append([]byte("oncehttp credentials "), secret...))
+	sum := mac(secret, "credential", id.name, id.value)
+	return persist.Credential{Name: name, Digest: hex.EncodeToString(key[:4]) + ":" + hex.EncodeToString(sum[:16])}
+}
+
+// Reference stands for an operation in an error that must not name its key. Only whoever has the journal finds the operation by it.
+func Reference(id persist.ID, secret []byte) string {
+	return referencePrefix + hex.EncodeToString(mac(secret, "reference", id.Account, id.Key)[:16])
+}
+
+const referencePrefix = "ref-"
+
+// IsReference reports whether a text looks like a Reference.
+func IsReference(text string) bool {
+	digits, is := strings.CutPrefix(text, referencePrefix)
+	b, err := hex.DecodeString(digits)
+	return is && err == nil && len(b) == 16
+}
+
+// mac is a keyed digest of texts; purpose tells its uses apart.
+func mac(secret []byte, purpose string, texts ...string) []byte {
+	m := hmac.New(sha256.New, secret)
+	message := appendSized(nil, purpose)
+	for _, text := range texts {
+		message = appendSized(message, text)
+	}
+	_, _ = m.Write(message) // never fails
+	return m.Sum(nil)
+}

@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// config is what a program would configure. Each account is another principal to the
+// server, by its credentials, where Config.Authorize gives them.
+func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.Config {
+	s := &w.plan.Setting
+	cfg := oncehttp.Config{
+		Journal: journal, Account: accountName(account), Profile: s.Profile, Retry: l.variant.retry,
+		Transport: w.network(l, account), MaxResponseBytes: l.variant.answers, ResumeWorkers: l.variant.workers,
+		EnqueueMaxAge: l.variant.enqueueMaxAge, Lease: l.variant.lease,
+		MaxRequestBytes: bodyMax, KeepAnswer: s.KeepAnswer, NewKey: l.variant.newKey(w),
+	}
+	l.variant.profiles(&cfg, s.Upgrades && l.proc.lives%2 == 0)
+	l.variant.secrets(&cfg)
+	if s.Authorize {
+		cfg.Authorize = w.authorize(accountName(account))
+	}
+	if s.Reconcile {
+		cfg.Reconcile = func(_ context.Context, rec persist.Record) (oncehttp.Resolution, error) {
+			return oncehttp.Resolution{Effect: w.model.truth(rec.ID)}, nil
+		}
+	}
+	return cfg
+}
+
+func accountName(n int) string { return "account" + strconv.Itoa(n) }
+
+// newKey is the key of a request that has none: another for each call, or always the
+// same for the same request. It is not random, so that the server's faults, which go by
+// the key, are the same each time that the seed is run.
+func (w *world) newKey(req *http.Request) (oncehttp.Key, error) {
+	if w.plan.Setting.FixedKeys {
+		return oncehttp.Key("fixed:" + req.URL.Path), nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.made[req.URL.Path]++
+	return oncehttp.Key(fmt.Sprintf("made:%s:%d", req.URL.Path, w.made[req.URL.Path])), nil
+}
+
+// newKey is Config.NewKey of a life.
+func (v variant) newKey(w *world) func(*http.Request) (oncehttp.Key, error) {
+	switch {
+	case v.keys == keysOfBusiness:
+		return oncehttp.KeyFromJSON(oncehttp.NewScope("body"), "/order")
+	case v.keys == keysAtRandom, w.plan.Setting.RandomKeys:
+		return nil
+	}
+	return w.newKey
+}
+
+// profiles sets the profile of a life. upgraded: what a request is compared by has changed. An operation that was begun under another
+// version is driven by that one.
+func (v variant) profiles(cfg *oncehttp.Config, upgraded bool) {
+	before := cfg.Profile
+	next := before.Clone()
+	next.Version += "-next"
+	next.Window.Floor /= 2
+	if v.next {
+		cfg.Profile = next
+	}
+	if upgraded {
+		cfg.Profile = cfg.Profile.Clone()
+		cfg.Profile.Fingerprint = append([]string{versionHeader}, cfg.Profile.Fingerprint...)
+	}
+	cfg.ProfileOf = func(rec persist.Record) *profile.Profile {
+		if rec.ProfileVersion == next.Version {
+			return next
+		}
+		return before
+	}
+}
+
+// What the requests of some runs carry: a header that a profile may compare, one that looks like a credential by its name, and a
+// parameter. In some lives they are secret.
+const (
+	versionHeader = "X-Version"
+	noteHeader    = "X-Session-Note"
+	parameter     = "channel"
+)
+
+// secrets says what is a credential in a life, and what is none although it looks so.
+func (v variant) secrets(cfg *oncehttp.Config) {
+	cfg.SecretHeaders, cfg.SecretParameters = v.secretHeaders, v.secretParameters
+	if v.keepsNote {
+		cfg.KeepHeader = func(name string) bool { return strings.EqualFold(name, noteHeader) }
+	}
+}
+
+// carry puts into a request what may be secret.
+func (w *world) carry(req *http.Request, ref string) {
+	if !w.plan.Setting.Changes.Secrets {
+		return
+	}
+	req.Header.Set(versionHeader, "v-"+ref)
+	req.Header.Set(noteHeader, "n-"+ref)
+	req.URL.RawQuery = parameter + "=c-" + ref
+}
+
+// authorize is Config.Authorize for a principal. It adds what the record has left out.
+func (w *world) authorize(principal string) func(*http.Request) error {
+	return func(req *http.Request) error {
+		req.Header.Set("Authorization", principal)
+		ref := refOf(req.URL.Path)
+		if !w.plan.Setting.Changes.Secrets || req.Method != http.MethodPost {
+			return nil
+		}
+		req.Header.Set(versionHeader, "v-"+ref)
+		req.Header.Set(noteHeader, "n-"+ref)
+		if req.URL.RawQuery == "" {
+			req.URL.RawQuery = parameter + "=c-" + ref
+		}
+		return nil
+	}
+}

@@ -1,0 +1,83 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// joiners lets callers ask for some of what a pass is about to go on with. The function that it gives waits for them.
+func (w *world) joiners(l *life, r *rand.Rand) func() {
+	var wait []func()
+	for _, rec := range w.unfinished() {
+		if r.IntN(8) == 0 {
+			wait = append(wait, w.join(l, rec, r))
+		}
+	}
+	return func() {
+		for _, f := range wait {
+			f()
+		}
+	}
+}
+
+// join lets a second caller of the same business ask for an operation, soon. The function that it gives waits for it.
+// Of a key that was generated nobody else knows.
+func (w *world) join(l *life, rec persist.Record, r *rand.Rand) func() {
+	o := w.model.orderOf(rec)
+	if o == nil || rec.Generated || o.kind == keyless || o.kind == bare {
+		return func() {}
+	}
+	if r.IntN(3) == 0 {
+		l = w.live(r.IntN(len(w.procs)))
+	}
+	delay, key := upTo(r, pick(r, 2*time.Millisecond, time.Second, 20*time.Second)), oncehttp.Key(rec.Key)
+	ctx, cancel := context.Background(), func() {}
+	if r.IntN(3) == 0 {
+		ctx, cancel = context.WithTimeout(ctx, delay+upTo(r, 10*time.Second))
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer cancel()
+		time.Sleep(delay)
+		if !w.model.joins(o, key) {
+			return
+		}
+		defer w.model.leftBy(o)
+		req := w.newRequest(o, true).WithContext(ctx)
+		w.call(o, l, key, func() (*http.Response, error) { return o.client(l).DoKey(req, key) })
+	}()
+	return func() { <-done }
+}
+
+// joins reports whether another caller may ask under a key: the one that the order's caller uses now, who keeps it until leftBy.
+func (m *model) joins(o *order, key oncehttp.Key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o.key() != key {
+		return false
+	}
+	o.joiners++
+	return true
+}
+
+// leftBy notes that the other caller has its result.
+func (m *model) leftBy(o *order) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o.joiners--
+}
+
+// next lets an order's caller go on to its next key, unless another caller asks under this one.
+func (m *model) next(o *order) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o.joiners == 0 {
+		o.gen++
+	}
+}

@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+)
+
+// variant is what the configuration of one life has of its own. Other lives, also those that run at the same time on another
+// process, go on with what it leaves.
+type variant struct {
+	retry         oncehttp.Policy
+	answers       int64         // Config.MaxResponseBytes
+	enqueueMaxAge time.Duration // Config.EnqueueMaxAge
+	lease         time.Duration // Config.Lease
+	workers       int           // Config.ResumeWorkers
+	keys          keySource     // Config.NewKey
+	next          bool          // the profile is of the next version, with a shorter window
+	keepsNote     bool          // Config.KeepHeader keeps what looks like a credential
+
+	secretHeaders, secretParameters []string
+}
+
+// keySource is where the key of a request comes from that has none.
+type keySource uint8
+
+const (
+	keysAsPlanned  keySource = iota // see Setting.RandomKeys and Setting.FixedKeys
+	keysAtRandom                    // Config.NewKey is not set
+	keysOfBusiness                  // oncehttp.KeyFromJSON
+)
+
+// variant draws that of a life.
+func (s *Setting) variant(r *rand.Rand) variant {
+	v := variant{retry: s.Retry, answers: s.KeepBytes, workers: s.Workers}
+	if s.Changes.Times {
+		v.retry.AttemptTimeout = pick(r, 3*time.Second, 15*time.Second, time.Minute)
+		v.retry.AnswerTimeout = v.retry.AttemptTimeout + pick(r, 0, 10*time.Second, 2*time.Minute)
+		v.retry.MaxElapsed = pick(r, 0, 10*time.Second, 5*time.Minute)
+		v.retry.MaxAttempts = 1 + r.IntN(6)
+		v.enqueueMaxAge = pick(r, 0, 20*time.Second, 3*time.Minute)
+		v.lease = pick(r, 0, 5*time.Second, 2*time.Minute)
+		v.workers = 1 + r.IntN(4)
+		v.answers = pick[int64](r, 0, 200, 1000)
+	}
+	if s.Changes.Keys {
+		v.keys = pick(r, keysAsPlanned, keysAtRandom, keysOfBusiness)
+	}
+	v.next = s.Changes.Profiles && r.IntN(2) == 0
+	if s.Changes.Secrets {
+		v.secretHeaders = pick(r, nil, []string{versionHeader})
+		v.secretParameters = pick(r, nil, []string{parameter})
+		v.keepsNote = r.IntN(2) == 0
+	}
+	return v
+}
+
+// Changes says in what the lives of a run are configured differently.
+type Changes struct {
+	Times    bool // timeouts, bounds and numbers of attempts
+	Keys     bool // Config.NewKey
+	Profiles bool // the profile's version, and its window
+	Secrets  bool // SecretHeaders, SecretParameters and KeepHeader
+}
+
+// changes draws of them.
+func (s *Setting) changes(r *rand.Rand) {
+	s.Changes.Times = r.IntN(3) == 0
+	s.Changes.Keys = r.IntN(3) == 0
+	s.Changes.Profiles = r.IntN(3) == 0
+	s.Changes.Secrets = s.Authorize && r.IntN(3) == 0 // Resume needs what was left out
+}

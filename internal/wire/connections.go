@@ -1,0 +1,56 @@
+package wire
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// connections are the addresses to which a transport asked for connections, as httptrace names them. Events come from
+// several goroutines.
+type connections struct {
+	mu  sync.Mutex
+	ats []string
+}
+
+// connectionsMax is how many different addresses are kept. Where there were more, the last one kept is empty, which is nobody's.
+const connectionsMax = 8
+
+// add notes an address.
+func (c *connections) add(at string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case slices.Contains(c.ats, at):
+	case len(c.ats) == connectionsMax:
+		c.ats[connectionsMax-1] = ""
+	default:
+		c.ats = append(c.ats, at)
+	}
+}
+
+// all returns the addresses that were noted.
+func (c *connections) all() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.ats)
+}
+
+// address is where a request connects to. The zero value is nowhere.
+type address struct{ host, port string }
+
+// hostPort returns the address of a URL, with the port of its scheme where it has none.
+func hostPort(u *url.URL) address {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[strings.ToLower(u.Scheme)]
+	}
+	return address{strings.TrimSuffix(u.Host, ":"+u.Port()), port}
+}
+
+// is reports whether httptrace names this address so: host and port, or the host alone, as a transport that is not
+// net/http's may. Case does not matter.
+func (a address) is(at string) bool {
+	return a.host != "" && (strings.EqualFold(at, a.host+":"+a.port) || strings.EqualFold(at, a.host))
+}

@@ -1,0 +1,131 @@
+package oncehttp
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/internal/wire"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds how an answer becomes the verdict on its operation: package classify decides, and what it has to know
+// beside the answer is gathered here.
+
+// classify says what an attempt learned. An answer whose status alone proves nothing gets an error that says why.
+func (r *run) classify(sent *wire.Result) classify.Verdict {
+	r.hint = 0
+	a := sent.Answer
+	switch {
+	case a == nil && sent.Unsent:
+		return classify.Verdict{Kind: classify.KindNotSent, Again: !sent.Fatal}
+	case a == nil:
+		return classify.Verdict{Again: !sent.Fatal}
+	}
+	v := classify.Classify(r.prof, seen(a), r.facts(a))
+	r.hint = classify.Wait(r.prof.RetryAfter, seen(a), r.now())
+	if v.Flaw != classify.FlawNone {
+		sent.Err = flawError(a, v.Flaw)
+	}
+	if v.Flaw != classify.FlawNone && a.Head.StatusCode < 300 {
+		r.flawed = &persist.Answer{Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole, At: r.now().Round(0)}
+	}
+	return v
+}
+
+// judge sets the verdict on the operation after an attempt. An answer counts even if the context has ended meanwhile.
+func (r *run) judge(v classify.Verdict, sent wire.Result) {
+	if sent.Answer != nil {
+		v, sent = followUp(r, v, sent)
+	}
+	if !r.rec.Protected {
+		v = classify.Once(v)
+	}
+	r.doubtBefore = r.history.InDoubt()
+	known, earlierCounts := r.history.Add(v)
+	r.verdict = verdictOf(known)
+	r.noteOrigin(sent)
+	if earlierCounts {
+		sent.Drain()
+		r.last.Err = sent.Err
+		return
+	}
+	if r.verdict.outcome == OutcomeInFlight {
+		r.inProgress++
+	}
+	r.last.Drain()
+	r.last = sent
+}
+
+// facts is what is known of the operation beside the answer a.
+func (r *run) facts(a *wire.Answer) classify.Facts {
+	return classify.Facts{
+		InDoubt: r.history.InDoubt(), Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a),
+	}
+}
+
+// flawedSuccess returns the latest 2xx with a flaw, of this run or of an earlier one; nil if there was none. In an unfinished
+// record a 2xx is always one.
+func (r *run) flawedSuccess() *persist.Answer {
+	if a := r.rec.Answer; r.flawed == nil && !r.rec.State.Final() && a != nil && a.Status < 300 {
+		return a
+	}
+	return r.flawed
+}
+
+// flawedForRecord returns the latest flawed success, with which a later run compares its own; nil if there was none.
+func (d ending) flawedForRecord() *persist.Answer {
+	a := d.flawedSuccess()
+	if a == nil {
+		return nil
+	}
+	recorded := *a
+	d.cfg.keepAnswer(&recorded)
+	return &recorded
+}
+
+// repeats reports whether the latest flawed success was the same as a.
+func (r *run) repeats(a *wire.Answer) bool {
+	before := r.flawedSuccess()
+	return before != nil && before.Status == a.Head.StatusCode && len(before.Body) > 0 && bytes.Equal(before.Body, a.Body)
+}
+
+// flawError returns the error of an answer whose status alone proves nothing.
+func flawError(a *wire.Answer, flaw classify.Flaw) error {
+	status := a.Head.StatusCode
+	if flaw == classify.FlawCut {
+		return fmt.Errorf("answered %d with %v", status, flaw)
+	}
+	return fmt.Errorf("answered %d with %v, as something in front of the API may", status, flaw)
+}
+
+// seen returns an answer in the form that classify takes. One without a Location counts as of the same origin.
+func seen(a *wire.Answer) classify.Answer {
+	location := a.Head.Header.Get("Location")
+	return classify.Answer{
+		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Text, Whole: a.TextWhole, Framed: a.Framed,
+		SameOrigin: request.SameOrigin(a.From, location) != nil,
+	}
+}
+
+// success reports whether an answer to a question beside the operation is a 2xx of the API's own.
+func (r *run) success(a *wire.Answer) bool {
+	status := a.Head.StatusCode
+	facts := classify.Facts{TakesHTML: classify.AcceptsHTML(r.rec.Header)}
+	return status >= 200 && status < 300 && classify.SuccessFlaw(r.prof, seen(a), facts) == classify.FlawNone
+}
+
+// skipAttempt sets the verdict for an attempt that was not allowed: fallback, unless an earlier final answer counts.
+func (r *run) skipAttempt(fallback verdict) {
+	known, earlierCounts := r.history.Add(classify.Verdict{Kind: classify.KindNotSent})
+	if earlierCounts && known.Kind == classify.KindFinal {
+		r.verdict = verdictOf(known)
+		return
+	}
+	r.last.Drain()
+	if earlierCounts && fallback.outcome == OutcomeNotSent { // which is not true of what was refused
+		fallback.outcome = OutcomeRefused
+	}
+	r.last, r.verdict = wire.Result{}, fallback
+}

@@ -1,0 +1,125 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Assign implements [persist.Journal]. The record gets a new entry among the intents, with its progress, in its place. Until
+// the commit is durable memory finds it by both IDs, so that a Begin of either waits for the commit.
+func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return persist.Record{}, err
+	}
+	if err := rec.Validate(); err != nil {
+		return persist.Record{}, err
+	}
+	next := rec.Clone()
+	next.Account = account
+	next.Revision++
+	c := change{seq: rec.Seq, intent: encodeIntent(&next), keys: j.hash.keys(&next), moved: true, was: j.hash.id(rec.Account, rec.Key)}
+	if len(next.Body) > inlineMax {
+		c.request = next.Body
+	}
+	if next.Answer != nil && len(next.Answer.Body) > inlineMax {
+		c.answer = next.Answer.Body
+	}
+	if err := j.lockFree(next.ID, c.keys.id, &rec); err != nil {
+		return persist.Record{}, err
+	}
+	s, _ := j.slots.get(rec.Seq)
+	c.before, c.dropProgress, c.dropBodies = s, s.is(slotChanged), s.is(slotOutside)
+	s.rev++
+	s.flags = s.flags&^slotIdentity | c.keys.check
+	s.group = c.keys.group
+	s.intentSum = sealSum(c.intent, kindIntent, c.seq)
+	s.mark(slotChanged, false)
+	s.mark(slotOutside, c.request != nil || c.answer != nil)
+	if c.keys.id != c.was {
+		j.ids.add(c.keys.id, c.seq)
+	}
+	j.accounts.add(account)
+	j.slots.set(c.seq, s)
+	j.collecting.put(c)
+	j.collecting.moved = true
+	if err := j.unlockAndAwait(j.collecting); err != nil {
+		return persist.Record{}, err
+	}
+	return next, nil
+}
+
+// lockFree locks mu once no record has an ID, of this hash, and the record that rec was read from stands unchanged, with
+// nothing of it queued. After an error mu is not held.
+// Errors: persist.ErrExists, persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
+func (j *Journal) lockFree(id persist.ID, hash uint64, rec *persist.Record) error {
+	var others []uint64 // records of other IDs with the same hash
+	for {
+		if err := j.stands(rec); err != nil {
+			return err
+		}
+		j.mu.Lock()
+		if err := j.usable(); err != nil {
+			j.mu.Unlock()
+			return err
+		}
+		if j.queued(rec.Seq) {
+			j.lazyDue = true
+			b := j.collecting
+			if j.committing != nil && j.committing.get(rec.Seq) != nil {
+				b = j.committing
+			}
+			_ = j.unlockAndAwait(b)
+			continue
+		}
+		if s, found := j.slots.get(rec.Seq); !found || uint64(s.rev) != rec.Revision {
+			j.mu.Unlock()
+			continue // it has changed since
+		}
+		seq := j.ids.find(hash, others)
+		if seq == 0 {
+			return nil
+		}
+		if b := j.unsettled(seq); b != nil {
+			_ = j.unlockAndAwait(b)
+			continue
+		}
+		existing, err := j.read(seq) // unlocks mu
+		switch {
+		case errors.Is(err, errAgain):
+		case err != nil:
+			return err
+		case existing.ID == id:
+			return fmt.Errorf("%w: account %q, key %q", persist.ErrExists, id.Account, id.Key)
+		default:
+			others = append(others, seq)
+		}
+	}
+}
+
+// stands reports whether a record is as it was read.
+// Errors: persist.ErrNotFound, persist.ErrStale, persist.ErrInvalid, and those of usable.
+func (j *Journal) stands(rec *persist.Record) error {
+	now, err := j.lookup(rec.ID)
+	switch {
+	case err != nil:
+		return err
+	case now.Seq != rec.Seq || now.Revision != rec.Revision:
+		return stale(&now)
+	case !now.Created.Equal(rec.Created) || !bytes.Equal(now.Fingerprint, rec.Fingerprint):
+		return fmt.Errorf("%w: %q would change its identity", persist.ErrInvalid, rec.Key)
+	}
+	return nil
+}
+
+// removeMoved takes out of memory the IDs that records had before a commit gave them another account. The caller holds mu.
+func (j *Journal) removeMoved(b *batch) {
+	for i := range b.changes {
+		if c := &b.changes[i]; c.moved && c.was != c.keys.id {
+			j.ids.remove(c.was, c.seq)
+		}
+	}
+}

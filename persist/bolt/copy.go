@@ -1,0 +1,197 @@
+package bolt
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+)
+
+// While Open writes the newest commit's own pages and its meta page once more, a synced
+// copy of them lies behind the end of the file, where no bbolt looks. If the power fails
+// then, these pages may hold anything, and the next Open reads them from the copy. It
+// writes a copy of its own before it touches anything, behind the one that it has found:
+// the sync of that may have failed, and it may be the only one that the disk has.
+//
+// A copy begins at a multiple of copyAlign with its head, then a table of the parts of
+// the file that it holds, then these parts. It counts for as long as no later commit is
+// on the disk, and its commit is not marked. When all is done, the file is cut to its
+// size again.
+const (
+	copyMagic = 0x6f6e63656370792e
+	copyAlign = 64 << 10
+	copyHead  = 9*8 + sha256.Size
+)
+
+// commitCopy is a copy that was found in a file: the file, as it is with what the copy
+// holds in its place.
+type commitCopy struct {
+	f     io.ReaderAt
+	head  head
+	parts []copied // in the order of the file
+}
+
+// copied is a part of the file, and where its copy is.
+type copied struct {
+	part
+	from int64
+}
+
+// head is the head of a copy.
+type head struct {
+	txid   uint64 // of the commit
+	nth    uint64 // of the copies of the commit, from 1
+	size   uint64 // of the file without any
+	parts  uint64 // how many
+	length uint64 // of the table and the parts
+	sum    [sha256.Size]byte
+}
+
+// append appends the head, which ends with a checksum.
+func (h *head) append(b []byte) []byte {
+	from := len(b)
+	for _, n := range [...]uint64{copyMagic, h.txid, h.nth, h.size, h.parts, h.length} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	b = append(b, h.sum[:]...)
+	sum := sha256.Sum256(b[from:])
+	return append(b, sum[:3*8]...)
+}
+
+// parseHead is the inverse of append. ok is false for anything else.
+func parseHead(b []byte) (h head, ok bool) {
+	if len(b) != copyHead || binary.BigEndian.Uint64(b) != copyMagic {
+		return head{}, false
+	}
+	n := binary.BigEndian
+	h = head{txid: n.Uint64(b[8:]), nth: n.Uint64(b[16:]), size: n.Uint64(b[24:]), parts: n.Uint64(b[32:]), length: n.Uint64(b[40:])}
+	copy(h.sum[:], b[48:])
+	return h, bytes.Equal(h.append(nil), b)
+}
+
+// aligned is the first place for a copy at or behind one.
+func aligned(at int64) int64 { return (at + copyAlign - 1) / copyAlign * copyAlign }
+
+// findCopy returns the last copy of the newest commit that counts, or nil.
+// Errors: what a read failed with.
+func findCopy(f io.ReaderAt, size int64, ms metas) (*commitCopy, error) {
+	var found *commitCopy
+	for at := aligned(int64(ms.newest.pages) * int64(ms.newest.pageSize)); at+copyHead <= size; at += copyAlign {
+		b, err := readUpTo(f, at, copyHead)
+		if err != nil {
+			return nil, err
+		}
+		h, ok := parseHead(b)
+		if !ok || h.txid < ms.newest.txid || h.txid == ms.newest.txid && ms.marked || found != nil && !found.head.before(&h) {
+			continue
+		}
+		c, err := readCopy(f, size, at, h)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			found = c
+		}
+	}
+	return found, nil
+}
+
+// before reports whether another copy is to be preferred to this one.
+func (h *head) before(other *head) bool {
+	return h.txid < other.txid || h.txid == other.txid && h.nth < other.nth
+}
+
+// readCopy reads the copy with this head. It is nil if it is not whole.
+func readCopy(f io.ReaderAt, size, at int64, h head) (*commitCopy, error) {
+	if at += copyHead; h.length > uint64(size-at) || h.parts > h.length/16 {
+		return nil, nil
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(f, at, int64(h.length))); err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(sum.Sum(nil), h.sum[:]) {
+		return nil, nil
+	}
+	table, err := readUpTo(f, at, int(h.parts)*16)
+	if err != nil {
+		return nil, err
+	}
+	c := &commitCopy{f: f, head: h}
+	from := at + int64(len(table))
+	for b := table; len(b) > 0; b = b[16:] {
+		p := part{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}
+		c.parts = append(c.parts, copied{p, from})
+		from += p.size
+	}
+	return c, nil
+}
+
+// ReadAt implements [io.ReaderAt]: it reads the file, and what is copied from the copy.
+func (c *commitCopy) ReadAt(b []byte, at int64) (int, error) {
+	n, err := c.f.ReadAt(b, at)
+	i, _ := slices.BinarySearchFunc(c.parts, at, func(p copied, at int64) int { return int(min(max(p.at+p.size-1-at, -1), 1)) })
+	for ; i < len(c.parts) && c.parts[i].at < at+int64(n); i++ {
+		p := c.parts[i]
+		from, to := max(p.at, at), min(p.at+p.size, at+int64(n))
+		if from >= to {
+			continue
+		}
+		if _, err := c.f.ReadAt(b[from-at:to-at], p.from+from-p.at); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+// writeCopy writes a copy of parts of a commit behind the end of the file, and of any
+// other copy. It does not sync. It returns the size that the file has without copies.
+func (j *Journal) writeCopy(f io.ReaderAt, size int64, m meta, parts []part, pages *pageSums, last *commitCopy) (end int64, err error) {
+	h := head{txid: m.txid, nth: 1, size: uint64(size), parts: uint64(len(parts))}
+	if last != nil {
+		h.nth, h.size = last.head.nth+1, last.head.size
+	}
+	at := aligned(size)
+	w := &copyWriter{j: j, at: at + copyHead, sum: sha256.New()}
+	table := make([]byte, 0, 16*len(parts))
+	for _, p := range parts {
+		table = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(table, uint64(p.at)), uint64(p.size))
+	}
+	w.write(table)
+	for _, p := range parts {
+		b, err := pages.read(f, p, m)
+		if err != nil {
+			return 0, err
+		}
+		w.write(b)
+	}
+	h.length = uint64(w.at - at - copyHead)
+	w.sum.Sum(h.sum[:0])
+	if w.err == nil {
+		w.err = j.writeAt(h.append(nil), at)
+	}
+	if w.err != nil {
+		return 0, fmt.Errorf("%w: Open needs %d bytes more of disk space, for a moment", w.err, w.at-size)
+	}
+	return int64(h.size), nil
+}
+
+// copyWriter writes one thing behind the other, and sums them up.
+type copyWriter struct {
+	j   *Journal
+	at  int64
+	sum hash.Hash
+	err error
+}
+
+func (w *copyWriter) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	w.sum.Write(b)
+	w.err = w.j.writeAt(b, w.at)
+	w.at += int64(len(b))
+}

@@ -1,0 +1,139 @@
+package powercut
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+)
+
+// Choice says which of what is under way arrives when the power fails.
+type Choice struct {
+	r      *rand.Rand
+	arrive float64 // the part of the sectors that arrives
+	whole  bool    // pages arrive as a whole, or not
+	order  bool    // in the order in which they were written: what comes after arrive does not
+	junk   float64 // the part of the pages that arrive as anything
+	one    int     // of the pages under way only this one is junk; -1: as junk says
+	// Pages of another size than 4096 bytes, and sectors smaller than 512: for
+	// measurements of what that costs.
+	page, sector int
+}
+
+// Random is one of the kinds of choices that matter: nothing arrives, everything, a part by sectors or by pages, with
+// and without junk, all in any order or in that of the writes; and one page is junk alone.
+func Random(r *rand.Rand) Choice {
+	c := Choice{r: r, one: -1, arrive: []float64{0, 1, 1, 0.5, 0.9, 0.1}[r.IntN(6)]}
+	c.whole, c.order = r.IntN(3) == 0, r.IntN(4) == 0
+	switch r.IntN(4) {
+	case 0:
+		c.junk = []float64{0.1, 0.5, 1}[r.IntN(3)]
+	case 1:
+		c.one, c.arrive = r.IntN(1<<20), []float64{0, 1, 0.5}[r.IntN(3)]
+	}
+	return c
+}
+
+// Cut is what the disk holds after the power has failed now.
+func (d *Disk) Cut(c Choice) Files {
+	names := maps.Clone(d.durable)
+	for i := range d.moves {
+		if c.arrives() {
+			d.moves[i].apply(names)
+		}
+	}
+	files, cut := Files{}, map[*file][]byte{}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		f := names[name]
+		if _, done := cut[f]; !done {
+			cut[f] = f.cut(c)
+		}
+		files[name] = cut[f]
+	}
+	return files
+}
+
+func (c *Choice) arrives() bool { return c.r.Float64() < c.arrive }
+
+// cut is what the disk holds of a file.
+func (f *file) cut(c Choice) []byte {
+	if len(f.flight) == 0 {
+		return f.disk
+	}
+	page, sector := int64(pageSize), int64(sectorSize)
+	if c.page > 0 {
+		page = int64(c.page)
+	}
+	if c.sector > 0 {
+		sector = int64(c.sector)
+	}
+	if c.whole {
+		sector = page
+	}
+	flight := f.flight
+	if c.order {
+		flight = flight[:c.r.IntN(len(flight)+1)]
+	}
+	memory, arrived, size := slices.Clone(f.disk), slices.Clone(f.disk), int64(len(f.disk))
+	for _, v := range flight {
+		memory = resized(memory, max(v.size, v.at+int64(len(v.data))))
+		copy(memory[v.at:], v.data)
+		arrived = resized(arrived, max(int64(len(arrived)), int64(len(memory))))
+		if v.sizes && (c.order || c.arrives()) {
+			if size = v.size; size < int64(len(arrived)) {
+				clear(arrived[size:])
+			}
+		}
+		// A unit arrives with all that was written to it before.
+		v.touched(sector, func(from, to int64) {
+			if c.order || c.arrives() {
+				copy(arrived[from:to], memory[from:to])
+			}
+		})
+	}
+	c.spoil(f, arrived, page)
+	return resized(arrived, size)
+}
+
+// spoil puts junk over pages that are under way.
+func (c *Choice) spoil(f *file, b []byte, page int64) {
+	if c.junk == 0 && c.one < 0 {
+		return
+	}
+	touched := map[int64]bool{}
+	for _, v := range f.flight {
+		v.touched(page, func(from, _ int64) { touched[from/page] = true })
+	}
+	pages := slices.Sorted(maps.Keys(touched))
+	for i, p := range pages {
+		if c.one >= 0 && i != c.one%len(pages) || c.one < 0 && c.r.Float64() >= c.junk || p*page >= int64(len(b)) {
+			continue
+		}
+		at := b[p*page : min((p+1)*page, int64(len(b)))]
+		switch c.r.IntN(4) {
+		case 0:
+			clear(at)
+		case 1: // what another page holds
+			copy(at, b[int64(c.r.IntN(len(b)/int(page)+1))*page:])
+		case 2: // the beginning only
+			for i := range at[:c.r.IntN(len(at)+1)] {
+				at[i] = byte(c.r.Uint32())
+			}
+		default:
+			for i := range at {
+				at[i] = byte(c.r.Uint32())
+			}
+		}
+	}
+}
+
+// Sum is a hash of the files and their names.
+func (f Files) Sum() [32]byte {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		fmt.Fprintf(h, "%q %d\n", name, len(f[name]))
+		h.Write(f[name])
+	}
+	return [32]byte(h.Sum(nil))
+}

@@ -1,0 +1,291 @@
+package powercut
+
+import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	sectorSize = 512
+	pageSize   = 4096
+)
+
+// Files are the files below a directory, by name. A name may stand for another's
+// content: two names of one file.
+type Files map[string][]byte
+
+// Disk is a model of a disk below one directory, and of what the kernel has in memory
+// of it. Not safe for concurrent use.
+type Disk struct {
+	root    string
+	names   map[string]*file // as the kernel shows them
+	durable map[string]*file // as they are on the disk
+	moves   []move           // of entries, since their directory was last synced
+	open    map[int]opened
+}
+
+// opened is an open file.
+type opened struct {
+	file *file // nil for a directory
+	dir  string
+	end  int64 // where the next write goes that names no place
+}
+
+// move is one change of a directory, whole or not at all.
+type move struct {
+	dir  string
+	name string
+	file *file // nil: the name goes
+	old  string
+}
+
+// file is the content of a file.
+type file struct {
+	memory []byte // as the kernel shows it
+	disk   []byte // as it is on the disk for certain
+	flight []version
+}
+
+// version is one change of a file that may have arrived.
+type version struct {
+	at    int64
+	data  []byte
+	size  int64 // of the file after it
+	sizes bool  // it changes the size
+}
+
+// touched calls visit with the part of each unit of so many bytes that the change touches.
+func (v *version) touched(unit int64, visit func(from, to int64)) {
+	for at := v.at / unit * unit; at < v.at+int64(len(v.data)); at += unit {
+		visit(at, min(at+unit, v.size))
+	}
+}
+
+// NewDisk is a disk that holds files, all of them durable, below a directory.
+func NewDisk(root string, files Files) *Disk {
+	d := &Disk{root: path.Clean(root), names: map[string]*file{}, durable: map[string]*file{}, open: map[int]opened{}}
+	for name, content := range files {
+		f := &file{memory: slices.Clone(content), disk: slices.Clone(content)}
+		d.names[name], d.durable[name] = f, f
+	}
+	return d
+}
+
+// Clone is a copy that shares nothing that either changes.
+func (d *Disk) Clone() *Disk {
+	copied := map[*file]*file{nil: nil}
+	clone := func(f *file) *file {
+		if c, found := copied[f]; found {
+			return c
+		}
+		c := &file{slices.Clone(f.memory), slices.Clone(f.disk), slices.Clone(f.flight)}
+		copied[f] = c
+		return c
+	}
+	c := &Disk{root: d.root, names: map[string]*file{}, durable: map[string]*file{}, open: map[int]opened{}}
+	for name, f := range d.names {
+		c.names[name] = clone(f)
+	}
+	for name, f := range d.durable {
+		c.durable[name] = clone(f)
+	}
+	for _, m := range d.moves {
+		m.file = clone(m.file)
+		c.moves = append(c.moves, m)
+	}
+	for fd, o := range d.open {
+		o.file = clone(o.file)
+		c.open[fd] = o
+	}
+	return c
+}
+
+// Memory is what the kernel shows: what is there if the process ends now.
+func (d *Disk) Memory() Files {
+	files := Files{}
+	for name, f := range d.names {
+		files[name] = f.memory
+	}
+	return files
+}
+
+// Exit closes what the process had open. What it has written stays under way.
+func (d *Disk) Exit() { clear(d.open) }
+
+// name is a path below the root, or false for any other.
+func (d *Disk) name(p string) (string, bool) {
+	if p = path.Clean(p); p == d.root {
+		return ".", true
+	}
+	return strings.CutPrefix(p, d.root+"/")
+}
+
+// Do makes a call on the disk. r decides what arrives where a sync fails.
+func (d *Disk) Do(c *Call, r *rand.Rand) {
+	if o, found := d.open[c.FD]; found && c.Name != "openat" {
+		d.doOpen(c, o, r)
+		return
+	}
+	name, below := d.name(c.Path)
+	if !below || c.Failed != "" {
+		return
+	}
+	switch c.Name {
+	case "openat":
+		f := d.names[name]
+		switch {
+		case f == nil && c.Create:
+			f = &file{}
+			d.move(move{dir: path.Dir(name), name: name, file: f})
+		case f == nil:
+			d.open[c.FD] = opened{dir: name}
+			return
+		}
+		d.open[c.FD] = opened{file: f}
+	case "unlinkat":
+		d.move(move{dir: path.Dir(name), name: name})
+	case "linkat", "renameat", "renameat2":
+		to, below := d.name(c.Other)
+		if !below {
+			return
+		}
+		m := move{dir: path.Dir(to), name: to, file: d.names[name]}
+		if c.Name != "linkat" {
+			m.old = name
+		}
+		d.move(m)
+	}
+}
+
+// doOpen is Do for a call that names an open file.
+func (d *Disk) doOpen(c *Call, o opened, r *rand.Rand) {
+	switch f := o.file; {
+	case c.Name == "close":
+		delete(d.open, c.FD)
+	case f == nil:
+		if c.Name == "fsync" && c.Failed == "" {
+			d.syncDir(o.dir)
+		}
+	case c.Name == "fsync" || c.Name == "fdatasync":
+		if c.Failed != "" {
+			f.disk = f.cut(Choice{r: r, arrive: r.Float64()})
+		} else {
+			f.sync()
+		}
+		f.flight = nil
+	case c.Failed != "":
+	case c.Name == "ftruncate":
+		f.write(version{size: c.At})
+	case c.Name == "pwrite64":
+		f.write(version{at: c.At, data: c.Data, size: max(int64(len(f.memory)), c.At+int64(len(c.Data)))})
+	case c.Name == "write":
+		f.write(version{at: o.end, data: c.Data, size: max(int64(len(f.memory)), o.end+int64(len(c.Data)))})
+		o.end += int64(len(c.Data))
+		d.open[c.FD] = o
+	}
+}
+
+// Changes reports whether a call changes what is on the disk or under way.
+func (d *Disk) Changes(c *Call) bool {
+	if o, found := d.open[c.FD]; found && c.Name != "openat" {
+		return c.Name != "close" && c.Name != "fchmod" && c.Name != "flock" && c.Name != "mmap" && (o.file != nil || c.Name == "fsync")
+	}
+	_, below := d.name(c.Path)
+	return below && c.Failed == "" && c.Name != "mmap" && (c.Name != "openat" || c.Create)
+}
+
+// move makes a change of a directory, in memory.
+func (d *Disk) move(m move) {
+	m.apply(d.names)
+	d.moves = append(d.moves, m)
+}
+
+func (m *move) apply(names map[string]*file) {
+	if m.old != "" {
+		delete(names, m.old)
+	}
+	if m.file == nil {
+		delete(names, m.name)
+		return
+	}
+	names[m.name] = m.file
+}
+
+// syncDir makes the entries of a directory durable.
+func (d *Disk) syncDir(dir string) {
+	d.moves = slices.DeleteFunc(d.moves, func(m move) bool {
+		if m.dir != dir {
+			return false
+		}
+		m.apply(d.durable)
+		return true
+	})
+}
+
+// sync makes durable what is under way, and nothing that an earlier sync has lost.
+func (f *file) sync() {
+	size := int64(len(f.disk))
+	for _, v := range f.flight {
+		if v.sizes {
+			size = v.size
+		}
+		v.touched(sectorSize, func(from, to int64) {
+			to = min(to, int64(len(f.memory)))
+			f.disk = resized(f.disk, max(int64(len(f.disk)), to))
+			if from < to {
+				copy(f.disk[from:to], f.memory[from:to])
+			}
+		})
+	}
+	f.disk = resized(f.disk, size)
+}
+
+// write changes a file, in memory.
+func (f *file) write(v version) {
+	v.sizes = v.size != int64(len(f.memory))
+	f.memory = resized(f.memory, v.size)
+	copy(f.memory[v.at:], v.data)
+	f.flight = append(f.flight, v)
+}
+
+// resized is b with a length of n, with zeros behind what it had.
+func resized(b []byte, n int64) []byte {
+	if n <= int64(len(b)) {
+		return b[:n:n]
+	}
+	return append(b, make([]byte, n-int64(len(b)))...)
+}
+
+// Evict lets the kernel forget some of the pages that it takes for clean although the disk has others, and reports
+// whether there were any.
+func (d *Disk) Evict(r *rand.Rand, forget float64) bool {
+	found := false
+	for _, name := range slices.Sorted(maps.Keys(d.names)) {
+		f := d.names[name]
+		dirty, disk := f.dirty(), resized(slices.Clone(f.disk), int64(len(f.memory)))
+		for at := 0; at < len(f.memory); at += pageSize {
+			end := min(at+pageSize, len(f.memory))
+			if dirty[at/pageSize] || bytes.Equal(f.memory[at:end], disk[at:end]) {
+				continue
+			}
+			found = true
+			if r.Float64() < forget {
+				copy(f.memory[at:end], disk[at:end])
+			}
+		}
+	}
+	return found
+}
+
+// dirty are the pages of a file that are under way.
+func (f *file) dirty() map[int]bool {
+	pages := map[int]bool{}
+	for _, v := range f.flight {
+		v.touched(pageSize, func(from, _ int64) { pages[int(from/pageSize)] = true })
+	}
+	return pages
+}

@@ -1,0 +1,48 @@
+package powercut
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Fault is what becomes of one system call of a process. The zero value is nothing.
+type Fault struct {
+	Call string // its name
+	Nth  int    // which of these calls of the process's first thread, from 1
+	What string // "error=EIO", or "signal=KILL", which ends the process before the call is made
+}
+
+// Record runs a command under strace, with a fault, and returns its system calls. The
+// command's Env, Dir and Stderr are used, and its Stdin and Stdout are left alone. An
+// exit of the process with an error is none of Record.
+// Errors: there is no strace, or it may not trace.
+func Record(cmd *exec.Cmd, fault Fault) ([]Call, error) {
+	dir, err := os.MkdirTemp("", "strace")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	out := filepath.Join(dir, "calls")
+	args := []string{"-f", "-xx", "-s", "16777216", "-o", out, "-e", "trace=" + calls, "-e", "signal=none"}
+	if fault != (Fault{}) {
+		args = append(args, "-e", fmt.Sprintf("inject=%s:%s:when=%d", fault.Call, fault.What, fault.Nth))
+	}
+	traced := exec.Command("strace", append(append(args, cmd.Path), cmd.Args[1:]...)...)
+	traced.Env, traced.Dir, traced.Stdin, traced.Stdout = cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout
+	var said strings.Builder
+	traced.Stderr = &said
+	runErr := traced.Run()
+	f, err := os.Open(out)
+	if err != nil {
+		return nil, fmt.Errorf("strace: %w: %w: %s", runErr, err, said.String())
+	}
+	defer f.Close()
+	all, err := parse(f)
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("strace recorded nothing: %w: %s", runErr, said.String())
+	}
+	return all, err
+}

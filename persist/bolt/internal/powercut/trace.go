@@ -1,0 +1,124 @@
+package powercut
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Call is one system call that was made, as far as a disk is concerned.
+type Call struct {
+	Name   string // fdatasync, pwrite64, …
+	Thread int
+	FD     int    // of the file, where the call names one; of openat the new one
+	Path   string // where the call names one
+	Other  string // the new name, of linkat and renameat
+	Data   []byte // of a write
+	At     int64  // where it is written, or how long the file becomes
+	Create bool   // openat makes the file if there is none
+	Append bool   // write, which goes to the end of what was written before
+	Failed string // the error's name, such as EIO; empty if it succeeded
+}
+
+// calls are the names of system calls that are recorded.
+const calls = "openat,close,pwrite64,write,ftruncate,linkat,unlinkat,renameat,renameat2,fsync,fdatasync,fchmod,flock,mmap"
+
+// parse reads what strace has written. Calls of several threads that overlap are
+// returned in the order in which they ended.
+func parse(r io.Reader) ([]Call, error) {
+	var all []Call
+	begun := map[string]string{} // by thread, calls that another thread's came between
+	lines := bufio.NewReaderSize(r, 1<<20)
+	for {
+		line, err := lines.ReadString('\n')
+		if line == "" {
+			if err == io.EOF {
+				return all, nil
+			}
+			return nil, err
+		}
+		thread, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		text = strings.TrimSpace(text)
+		if head, unfinished := strings.CutSuffix(text, "<unfinished ...>"); unfinished {
+			begun[thread] = strings.TrimSpace(head)
+			continue
+		}
+		if strings.HasPrefix(text, "<... ") {
+			_, tail, _ := strings.Cut(text, " resumed>")
+			text = begun[thread] + tail
+			delete(begun, thread)
+		}
+		call, ok, err := parseCall(text)
+		if err != nil {
+			return nil, err
+		}
+		if call.Thread, _ = strconv.Atoi(thread); ok {
+			all = append(all, call)
+		}
+	}
+}
+
+// parseCall reads one line without its thread. ok is false for what is no call that a disk sees.
+func parseCall(text string) (c Call, ok bool, err error) {
+	// Strings are in hexadecimal, so that this is no part of one.
+	made, result, found := strings.Cut(text, " = ")
+	name, list, isCall := strings.Cut(strings.TrimSpace(made), "(")
+	if !found || !isCall || strings.HasPrefix(result, "?") {
+		return Call{}, false, nil // none, or the process died in it
+	}
+	args := strings.Split(strings.TrimSuffix(list, ")"), ", ")
+	c = Call{Name: name, FD: -1}
+	if words := strings.Fields(result); words[0] == "-1" && len(words) > 1 {
+		c.Failed = words[1]
+	}
+	number := func(i int) int64 {
+		n, numErr := strconv.ParseInt(args[i], 0, 64)
+		if numErr != nil && err == nil {
+			err = fmt.Errorf("%s: argument %d is %q", name, i, args[i])
+		}
+		return n
+	}
+	switch name {
+	case "openat":
+		c.Path, c.Create = unhex(args[1]), strings.Contains(args[2], "O_CREAT")
+		if n, numErr := strconv.Atoi(strings.Fields(result)[0]); numErr == nil {
+			c.FD = n
+		}
+	case "close", "fsync", "fdatasync", "fchmod", "flock":
+		c.FD = int(number(0))
+	case "ftruncate":
+		c.FD, c.At = int(number(0)), number(1)
+	case "pwrite64", "write":
+		c.FD, c.Data = int(number(0)), []byte(unhex(args[1]))
+		if c.Append = name == "write"; !c.Append {
+			c.At = number(3)
+		}
+	case "unlinkat":
+		c.Path = unhex(args[1])
+	case "linkat", "renameat", "renameat2":
+		c.Path, c.Other = unhex(args[1]), unhex(args[3])
+	case "mmap":
+		if c.FD = int(number(4)); c.FD < 0 {
+			return Call{}, false, nil
+		}
+	default:
+		return Call{}, false, fmt.Errorf("no call that is recorded: %s", name)
+	}
+	return c, true, err
+}
+
+// unhex reads a string in which every byte is written as \xNN.
+func unhex(s string) string {
+	s = strings.Trim(s, `"`)
+	b := make([]byte, 0, len(s)/4)
+	for i := 0; i+4 <= len(s); i += 4 {
+		n, err := strconv.ParseUint(s[i+2:i+4], 16, 8)
+		if err != nil || s[i] != '\\' {
+			return s
+		}
+		b = append(b, byte(n))
+	}
+	return string(b)
+}

@@ -1,0 +1,103 @@
+package bolt
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// A file that is durable is lost all the same if the entry of its directory is not. Who
+// opens a journal cannot know who has made, moved or restored the file, and whether
+// that was synced. So each Open syncs the directory of the file, and of each symbolic
+// link that leads to it.
+
+// linksMax is how many symbolic links are followed.
+const linksMax = 40
+
+// followLinks returns the names that lead to a file, one symbolic link after the other,
+// and at last the file's own, even if nothing is there yet.
+func followLinks(path string) []string {
+	names := []string{path}
+	for range linksMax {
+		target, err := os.Readlink(path)
+		if err != nil {
+			break // no link
+		}
+		if !filepath.IsAbs(target) {
+			// Not cleaned: where a directory is a link, too, ".." is not the name before it.
+			target = directory(path) + target
+		}
+		path = target
+		names = append(names, path)
+	}
+	return names
+}
+
+// directory is the part of a path before its last element, with a separator at the end.
+func directory(path string) string {
+	dir, _ := filepath.Split(path)
+	if dir == "" {
+		return "." + string(filepath.Separator)
+	}
+	return dir
+}
+
+// syncNames makes durable the names by which path leads to its file. It is false where
+// the system cannot sync a directory, or does not let this process open one.
+// Errors: those of a sync, such as EIO.
+func syncNames(path string) (synced bool, err error) {
+	synced, done := true, map[string]bool{}
+	for _, name := range followLinks(path) {
+		dir := directory(name)
+		if done[dir] {
+			continue
+		}
+		done[dir] = true
+		switch err := syncDir(dir); {
+		case errors.Is(err, errors.ErrUnsupported), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EINVAL):
+			synced = false
+		case err != nil:
+			return false, err
+		}
+	}
+	return synced, nil
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// temporary ends the names under which files are created.
+const temporary = ".tmp"
+
+// removeSecondName removes the temporary name of a file whose creation was cut off after
+// it had its own. Other temporary files are left alone: nobody knows whose they are.
+func removeSecondName(path string, f *os.File) {
+	mine, err := f.Stat()
+	if err != nil || links(mine) < 2 {
+		return
+	}
+	names := followLinks(path)
+	name := names[len(names)-1]
+	entries, err := os.ReadDir(directory(name))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), filepath.Base(name)+".") || !strings.HasSuffix(e.Name(), temporary) {
+			continue
+		}
+		if there, err := e.Info(); err == nil && os.SameFile(mine, there) {
+			_ = os.Remove(directory(name) + e.Name())
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package persist
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Credential is a keyed digest of a credential that a request carried.
+type Credential struct {
+	// Name is that of the header or parameter, or of the part of one, that carried it; never empty, and none twice in a record.
+	Name string
+	// Digest is a keyed digest of its value, never the value itself; never empty. What stands before its colon says with
+	// which key it was made.
+	Digest string
+}
+
+// Owners says whether two requests are of one owner, as far as their credentials tell. The zero value is the cautious one.
+type Owners uint8
+
+// What credentials tell of two requests.
+const (
+	// OwnersUnclear: one has credentials and the other none, or they have none of one name that can be compared.
+	OwnersUnclear Owners = iota
+	// SameOwner: the credentials of each name that both have are the same; or neither has any.
+	SameOwner
+	// OtherOwner: those of some name that both have differ.
+	OtherOwner
+)
+
+// CompareOwners compares the credentials of two requests.
+func CompareOwners(a, b []Credential) Owners {
+	owners := OwnersUnclear
+	if len(a)+len(b) == 0 {
+		owners = SameOwner
+	}
+	for _, mine := range a {
+		for _, theirs := range b {
+			switch {
+			case mine.Name != theirs.Name || mine.key() != theirs.key():
+			case mine.Digest != theirs.Digest:
+				return OtherOwner
+			default:
+				owners = SameOwner
+			}
+		}
+	}
+	return owners
+}
+
+// key says with which key the digest was made.
+func (c *Credential) key() string {
+	key, _, _ := strings.Cut(c.Digest, ":")
+	return key
+}
+
+// The bounds of Record.Credentials.
+const (
+	// CredentialsMax is how many credentials a record names.
+	CredentialsMax = 16
+	// CredentialNameBytesMax is how long the name of a credential may be.
+	CredentialNameBytesMax = 128
+	// CredentialDigestBytesMax is how long its digest may be.
+	CredentialDigestBytesMax = 128
+)
+
+func (r *Record) validateCredentials() error {
+	if len(r.Credentials) > CredentialsMax {
+		return fmt.Errorf("%w: %d credentials, want at most %d", ErrInvalid, len(r.Credentials), CredentialsMax)
+	}
+	for i, c := range r.Credentials {
+		switch {
+		case c.Name == "" || len(c.Name) > CredentialNameBytesMax:
+			return fmt.Errorf("%w: a credential's name of %d bytes, want 1 to %d", ErrInvalid, len(c.Name), CredentialNameBytesMax)
+		case c.Digest == "" || len(c.Digest) > CredentialDigestBytesMax:
+			return fmt.Errorf("%w: a digest of %d bytes for the credential %q, want 1 to %d", ErrInvalid, len(c.Digest), c.Name, CredentialDigestBytesMax)
+		}
+		for _, other := range r.Credentials[:i] {
+			if other.Name == c.Name {
+				return fmt.Errorf("%w: two digests for the credential %q", ErrInvalid, c.Name)
+			}
+		}
+	}
+	return nil
+}

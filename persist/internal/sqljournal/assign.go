@@ -1,0 +1,89 @@
+package sqljournal
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// assigned is what Assign sets, in the order of its arguments.
+const assigned = "id = ?, account = ?, revision = revision + 1, token = ?, intent = ?, progress = ?, body = ?, answer = ?"
+
+// Assign implements [persist.Journal]. The row changes its primary key in one statement.
+func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	if err := rec.Validate(); err != nil {
+		return persist.Record{}, err
+	}
+	next := rec.Clone()
+	next.Account = account
+	before, row := newChange(&rec), NewRow(&next)
+	err := j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, repeated bool) error {
+		there, err := j.stands(ctx, conn, row)
+		switch {
+		case errors.Is(err, persist.ErrNotFound):
+		case err != nil:
+			return err
+		case repeated && bytes.Equal(there.Token, row.Token):
+			return j.confirm(ctx, conn) // an earlier try of this call has landed
+		default:
+			return fmt.Errorf("%w: account %q, key %q", persist.ErrExists, account, rec.Key)
+		}
+		where, args := "id = ? AND revision = ? AND created = ? AND fingerprint = ?", []any{before.ID, before.Revision, before.Created, before.Fingerprint}
+		if before.Seq.Valid {
+			where, args = where+" AND seq = ?", append(args, before.Seq.Int64)
+		}
+		set := []any{row.ID, row.Account, row.Token, row.Intent, row.Progress, row.Body, row.Answer}
+		n, err := exec(ctx, conn, j.d.Rebind(j.d.Update(assigned, where)), append(set, args...))
+		if err != nil || n > 0 {
+			return err
+		}
+		now, err := j.stands(ctx, conn, before)
+		if err != nil {
+			return err
+		}
+		now.State = int64(persist.StatePending) // a final one would do
+		return now.refuse(before)
+	})
+	if err != nil {
+		return persist.Record{}, err
+	}
+	next.Revision++
+	return next, nil
+}
+
+// Secret implements [persist.Journal]. The first call of all processes makes it.
+func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
+	j.mu.Lock()
+	secret := j.secret
+	j.mu.Unlock()
+	if secret != nil {
+		return bytes.Clone(secret), j.Flush(ctx) // whether it is open
+	}
+	made := make([]byte, persist.SecretSize)
+	_, _ = rand.Read(made) // never fails
+	insert := j.d.Rebind(j.d.InsertSecret())
+	err := j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error {
+		err := conn.QueryRowContext(ctx, j.d.SelectSecret()).Scan(&secret)
+		if errors.Is(err, sql.ErrNoRows) {
+			if _, err = conn.ExecContext(ctx, insert, made); err == nil {
+				err = conn.QueryRowContext(ctx, j.d.SelectSecret()).Scan(&secret)
+			}
+		}
+		if err == nil && len(secret) != persist.SecretSize {
+			err = fmt.Errorf("%w: a secret of %d bytes", persist.ErrCorrupt, len(secret))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.secret = secret
+	return bytes.Clone(secret), nil
+}

@@ -1,0 +1,85 @@
+package sqljournal
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// nextReadOnly reads the next page of a listing that may number nothing. Records without a number come first, in the order
+// of their ids, with Seq 0; a query that goes on after a number leaves them out. Those that get one meanwhile come once.
+func (l *listing) nextReadOnly(ctx context.Context) ([]Row, error) {
+	for !l.bounded {
+		page, full, err := l.nextUnnumbered(ctx)
+		if err != nil {
+			l.over = true
+			return nil, err
+		}
+		if len(page) > 0 {
+			return page, nil
+		}
+		if !full {
+			if err := l.boundReadOnly(ctx); err != nil {
+				l.over = true
+				return nil, err
+			}
+		}
+	}
+	page, err := l.page(ctx)
+	if n := len(page); n > 0 {
+		l.after = page[n-1].Seq.Int64
+	}
+	if len(l.seen) > 0 {
+		page = l.unseen(page)
+	}
+	return page, err
+}
+
+// nextUnnumbered reads the next records without a number. full: there may be more.
+func (l *listing) nextUnnumbered(ctx context.Context) (page []Row, full bool, err error) {
+	if l.q.After > 0 || l.seenAll {
+		return nil, false, nil
+	}
+	c := l.j.selecting(l.q)
+	c.and("seq IS NULL AND id > ?", l.lastID)
+	page, full, err = l.readBy(ctx, c, "id")
+	l.seenAll = !full
+	for i := range page {
+		if l.seen == nil {
+			l.seen = map[string]bool{}
+		}
+		l.lastID = page[i].ID
+		l.seen[string(l.lastID)] = true
+	}
+	return page, full, err
+}
+
+// boundReadOnly finds the last number that the listing yields.
+func (l *listing) boundReadOnly(ctx context.Context) error {
+	query := "SELECT COALESCE(MAX(seq), 0) FROM " + l.j.d.Records()
+	err := l.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
+		return conn.QueryRowContext(ctx, query).Scan(&l.last)
+	})
+	l.bounded = err == nil
+	return err
+}
+
+// unseen is the page without what was yielded before it had a number.
+func (l *listing) unseen(page []Row) []Row {
+	kept := page[:0]
+	for i := range page {
+		if !l.seen[string(page[i].ID)] {
+			kept = append(kept, page[i])
+		}
+	}
+	return kept
+}
+
+// refuseReadOnly is the error of whatever would write to a journal that was opened for reading.
+func (j *Journal) refuseReadOnly() error {
+	if !j.readOnly {
+		return nil
+	}
+	return persist.ErrReadOnly
+}

@@ -1,0 +1,58 @@
+package sqljournal
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Probe implements [persist.Prober]. Where Get finds nothing it begins a record, which waits for open transactions, and rolls
+// that back.
+func (j *Journal) Probe(ctx context.Context, id persist.ID) (persist.Record, error) {
+	rec, err := j.Get(ctx, id)
+	if !errors.Is(err, persist.ErrNotFound) {
+		return rec, err
+	}
+	row := NewRow(&persist.Record{ID: id, Revision: 1, Method: "PROBE", Fingerprint: make([]byte, 32)})
+	var standing *Row
+	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+		standing, err = j.beginInVain(ctx, conn, row)
+		return err
+	})
+	switch {
+	case err != nil && j.d.Waited(err):
+		return persist.Record{}, fmt.Errorf("%w: another transaction has begun the key %q and is still open: %w", persist.ErrUncertain, id.Key, err)
+	case err != nil:
+		return persist.Record{}, err
+	case bytes.Equal(standing.Token, row.Token):
+		return persist.Record{}, notFound(id)
+	}
+	if rec, err = standing.Record(); err != nil {
+		return persist.Record{}, j.failed(err)
+	}
+	return rec, nil
+}
+
+// beginInVain begins the row in a transaction that it rolls back, and returns the row that stands there. A connection that is
+// lost meanwhile rolls it back, too.
+func (j *Journal) beginInVain(ctx context.Context, conn *sql.Conn, row *Row) (*Row, error) {
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if bound := j.d.Abandoned(); bound != "" {
+		if _, err := tx.ExecContext(ctx, bound); err != nil {
+			return nil, err
+		}
+	}
+	standing, err := j.d.Begin(ctx, OnTx(tx), row)
+	if err == nil && standing == nil {
+		err = errAgain
+	}
+	return standing, err
+}

@@ -1,0 +1,75 @@
+package profile
+
+import (
+	"maps"
+	"slices"
+)
+
+// Clone returns a copy that shares no memory with p. The clone of nil is nil.
+func (p *Profile) Clone() *Profile {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Token, c.Lookup, c.Reference, c.Cancel = copied(p.Token), copied(p.Lookup), copied(p.Reference), copied(p.Cancel)
+	if c.Reference != nil {
+		c.Reference.Same = slices.Clone(p.Reference.Same)
+	}
+	c.Body.Formats = slices.Clone(p.Body.Formats)
+	c.NotActed = NotActed{Again: slices.Clone(p.NotActed.Again), Stop: slices.Clone(p.NotActed.Stop)}
+	c.Own.Bare = slices.Clone(p.Own.Bare)
+	for _, texts := range []*[]string{&c.Methods, &c.AccountHeaders, &c.Fingerprint, &c.Notes} {
+		*texts = slices.Clone(*texts)
+	}
+	for _, list := range []*[]Matcher{
+		&c.AlreadyDone, &c.Duplicate, &c.Mismatch, &c.Poisoned, &c.BusinessConflict, &c.InProgress, &c.Unclear, &c.Replay, &c.Stored.Client,
+	} {
+		*list = clonedMatchers(*list)
+	}
+	c.RetryAfter = slices.Clone(p.RetryAfter)
+	c.Sources = maps.Clone(p.Sources)
+	c.Doubted = slices.Clone(p.Doubted)
+	return &c
+}
+
+// copied returns a pointer to a copy of the value at v; nil for nil.
+func copied[T any](v *T) *T {
+	if v == nil {
+		return nil
+	}
+	c := *v
+	return &c
+}
+
+// clonedMatchers copies a list of matchers, and the lists in each.
+func clonedMatchers(list []Matcher) []Matcher {
+	list = slices.Clone(list)
+	for i, m := range list {
+		list[i].Status, list[i].Has, list[i].Equals = slices.Clone(m.Status), slices.Clone(m.Has), slices.Clone(m.Equals)
+	}
+	return list
+}
+
+// Differences lists the facts of p that other states otherwise, by their names in files, and "name" and "version". Empty:
+// every program reads both alike. Texts for people (title, reconcile, notes) and sources are not compared.
+func (p *Profile) Differences(other *Profile) []string {
+	var names []string
+	if p.Name != other.Name {
+		names = append(names, "name")
+	}
+	if p.Version != other.Version {
+		names = append(names, "version")
+	}
+	text := func(f fact, p *Profile) string {
+		if text := f.text(p); text != "[]" { // an empty list is none
+			return text
+		}
+		return "null"
+	}
+	for _, f := range facts() {
+		if !f.forPeople && text(f, p) != text(f, other) {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
