@@ -3,10 +3,8 @@ package bolt_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -337,37 +335,23 @@ func TestCutUnderneath(t *testing.T) {
 	}
 }
 
-// TestLockAfterPanic: where bbolt panics over a page that was damaged since it was checked, the file is refused, and its
-// lock is free, so that the mended file opens at once.
+// panics is a logger that panics once bbolt has locked and mapped the file, where a page that was damaged since it was checked
+// would make bbolt panic. Such a page is no use here: bbolt reads it in a goroutine of its own, and races with its own panic.
+type panics struct{ bbolt.Logger }
+
+func (panics) Infof(format string, _ ...any) {
+	if strings.Contains(format, "successfully") {
+		panic(format)
+	}
+}
+
+// TestLockAfterPanic: where bbolt panics, the file is refused, and its lock is free, so that it opens at once afterwards.
 func TestLockAfterPanic(t *testing.T) {
 	t.Parallel()
 	file, _, _ := sample(t)
-	path, panics := newPath(t), 0
-	for p := 2; p < bolt.UsedBytes(file)/pageSize; p++ {
-		bad := slices.Clone(file)
-		page := bad[p*pageSize:][:pageSize]
-		first := 16 + int(binary.NativeEndian.Uint32(page[16+4:])) // where its first key is
-		if page[8] != 2 || page[10] < 2 || page[10] == 5 || first >= pageSize {
-			continue // no leaf page with two entries, or the root page
-		}
-		page[first] ^= 0x80
-		writeFile(t, path, bad)
-		j, err := tryOpen(path, bolt.WithRead(bolt.Options{}, func(io.ReaderAt) io.ReaderAt { return bytes.NewReader(file) }))
-		if errors.Is(err, persist.ErrCorrupt) {
-			panics++
-		} else if err != nil {
-			t.Errorf("page %d: %v", p, err)
-		} else {
-			closeIt(t, j)
-		}
-		writeFile(t, path, file)
-		j, err = tryOpen(path, bolt.Options{LockWait: -1})
-		if err != nil {
-			t.Fatalf("page %d, mended: %v", p, err)
-		}
-		closeIt(t, j)
-	}
-	if panics == 0 {
-		t.Error("bbolt panicked over no page: this proves nothing")
-	}
+	path := newPath(t)
+	writeFile(t, path, file)
+	_, err := tryOpen(path, bolt.WithLogger(bolt.Options{}, panics{}))
+	wantErr(t, err, persist.ErrCorrupt, "successfully")
+	closeIt(t, openWith(t, path, bolt.Options{LockWait: -1}))
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"slices"
+
+	"go.etcd.io/bbolt"
 )
 
 // Reviewed is the version of bbolt whose page reuse was reviewed.
@@ -38,6 +40,12 @@ func WithWrite(opts Options, f func(b []byte, at int64) error) Options {
 // WithRead wraps what Open reads through.
 func WithRead(opts Options, f func(io.ReaderAt) io.ReaderAt) Options {
 	opts.hooks.read = f
+	return opts
+}
+
+// WithLogger lets bbolt tell logger how it opens the file.
+func WithLogger(opts Options, logger bbolt.Logger) Options {
+	opts.hooks.logger = logger
 	return opts
 }
 

@@ -1,6 +1,10 @@
 package bolt
 
-import "io"
+import (
+	"io"
+
+	"go.etcd.io/bbolt"
+)
 
 // hooks are where tests step in. In a normal build all are nil.
 type hooks struct {
@@ -11,4 +15,6 @@ type hooks struct {
 	read func(io.ReaderAt) io.ReaderAt
 	// bboltVersion is the version of bbolt to go by. Empty: the build information's.
 	bboltVersion string
+	// logger is what bbolt tells how it opens the file.
+	logger bbolt.Logger
 }

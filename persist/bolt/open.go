@@ -146,6 +146,7 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 		// When it has to map a larger file, bbolt copies everything in the commit
 		// under way, and waits for all readers.
 		InitialMmapSize: mapSize(),
+		Logger:          opts.hooks.logger,
 		OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 	})
 	switch {
