@@ -155,7 +155,7 @@ func (r *runner) sayUnassigned(ctx context.Context) {
 	if n == 0 {
 		return
 	}
-	cause := fmt.Errorf("%d unfinished operations stand under no account, this one first, and are not sent for account %q; assign each to the one to which it belongs",
+	cause := fmt.Errorf("%d unfinished under no account, this one first, not sent for account %q; give each to the one to which it belongs with Client.Assign",
 		n, r.account(ctx))
 	err := newError("run", r.engine.stranger(ctx, first), cause, ErrAccount)
 	r.cfg.blocked(ctx, &persist.Record{}, err)

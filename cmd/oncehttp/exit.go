@@ -80,7 +80,7 @@ func flagWords(text string) string {
 		"Options.ListenURL", "--journal-direct", "ListenURL", "--journal-direct",
 		"Config.Region", "--region", "Config.Credential", "--credential",
 		"what CredentialHash makes of the credential", "sha256: and the SHA-256 of the credential in hexadecimal digits",
-		" (Key.Generation)", "", "MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
+		"Client.Assign", "oncehttp journal assign", " (Key.Generation)", "", "MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
 	).Replace(keyHeaderWords(naturalWords(text)))
 }
 

@@ -208,7 +208,7 @@ func errorCodes() []struct {
 	}{
 		{oncehttp.ErrSettled, "settled"}, {oncehttp.ErrAbandoned, "abandoned"}, {oncehttp.ErrAnswerGone, "answer_gone"},
 		{oncehttp.ErrKeyExpired, "key_expired"}, {oncehttp.ErrStoredError, "stored_error"}, {oncehttp.ErrRedirected, "redirected"},
-		{oncehttp.ErrDuplicate, "duplicate_reference"},
+		{oncehttp.ErrDuplicate, "duplicate_reference"}, {oncehttp.ErrAccount, "other_account"},
 		{oncehttp.ErrKeyReused, "key_reused"}, {oncehttp.ErrHeld, "held"}, {oncehttp.ErrInFlight, "in_flight"},
 		{oncehttp.ErrKeyInvalid, "key_invalid"}, {oncehttp.ErrBodyTooLarge, "body_too_large"}, {oncehttp.ErrConfig, "bad_request"},
 		{oncehttp.ErrClosed, "interrupted"}, {oncehttp.ErrRefused, "refused"}, {oncehttp.ErrNotSent, "not_sent"},

@@ -120,7 +120,7 @@ func endOf(e oncehttp.Event) string {
 func (w *worker) sayWhy(e oncehttp.Event) {
 	text := flagWords(e.Err.Error())
 	if e.Key == "" {
-		say(w.err, "%s", journalError(w.ses.place.name, e.Err))
+		say(w.err, "%s", flagWords(journalError(w.ses.place.name, e.Err).Error()))
 		return
 	}
 	why := e.Origin
