@@ -232,6 +232,10 @@ func (r *run) attempt() {
 	v := r.classify(&sent)
 	r.remember(began, sent)
 	r.judge(v, sent)
+	if errors.Is(sent.Err, errMaxAge) { // it waited too long to be sent
+		r.stop = errMaxAge
+		r.skipAttempt(expired())
+	}
 	r.tell(EventAnswered, func(e *Event) {
 		e.Err, e.Outcome = sent.Err, r.known()
 		if sent.Answer != nil {
@@ -251,7 +255,7 @@ func (r *run) mayAttempt() bool {
 	case unclear != nil: // what time it is, or who has it
 		r.stop = unclear
 		r.skipAttempt(verdict{outcome: OutcomeUnknown})
-	case !r.history.InDoubt() && expiredBeforeSend(&r.rec, now):
+	case r.tooLate(now):
 		r.stop = errMaxAge
 		r.skipAttempt(expired())
 	case r.history.InDoubt() && !r.rec.Protected: // of an earlier process, or asked again for its answer
@@ -265,6 +269,11 @@ func (r *run) mayAttempt() bool {
 		return true
 	}
 	return false
+}
+
+// tooLate reports whether it is past SendBefore, of an operation that provably had no effect so far.
+func (r *run) tooLate(now time.Time) bool {
+	return !r.history.InDoubt() && expiredBeforeSend(&r.rec, now)
 }
 
 // checkLease returns an error if this client may no longer send the record. One that is final has no lease.

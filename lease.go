@@ -138,8 +138,8 @@ func (l *leases) runs(id persist.ID) bool {
 	return at != nil && at.runs
 }
 
-// claimed is called for all that a claim has taken; c is nil if the claim marks nothing, and else marked is when it marked what
-// Record.MarkedByClaim says. It returns what is to be run: of that it renews the lease until drop is called for each. The others run
+// claimed is called for all that a claim has taken; c is nil if the claim marks nothing, and else marked is when it marked the
+// records of which Record.MarkedByClaim says so. It returns what is to be run: of that it renews the lease until drop is called for each. The others run
 // already: the journal could not renew their leases in time, and the claim has taken them for their own client. So their runs get the
 // new lease and the new revision, and go on.
 func (l *leases) claimed(batch []persist.Record, c *claim, marked time.Time) []persist.Record {
@@ -150,7 +150,7 @@ func (l *leases) claimed(batch []persist.Record, c *claim, marked time.Time) []p
 	defer l.mu.Unlock()
 	delete(l.claims, c)
 	return slices.DeleteFunc(batch, func(rec persist.Record) bool {
-		if c == nil || c.touched[rec.ID] || !rec.MarkedByClaim() {
+		if c == nil || c.touched[rec.ID] || !rec.MarkedByClaim(marked) {
 			return l.handOver(&rec, time.Time{})
 		}
 		return l.handOver(&rec, marked)

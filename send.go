@@ -34,6 +34,9 @@ func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*h
 	if err == nil { // Authorize, or the limiter, may have taken all the time that was left
 		err = d.checkLease(ctx)
 	}
+	if err == nil && d.begun == 0 && d.tooLate(d.now()) {
+		err = errMaxAge
+	}
 	if err == nil && d.cfg.window(d.rec.FirstSent, d.now(), d.rec.Window) != windowOpen {
 		err = errWindow
 	}

@@ -204,7 +204,7 @@ type Record struct {
 	// NextAttempt is when Resume may go on; zero is at once.
 	NextAttempt time.Time
 	// SendBefore, if set, is when an operation that was never sent is held
-	// instead of sent.
+	// instead of sent. From then on no claim marks it as maybe sent.
 	SendBefore time.Time
 	// Attempts counts the attempts of all processes so far.
 	Attempts int
@@ -269,11 +269,13 @@ const (
 // sent or settled. CarrierName is then the id of that key.
 const CarrierSealed = "sealed"
 
-// MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. It does where the record was never sent
-// and has what its first send needs; a token with which it was never sent may be too old. Where the record is not Protected it does not:
-// after a crash nobody could say whether another send would be the second. Nor does it of a sealed record, which does not show its token.
-func (r *Record) MarkedByClaim() bool {
-	return !r.MaybeSent && (!r.ServerToken || r.Token != "" && r.Sends > 0) && r.Protected && r.Carrier != CarrierSealed
+// MarkedByClaim reports whether [SendClaimer.ClaimToSend] marks the record as maybe sent. now is the time of the claim. It does where
+// the record was never sent and has what its first send needs; a token with which it was never sent may be too old. Where the record
+// is not Protected it does not: after a crash nobody could say whether another send would be the second. Nor does it of a sealed
+// record, which does not show its token, nor at SendBefore and past it: after a crash, a mark would let the first send go out late.
+func (r *Record) MarkedByClaim(now time.Time) bool {
+	late := !r.SendBefore.IsZero() && !now.Before(r.SendBefore)
+	return !r.MaybeSent && !late && (!r.ServerToken || r.Token != "" && r.Sends > 0) && r.Protected && r.Carrier != CarrierSealed
 }
 
 // sealedNoteMax is how much longer a note may be once it is sealed.

@@ -119,9 +119,10 @@ func credentials(n, name, digest int) []persist.Credential {
 	return all
 }
 
-// TestMarkedByClaim: a claim marks only what was never sent, has what its first send needs, and is protected.
+// TestMarkedByClaim: a claim marks only what was never sent, has what its first send needs, is protected, and may be sent now.
 func TestMarkedByClaim(t *testing.T) {
 	t.Parallel()
+	now := time.Unix(1_000_000, 0)
 	for name, c := range map[string]struct {
 		change func(*persist.Record)
 		want   bool
@@ -132,11 +133,14 @@ func TestMarkedByClaim(t *testing.T) {
 		"maybe sent":                  {func(r *persist.Record) { r.MaybeSent = true }, false},
 		"without its token":           {func(r *persist.Record) { r.ServerToken = true }, false},
 		"sealed":                      {func(r *persist.Record) { r.Carrier = persist.CarrierSealed }, false},
+		"to be sent before a later":   {func(r *persist.Record) { r.SendBefore = now.Add(1) }, true},
+		"to be sent before now":       {func(r *persist.Record) { r.SendBefore = now }, false},
+		"to be sent before the past":  {func(r *persist.Record) { r.SendBefore = now.Add(-1) }, false},
 	} {
 		r := valid()
 		r.Carrier, r.Protected = "header", true
 		c.change(&r)
-		if got := r.MarkedByClaim(); got != c.want {
+		if got := r.MarkedByClaim(now); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}

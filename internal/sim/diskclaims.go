@@ -43,7 +43,7 @@ func (d *disk) claim(ctx context.Context, take claimFunc, mark func(rec *persist
 	claimed, now, err := take(ctx, q, owner, lease, n)
 	for i := range claimed {
 		rec := claimed[i].Clone()
-		if mark != nil && rec.MarkedByClaim() {
+		if mark != nil && rec.MarkedByClaim(now) {
 			mark(&rec, now)
 		}
 		d.put(change{rec: rec})

@@ -67,7 +67,7 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 		rec.LeaseOwner, rec.LeaseUntil = owner, now.Add(lease)
 		rec.Revision++
 		claimed = append(claimed, rec)
-		if mark != nil && rec.MarkedByClaim() {
+		if mark != nil && rec.MarkedByClaim(now) {
 			mark(&rec, now)
 		}
 		e.set(&rec, codec.AppendProgress(nil, &rec, codec.Inline))

@@ -66,6 +66,7 @@ func mutants() map[string]mutant {
 		"claim/marks":            mutantClaimMarks(),
 		"claim/marks-only":       mutantClaimMarksOnly(),
 		"claim/marks-last":       mutantClaimMarksLast(),
+		"claim/marks-in-time":    mutantClaimMarksInTime(),
 		"late/itself":            mutantLateItself(),
 		"late/visible":           mutantLateVisible(),
 		"late/final":             mutantLateFinal(),

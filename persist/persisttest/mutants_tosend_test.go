@@ -10,10 +10,11 @@ import (
 // mutantClaimMarks: marks what it returns, too, so that it looks as if an earlier process had sent it.
 func mutantClaimMarks() mutant {
 	return mutant{
+		fails: []string{"claim/marks-in-time"},
 		toSend: func(s *store, ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
 			got, now, err := s.ClaimToSend(ctx, q, owner, lease, sending, n)
 			for i := range got {
-				if got[i].MarkedByClaim() {
+				if got[i].MarkedByClaim(now) {
 					got[i].MaybeSent, got[i].FirstSent = true, now
 				}
 			}
@@ -29,6 +30,22 @@ func mutantClaimMarksOnly() mutant {
 			got, now, err := s.ClaimToSend(ctx, q, owner, lease, sending, n)
 			for _, r := range got {
 				if !r.Protected {
+					r.MaybeSent, r.FirstSent = true, now
+					_, _ = s.Update(ctx, r)
+				}
+			}
+			return got, now, err
+		},
+	}
+}
+
+// mutantClaimMarksInTime: marks what may not be sent any more, too.
+func mutantClaimMarksInTime() mutant {
+	return mutant{
+		toSend: func(s *store, ctx context.Context, q persist.Query, owner string, lease, sending time.Duration, n int) ([]persist.Record, time.Time, error) {
+			got, now, err := s.ClaimToSend(ctx, q, owner, lease, sending, n)
+			for _, r := range got {
+				if !r.SendBefore.IsZero() && !now.Before(r.SendBefore) {
 					r.MaybeSent, r.FirstSent = true, now
 					_, _ = s.Update(ctx, r)
 				}

@@ -13,6 +13,8 @@ func toSendCases() []testCase {
 			why: "what may be sent without a further write must say so, and what was given back unsent must not"},
 		{name: "claim/marks-only", run: claimMarksOnly,
 			why: "a mark on what was not sent keeps it from being sent where the API takes no key, and hides when it was first sent"},
+		{name: "claim/marks-in-time", run: claimMarksInTime,
+			why: "a mark on what may not be sent any more makes it look like one that was sent, and after a crash it is"},
 		{name: "claim/marks-last", run: claimMarksLast, durable: true,
 			why: "what a process that died may have sent must be found as such"},
 	}
@@ -96,6 +98,41 @@ func claimMarksOnly(k *check) {
 		want := claimed(begun, now)
 		if d := diff(got, want); d != "" {
 			k.errorf("%s: ClaimToSend returned: %s", account, d)
+		}
+		k.holds(j, want, "ClaimToSend")
+	}
+}
+
+// claimMarksInTime: a claim marks nothing whose SendBefore has come.
+func claimMarksInTime(k *check) {
+	j := k.journal()
+	claimer, ok := k.claimer(j)
+	if !ok {
+		return
+	}
+	now := k.now(claimer)
+	for account, c := range map[string]struct {
+		before time.Time
+		marks  bool
+	}{
+		"long past": {epoch().Add(time.Hour), false},
+		"now":       {now.Round(0), false},
+		"later":     {now.Add(time.Hour).Round(0), true},
+		"never":     {time.Time{}, true},
+	} {
+		r := record(account, "k")
+		r.Enqueued, r.SendBefore = true, c.before
+		begun := k.begin(j, r)
+		got, now, ok := k.claimToSend(j, account)
+		if !ok {
+			return
+		}
+		want := claimed(begun, now)
+		if d := diff(got, want); d != "" {
+			k.errorf("to be sent before %v: ClaimToSend returned: %s", c.before, d)
+		}
+		if c.marks {
+			want.MaybeSent, want.FirstSent, want.SendUntil = true, now, now.Add(sending)
 		}
 		k.holds(j, want, "ClaimToSend")
 	}

@@ -66,7 +66,7 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 				return row.Progress
 			}
 			claimed = append(claimed, rec)
-			if mark != nil && rec.MarkedByClaim() {
+			if mark != nil && rec.MarkedByClaim(instant(now)) {
 				mark(&rec, instant(now))
 				row.SendUntil = nanoseconds(rec.SendUntil)
 				return encodeProgress(&rec)
