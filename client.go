@@ -353,7 +353,8 @@ func closeBody(req *http.Request) {
 // wire, and Close waits for them, for Retry.AttemptTimeout at most; then it cuts
 // them off and waits for what they record. Last it closes the idle connections of its
 // own Transport, where Config.Transport was nil, and the journal, if Open
-// opened it; close one of your own after the client. A second Close is nil.
+// opened it; close one of your own after the client. Its error is that journal's: what
+// Flush promises may not hold then. A second Close is nil, whatever the first has returned.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	was := c.closed

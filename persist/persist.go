@@ -162,7 +162,7 @@ type Journal interface {
 	Sweep(ctx context.Context, l Limits) (int, error)
 
 	// Flush returns when every Finish and every MarkReported that returned
-	// before the call is durable. Not cancellable once queued.
+	// before the call is durable, and is nil only then. Not cancellable once queued.
 	// Errors: ErrUncertain, ErrClosed, or the journal's own where something
 	// could not be written.
 	Flush(ctx context.Context) error
@@ -174,7 +174,9 @@ type Journal interface {
 	Attach(create func() any) any
 
 	// Close makes every Finish durable, waits for calls under way, and releases
-	// what the journal holds. Later calls give ErrClosed. A second Close is nil.
+	// what the journal holds. Where it is not nil, a Finish may be lost, and its
+	// operation is asked again with the same key. Later calls give ErrClosed. A
+	// second Close is nil, whatever the first has returned.
 	Close() error
 }
 

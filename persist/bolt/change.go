@@ -163,6 +163,10 @@ func (j *Journal) replaceFinal(rec *persist.Record) (done bool, err error) {
 		c.answer = a.Body
 	}
 	j.mu.Lock()
+	if b := j.unsettled(rec.Seq); b != nil { // a Sweep's, with which this change must not go if it fails
+		_ = j.unlockAndAwait(b)
+		return false, nil
+	}
 	s, found := j.slots.get(rec.Seq)
 	if err := j.usable(); err != nil || !found || uint64(s.rev) != read {
 		j.mu.Unlock()
@@ -193,7 +197,7 @@ func (j *Journal) change(rec *persist.Record, final bool) (c change, after slot,
 		// Copied, because a Finish returns before it is written.
 		c.answer = append([]byte(nil), a.Body...)
 	}
-	s, err := j.lockCurrent(rec, c.keys)
+	s, err := j.lockCurrent(rec, c.keys, final)
 	if err != nil {
 		return change{}, slot{}, err
 	}
@@ -231,7 +235,7 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 		return err
 	}
 	keys := j.hash.keys(&rec)
-	s, err := j.lockCurrent(&rec, keys)
+	s, err := j.lockCurrent(&rec, keys, false)
 	if err != nil {
 		return err
 	}
@@ -252,17 +256,19 @@ func (j *Journal) removeSlot(seq uint64, s slot, keys recordKeys) {
 }
 
 // lockCurrent locks mu and returns the slot of the unfinished record that rec was read
-// from. After an error mu is not held.
+// from. If settled is set, all earlier changes of it are durable but those that no caller
+// waits for: a Finish returns before its commit, and must not go with theirs. After an
+// error mu is not held.
 // Errors: persist.ErrNotFound if no record has rec's ID, persist.ErrStale if it has
 // changed since or is final, persist.ErrInvalid if rec would change what Begin has
 // frozen, and those of usable.
-func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys) (slot, error) {
+func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys, settled bool) (slot, error) {
 	if rec.Revision >= math.MaxUint32 {
 		return slot{}, fmt.Errorf("%w: revision %d", persist.ErrInvalid, rec.Revision)
 	}
 	j.mu.Lock()
 	// A Forget that is under way decides first: if it fails, the record is as before.
-	for b := j.unsettled(rec.Seq); b != nil && b.get(rec.Seq).drop; b = j.unsettled(rec.Seq) {
+	for b := j.unsettled(rec.Seq); b != nil && (settled || b.get(rec.Seq).drop); b = j.unsettled(rec.Seq) {
 		_ = j.unlockAndAwait(b)
 		j.mu.Lock()
 	}

@@ -57,6 +57,11 @@ func (j *Journal) write(b *batch) (err error) {
 		j.steady = err == nil
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if j.hooks.commit != nil {
+		if err := j.hooks.commit(); err != nil {
+			return j.unwritten(err)
+		}
+	}
 	if tx, err = j.db.Begin(true); err != nil {
 		return j.unwritten(err)
 	}

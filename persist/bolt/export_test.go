@@ -37,6 +37,12 @@ func WithWrite(opts Options, f func(b []byte, at int64) error) Options {
 	return opts
 }
 
+// WithCommit calls f before each commit, which is not written if f returns an error.
+func WithCommit(opts Options, f func() error) Options {
+	opts.hooks.commit = f
+	return opts
+}
+
 // WithRead wraps what Open reads through.
 func WithRead(opts Options, f func(io.ReaderAt) io.ReaderAt) Options {
 	opts.hooks.read = f

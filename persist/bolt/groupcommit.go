@@ -77,13 +77,16 @@ func (j *Journal) putLazy(c change, after slot) {
 	}
 }
 
-// queueLazy is putLazy, but waits if too much is queued. The caller holds mu, which
-// queueLazy unlocks.
+// queueLazy is putLazy, but waits if too much is queued. Where the commit is not written, the
+// change is queued again, and that is no error. The caller holds mu, which queueLazy unlocks.
 func (j *Journal) queueLazy(c change, after slot) error {
 	j.putLazy(c, after)
 	if len(j.lazy.changes) > lazyMax || j.lazy.bytes > lazyBytesMax {
 		j.lazyDue = true
-		return j.unlockAndAwait(j.collecting)
+		if err := j.unlockAndAwait(j.collecting); errors.Is(err, persist.ErrUncertain) {
+			return err
+		}
+		return nil
 	}
 	j.mu.Unlock()
 	return nil

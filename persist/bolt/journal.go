@@ -77,7 +77,8 @@ type Journal struct {
 	// transactions are begun under it.
 	mu         sync.Mutex
 	closed     bool
-	broken     error // of the commit after which nothing is known
+	released   chan struct{} // closed when Close has released the file
+	broken     error         // of the commit after which nothing is known
 	seq        uint64
 	slots      *slots
 	ids        *idTable // by account and key
@@ -150,7 +151,7 @@ func openJournal(path string, opts Options) (*Journal, error) {
 	}
 	j := &Journal{
 		path: path, hash: newHasher(opts.hashMask), collecting: &batch{queue: newQueue()}, lazy: newQueue(),
-		names: newNames(), hooks: opts.hooks, markSynced: true,
+		names: newNames(), hooks: opts.hooks, markSynced: true, released: make(chan struct{}),
 	}
 	if copy(j.secret[:], opts.Secret) != len(opts.Secret) || len(opts.Secret) != 0 && len(opts.Secret) != len(j.secret) {
 		return nil, fmt.Errorf("a Secret of %d bytes, want %d", len(opts.Secret), len(j.secret))
@@ -190,57 +191,70 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 	return slices.Clone(j.secret[:]), nil
 }
 
-// Flush implements [persist.Journal]. If something is queued, the next commit takes
-// all of it. Else the commit under way is the one to wait for.
+// Flush implements [persist.Journal]. It is nil exactly if all changes that had returned are durable.
 func (j *Journal) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	j.mu.Lock()
+	defer j.mu.Unlock()
 	if err := j.usable(); err != nil {
-		j.mu.Unlock()
 		return err
 	}
-	if len(j.collecting.changes)+len(j.lazy.changes) > 0 {
-		j.lazyDue = true
-		return j.unlockAndAwait(j.collecting)
-	}
-	if j.committing != nil {
-		return j.unlockAndAwait(j.committing)
-	}
-	j.mu.Unlock()
-	return nil
+	return j.flush()
 }
 
-// Close implements [persist.Journal]. It commits what is queued, waits for the commit
-// under way, brings the last mark to the disk, and gives the file back. Whatever it
-// returns, the file is released.
+// flush commits what is queued, or waits for the commit under way. Where that is not written, what no caller waited for is
+// queued again, and is committed once more: what has failed beside it, such as a large body on a disk that is nearly full,
+// is gone by then. The caller holds mu, which flush gives up meanwhile.
+func (j *Journal) flush() (err error) {
+	for range 2 {
+		switch {
+		case j.broken != nil:
+			return j.broken
+		case len(j.collecting.changes)+len(j.lazy.changes) > 0:
+			// The next commit takes all of it, and comes after the one under way.
+			j.lazyDue = true
+			err = j.unlockAndAwait(j.collecting)
+		case j.committing != nil:
+			err = j.unlockAndAwait(j.committing)
+		default:
+			return nil
+		}
+		j.mu.Lock()
+		if err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// Close implements [persist.Journal]. It waits for the commit under way, commits what is queued then, brings the last mark
+// to the disk, and gives the file back. It is nil exactly if all changes that had returned are durable, and else the error
+// of the last commit or of the mark's sync. Whatever it returns, the file is released: changes that are not durable are
+// lost. A second Close returns when the first has, and is nil whatever that has returned.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if j.closed {
 		j.mu.Unlock()
+		<-j.released
 		return nil
 	}
+	defer close(j.released)
 	j.closed = true
 	j.timer.Stop()
-	err := j.broken
-	if err == nil && len(j.collecting.changes)+len(j.lazy.changes) > 0 {
-		j.lazyDue = true
-		err = j.unlockAndAwait(j.collecting)
-		j.mu.Lock()
-	}
 	for j.leading {
 		j.idle.Wait()
 	}
-	if err == nil {
-		err = j.broken
+	err := j.flush()
+	if j.broken == nil {
+		j.broken = err // a Flush that still waits commits no more
 	}
 	j.mu.Unlock()
 	if err == nil {
 		err = j.wrap(j.syncMark())
 	}
-	err = errors.Join(err, j.closeFile())
-	return err
+	return errors.Join(err, j.closeFile())
 }
 
 // closeFile closes the file and releases its lock. It is called last, when no commit is under way.
