@@ -158,11 +158,14 @@ func (j *Journal) openBolt(f *os.File, opts Options) (err error) {
 	return err
 }
 
-// mapSize is how many bytes of address space are mapped at first: as many as cost
-// nothing.
+// mapSize is how many bytes of address space are mapped at first: as many as cost nothing.
+// From there on the mapping doubles, and each time bbolt copies what the commit under way has.
 func mapSize() int {
-	if runtime.GOOS == "windows" || math.MaxInt == math.MaxInt32 {
-		return 0 // where the file would be made as large, or addresses are few
+	switch {
+	case runtime.GOOS == "windows":
+		return 0 // where the file would be made as large
+	case math.MaxInt == math.MaxInt32:
+		return 64 << 20 // of two to four gigabytes
 	}
 	return 1 << 30
 }
