@@ -38,7 +38,7 @@ func TestErrorsOfSync(t *testing.T) {
 	path := filepath.Join(dir, journalName)
 	closeIt(t, open(t, path))
 	image := readFile(t, path)
-	calls := syncsOf(runOnce(t, path, image, powercut.Fault{}))
+	calls := syncsOf(runScriptOn(t, path, image, syncScript, powercut.Fault{}))
 	want := []string{
 		"fsync 0 of \"open\"", "fdatasync 0 of \"begin first 100\"", "fdatasync 1 of \"begin first 100\"", "fdatasync 0 of \"begin own 100\"",
 		"fsync 0 of \"begin grown 150000\"", "fdatasync 1 of \"begin grown 150000\"", "fdatasync 0 of \"begin last 100\"", "fdatasync 0 of \"close\"",
@@ -48,7 +48,7 @@ func TestErrorsOfSync(t *testing.T) {
 	}
 	for _, c := range calls {
 		for _, number := range []string{"EINTR", "ENOSPC", "EDQUOT", "EIO"} {
-			said := runOnce(t, path, image, powercut.Fault{Call: c.name, Nth: c.nth, What: "error=" + number})
+			said := runScriptOn(t, path, image, syncScript, powercut.Fault{Call: c.name, Nth: c.nth, What: "error=" + number})
 			// Of bbolt's own syncs of pages a signal is an error, too.
 			again := number == "EINTR" && c.op != "begin first 100"
 			if err := afterSyncError(said, c, again); err != nil {
@@ -61,8 +61,8 @@ func TestErrorsOfSync(t *testing.T) {
 	}
 }
 
-// runOnce runs the script on a journal, with a fault, and returns its system calls.
-func runOnce(t *testing.T, path string, image []byte, fault powercut.Fault) []powercut.Call {
+// runScriptOn runs a script on a journal, with a fault, and returns its system calls.
+func runScriptOn(t *testing.T, path string, image []byte, script string, fault powercut.Fault) []powercut.Call {
 	t.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
 		if os.Getenv("ONCEHTTP_REQUIRE_SERVICES") == "1" {
@@ -76,7 +76,7 @@ func runOnce(t *testing.T, path string, image []byte, fault powercut.Fault) []po
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, path)
-	cmd.Env = append(os.Environ(), "ONCEHTTP_BOLT_ROLE=script", "ONCEHTTP_BOLT_SCRIPT="+syncScript)
+	cmd.Env = append(os.Environ(), "ONCEHTTP_BOLT_ROLE=script", "ONCEHTTP_BOLT_SCRIPT="+script)
 	calls, err := powercut.Record(cmd, fault)
 	if err != nil {
 		t.Fatal(err)
