@@ -234,7 +234,7 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 			rec.Answer = &a
 		}
 	}
-	return finishNow(ctx, e.journal, rec)
+	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.journal, rec) })
 }
 
 // finishNow is Finish, durable on return: a person was told that it is done.

@@ -87,7 +87,7 @@ func (d ending) finish(state persist.State, write func(context.Context, persist.
 			rec.Effect = rec.Answer.Effect()
 		}
 		rec.Unreported = d.unreported(state)
-		return write(ctx, rec)
+		return d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, rec) })
 	})
 	if err == nil && d.mustFlush(state, rec.Finished) {
 		err = d.journal.Flush(ctx)
@@ -249,7 +249,11 @@ func (r *run) remember(began time.Time, sent wire.Result) {
 
 // update writes an unfinished record. The run's own counts are written, but not kept in d.rec: counted adds them.
 func (d ending) update(rec persist.Record) error {
-	updated, err := d.journal.Update(d.call.Values(), rec)
+	var updated persist.Record
+	err := d.cfg.writeSmaller(d.call.Values(), &rec, func() (err error) {
+		updated, err = d.journal.Update(d.call.Values(), rec)
+		return err
+	})
 	if err == nil {
 		updated.Attempts, updated.Sends = d.rec.Attempts, d.rec.Sends
 		d.rec = updated

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // This file holds what is noted where the journal fails: records that may appear later, and answers that callers have and no record
-// has.
+// has; and how an answer is recorded that is too large for the journal.
 
 // errTooManyNotes refuses an operation of which nothing could be noted.
 var errTooManyNotes = errors.New("the journal has failed so often that there are too many operations of which it is not known whether it has them; " +
@@ -86,4 +87,21 @@ func (e *engine) unrecorded(ctx context.Context) error {
 	}
 	return fmt.Errorf("oncehttp: flush: answers that callers have got are not recorded, and their operations are pending: %d, the first %q: %w",
 		n, first.Key, cause)
+}
+
+// writeSmaller calls write, which writes the record. While that is too large for the journal, it calls write again, without the body
+// of the record's answer, and then without the header, too: as after an answer over MaxResponseBytes, the server is asked again then.
+func (c *Config) writeSmaller(ctx context.Context, rec *persist.Record, write func() error) error {
+	err := write()
+	for errors.Is(err, persist.ErrTooLarge) && rec.Answer != nil && !(rec.Answer.BodyDropped && rec.Answer.Header == nil) {
+		c.log(ctx, slog.LevelWarn, "an answer is not kept whole", rec.Key, err)
+		smaller := *rec.Answer
+		if smaller.BodyDropped {
+			smaller.Header = nil
+		}
+		smaller.Body, smaller.BodyDropped = nil, true
+		rec.Answer = &smaller
+		err = write()
+	}
+	return err
 }

@@ -54,7 +54,17 @@ var (
 	ErrExists = errors.New("persist: the account has a record of this key")
 	// ErrInvalid: the record breaks a rule of Record.Validate. A caller's bug.
 	ErrInvalid = errors.New("persist: invalid record")
+	// ErrTooLarge: the record is larger than the engine of the journal takes; the error says what bounds it. Nothing was
+	// written. Every such error matches ErrInvalid, too. Whoever records an answer does it again without the body
+	// (Answer.BodyDropped), or without the header, too.
+	ErrTooLarge error = oversized{}
 )
+
+// oversized is the type of ErrTooLarge.
+type oversized struct{}
+
+func (oversized) Error() string { return "persist: record is larger than the journal takes" }
+func (oversized) Unwrap() error { return ErrInvalid }
 
 // SecretSize is the length of a journal's secret in bytes.
 const SecretSize = 32
@@ -80,7 +90,7 @@ type Journal interface {
 	// exactly one creates. A ctx that ends before the record was queued gives
 	// its error and leaves nothing; once queued, Begin waits for the commit and
 	// does not look at ctx.
-	// Errors: ErrInvalid, ErrUncertain, ErrClosed, ErrCorrupt, ErrGone, or the
+	// Errors: ErrInvalid, ErrTooLarge, ErrUncertain, ErrClosed, ErrCorrupt, ErrGone, or the
 	// journal's own error when the record was definitely not written (a full disk).
 	Begin(ctx context.Context, rec Record) (existing Record, created bool, err error)
 

@@ -19,6 +19,8 @@ import (
 const (
 	shutdown        = 1053 // the server shuts down
 	noSuchTable     = 1146
+	packetTooLarge  = 1153 // the connection ends then
+	unknownError    = 1105
 	commitFailed    = 1180
 	lockWaitOver    = 1205 // also of NOWAIT
 	deadlock        = 1213
@@ -36,6 +38,7 @@ type dialect struct {
 	bound  string // goes before a statement, and bounds its waits for locks
 	begin  string // the statement of Begin
 	polls  bool   // a statement does not wait for locks, and is made again
+	most   *most  // of a packet
 }
 
 // dialect returns how this journal's statements are spelled.
@@ -44,7 +47,7 @@ func (o Options) dialect() *dialect {
 	if o.polls {
 		wait = 0
 	}
-	d := &dialect{prefix: o.prefix(), polls: o.polls, bound: lockWait(wait)}
+	d := &dialect{prefix: o.prefix(), polls: o.polls, bound: lockWait(wait), most: &most{}}
 	d.begin = d.bound + d.insert("NEXTVAL("+d.prefix+"oncehttp_seq)", "FROM "+d.gate()+" WHERE gate = ? LOCK IN SHARE MODE")
 	return d
 }
@@ -345,6 +348,21 @@ func (d *dialect) Abandoned() string { return "" }
 
 // Confirm implements sqljournal.Dialect. What changes no row is not in the binary log, and waits for no replica.
 func (d *dialect) Confirm() string { return "" }
+
+// Most implements sqljournal.Dialect. What does not fit into a packet as a part of a statement is sent in one of its own.
+func (d *dialect) Most() (bytes int64, bound string) { return d.most.Load(), serverPacket }
+
+// TooLarge implements sqljournal.Dialect.
+func (d *dialect) TooLarge(err error) bool {
+	var my *mysql.MySQLError
+	switch {
+	case errors.Is(err, mysql.ErrPktTooLarge):
+		return true
+	case !errors.As(err, &my):
+		return false
+	}
+	return my.Number == packetTooLarge || my.Number == unknownError && strings.Contains(my.Message, packetName)
+}
 
 // Doubt implements sqljournal.Dialect. The errors of a server that stops or of a KILL may
 // come while it commits.

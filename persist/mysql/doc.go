@@ -27,6 +27,9 @@
 // default, REPEATABLE READ, a conflict also keeps others from beginning keys beside it until
 // the transaction ends.
 //
-// A request or an answer must be smaller than the server's max_allowed_packet; Begin and
-// Finish of a larger one fail, and have written nothing.
+// No part of a record, such as the body of a request, may be larger than the server's
+// max_allowed_packet, as the journal's latest connection has found it: Begin refuses it with
+// [persist.ErrTooLarge] before anything is written. In a transaction of the caller's own all parts together
+// may not. A client records an answer that is larger without its body, as one over
+// Config.MaxResponseBytes. Of a server whose max_allowed_packet was raised since, open the journal anew.
 package mysql

@@ -35,7 +35,11 @@ func (s *settings) check() error {
 
 // greeting looks at the server's settings before a new connection is used, so that a server that
 // was started anew with others, or a replica that took over, is noticed.
-type greeting struct{ driver.Connector }
+type greeting struct {
+	driver.Connector
+	most    *most
+	durable bool // a server that may lose what it acknowledged is refused
+}
 
 // Connect implements driver.Connector. Error: also ErrVolatile.
 func (g greeting) Connect(ctx context.Context) (driver.Conn, error) {
@@ -43,32 +47,36 @@ func (g greeting) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSettings(ctx, conn); err != nil {
+	if err := g.check(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
 
-// checkSettings asks for the settings on a connection of the driver. Each connection switches
+// check asks for the settings on a connection of the driver. Each connection switches
 // autocommit on, whatever the server's default is: otherwise nothing would ever be committed.
 // What stands between may have kept that from the server.
-func checkSettings(ctx context.Context, conn driver.Conn) error {
-	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, readSettings+", CAST(@@autocommit AS SIGNED)", nil)
+func (g greeting) check(ctx context.Context, conn driver.Conn) error {
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, readSettings+", CAST(@@autocommit AS SIGNED), "+readPacket, nil)
 	if err != nil {
 		return err
 	}
-	values := make([]driver.Value, 5)
+	values := make([]driver.Value, 6)
 	if err := errors.Join(rows.Next(values), rows.Close()); err != nil {
 		return err
 	}
 	var s settings
-	var autocommit int64
-	for i, to := range append(s.dest(), &autocommit) {
+	var autocommit, packet int64
+	for i, to := range append(s.dest(), &autocommit, &packet) {
 		n, ok := values[i].(int64)
 		if !ok {
 			return fmt.Errorf("persist/mysql: the server's settings cannot be read: %T", values[i])
 		}
 		*to.(*int64) = n
+	}
+	g.most.Store(packet)
+	if !g.durable {
+		return nil
 	}
 	if autocommit != 1 {
 		return fmt.Errorf("%w: autocommit is off on a new connection, which has switched it on; look for a proxy that does not pass on SET autocommit=1", ErrVolatile)

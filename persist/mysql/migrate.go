@@ -52,7 +52,7 @@ func Migrate(ctx context.Context, url string, opts Options) error {
 	if err != nil {
 		return err
 	}
-	db, name, err := opts.database(url, 0, false)
+	db, name, err := opts.database(url, 0, nil)
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,8 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, name, err := opts.database(url, opts.CallTimeout/3, !opts.AllowVolatile && !opts.ReadOnly)
+	d := opts.dialect()
+	db, name, err := opts.database(url, opts.CallTimeout/3, &greeting{most: d.most, durable: !opts.AllowVolatile && !opts.ReadOnly})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func Open(ctx context.Context, url string, opts Options) (*Journal, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("journal %s: %w", name, err)
 	}
-	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: opts.dialect(), Name: name, Limit: opts.CallTimeout, ReadOnly: opts.ReadOnly})
+	j := sqljournal.New(sqljournal.Config{DB: db, Dialect: d, Name: name, Limit: opts.CallTimeout, ReadOnly: opts.ReadOnly})
 	return &Journal{j}, nil
 }
 
@@ -168,9 +169,8 @@ func (o Options) config(text string) (*mysql.Config, error) {
 
 // database makes the pool, which connects when it is used, and the name of the journal. The
 // server must answer each statement within limit; zero is no limit. The driver needs it, since
-// its commit looks at no context. Where durable is set, a connection to a server that may lose
-// what it acknowledged is ErrVolatile.
-func (o Options) database(text string, limit time.Duration, durable bool) (db *sql.DB, name string, err error) {
+// its commit looks at no context. first is what looks at new connections; nil: nothing does.
+func (o Options) database(text string, limit time.Duration, first *greeting) (db *sql.DB, name string, err error) {
 	c, err := o.config(text)
 	if err != nil {
 		return nil, "", err
@@ -190,8 +190,9 @@ func (o Options) database(text string, limit time.Duration, durable bool) (db *s
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: the URL's parameters cannot be used: tls may be true, false, skip-verify or preferred", ErrOptions)
 	}
-	if durable {
-		connector = greeting{connector}
+	if first != nil {
+		first.Connector = connector
+		connector = *first
 	}
 	db = sql.OpenDB(connector)
 	db.SetMaxOpenConns(o.MaxConns)

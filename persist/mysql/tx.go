@@ -29,7 +29,8 @@ func Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing persis
 //
 // After a commit whose answer was lost, repeat the whole transaction with the same key.
 //
-// Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid, and then nothing was written; those of the server, which can be
+// Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid, and persist.ErrTooLarge
+// where the record takes more than max_allowed_packet, and then nothing was written, and the transaction goes on; those of the server, which can be
 // found by errors.As as *mysql.MySQLError: after number 1213 (deadlock) the server has rolled
 // the transaction back, after 1205 (LockWait is over) it has undone the statement alone;
 // ErrVolatile, see Options.AllowVolatile.
@@ -42,7 +43,11 @@ func (o Options) Begin(ctx context.Context, tx *sql.Tx, rec persist.Record) (exi
 	if err != nil {
 		return persist.Record{}, false, err
 	}
-	standing, err := o.insertIn(ctx, sqljournal.OnTx(tx), row)
+	run, err := inPacket(ctx, tx, row)
+	if err != nil {
+		return persist.Record{}, false, err
+	}
+	standing, err := o.insertIn(ctx, run, row)
 	if err != nil {
 		return persist.Record{}, false, fmt.Errorf("begin in a transaction, journal tables %soncehttp_record: %w", o.prefix(), err)
 	}

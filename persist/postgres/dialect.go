@@ -23,6 +23,7 @@ const (
 	completionUnknown   = "40003"
 	deadlockDetected    = "40P01"
 	lockNotAvailable    = "55P03"
+	limitExceeded       = "54000"
 )
 
 // dialect implements sqljournal.Dialect.
@@ -344,6 +345,20 @@ func (d *dialect) Abandoned() string {
 
 // Confirm implements sqljournal.Dialect.
 func (d *dialect) Confirm() string { return "SELECT " + confirm }
+
+// messageMost is how many bytes a value may have: a message to the server has less than 1 GiB, and it holds other values, too.
+const messageMost = 1<<30 - 1<<24
+
+// Most implements sqljournal.Dialect.
+func (d *dialect) Most() (bytes int64, bound string) {
+	return messageMost, "PostgreSQL, whose messages have less than 1 GiB,"
+}
+
+// TooLarge implements sqljournal.Dialect.
+func (d *dialect) TooLarge(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == limitExceeded
+}
 
 // Doubt implements sqljournal.Dialect. An answer of severity FATAL ends the connection, and
 // may come after the commit, while a standby is waited for.

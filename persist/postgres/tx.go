@@ -63,6 +63,9 @@ func (o Options) beginIn(ctx context.Context, rec persist.Record, run sqljournal
 	if err != nil {
 		return persist.Record{}, false, err
 	}
+	if err := row.Fits((*dialect)(nil).Most()); err != nil {
+		return persist.Record{}, false, err
+	}
 	standing, err := o.insertIn(ctx, run, row)
 	if err != nil {
 		return persist.Record{}, false, fmt.Errorf("begin in a transaction, journal schema %s: %w", o.Schema, err)

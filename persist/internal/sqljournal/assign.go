@@ -22,6 +22,9 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	next := rec.Clone()
 	next.Account = account
 	before, row := newChange(&rec), NewRow(&next)
+	if err := row.Fits(j.d.Most()); err != nil {
+		return persist.Record{}, j.failed(err)
+	}
 	err := j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, repeated bool) error {
 		there, err := j.stands(ctx, conn, row)
 		switch {

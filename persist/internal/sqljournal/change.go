@@ -58,6 +58,9 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	if late {
 		settle = j.settleLate
 	}
+	if err := row.Fits(j.d.Most()); err != nil {
+		return j.failed(err)
+	}
 	err := settle(ctx, j.writes.first(sharer{row: row, late: late}), func(ctx context.Context, conn *sql.Conn, _ bool) error {
 		where, args := row.current()
 		statement := j.d.Rebind(j.d.Update(changeable, where+" AND created = ? AND fingerprint = ? AND send_until <= ?"))

@@ -105,6 +105,11 @@ type Dialect interface {
 	// Confirm is a statement that changes no row, and whose commit waits for whatever a commit waits for, such as a standby:
 	// what its connection has read before is then as safe as what it has written. Empty: there is none.
 	Confirm() string
+	// Most returns how many bytes a value of a row may have, by what the server said last, and the name of what bounds it. Of
+	// 0 bytes: there is no bound.
+	Most() (bytes int64, bound string)
+	// TooLarge reports whether the database undid, or refused, a statement because a value is larger than it takes.
+	TooLarge(err error) bool
 	// Doubt sorts an error of the driver.
 	Doubt(err error) Doubt
 	// Waited reports whether the database undid a statement because it had waited for

@@ -114,6 +114,9 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	if err != nil {
 		return persist.Record{}, false, err
 	}
+	if err := row.Fits(j.d.Most()); err != nil {
+		return persist.Record{}, false, j.failed(err)
+	}
 	alone, late := false, false
 	err = j.settle(ctx, j.writes.first(sharer{row: row, begins: true}), func(ctx context.Context, conn *sql.Conn, repeated bool) error {
 		alone, late = true, late || repeated

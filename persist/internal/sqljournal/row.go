@@ -115,6 +115,26 @@ func (r *Row) size() int {
 	return 512 + len(r.Key) + len(r.Account) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
 }
 
+// Fits returns an error if one of the row's values has more bytes than that.
+// Error: persist.ErrTooLarge.
+func (r *Row) Fits(most int64, bound string) error {
+	largest := max(len(r.Account), len(r.Key), len(r.Origin), len(r.Intent), len(r.Progress), len(r.Body), len(r.Answer))
+	if most == 0 || int64(largest) <= most {
+		return nil
+	}
+	return TooLarge(r, "its largest part", largest, most, bound)
+}
+
+// TooLarge is the error for a row of which a part, or the whole, has so many bytes, more than the database takes.
+func TooLarge(r *Row, part string, bytes int, most int64, bound string) error {
+	return fmt.Errorf("%w: account %q, key %q: %s has %d bytes, and %s allows %d", persist.ErrTooLarge, r.Account, r.Key, part, bytes, bound, most)
+}
+
+// Bytes is how many bytes a statement with all of the row's values has at most, as long as its driver does not write them as text.
+func (r *Row) Bytes() int {
+	return 2048 + len(r.Account) + len(r.Key) + len(r.Origin) + len(r.Intent) + len(r.Progress) + len(r.Body) + len(r.Answer)
+}
+
 // NewRow encodes a record under a new token. It keeps none of the record's memory but that
 // of the bodies, which must stay as they are until the row was written.
 func NewRow(rec *persist.Record) *Row {

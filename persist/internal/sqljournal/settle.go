@@ -131,6 +131,9 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 	}
 	defer func() { _ = conn.Close() }()
 	err = write(short, conn, repeated)
+	if err != nil && !repeated && j.d.TooLarge(err) { // of an earlier try that says nothing
+		err = fmt.Errorf("%w: %w", persist.ErrTooLarge, err)
+	}
 	return j.sort(err), err
 }
 
