@@ -136,7 +136,7 @@ func (w *world) newRequest(o *order, once bool) *http.Request {
 	case once: // of unknown length, and read once
 		body = &onceBody{Reader: body}
 	}
-	req, err := http.NewRequest(http.MethodPost, w.pipe.URL+"/pay/"+o.ref, body)
+	req, err := http.NewRequest(w.method(o), w.pipe.URL+"/pay/"+o.ref, body)
 	if err != nil {
 		panic(err)
 	}
@@ -146,6 +146,18 @@ func (w *world) newRequest(o *order, once bool) *http.Request {
 		req.Header.Set("Accept-Encoding", "gzip")
 	}
 	return req
+}
+
+// method is the method of an order's requests. One on which the API honours no key is sent once at most, whatever the caller does.
+func (w *world) method(o *order) string {
+	other := w.dice.unit("method "+o.ref, 0)
+	switch {
+	case !w.plan.Setting.PostOnly || other > 0.4:
+		return http.MethodPost
+	case other > 0.3 && o.kind != keyless && o.kind != bare: // without a key a PUT is no operation
+		return http.MethodPut
+	}
+	return http.MethodPatch
 }
 
 // onceBody is a request's body that cannot be read again.

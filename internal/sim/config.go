@@ -114,7 +114,7 @@ func (w *world) authorize(principal string) func(*http.Request) error {
 	return func(req *http.Request) error {
 		req.Header.Set("Authorization", principal)
 		ref := refOf(req.URL.Path)
-		if !w.plan.Setting.Changes.Secrets || req.Method != http.MethodPost {
+		if !w.plan.Setting.Changes.Secrets || req.Method == http.MethodGet {
 			return nil
 		}
 		req.Header.Set(versionHeader, "v-"+ref)

@@ -83,6 +83,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	switch {
+	case !w.plan.Setting.honours(req.Method): // a copy would be an effect of its own
 	case fate < storm*0.04: // it arrives after the client has given it up
 		n.pretend(s)
 		w.model.sent(n.life, s)
@@ -104,7 +105,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, errDead
 	}
-	if fate < storm*0.14 && connected && open(resp, err) { // and once more, later
+	if fate < storm*0.14 && connected && open(resp, err) && w.plan.Setting.honours(req.Method) { // and once more, later
 		w.late(s)
 	}
 	return resp, err

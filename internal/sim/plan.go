@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ type Setting struct {
 	Pages      float64         // share of sends that something in front of the API answers: see front.go
 	Zip        bool            // some callers take gzip
 	LargeNo    bool            // what the server refuses it refuses at length
+	PostOnly   bool            // the API honours keys on POST only, as its profile says, and some requests have another method
 	Late       bool            // callers are told answers before the journal, which processes share, has them: see late.go
 	Workers    int             // Config.ResumeWorkers
 	Orders     int             // how many orders there are
@@ -165,6 +167,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 		s.Far = pick(dice(seed).of("far", 0), 0, 0, 200*time.Millisecond)
 	}
 	s.answers(dice(seed).of("answers", 0))
+	s.api(dice(seed).of("api", 0))
 	s.changes(dice(seed).of("changes", 0))
 	if s.Finds = dice(seed).of("finds", 0).IntN(2) == 0; s.Finds {
 		s.Profile.Reference = reference()
@@ -178,14 +181,25 @@ func (s *Setting) answers(r *rand.Rand) {
 	s.Pages, s.Zip = pick(r, 0, 0, 0.05, 0.2), r.IntN(3) == 0
 }
 
+// api draws of which kind the API is.
+func (s *Setting) api(r *rand.Rand) {
+	s.LargeNo = r.IntN(2) == 0
+	if s.PostOnly = r.IntN(3) == 0; s.PostOnly && s.Profile.Name != "stripe" { // which is one
+		s.Profile.Name, s.Profile.Methods = "post-only", []string{http.MethodPost}
+	}
+}
+
+// honours reports whether a key counts in requests with a method.
+func (s *Setting) honours(method string) bool { return slices.Contains(s.Profile.Methods, method) }
+
 // String tells what matters of a plan, for a failing seed.
 func (p Plan) String() string {
 	s := &p.Setting
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts, profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
 		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
-	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, far %v, finds %t, changes %+v, pages %v, gzip %t, large refusals %t, ",
-		s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late, s.Far, s.Finds, s.Changes, s.Pages, s.Zip, s.LargeNo)
+	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, far %v, finds %t, changes %+v, pages %v, gzip %t, large refusals %t, keys on POST only %t, ",
+		s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late, s.Far, s.Finds, s.Changes, s.Pages, s.Zip, s.LargeNo, s.PostOnly)
 	fmt.Fprintf(&b, "random keys %t, fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
 		s.RandomKeys, s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
 	for _, step := range p.Steps {

@@ -126,16 +126,20 @@ func (m *model) fromFront(o *order, resp *http.Response, result oncehttp.Result)
 
 // shown checks an answer that was given to a caller who sees plain HTTP although it is
 // not the operation's last word. Such a caller takes any 4xx but 408, 409 and 429 for a
-// final no, so it must not be given one while an effect is possible.
+// final no, so it must not be given one while an effect is possible. One whose meaning stands
+// in a part of its body that was not read leaves the outcome unknown, and nothing may follow it either.
 func (m *model) shown(o *order, status int, result oncehttp.Result) {
 	open := status == http.StatusRequestTimeout || status == http.StatusConflict || status == http.StatusTooManyRequests || status < 400 || status >= 500
-	inDoubt := result.Outcome == oncehttp.OutcomeUnknown || result.Outcome == oncehttp.OutcomeInFlight || o.total > 0
-	if inDoubt && !open && !o.excused {
+	if open || o.excused {
+		return
+	}
+	if result.Outcome == oncehttp.OutcomeInFlight || o.total > 0 {
 		m.failLocked(NoEffectTrue, "%s under %q is shown a plain %d, and its outcome is %v, with %d effects", o.ref, result.Key, status, result.Outcome, o.total)
 	}
+	o.closed[string(result.Key)] = saidNone
 }
 
-// saidNone is what a caller was told with ErrNoEffect. It holds until the next call
+// saidNone is what a caller was told with ErrNoEffect, or takes a plain 4xx for. It holds until the next call
 // under the key.
 const saidNone = "no effect"
 
