@@ -42,6 +42,9 @@ func (r *run) judge(v classify.Verdict, sent wire.Result) {
 	if !r.rec.Protected {
 		v = classify.Once(v)
 	}
+	if r.askedAgain && v.Kind == classify.KindFinal {
+		v.Again = false // the operation is decided, whatever the server advises
+	}
 	r.doubtBefore = r.history.InDoubt()
 	known, earlierCounts := r.history.Add(v)
 	r.verdict = verdictOf(known)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
@@ -150,6 +151,53 @@ func TestAnotherAnswerThanTheRecordedOne(t *testing.T) {
 			}
 			if rec := lookup(t, c, "k"); rec.State != persist.StateConfirmed || rec.Answer.Status != r.first.status {
 				t.Errorf("%d, then %d: the record says %d", r.first.status, r.second.status, rec.Answer.Status)
+			}
+		})
+	}
+}
+
+// TestTheAnswerAskedForAgainEndsTheCall: the operation is decided, so that a server's advice to try again counts no longer.
+func TestTheAnswerAskedForAgainEndsTheCall(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 500)
+	refusal := reply{status: 402, header: "Stripe-Should-Retry: true\nIdempotent-Replayed: true", body: large}
+	other := reply{status: 425, header: "Stripe-Should-Retry: true", body: large}
+	success := reply{status: 201, body: large}
+	for _, r := range []struct {
+		first  reply
+		again  []reply
+		status int // 0: the answer is gone
+		sends  int // of the second call
+	}{
+		{refusal, []reply{refusal, {status: 503}}, 402, 1},
+		{refusal, []reply{refusal, {err: errLost}}, 402, 1},
+		{refusal, []reply{{status: 503}, refusal, {status: 503}}, 402, 2},
+		{success, []reply{{status: 503}, success, {status: 503}}, 201, 2},
+		{refusal, []reply{success}, 0, 1},
+		{success, []reply{refusal, success}, 0, 1},
+		{refusal, []reply{other, refusal}, 402, 2}, // which says nothing of the operation
+		{refusal, []reply{{status: 503}}, 0, 4},
+	} {
+		bubble(t, func(t *testing.T) {
+			j, w := memory.New(), &wire{replies: append([]reply{r.first}, r.again...)}
+			do := func(attempts int) (int, error) {
+				c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
+					cfg.Profile, cfg.MaxResponseBytes, cfg.Retry.MaxAttempts = profile.StripeV1(), 300, attempts
+					cfg.Profile.Body = profile.BodyRule{} // the test sends JSON
+				}))
+				resp, err := c.DoKey(post(t, "{}"), "k")
+				if err != nil {
+					return 0, err
+				}
+				read(t, resp)
+				return resp.StatusCode, nil
+			}
+			if status, err := do(1); err != nil || status != r.first.status {
+				t.Fatal(status, err)
+			}
+			status, err := do(4)
+			if status != r.status || (err == nil) != (r.status > 0) || err != nil && !errors.Is(err, oncehttp.ErrAnswerGone) || w.count() != 1+r.sends {
+				t.Errorf("%d, then %d: %d, %v after %d sends, want %d after %d", r.first.status, r.again[0].status, status, err, w.count()-1, r.status, r.sends)
 			}
 		})
 	}
