@@ -212,6 +212,9 @@ func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q
 		lease = -time.Hour
 	}
 	claimed, now, err := claim(ctx, q, owner, lease, n)
+	if len(claimed) > 0 {
+		h.life.claimed()
+	}
 	for i := range claimed {
 		claimed[i] = shift(claimed[i], h.clock)
 	}

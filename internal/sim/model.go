@@ -125,6 +125,21 @@ func (m *model) free(id persist.ID) {
 	op.connected, op.what, op.told, op.begunBy = 0, "", toldEarly{}, nil
 }
 
+// found notes which records a restart finds. Of one that is gone, as its Forget was in doubt, the key begins anew.
+func (m *model) found(s store) {
+	stands := map[persist.ID]bool{}
+	for _, rec := range s.all() {
+		stands[rec.ID] = true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, op := range m.ops {
+		if !stands[id] {
+			op.connected = 0
+		}
+	}
+}
+
 // begun notes that a process has begun an operation.
 func (m *model) begun(l *life, id persist.ID) {
 	m.free(id)

@@ -57,6 +57,7 @@ type Setting struct {
 	LargeNo    bool            // what the server refuses it refuses at length
 	PostOnly   bool            // the API honours keys on POST only, as its profile says, and some requests have another method
 	Late       bool            // callers are told answers before the journal, which processes share, has them: see late.go
+	Claims     float64         // share of the claims soon after which the process dies
 	Workers    int             // Config.ResumeWorkers
 	Orders     int             // how many orders there are
 	Span       time.Duration   // in which the steps happen
@@ -165,6 +166,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	s.Late = s.Processes > 1 && dice(seed).of("late", 0).IntN(2) == 0 // of its own, so that all else is of the seed as without it
 	if s.Processes > 1 {
 		s.Far = pick(dice(seed).of("far", 0), 0, 0, 200*time.Millisecond)
+		s.Claims = pick(dice(seed).of("claims", 0), 0, 0.1, 0.3)
 	}
 	s.answers(dice(seed).of("answers", 0))
 	s.api(dice(seed).of("api", 0))
@@ -198,8 +200,8 @@ func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts, profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
 		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
-	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, far %v, finds %t, changes %+v, pages %v, gzip %t, large refusals %t, keys on POST only %t, ",
-		s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late, s.Far, s.Finds, s.Changes, s.Pages, s.Zip, s.LargeNo, s.PostOnly)
+	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, far %v, deaths after %v of the claims, finds %t, changes %+v, pages %v, gzip %t, large refusals %t, keys on POST only %t, ",
+		s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late, s.Far, s.Claims, s.Finds, s.Changes, s.Pages, s.Zip, s.LargeNo, s.PostOnly)
 	fmt.Fprintf(&b, "random keys %t, fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
 		s.RandomKeys, s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
 	for _, step := range p.Steps {

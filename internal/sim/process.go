@@ -40,6 +40,9 @@ type life struct {
 
 	// Under w.mu.
 	killIn int // steps until it dies; 0: it does not
+	claims int // that it has made
+	at     time.Time
+	steps  int // that it has made at this time
 	conns  map[net.Conn]bool
 }
 
@@ -116,6 +119,10 @@ func (l *life) track(conn net.Conn) (net.Conn, error) {
 // things that a program does. It reports whether the process is dead, and then the call
 // does nothing.
 func (l *life) step(what string) bool {
+	if l.turns() {
+		l.w.model.fail(Ends, "%s goes round and round, at %s", l.name, what)
+		time.Sleep(time.Minute) // else no time would ever pass
+	}
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	if l.dead.Load() || l.killIn == 0 {
@@ -126,6 +133,32 @@ func (l *life) step(what string) bool {
 		l.die()
 	}
 	return l.dead.Load()
+}
+
+// stepsMax is how many steps a process may make at one time.
+const stepsMax = 20_000
+
+// turns counts a step, and reports whether it is one of too many.
+func (l *life) turns() bool {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	if now := time.Now(); !now.Equal(l.at) {
+		l.at, l.steps = now, 0
+	}
+	l.steps++
+	return l.steps > stepsMax
+}
+
+// claimed lets the process die in some cases at once, or a few steps later: what it has claimed is marked as maybe sent then, and was
+// sent in part.
+func (l *life) claimed() {
+	w := l.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.claims++
+	if r := w.dice.of("claim "+l.name, l.claims); !w.calm.Load() && l.killIn == 0 && r.Float64() < w.plan.Setting.Claims {
+		l.killIn = 1 + r.IntN(4)
+	}
 }
 
 // die ends a life: w.mu is held. Its connections break, and what a process of its own
@@ -165,6 +198,7 @@ func (w *world) crash() {
 	w.crashes++
 	w.reopens = false
 	w.store = w.store.crash(w.dice.of("crash", w.crashes))
+	w.model.found(w.store)
 	w.logf("the disk keeps what was synced, and may keep a part of the rest")
 }
 
