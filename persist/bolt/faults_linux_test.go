@@ -1,13 +1,11 @@
 package bolt_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/oncehttp/oncehttp/persist/bolt"
 	"github.com/oncehttp/oncehttp/persist/bolt/internal/powercut"
 )
 
@@ -17,119 +15,39 @@ import (
 func TestFaultAtEachCall(t *testing.T) {
 	t.Parallel()
 	root := memoryDir(t)
-	for name, s := range situations(t) {
-		t.Run(name, func(t *testing.T) {
+	for _, s := range situations(t, newBases(t)) {
+		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			dir := filepath.Join(root, strings.ReplaceAll(name, " ", "-"))
+			dir := filepath.Join(root, strings.ReplaceAll(s.name, " ", "-"))
 			mkdir(t, dir)
 			start := powercut.NewDisk(dir, s.files)
 			plain := live(t, dir, start.Clone(), s.before, s.script, powercut.Fault{})
-			r := rand.New(rand.NewPCG(7, 35))
-			faults, opened := 0, plain.cuts(t, dir, r, *images/40)
-			for _, fault := range faultsOf(plain.calls) {
+			m, r := newMatrix(), rand.New(rand.NewPCG(7, 35))
+			plain.cuts(t, dir, r, *images/80, m)
+			faults := faultsOf(plain.calls)
+			for n, fault := range faults {
 				l := live(t, dir, start.Clone(), s.before, s.script, fault)
-				opened += l.cuts(t, dir, r, *images/1000)
-				if faults++; t.Failed() {
+				l.cuts(t, dir, r, *images/1000, m)
+				l.after.Evict(r, []float64{0, 0.5, 1}[n%3])
+				next := live(t, dir, l.after, l.at[len(l.at)-1], "open\nbegin next 30\nbegin large 100000\nclose", powercut.Fault{})
+				if sign, _, _ := lastSaid(next.calls); sign != "=" {
+					t.Errorf("%s: %s: the next process says %q", violation, l.name, sign)
+				}
+				next.cuts(t, dir, r, *images/1000, m)
+				if t.Failed() {
 					return
 				}
-				l.after.Evict(r, []float64{0, 0.5, 1}[faults%3])
-				next := live(t, dir, l.after, l.at[len(l.at)-1], "open\nbegin next 30\nclose", powercut.Fault{})
-				if sign, _, _ := lastSaid(next.calls); sign != "=" {
-					t.Errorf("%s: the next process says %q", l.name, sign)
-				}
-				opened += next.cuts(t, dir, r, *images/1000)
 			}
-			t.Logf("%d faults, %d images", faults, opened)
-			if faults < 20 {
-				t.Errorf("only %d faults", faults)
+			t.Logf("%d faults, %d images", len(faults), m.images())
+			if len(faults) < 9 {
+				t.Errorf("only %d faults", len(faults))
 			}
 		})
 	}
 }
 
-// situation is what a process finds, and what it does.
-type situation struct {
-	files  powercut.Files
-	before expected
-	script string
-}
-
-// situations are those in which each call matters.
-func situations(t *testing.T) map[string]situation {
-	t.Helper()
-	path := newPath(t)
-	j := open(t, path)
-	for i := range 3 {
-		begin(t, j, sized(fmt.Sprintf("order-%d", i), 100+i*9000))
-	}
-	older, err := compact(j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin(t, j, sized("newest", 20_000))
-	newest, err := compact(j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeIt(t, j)
-	closed := readFile(t, path)
-	unmarked, cut := unmark(closed), unmark(closed)
-	pages := bolt.NewPages(cut)
-	clear(cut[int(pages[len(pages)-1])*pageSize:][:pageSize])
-	whole, either := expected{any: []string{newest}}, expected{any: []string{newest, older}}
-	one := func(b []byte) powercut.Files { return powercut.Files{journalName: b} }
-	return map[string]situation{
-		"creation":                       {nil, empty, "open\nclose"},
-		"open and close":                 {one(closed), whole, "open\nclose"},
-		"changes":                        {one(closed), whole, "open\nbegin a 100\nbegin b 150000\nfinish newest 30\nupdate a\nclose"},
-		"changes, two syncs":             {one(closed), whole, "open another\nbegin a 100\nfinish newest 30\nclose"},
-		"recovery of a whole commit":     {one(unmarked), either, "open\nclose"},
-		"recovery after one cut off":     {one(cut), expected{any: []string{older}}, "open\nclose"},
-		"recovery that was cut off":      {one(halfRecovered(t, unmarked)), whole, "open\nclose"},
-		"recovery of the commit alone":   {one(withoutOlder(unmarked)), whole, "open\nclose"},
-		"recovery, and then the changes": {one(unmarked), either, "open\nbegin a 100\nbegin b 9000\nclose"},
-	}
-}
-
-// unmark is a file whose newest commit has lost its mark.
-func unmark(file []byte) []byte {
-	b := append([]byte(nil), file...)
-	clear(b[(1-bolt.NewestMeta(b))*pageSize+sectorSize:][:sectorSize])
-	return b
-}
-
-// withoutOlder is a file whose meta page of the commit before is gone: the next commit was cut off.
-func withoutOlder(file []byte) []byte {
-	b := append([]byte(nil), file...)
-	clear(b[(1-bolt.NewestMeta(b))*pageSize:][:pageSize])
-	return b
-}
-
-// halfRecovered is a file whose recovery has written its copy, and then lost the newest meta page.
-func halfRecovered(t *testing.T, unmarked []byte) []byte {
-	t.Helper()
-	dir := memoryDir(t)
-	start := powercut.NewDisk(dir, powercut.Files{journalName: unmarked})
-	if err := writeFiles(dir, start.Memory()); err != nil {
-		t.Fatal(err)
-	}
-	calls := recorded(t, filepath.Join(dir, journalName), "open\nclose", powercut.Fault{})
-	r := rand.New(rand.NewPCG(1, 1))
-	for i := range calls {
-		start.Do(&calls[i], r)
-		if calls[i].Name == "pwrite64" && calls[i].At < 2*pageSize { // the meta page is under way
-			break
-		}
-	}
-	file := start.Memory()[journalName]
-	if len(file) <= len(unmarked) {
-		t.Fatal("there is no copy behind the file")
-	}
-	clear(file[bolt.NewestMeta(unmarked)*pageSize:][:pageSize])
-	return file
-}
-
-// faultsOf are the faults of each call that a script has made.
+// faultsOf are the faults of each call that a script has made: one of them in the short matrix, and all three in the
+// long one.
 func faultsOf(calls []powercut.Call) []powercut.Fault {
 	var faults []powercut.Fault
 	nth, began := map[string]int{}, false
@@ -149,8 +67,8 @@ func faultsOf(calls []powercut.Call) []powercut.Fault {
 			began = true
 			continue
 		}
-		for _, what := range []string{"signal=KILL", "error=EIO", "error=ENOSPC"} {
-			if began {
+		for n, what := range []string{"signal=KILL", "error=EIO", "error=ENOSPC"} {
+			if began && (*images >= long || n == i%3) {
 				faults = append(faults, powercut.Fault{Call: c.Name, Nth: nth[c.Name], What: what})
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,61 +16,89 @@ import (
 //
 //	go test ./persist/bolt -run TestPowerCut -v -timeout 1h -args -images 200000
 //
-// and one history again is -args -history N.
+// and one trace again is -args -trace NAME -round N.
 var (
-	images      = flag.Int("images", 12_000, "how many images of disks TestPowerCut opens")
-	onlyHistory = flag.Int("history", -1, "the only history that TestPowerCut plays")
+	images    = flag.Int("images", 8_000, "how many images of disks TestPowerCut opens")
+	onlyTrace = flag.String("trace", "", "the only trace that TestPowerCut plays")
+	onlyRound = flag.Int("round", 0, "the only round in which it plays it")
 )
 
-// TestPowerCut plays histories of processes whose system calls are recorded, cuts the
+const (
+	long      = 100_000 // from so many images on, all of the matrix is played
+	randomly  = 16      // so many random traces are in each round
+	tracesMin = 40
+)
+
+// TestPowerCut plays traces of processes whose system calls are recorded, cuts the
 // power at each of them, and opens what that may have left.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	const perHistory = 1500
-	root := memoryDir(t)
-	total, lives := 0, 0
-	for n := range max(1, *images/perHistory) {
-		if *onlyHistory >= 0 {
-			n = *onlyHistory
+	root, named, m := memoryDir(t), traces(t), newMatrix()
+	perTrace := *images/(len(named)+randomly) + 1
+	for round := 0; m.images() < *images && round < 100; round++ {
+		for n := range len(named) + randomly {
+			h := &history{dir: filepath.Join(root, "disk"), r: rand.New(rand.NewPCG(uint64(n), uint64(round))), m: m}
+			s := h.trace(named, n, round)
+			if *onlyTrace != "" && (s.name != *onlyTrace || round != *onlyRound) || round > 0 && m.images() >= *images {
+				continue
+			}
+			m.trace = s.name
+			if h.play(t, s, perTrace); t.Failed() {
+				t.Fatalf("again: go test ./persist/bolt -run TestPowerCut -args -images %d -trace %q -round %d", *images, s.name, round)
+			}
 		}
-		h := &history{dir: filepath.Join(root, "disk"), r: rand.New(rand.NewPCG(uint64(n), 35))}
-		h.play(t, n, perHistory)
-		total, lives = total+h.images, lives+h.lives
-		if t.Failed() {
-			t.Fatalf("again: go test ./persist/bolt -run TestPowerCut -args -history %d", n)
-		}
-		if *onlyHistory >= 0 {
-			break
+		if *onlyTrace != "" && round >= *onlyRound {
+			t.Logf("%d images of %d processes", m.images(), m.lives)
+			return
 		}
 	}
-	t.Logf("%d images of %d processes", total, lives)
+	m.wantSpread(t, *images, tracesMin)
 }
 
-// history is a journal's life over several processes.
+// history is a trace, and the processes after it.
 type history struct {
-	dir    string
-	r      *rand.Rand
-	images int
-	lives  int
-	keys   []string // "KEY SIZE" that were begun
+	dir  string
+	r    *rand.Rand
+	m    *matrix
+	keys []string // "KEY SIZE" that were begun
+	open string   // how the first process opens the journal
 }
 
-// play plays history n.
-func (h *history) play(t *testing.T, n, images int) {
+// trace is the n-th of a round: one that has a name, or a random one.
+func (h *history) trace(named []trace, n, round int) trace {
+	if n < len(named) {
+		return named[n]
+	}
+	n += round*randomly - len(named)
+	return trace{name: fmt.Sprintf("random %d", n), before: empty, script: h.script(n), fault: h.fault()}
+}
+
+// play plays a trace with up to four processes that follow.
+func (h *history) play(t *testing.T, s trace, images int) {
+	h.open = "open"
+	for line := range strings.Lines(s.script) {
+		if key, ok := strings.CutPrefix(strings.TrimSpace(line), "begin "); ok && !slices.Contains(h.keys, key) {
+			h.keys = append(h.keys, key)
+		}
+		if strings.HasPrefix(line, "open another") {
+			h.open = "open another"
+		}
+	}
+	h.keys = append(h.keys, "another 100")
 	mkdir(t, h.dir)
-	disk, before := powercut.NewDisk(h.dir, nil), empty
-	script := h.script(n)
-	for depth := range 5 {
-		l := live(t, h.dir, disk, before, script, h.fault(n, depth))
-		h.lives++
-		h.images += l.cuts(t, h.dir, h.r, images/5)
+	disk, before, script, fault := powercut.NewDisk(h.dir, s.files), s.before, s.script, s.fault
+	for range 5 {
+		l := live(t, h.dir, disk, before, script, fault)
+		l.name = s.name + ": " + l.name
+		h.m.lives++
+		l.cuts(t, h.dir, h.r, images/5, h.m)
 		if t.Failed() {
 			return
 		}
 		disk, before = h.next(l)
-		script = "open\nbegin " + strings.Join(h.keys, "\nbegin ") + "\nclose"
+		script, fault = h.open+"\nbegin "+strings.Join(h.keys, "\nbegin ")+"\nclose", h.fault()
 		if h.r.IntN(3) == 0 {
-			script = h.random(4 + h.r.IntN(4))
+			script = strings.ReplaceAll(h.random(4+h.r.IntN(4)), "open", h.open)
 		}
 	}
 }
@@ -87,8 +116,8 @@ func (h *history) next(l *life) (*powercut.Disk, expected) {
 	return powercut.NewDisk(h.dir, d.Cut(powercut.Random(h.r))), l.at[at]
 }
 
-// fault is what befalls a process.
-func (h *history) fault(n, depth int) powercut.Fault {
+// fault is one for a process, or none.
+func (h *history) fault() powercut.Fault {
 	if h.r.IntN(3) != 0 {
 		return powercut.Fault{}
 	}

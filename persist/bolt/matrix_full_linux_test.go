@@ -21,7 +21,7 @@ import (
 // of files that stands for a full disk is one for the whole process: a write at or
 // behind the limit fails, one across it is cut.
 func TestMatrixDiskFull(t *testing.T) {
-	if *images > 100_000 {
+	if *images >= long {
 		t.Setenv("ONCEHTTP_BOLT_LONG", "1")
 	}
 	cmd, out, _ := spawn(t, "full-matrix", filepath.Join(t.TempDir(), "journal.db"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 // life is one process that ran a script, and the disk before it.
 type life struct {
 	name    string
+	fault   powercut.Fault
 	start   *powercut.Disk
 	calls   []powercut.Call
 	before  expected
@@ -27,52 +29,8 @@ type life struct {
 	showing string // what the journal shows at the end, if it can be opened
 }
 
-// expected is what a journal may hold.
-type expected struct {
-	any []string // one of these; a record is a word
-	// If mixed is set, all words of must, and any of may.
-	mixed     bool
-	must, may []string
-}
-
-func (e expected) allows(state string) bool {
-	if !e.mixed {
-		return slices.Contains(e.any, state)
-	}
-	words := strings.Fields(state)
-	for _, w := range e.must {
-		if !slices.Contains(words, w) {
-			return false
-		}
-	}
-	for _, w := range words {
-		if !slices.Contains(e.may, w) && !slices.Contains(e.must, w) {
-			return false
-		}
-	}
-	return true
-}
-
-// or is e, or this state.
-func (e expected) or(state string) expected {
-	if e.allows(state) {
-		return e
-	}
-	if e.mixed {
-		return expected{any: []string{state}}
-	}
-	return expected{any: append(slices.Clone(e.any), state)}
-}
-
-func (e expected) String() string {
-	if e.mixed {
-		return fmt.Sprintf("all of %q and any of %q", e.must, e.may)
-	}
-	return fmt.Sprintf("one of %q", e.any)
-}
-
-// empty is a journal before anything was acknowledged.
-var empty = expected{any: []string{""}}
+// violation begins what is said of a process that broke a promise, or of an image.
+const violation = "VIOLATION"
 
 // journalName is the journal below a disk's root.
 const journalName = "journal.db"
@@ -84,7 +42,7 @@ func live(t testing.TB, dir string, start *powercut.Disk, before expected, scrip
 		t.Fatal(err)
 	}
 	calls := recorded(t, filepath.Join(dir, journalName), script, fault)
-	l := &life{name: script, start: start, calls: calls, before: before}
+	l := &life{name: script, fault: fault, start: start, calls: calls, before: before}
 	if fault != (powercut.Fault{}) {
 		l.name = fmt.Sprintf("%s of %s %d: %s", fault.What, fault.Call, fault.Nth, script)
 	}
@@ -122,12 +80,22 @@ func writeFiles(dir string, files powercut.Files) error {
 		return err
 	}
 	for _, e := range old {
-		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
-	for name, b := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(files)) { // a directory before its files
+		path := filepath.Join(dir, name)
+		target, isLink := powercut.Target(files[name])
+		switch {
+		case strings.HasSuffix(name, "/"):
+			err = os.Mkdir(path, 0o700)
+		case isLink:
+			err = os.Symlink(target, path)
+		default:
+			err = os.WriteFile(path, files[name], 0o600)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -145,10 +113,16 @@ func said(c *powercut.Call) (sign, rest string, ok bool) {
 // expect finds out what must be there at each call, and the disk at the end.
 func (l *life) expect(t testing.TB, dir string) {
 	t.Helper()
-	d, now, begun := l.start.Clone(), l.before, 0
+	d, now, begun, op := l.start.Clone(), l.before, 0, ""
 	r := rand.New(rand.NewPCG(1, 1))
 	// perhaps notes that a state may be there since the operation under way was begun.
 	perhaps := func(state string) {
+		if now.allows(state) {
+			return
+		}
+		if !now.leadsTo(op, state) {
+			t.Errorf("%s: %s: after %q it shows %q, want %v", violation, l.name, op, state, now)
+		}
 		now = now.or(state)
 		for i := begun; i < len(l.at); i++ {
 			l.at[i] = l.at[i].or(state)
@@ -164,49 +138,50 @@ func (l *life) expect(t testing.TB, dir string) {
 		}
 		switch sign {
 		case ">":
-			now, begun = l.underWay(i, now, rest), i+1
+			op, begun = rest, i+1
+			done, known := l.doneAt(i)
+			now = now.begins(op, done, !known)
 		case "+":
 			now.must = append(slices.Clone(now.must), rest)
 		case "=":
 			if !now.allows(rest) {
-				t.Errorf("%s: it shows %q, want %v", l.name, rest, now)
+				t.Errorf("%s: %s: %q shows %q, want %v", violation, l.name, op, rest, now)
 			}
-			now = expected{any: []string{rest}}
+			now = expected{any: []string{rest}, closed: op == "close" && l.fault == (powercut.Fault{})}
 		case "~":
-			perhaps(rest)
+			if perhaps(rest); now.mixed { // each that was not acknowledged was not written
+				now = expected{any: []string{rest}}
+			}
 		case "?":
 			if shown, err := shows(dir, d.Memory()); err == nil {
 				perhaps(shown)
 			}
+			for j := begun; j < len(l.at); j++ { // even if the kernel's files do not show it
+				l.at[j] = l.at[j].uncertain(op)
+			}
+			now = now.uncertain(op)
 		}
 	}
 	d.Exit()
 	shown, err := shows(dir, d.Memory())
 	if err != nil {
-		t.Errorf("%s: at the end the kernel's files cannot be opened: %v", l.name, err)
+		t.Errorf("%s: %s: at the end the kernel's files cannot be opened: %v", violation, l.name, err)
 	}
-	if sign, _, ok := lastSaid(l.calls); ok && (sign == ">" || sign == "+") { // it was killed
+	if sign, _, ok := lastSaid(l.calls); ok && err == nil && (sign == ">" || sign == "+") { // it was killed
 		perhaps(shown)
 	}
 	l.at, l.after, l.showing = append(l.at, now), d, shown
 }
 
-// underWay is what may be there while an operation is under way that begins at call i.
-func (l *life) underWay(i int, now expected, op string) expected {
+// doneAt is what the journal holds after the operation that begins at call i. known is false if the operation failed, or
+// the process did not come to its end.
+func (l *life) doneAt(i int) (done string, known bool) {
 	for j := i + 1; j < len(l.calls); j++ {
-		sign, rest, ok := said(&l.calls[j])
-		if !ok || sign == "+" {
-			continue
+		if sign, rest, ok := said(&l.calls[j]); ok && sign != "+" {
+			return rest, sign == "="
 		}
-		if sign != "=" {
-			break
-		}
-		if strings.HasPrefix(op, "many") && len(now.any) == 1 {
-			return expected{mixed: true, must: strings.Fields(now.any[0]), may: strings.Fields(rest)}
-		}
-		return now.or(rest)
 	}
-	return now
+	return "", false
 }
 
 // lastSaid is the last line that a process has written.
@@ -239,8 +214,8 @@ func shows(dir string, files powercut.Files) (string, error) {
 	return state, errors.Join(err, j.Close())
 }
 
-// cuts takes n images of a life, at each call that changes the disk, and checks them.
-func (l *life) cuts(t testing.TB, dir string, r *rand.Rand, n int) (images int) {
+// cuts takes n images of a life, at each call that changes the disk, and checks them. It enters them in m.
+func (l *life) cuts(t testing.TB, dir string, r *rand.Rand, n int, m *matrix) {
 	t.Helper()
 	var at []int
 	d := l.start.Clone()
@@ -251,28 +226,31 @@ func (l *life) cuts(t testing.TB, dir string, r *rand.Rand, n int) (images int) 
 		d.Do(&l.calls[i], r)
 	}
 	at = append(at, len(l.calls))
-	seen := map[string]bool{}
-	for tries := 0; images < n && tries < 20; tries++ {
+	type image struct {
+		sum  uint64
+		want string
+	}
+	seen := map[image]bool{}
+	for tries := 0; len(seen) < n && tries < 20; tries++ {
 		d, next := l.start.Clone(), 0
 		for _, i := range at {
 			for ; next < i; next++ {
 				d.Do(&l.calls[next], r)
 			}
 			for range max(1, n/len(at)/4) {
-				files := d.Cut(powercut.Random(r))
-				if id := fmt.Sprint(files.Sum(), l.at[i]); seen[id] {
+				files, further := d.Cut(powercut.Random(r)), r.IntN(8) == 0
+				it := image{files.Sum(), l.at[i].String()}
+				if seen[it] {
 					continue
-				} else {
-					seen[id] = true
 				}
-				images++
-				if err := check(dir, files, l.at[i], r); err != nil {
+				seen[it] = true
+				m.enter(it.sum)
+				if err := check(dir, files, l.at[i], further); err != nil {
 					l.failed(t, d, files, i, err)
 				}
 			}
 		}
 	}
-	return images
 }
 
 // failed says which image is wrong, and keeps it.
@@ -286,11 +264,11 @@ func (l *life) failed(t testing.TB, d *powercut.Disk, files powercut.Files, i in
 	if i < len(l.calls) {
 		call = fmt.Sprintf("%s at %d", l.calls[i].Name, l.calls[i].At)
 	}
-	t.Fatalf("%s\na power cut before call %d, %s: %v\nit is in %s (%v)", l.name, i, call, err, kept, mkErr)
+	t.Fatalf("%s: %s\na power cut before call %d, %s: %v\nit is in %s (%v)", violation, l.name, i, call, err, kept, mkErr)
 }
 
-// check opens an image. It must hold what is expected, and go on working.
-func check(dir string, files powercut.Files, want expected, r *rand.Rand) error {
+// check opens an image. It must hold what is expected, and, where that is asked for, go on working.
+func check(dir string, files powercut.Files, want expected, further bool) error {
 	got, err := shows(dir, files)
 	if err != nil {
 		return err
@@ -298,7 +276,10 @@ func check(dir string, files powercut.Files, want expected, r *rand.Rand) error 
 	if !want.allows(got) {
 		return fmt.Errorf("it holds\n%q\nwant\n%v", got, want)
 	}
-	if r.IntN(8) != 0 {
+	if name, found := unmarked(files); want.closed && found {
+		return fmt.Errorf("it was closed, and the mark of %s is not on the disk", name)
+	}
+	if !further {
 		return nil
 	}
 	return goesOn(filepath.Join(imageDir(dir), journalName), got)

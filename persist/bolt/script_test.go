@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,9 +22,11 @@ import (
 //	open [VERSION]   with this version of bbolt
 //	close
 //	begin KEY SIZE   unless the key is there
-//	many KEY N       N at the same time
+//	many KEY N       N at the same time, every fourth of them twice
 //	update KEY
 //	finish KEY SIZE  and Flush
+//	late KEY SIZE    finish without Flush, until a commit has taken it
+//	leave KEY SIZE   finish without Flush
 //	mark KEY         MarkReported, and Flush
 //	forget KEY
 //	sweep MAX KEEP   KEEP 0: keys, too
@@ -31,16 +34,34 @@ import (
 // For each it writes one line "> operation", and then one of
 //
 //	= STATE          it returned, and all that the journal holds is durable, which is this
+//	~ STATE          it returned, and what has changed may be durable, as after leave
 //	? ERROR          ErrUncertain, or the journal is not open
 //	! ERROR          it was not done; then "~ STATE", of which a Finish may not be durable
 //
 // Before that, many writes "+ LINE" for each record when its Begin has returned.
+//
+// Two operations come before the journal, and write nothing:
+//
+//	rename NAME      the file with this name becomes the journal
+//	symlink TARGET   the journal is where this leads
 
 // runScript runs the script in the environment.
 func runScript(path string) error {
 	s := &script{path: path}
 	for op := range strings.Lines(os.Getenv("ONCEHTTP_BOLT_SCRIPT")) {
-		if s.unflushed && s.j != nil {
+		if name, isName := strings.CutPrefix(strings.TrimSpace(op), "rename "); isName {
+			if err := os.Rename(filepath.Join(filepath.Dir(path), name), path); err != nil {
+				return err
+			}
+			continue
+		}
+		if target, isTarget := strings.CutPrefix(strings.TrimSpace(op), "symlink "); isTarget {
+			if err := os.Symlink(target, path); err != nil {
+				return err
+			}
+			continue
+		}
+		if s.unflushed && s.j != nil && strings.TrimSpace(op) != "close" { // Close flushes, too
 			s.run("flush")
 		}
 		s.run(strings.TrimSpace(op))
@@ -52,12 +73,14 @@ func runScript(path string) error {
 func (s *script) run(op string) {
 	say("> " + op)
 	err := s.do(strings.Fields(op))
-	s.unflushed = err != nil
+	s.unflushed = err != nil || strings.HasPrefix(op, "leave ")
 	switch {
 	case errors.Is(err, persist.ErrUncertain) || s.j == nil && err != nil:
 		say("? " + err.Error())
 	case err != nil:
 		say("! " + err.Error())
+		s.sayState("~ ")
+	case strings.HasPrefix(op, "leave "):
 		s.sayState("~ ")
 	default:
 		s.sayState("= ")
@@ -117,9 +140,7 @@ func (s *script) do(op []string) error {
 		s.j = nil
 		return err
 	case "begin":
-		r := sized(op[1], arg(2))
-		r.Generated = len(op[1])%2 == 0
-		_, _, err := s.j.Begin(ctx, r)
+		_, _, err := s.j.Begin(ctx, begunBy(op))
 		return err
 	case "stats":
 		say(fmt.Sprintf("+ %t", s.j.Stats().NamesSynced))
@@ -142,11 +163,11 @@ func (s *script) do(op []string) error {
 	case "update":
 		r.Attempts++
 		_, err = s.j.Update(ctx, r)
-	case "finish":
+	case "finish", "late", "leave":
 		r = confirmed(r)
 		r.Unreported = r.Generated
 		r.Answer.Body = bytes.Repeat([]byte("a"), arg(2))
-		err = errors.Join(s.j.Finish(ctx, r), s.j.Flush(ctx))
+		err = s.finish(ctx, r, op[0])
 	case "forget":
 		err = s.j.Forget(ctx, r)
 	default:
@@ -155,14 +176,40 @@ func (s *script) do(op []string) error {
 	return err
 }
 
-// many begins n records at the same time, and finishes every other without a Flush.
+// begunBy is the record of "begin KEY SIZE".
+func begunBy(op []string) persist.Record {
+	size := 0
+	_, _ = fmt.Sscan(op[2], &size)
+	r := sized(op[1], size)
+	r.Generated = len(op[1])%2 == 0
+	return r
+}
+
+// finish finishes a record, and waits for that as its operation says.
+func (s *script) finish(ctx context.Context, r persist.Record, op string) error {
+	commits := s.j.Stats().Commits
+	err := s.j.Finish(ctx, r)
+	if err != nil || op == "leave" {
+		return err
+	}
+	for try := 0; op == "late" && try < 100 && s.j.Stats().Commits == commits; try++ {
+		time.Sleep(time.Millisecond)
+	}
+	if op == "late" && s.j.Stats().Commits > commits {
+		return nil
+	}
+	return s.j.Flush(ctx)
+}
+
+// many begins n records at the same time, a part of them twice.
 func (s *script) many(key string, n int) error {
-	errs := make([]error, n)
+	errs := make([]error, n+n/4)
 	var wg sync.WaitGroup
-	for i := range n {
+	for at := range errs {
 		wg.Go(func() {
+			i := at % n
 			r, _, err := s.j.Begin(context.Background(), sized(fmt.Sprintf("%s-%d", key, i), 100+i*7))
-			if errs[i] = err; err == nil {
+			if errs[at] = err; err == nil {
 				say("+ " + compactLine(&r))
 			}
 		})

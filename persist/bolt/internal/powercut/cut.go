@@ -1,8 +1,7 @@
 package powercut
 
 import (
-	"crypto/sha256"
-	"fmt"
+	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -111,7 +110,15 @@ func (c *Choice) spoil(f *file, b []byte, page int64) {
 			continue
 		}
 		at := b[p*page : min((p+1)*page, int64(len(b)))]
-		switch c.r.IntN(4) {
+		switch c.r.IntN(5) {
+		case 4: // some bytes of it
+			from := c.r.IntN(len(at))
+			if c.r.IntN(2) == 0 {
+				from %= 128
+			}
+			for i := range at[from:min(len(at), from+1+c.r.IntN(64))] {
+				at[from+i] = byte(c.r.Uint32())
+			}
 		case 0:
 			clear(at)
 		case 1: // what another page holds
@@ -128,12 +135,17 @@ func (c *Choice) spoil(f *file, b []byte, page int64) {
 	}
 }
 
-// Sum is a hash of the files and their names.
-func (f Files) Sum() [32]byte {
-	h := sha256.New()
+// seed is that of Sum.
+var seed = maphash.MakeSeed()
+
+// Sum is a hash of the files and their names, for this process.
+func (f Files) Sum() uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
 	for _, name := range slices.Sorted(maps.Keys(f)) {
-		fmt.Fprintf(h, "%q %d\n", name, len(f[name]))
-		h.Write(f[name])
+		maphash.WriteComparable(&h, name)
+		maphash.WriteComparable(&h, len(f[name]))
+		_, _ = h.Write(f[name])
 	}
-	return [32]byte(h.Sum(nil))
+	return h.Sum64()
 }

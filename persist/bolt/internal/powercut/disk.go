@@ -15,8 +15,19 @@ const (
 )
 
 // Files are the files below a directory, by name. A name may stand for another's
-// content: two names of one file.
+// content: two names of one file. A name that ends with a slash is that of a directory,
+// and the content of a symbolic link is [Link].
 type Files map[string][]byte
+
+const linkMark = "\x00link to\x00"
+
+// Link is the content of a symbolic link.
+func Link(target string) []byte { return []byte(linkMark + target) }
+
+// Target returns where content leads that is that of a symbolic link.
+func Target(content []byte) (target string, ok bool) {
+	return strings.CutPrefix(string(content), linkMark)
+}
 
 // Disk is a model of a disk below one directory, and of what the kernel has in memory
 // of it. Not safe for concurrent use.
@@ -124,6 +135,22 @@ func (d *Disk) name(p string) (string, bool) {
 	return strings.CutPrefix(p, d.root+"/")
 }
 
+// follow is the name to which symbolic links lead from a name.
+func (d *Disk) follow(name string) string {
+	for range 40 {
+		f := d.names[name]
+		if f == nil {
+			break
+		}
+		target, isLink := Target(f.memory)
+		if !isLink {
+			break
+		}
+		name = path.Join(path.Dir(name), target)
+	}
+	return name
+}
+
 // Do makes a call on the disk. r decides what arrives where a sync fails.
 func (d *Disk) Do(c *Call, r *rand.Rand) {
 	if o, found := d.open[c.FD]; found && c.Name != "openat" {
@@ -135,7 +162,11 @@ func (d *Disk) Do(c *Call, r *rand.Rand) {
 		return
 	}
 	switch c.Name {
+	case "symlinkat":
+		content := Link(c.Other)
+		d.move(move{dir: path.Dir(name), name: name, file: &file{memory: content, disk: content}})
 	case "openat":
+		name = d.follow(name)
 		f := d.names[name]
 		switch {
 		case f == nil && c.Create:
@@ -172,7 +203,7 @@ func (d *Disk) doOpen(c *Call, o opened, r *rand.Rand) {
 		}
 	case c.Name == "fsync" || c.Name == "fdatasync":
 		if c.Failed != "" {
-			f.disk = f.cut(Choice{r: r, arrive: r.Float64()})
+			f.disk = f.cut(Choice{r: r, arrive: r.Float64(), one: r.IntN(8) - 4})
 		} else {
 			f.sync()
 		}

@@ -12,9 +12,9 @@
 //     or not, in any order, and in any of the versions that it had.
 //   - A page of 4096 bytes of which a sector is under way may hold anything.
 //   - How long a file is, and each entry of a directory, arrives by itself.
-//   - Where a sync fails, a part has arrived, and the kernel takes the rest for clean:
-//     reads show it, later syncs do not write it. [Disk.Evict] lets the kernel forget
-//     such pages.
+//   - Where a sync fails, a part has arrived, a page of it as anything perhaps, and the
+//     kernel takes the rest for clean: reads show it, later syncs do not write it.
+//     [Disk.Evict] lets the kernel forget such pages.
 //   - What a sync that succeeded has written stays. Entries of a directory whose sync
 //     failed are written by the next one.
 package powercut

@@ -26,7 +26,7 @@ func Record(cmd *exec.Cmd, fault Fault) ([]Call, error) {
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "calls")
-	args := []string{"-f", "-xx", "-s", "16777216", "-o", out, "-e", "trace=" + calls, "-e", "signal=none"}
+	args := []string{"-f", "--seccomp-bpf", "-xx", "-s", "16777216", "-o", out, "-e", "trace=" + calls, "-e", "signal=none"}
 	if fault != (Fault{}) {
 		args = append(args, "-e", fmt.Sprintf("inject=%s:%s:when=%d", fault.Call, fault.What, fault.Nth))
 	}

@@ -14,7 +14,7 @@ type Call struct {
 	Thread int
 	FD     int    // of the file, where the call names one; of openat the new one
 	Path   string // where the call names one
-	Other  string // the new name, of linkat and renameat
+	Other  string // the new name, of linkat and renameat; what a link leads to, of symlinkat
 	Data   []byte // of a write
 	At     int64  // where it is written, or how long the file becomes
 	Create bool   // openat makes the file if there is none
@@ -23,7 +23,7 @@ type Call struct {
 }
 
 // calls are the names of system calls that are recorded.
-const calls = "openat,close,pwrite64,write,ftruncate,linkat,unlinkat,renameat,renameat2,fsync,fdatasync,fchmod,flock,mmap"
+const calls = "openat,close,pwrite64,write,ftruncate,linkat,symlinkat,unlinkat,renameat,renameat2,fsync,fdatasync,fchmod,flock,mmap"
 
 // parse reads what strace has written. Calls of several threads that overlap are
 // returned in the order in which they ended.
@@ -97,6 +97,8 @@ func parseCall(text string) (c Call, ok bool, err error) {
 		}
 	case "unlinkat":
 		c.Path = unhex(args[1])
+	case "symlinkat":
+		c.Other, c.Path = unhex(args[0]), unhex(args[2])
 	case "linkat", "renameat", "renameat2":
 		c.Path, c.Other = unhex(args[1]), unhex(args[3])
 	case "mmap":
