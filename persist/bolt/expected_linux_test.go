@@ -131,10 +131,26 @@ func isBegun(record string, op []string) bool {
 	return record == compactLine(&r)
 }
 
-// unmarked is the name of a file whose newest commit has no mark.
+// achieved reports whether a state shows what an operation that succeeded has done.
+func achieved(op, state string) bool {
+	words := strings.Fields(op)
+	if len(words) < 2 || words[0] == "open" {
+		return true
+	}
+	at := strings.Index(" "+state, " "+words[1]+",")
+	switch words[0] {
+	case "begin":
+		return at >= 0
+	case "forget", "finish", "late":
+		return at < 0 || !strings.Contains(strings.Fields(state[at:])[0], ",pending,")
+	}
+	return true
+}
+
+// unmarked is the name of a journal whose newest commit has no mark.
 func unmarked(files powercut.Files) (name string, found bool) {
 	for name, file := range files {
-		if bolt.NewestMeta(file) >= 0 && !bolt.Marked(file) {
+		if !strings.HasSuffix(name, ".tmp") && bolt.NewestMeta(file) >= 0 && !bolt.Marked(file) {
 			return name, true
 		}
 	}

@@ -141,10 +141,14 @@ func (l *life) expect(t testing.TB, dir string) {
 			op, begun = rest, i+1
 			done, known := l.doneAt(i)
 			now = now.begins(op, done, !known)
+		case ".":
+			if done, known := l.doneAt(i); known && now.allows(done) {
+				now = expected{any: []string{done}, closed: op == "close" && l.fault == (powercut.Fault{})}
+			}
 		case "+":
 			now.must = append(slices.Clone(now.must), rest)
 		case "=":
-			if !now.allows(rest) {
+			if !now.allows(rest) || !achieved(op, rest) {
 				t.Errorf("%s: %s: %q shows %q, want %v", violation, l.name, op, rest, now)
 			}
 			now = expected{any: []string{rest}, closed: op == "close" && l.fault == (powercut.Fault{})}
@@ -167,17 +171,17 @@ func (l *life) expect(t testing.TB, dir string) {
 	if err != nil {
 		t.Errorf("%s: %s: at the end the kernel's files cannot be opened: %v", violation, l.name, err)
 	}
-	if sign, _, ok := lastSaid(l.calls); ok && err == nil && (sign == ">" || sign == "+") { // it was killed
+	if sign, _, ok := lastSaid(l.calls); ok && err == nil && strings.Contains(">+.", sign) { // it was killed
 		perhaps(shown)
 	}
 	l.at, l.after, l.showing = append(l.at, now), d, shown
 }
 
-// doneAt is what the journal holds after the operation that begins at call i. known is false if the operation failed, or
+// doneAt is what the journal holds after the operation that is under way at call i. known is false if the operation failed, or
 // the process did not come to its end.
 func (l *life) doneAt(i int) (done string, known bool) {
 	for j := i + 1; j < len(l.calls); j++ {
-		if sign, rest, ok := said(&l.calls[j]); ok && sign != "+" {
+		if sign, rest, ok := said(&l.calls[j]); ok && sign != "+" && sign != "." {
 			return rest, sign == "="
 		}
 	}
@@ -237,7 +241,11 @@ func (l *life) cuts(t testing.TB, dir string, r *rand.Rand, n int, m *matrix) {
 			for ; next < i; next++ {
 				d.Do(&l.calls[next], r)
 			}
-			for range max(1, n/len(at)/4) {
+			many := max(1, n/len(at)/4)
+			if i < len(l.calls) && strings.HasSuffix(l.calls[i].Name, "sync") { // when most is under way
+				many *= 3
+			}
+			for range many {
 				files, further := d.Cut(powercut.Random(r)), r.IntN(8) == 0
 				it := image{files.Sum(), l.at[i].String()}
 				if seen[it] {

@@ -33,7 +33,7 @@ import (
 //
 // For each it writes one line "> operation", and then one of
 //
-//	= STATE          it returned, and all that the journal holds is durable, which is this
+//	= STATE          it returned, and all that the journal holds is durable, which is this; before that "." when it returned
 //	~ STATE          it returned, and what has changed may be durable, as after leave
 //	? ERROR          ErrUncertain, or the journal is not open
 //	! ERROR          it was not done; then "~ STATE", of which a Finish may not be durable
@@ -83,6 +83,7 @@ func (s *script) run(op string) {
 	case strings.HasPrefix(op, "leave "):
 		s.sayState("~ ")
 	default:
+		say(". ") // since reading what the journal holds may wait for a commit
 		s.sayState("= ")
 	}
 }

@@ -107,6 +107,7 @@ func traces(t *testing.T) []trace {
 	all := append(situations(t, b), namesTraces(b)...)
 	all = append(all, workTraces()...)
 	all = append(all, failedTraces(b)...)
+	all = append(all, comeBackTraces(t, b)...)
 	return append(all, recoveryTraces(b)...)
 }
 
@@ -175,6 +176,34 @@ func failedTraces(b *bases) []trace {
 		{Call: "fsync", Nth: 2, What: "error=EIO"}, {Call: "fsync", Nth: 2, What: "error=ENOSPC"},
 	} {
 		all = append(all, trace{fmt.Sprintf("commits, %s of %s %d", f.What, f.Call, f.Nth), powercut.Files{journalName: b.closed}, expected{any: []string{b.newest}}, script, f})
+	}
+	return all
+}
+
+// comeBackTraces are of commits of which all has come to the disk but the meta page. The next one has other records of the
+// same size, so that it uses the same pages.
+func comeBackTraces(t *testing.T, b *bases) []trace {
+	t.Helper()
+	const script = "open\nbegin a 100\nbegin b 100\nbegin c 100\nclose"
+	files, before := powercut.Files{journalName: b.closed}, expected{any: []string{b.newest}}
+	dir := memoryDir(t)
+	l := live(t, dir, powercut.NewDisk(dir, files), before, script, powercut.Fault{})
+	var metas []int // which writes of bbolt's are of meta pages
+	writes := 0
+	for i := range l.calls {
+		if c := &l.calls[i]; c.Name == "pwrite64" {
+			if writes++; c.At < 2*pageSize && len(c.Data) == pageSize {
+				metas = append(metas, writes)
+			}
+		}
+	}
+	l = live(t, dir, powercut.NewDisk(dir, files), before, "open\nbegin a 100\nclose", powercut.Fault{})
+	file := append(b.closed[:2*pageSize:2*pageSize], l.after.Memory()[journalName][2*pageSize:]...)
+	all := []trace{{name: "a commit after one whose meta page is missing", files: powercut.Files{journalName: file}, before: before, script: "open\nbegin b 100\nbegin c 100\nclose"}}
+	for n, meta := range metas[:2] {
+		all = append(all,
+			trace{fmt.Sprintf("a commit after one whose meta page was not written: %d", n+1), files, before, script, powercut.Fault{Call: "pwrite64", Nth: meta, What: "error=ENOSPC"}},
+			trace{fmt.Sprintf("a commit after a process that died before its meta page: %d", n+1), files, before, script, powercut.Fault{Call: "pwrite64", Nth: meta, What: "signal=KILL"}})
 	}
 	return all
 }

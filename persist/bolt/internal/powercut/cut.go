@@ -12,7 +12,8 @@ type Choice struct {
 	r      *rand.Rand
 	arrive float64 // the part of the sectors that arrives
 	whole  bool    // pages arrive as a whole, or not
-	order  bool    // in the order in which they were written: what comes after arrive does not
+	order  bool    // in the order in which they were written: what comes after a place does not
+	gap    bool    // all but the writes from one place to another
 	junk   float64 // the part of the pages that arrive as anything
 	one    int     // of the pages under way only this one is junk; -1: as junk says
 	// Pages of another size than 4096 bytes, and sectors smaller than 512: for
@@ -21,10 +22,10 @@ type Choice struct {
 }
 
 // Random is one of the kinds of choices that matter: nothing arrives, everything, a part by sectors or by pages, with
-// and without junk, all in any order or in that of the writes; and one page is junk alone.
+// and without junk, all in any order or in that of the writes; all but some that follow each other; and one page is junk alone.
 func Random(r *rand.Rand) Choice {
 	c := Choice{r: r, one: -1, arrive: []float64{0, 1, 1, 0.5, 0.9, 0.1}[r.IntN(6)]}
-	c.whole, c.order = r.IntN(3) == 0, r.IntN(4) == 0
+	c.whole, c.order, c.gap = r.IntN(3) == 0, r.IntN(4) == 0, r.IntN(6) == 0
 	switch r.IntN(4) {
 	case 0:
 		c.junk = []float64{0.1, 0.5, 1}[r.IntN(3)]
@@ -70,12 +71,15 @@ func (f *file) cut(c Choice) []byte {
 	if c.whole {
 		sector = page
 	}
-	flight := f.flight
+	flight, gap, end := f.flight, 0, 0
 	if c.order {
 		flight = flight[:c.r.IntN(len(flight)+1)]
 	}
+	if c.gap {
+		gap, end = c.gapIn(len(flight))
+	}
 	memory, arrived, size := slices.Clone(f.disk), slices.Clone(f.disk), int64(len(f.disk))
-	for _, v := range flight {
+	for i, v := range flight {
 		memory = resized(memory, max(v.size, v.at+int64(len(v.data))))
 		copy(memory[v.at:], v.data)
 		arrived = resized(arrived, max(int64(len(arrived)), int64(len(memory))))
@@ -86,13 +90,26 @@ func (f *file) cut(c Choice) []byte {
 		}
 		// A unit arrives with all that was written to it before.
 		v.touched(sector, func(from, to int64) {
-			if c.order || c.arrives() {
+			if c.gap && (i < gap || i >= end) || !c.gap && (c.order || c.arrives()) {
 				copy(arrived[from:to], memory[from:to])
 			}
 		})
 	}
 	c.spoil(f, arrived, page)
 	return resized(arrived, size)
+}
+
+// gapIn is the part of n writes that does not arrive. Often it begins with the first, or ends before the last.
+func (c *Choice) gapIn(n int) (from, to int) {
+	from = c.r.IntN(n + 1)
+	if c.r.IntN(2) == 0 {
+		from = 0
+	}
+	to = from + c.r.IntN(n-from+1)
+	if c.r.IntN(2) == 0 {
+		to = n - 1
+	}
+	return from, to
 }
 
 // spoil puts junk over pages that are under way.
