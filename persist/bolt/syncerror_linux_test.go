@@ -116,7 +116,7 @@ func afterSyncError(calls []powercut.Call, c syncCall, again bool) error {
 	for i := range calls {
 		sign, rest, ok := saidLine(&calls[i])
 		switch {
-		case !ok:
+		case !ok || sign == ".":
 		case sign == ">":
 			op = rest
 			failed = failed || op == c.op
