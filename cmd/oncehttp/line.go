@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
 	"unicode/utf8"
@@ -36,7 +37,7 @@ type line struct {
 	State string `json:"state,omitempty"`
 	// Body is the answer's body: itself where it is JSON, else a string, or
 	// base64 in BodyBase64 where it is not even text. BodyDropped: it is larger
-	// than answerBytesMax and not shown.
+	// than answerBytesMax, or a stream of events, and not shown.
 	Body        json.RawMessage `json:"body,omitempty"`
 	BodyBase64  []byte          `json:"body_base64,omitempty"`
 	BodyDropped bool            `json:"body_dropped,omitempty"`
@@ -133,11 +134,21 @@ func (list declines) answered(resp *http.Response) line {
 	if res.Key == "" { // a safe request, which is no operation
 		l.Outcome, l.Source = oncehttp.OutcomeConfirmed.String(), sourceName(oncehttp.SourceServer)
 	}
+	if isEventStream(resp) { // which may never end, and whose head has decided
+		l.judge(list, resp.StatusCode, nil, true, res.AlreadyDone)
+		return l
+	}
 	// What is kept was read whole before the client returned. Only the rest of
 	// an answer over answerBytesMax can still fail, and that is not shown.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, answerBytesMax+1))
 	l.judge(list, resp.StatusCode, body, err != nil, res.AlreadyDone)
 	return l
+}
+
+// isEventStream reports whether an answer is a stream of events.
+func isEventStream(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind == "text/event-stream"
 }
 
 // judge puts a final answer and its result into the line.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,15 +16,18 @@ const (
 	drainTime  = time.Second
 )
 
-// Body is the body of an answer. Each Read is bounded in time; the time between two Reads is not.
+// Body is the body of an answer. Each Read is bounded in time, but for a stream of events; the time between two Reads is not.
 type Body struct {
-	x    *exchange
-	body io.ReadCloser
+	x      *exchange
+	body   io.ReadCloser
+	events bool
 }
 
 // Read reads from the body, for AttemptTimeout at most. An error after that matches the reason.
 func (b *Body) Read(p []byte) (int, error) {
-	b.x.arm()
+	if !b.events {
+		b.x.arm()
+	}
 	n, err := b.body.Read(p)
 	b.x.timer.Stop()
 	if err != nil && err != io.EOF {
@@ -57,6 +61,9 @@ func Drain(body io.ReadCloser) {
 // read reads as much of the answer's body as is kept. An answer that was cut off is an error: its status alone proves
 // nothing.
 func (s *Sender) read(x *exchange, resp *http.Response) Result {
+	if isEventStream(resp) {
+		return Result{Answer: eventStream(x, resp)}
+	}
 	body := Body{x: x, body: resp.Body}
 	kept, err := body.readKept(resp.ContentLength, s.Limits.BodyBytes)
 	if err == nil {
@@ -76,6 +83,22 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 		answer.Rest = &Body{x: x, body: body.body}
 	}
 	return Result{Answer: answer}
+}
+
+// isEventStream reports whether an answer is a success that is told in events, for as long as the server likes.
+func isEventStream(resp *http.Response) bool {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return resp.StatusCode/100 == 2 && strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
+}
+
+// eventStream is an answer of which nothing but the head is read: its body may never end. The events are no JSON that a matcher
+// could read.
+func eventStream(x *exchange, resp *http.Response) *Answer {
+	x.timer.Stop()
+	x.until = time.Time{}
+	rest := &Body{x: x, body: resp.Body, events: true}
+	resp.Body = http.NoBody // rest holds the real one
+	return &Answer{Head: resp, TextWhole: true, Framed: !endsWithConnection(resp), Rest: rest}
 }
 
 // readKept reads to the end, or to one byte past the limit. size is the Content-Length, negative if there is none.

@@ -89,12 +89,13 @@ type Answer struct {
 	From *url.URL
 	// Body is the body as far as it is kept: Limits.BodyBytes and one byte more, if there is more.
 	Body []byte
-	// Whole says that Body is all that the server sent.
+	// Whole says that Body is all that the server sent. A stream of events is never whole, and Body has nothing of it.
 	Whole bool
 	// Text is Body without its content coding, for whoever reads it: Body itself where it has none. Text is nil where the
 	// coding is unknown.
 	Text []byte
-	// TextWhole says that Text is all of it: Body is whole, could be decoded, and is at most Limits.BodyBytes when decoded.
+	// TextWhole says that Text is all of it: Body is whole, could be decoded, and is at most Limits.BodyBytes when decoded. It is
+	// true of a stream of events, which has no text.
 	TextWhole bool
 	// Framed says that a length or a framing marked the end of the body, and not the end of the connection alone.
 	Framed bool
@@ -102,12 +103,17 @@ type Answer struct {
 	Rest *Body
 }
 
-// Drain gives up the rest of the answer, if there is any.
+// Drain gives up the rest of the answer, if there is any. That of a stream of events may have no end.
 func (r *Result) Drain() {
-	if r.Answer != nil && r.Answer.Rest != nil {
-		Drain(r.Answer.Rest)
-		r.Answer.Rest = nil
+	if r.Answer == nil || r.Answer.Rest == nil {
+		return
 	}
+	if r.Answer.Rest.events {
+		_ = r.Answer.Rest.Close()
+	} else {
+		Drain(r.Answer.Rest)
+	}
+	r.Answer.Rest = nil
 }
 
 // Send makes one attempt at target: one send, and one more for each redirect that is followed, each with a request of
