@@ -34,9 +34,10 @@ type lease struct {
 	until time.Time // it lasts until then, by the journal's clock
 	lost  bool      // another has it, or has had it
 	runs  bool      // the operation is being run, and the run has not written its last
-	// revision is that of the record while it runs, as far as only the run and claims of this client have changed it, and
-	// enqueued its mark.
+	// revision is that of the record while it runs, as far as only the run and claims of this client have changed it, drives
+	// its Drives then, and enqueued its mark.
 	revision uint64
+	drives   int
 	enqueued bool
 	// marked is when the claim at revision marked the record as maybe sent; zero: it did not, or a call has had the record since.
 	marked time.Time
@@ -110,7 +111,7 @@ func (l *leases) begin(rec *persist.Record) {
 
 // begin notes that the record is being run.
 func (at *lease) begin(rec *persist.Record) {
-	at.runs, at.revision, at.enqueued, at.marked = true, rec.Revision, rec.Enqueued, time.Time{}
+	at.runs, at.revision, at.drives, at.enqueued, at.marked = true, rec.Revision, rec.Drives, rec.Enqueued, time.Time{}
 }
 
 // end ends what begin began, once the run writes its record no more. A claim that comes later is none of that run's, although
@@ -174,7 +175,7 @@ func (l *leases) handOver(rec *persist.Record, marked time.Time) bool {
 		return false
 	}
 	if !enqueued { // else the run meets ErrStale, and takes over both
-		at.revision = max(at.revision, rec.Revision)
+		at.revision, at.drives = max(at.revision, rec.Revision), max(at.drives, rec.Drives)
 	}
 	if rec.LeaseUntil.After(at.until) {
 		at.until = rec.LeaseUntil
@@ -182,18 +183,17 @@ func (l *leases) handOver(rec *persist.Record, marked time.Time) bool {
 	return true
 }
 
-// revision is the one at which a record has to be changed: that which is known of it, or a later one by claims of this
-// client that its run got.
-func (l *leases) revision(rec *persist.Record) uint64 {
+// latest sets the revision at which a record has to be changed, and its Drives: those which are known of it, or later ones by
+// claims of this client that its run got.
+func (l *leases) latest(rec *persist.Record) {
 	if l == nil {
-		return rec.Revision
+		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.held[rec.ID]; at != nil && at.runs {
-		return max(rec.Revision, at.revision)
+		rec.Revision, rec.Drives = max(rec.Revision, at.revision), max(rec.Drives, at.drives)
 	}
-	return rec.Revision
 }
 
 // changed notes that a run has changed its record.
@@ -204,7 +204,7 @@ func (l *leases) changed(rec *persist.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.held[rec.ID]; at != nil && at.runs {
-		at.revision, at.enqueued = max(at.revision, rec.Revision), rec.Enqueued
+		at.revision, at.drives, at.enqueued = max(at.revision, rec.Revision), max(at.drives, rec.Drives), rec.Enqueued
 	}
 }
 

@@ -192,14 +192,14 @@ func (d ending) change(ctx context.Context, rec *persist.Record, write func() er
 
 // rewrite is change, without a word to the leases.
 func (e *engine) rewrite(ctx context.Context, rec *persist.Record, write func() error) error {
-	rec.Revision = e.leases.revision(rec)
+	e.leases.latest(rec)
 	err := write()
 	if errors.Is(err, persist.ErrStale) {
 		now, getErr := e.journal.Get(ctx, rec.ID)
 		if getErr != nil || !e.onlyMarkedOrClaimed(rec, &now) {
 			return err
 		}
-		rec.Revision, rec.Enqueued, rec.SendBefore = now.Revision, now.Enqueued, now.SendBefore
+		rec.Revision, rec.Drives, rec.Enqueued, rec.SendBefore = now.Revision, now.Drives, now.Enqueued, now.SendBefore
 		err = write()
 	}
 	if err != nil && !errors.Is(err, persist.ErrStale) && !errors.Is(err, persist.ErrNotFound) {

@@ -21,7 +21,7 @@ import (
 // intent is the record of an operation that is about to be sent.
 func (e *engine) intent(op *preparedRequest) persist.Record {
 	rec, now := *op.rec, e.now().Round(0)
-	rec.Created = now
+	rec.Created, rec.Drives = now, 1
 	if !rec.ServerToken {
 		rec.MaybeSent, rec.FirstSent, rec.SendUntil = true, e.firstSent(), e.sendUntil()
 	} else { // it is not sent before it has its token
@@ -291,6 +291,7 @@ func (x existing) adopt() *result {
 	}
 	next := *rec
 	next.State, next.HoldReason = persist.StatePending, ""
+	next.Drives++
 	if !next.MaybeSent && !wantsToken(rec) {
 		next.MaybeSent, next.FirstSent = true, x.firstSent()
 	}

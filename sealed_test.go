@@ -232,8 +232,8 @@ func everything(t *testing.T, j persist.Journal) []persist.Record {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A pass that claims a record and gives it back says when it is due again.
-		rec.Revision, rec.LeaseOwner, rec.LeaseUntil, rec.NextAttempt = 0, "", time.Time{}, time.Time{}
+		// A pass that claims a record and gives it back counts a drive, and says when it is due again.
+		rec.Revision, rec.Drives, rec.LeaseOwner, rec.LeaseUntil, rec.NextAttempt = 0, 0, "", time.Time{}, time.Time{}
 		all = append(all, rec)
 	}
 	return all

@@ -212,7 +212,7 @@ type Claimer interface {
 
 	// Claim takes up to n records that match q, are Pending and due, and have no lease that
 	// lasts. In one atomic step it sets their LeaseOwner to owner and their LeaseUntil to
-	// lease after now, and raises their revision. It returns them as they are then, in any
+	// lease after now, counts their Drives one up, and raises their revision. It returns them as they are then, in any
 	// order, and now, the time by the journal's clock at which it judged them; where it took
 	// none, any time during the call.
 	//
@@ -246,7 +246,7 @@ type SendClaimer interface {
 
 	// ClaimToSend is Claim. Besides it sets MaybeSent of each record of which [Record.MarkedByClaim] says so, FirstSent
 	// to now, and SendUntil to sending after now unless it is later, durably when it returns. sending is how long after the
-	// claim a send by owner may still be on its way. It returns the records without that: as they were before but for lease and revision.
+	// claim a send by owner may still be on its way. It returns the records without that: as they were before but for lease, Drives and revision.
 	// So whoever does not send one takes the mark away with the Update that gives it back, and whoever sends adds the three fields
 	// to the record first. Of a process that dies in between, the record says that it may have been sent.
 	// Errors: as Claim.

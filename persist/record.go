@@ -211,6 +211,10 @@ type Record struct {
 	// Sends counts how often the request was, or may have been, handed to the
 	// network: hops and repeated sends of one attempt, too.
 	Sends int
+	// Drives counts how often somebody set out to send the operation: each claim counts one up, and each call that goes on
+	// with the record, in the write that it makes anyway. A Begin that a send follows sets 1. Nothing else changes it, and it is
+	// never counted down. So who looked at the record knows whether somebody has driven it since.
+	Drives int
 
 	// LeaseOwner names the process that drives the operation; empty is none.
 	LeaseOwner string

@@ -66,6 +66,7 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 		}
 		rec.LeaseOwner, rec.LeaseUntil = owner, now.Add(lease)
 		rec.Revision++
+		rec.Drives++
 		claimed = append(claimed, rec)
 		if mark != nil && rec.MarkedByClaim(now) {
 			mark(&rec, now)

@@ -14,6 +14,8 @@ func claimCases() []testCase {
 	return []testCase{
 		{name: "claim/takes", run: claimTakes,
 			why: "what a worker took must say so, or another takes it too"},
+		{name: "claim/drives", run: claimDrives,
+			why: "who looked at a record must see that a worker has taken it since, although it is as it was"},
 		{name: "claim/due", run: claimDue,
 			why: "what is due is judged by the journal's clock, since the clocks of the workers differ"},
 		{name: "claim/leased", run: claimLeased,
@@ -162,6 +164,7 @@ func claimTakes(k *check) {
 		if r.State == persist.StatePending && q.Match(&r) {
 			r.LeaseOwner, r.LeaseUntil = "w", now.Add(time.Minute)
 			r.Revision++
+			r.Drives++
 			want[r.ID] = r
 		}
 	}
@@ -352,4 +355,43 @@ func claimRenew(k *check) {
 	}
 	// Whoever runs it records how it ended at the revision that it has.
 	k.holds(j, k.finish(j, mine["A"]), "Finish after Renew")
+}
+
+// claimDrives: each claim counts one up, and a renewal, a give-back and an end do not.
+func claimDrives(k *check) {
+	j := k.journal()
+	c, ok := k.claimer(j)
+	if !ok {
+		return
+	}
+	r := record("a", "k")
+	r.Drives = 6
+	k.begin(j, r)
+	for want := 7; want < 9; want++ {
+		got, _ := k.claim(c, persist.Query{Account: "a"}, "w", time.Hour, 1)
+		if len(got) != 1 || got[0].Drives != want {
+			k.fatalf("Claim returned %d records, drives %v; want one with %d", len(got), drives(got), want)
+		}
+		held := got[0]
+		k.holds(j, held, "Claim")
+		k.renew(c, "w", 2*time.Hour, held)
+		if found, err := j.Get(context.Background(), held.ID); err != nil || found.Drives != want {
+			k.errorf("after Renew: %d drives, error %v; want %d", found.Drives, err, want)
+		}
+		held.LeaseOwner, held.LeaseUntil = "", time.Time{}
+		k.holds(j, k.update(j, held), "an Update that gives the lease back")
+	}
+	got, _ := k.claim(c, persist.Query{Account: "a"}, "w", time.Hour, 1)
+	if len(got) != 1 {
+		k.fatalf("Claim took %d", len(got))
+	}
+	k.holds(j, k.finish(j, got[0]), "Finish of what Claim took")
+}
+
+// drives are those of records.
+func drives(records []persist.Record) (all []int) {
+	for _, r := range records {
+		all = append(all, r.Drives)
+	}
+	return all
 }

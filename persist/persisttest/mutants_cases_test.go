@@ -57,6 +57,7 @@ func mutants() map[string]mutant {
 		"sweep/large":            mutantSweepLarge(),
 		"sweep/concurrent":       mutantSweepConcurrent(),
 		"claim/takes":            mutantClaimTakes(),
+		"claim/drives":           mutantClaimDrives(),
 		"claim/due":              mutantClaimDue(),
 		"claim/leased":           mutantClaimLeased(),
 		"claim/disjoint":         mutantClaimDisjoint(),

@@ -19,6 +19,22 @@ func mutantClaimTakes() mutant {
 	}
 }
 
+// mutantClaimDrives: counts a drive only once.
+func mutantClaimDrives() mutant {
+	return mutant{
+		claim: func(s *store, ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) ([]persist.Record, time.Time, error) {
+			got, now, err := s.Claim(ctx, q, owner, lease, n)
+			for i := range got {
+				if got[i].Drives == 8 {
+					got[i].Drives = 7
+					got[i], err = s.Update(ctx, got[i])
+				}
+			}
+			return got, now, err
+		},
+	}
+}
+
 // mutantClaimDue: what is due is what the worker says, by its own clock.
 func mutantClaimDue() mutant {
 	return mutant{
@@ -28,6 +44,7 @@ func mutantClaimDue() mutant {
 			for r := range s.List(ctx, q) {
 				if !q.DueBy.IsZero() && r.NextAttempt.After(now) && len(claimed) < n {
 					r.LeaseOwner, r.LeaseUntil = owner, now.Add(lease)
+					r.Drives++
 					r, err = s.Update(ctx, r)
 					claimed = append(claimed, r)
 				}
@@ -76,6 +93,7 @@ func mutantClaimDisjoint() mutant {
 			for i := range got {
 				r := s.current(ctx, got[i])
 				r.LeaseOwner, r.LeaseUntil = owner, now.Add(lease)
+				r.Drives++
 				got[i], _ = s.Update(ctx, r)
 				got[i].ID = r.ID
 			}

@@ -56,7 +56,7 @@ func changed(r persist.Record) persist.Record {
 	r.State, r.HoldReason = persist.StateHeld, persist.HoldStoredError
 	r.MaybeSent, r.FirstSent, r.SendUntil = true, epoch().Add(time.Second), epoch().Add(31*time.Second)
 	r.NextAttempt, r.SendBefore = epoch().Add(time.Minute), epoch().Add(time.Hour)
-	r.Attempts, r.Sends, r.Enqueued = 3, 4, true
+	r.Attempts, r.Sends, r.Drives, r.Enqueued = 3, 4, 5, true
 	r.Unreported = false
 	r.LeaseOwner, r.LeaseUntil = "worker 7", epoch().Add(2*time.Minute)
 	r.Note = "asked the bank"

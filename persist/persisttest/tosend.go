@@ -45,6 +45,7 @@ func (k *check) claimToSend(j persist.Journal, account string) (rec persist.Reco
 func claimed(r persist.Record, now time.Time) persist.Record {
 	r.LeaseOwner, r.LeaseUntil = "w", now.Add(time.Hour)
 	r.Revision++
+	r.Drives++
 	return r
 }
 

@@ -146,6 +146,7 @@ func (c *claiming) take(ctx context.Context, refs []ref) error {
 		}
 		f.rec.LeaseOwner, f.rec.LeaseUntil = c.owner, c.until
 		f.rec.Revision++
+		f.rec.Drives++
 		c.claimed = append(c.claimed, f.rec)
 		c.from[f.id].left-- // it is no longer among what is due
 	}

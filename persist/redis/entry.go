@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -21,7 +22,7 @@ const (
 )
 
 // headSize is the length of a head without the owner of the lease.
-const headSize = 8 + 8 + tokenSize + 1 + 1 + 12 + 12 + 32 + 12 + 12
+const headSize = 8 + 8 + tokenSize + 1 + 1 + 12 + 12 + 32 + 12 + 12 + 4
 
 // entry is one record as Redis keeps it. What is in the head is not in the other parts.
 type entry struct {
@@ -48,7 +49,7 @@ func (b *bucket) newEntry(rec *persist.Record, revision uint64) *entry {
 }
 
 // appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, NextAttempt,
-// Created, fingerprint, the end of the lease, and SendUntil as instant has it; the lease's owner is the rest. A time is seconds
+// Created, fingerprint, the end of the lease, SendUntil as instant has it, and Drives; the lease's owner is the rest. A time is seconds
 // since 1970 and nanoseconds.
 func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	var token [tokenSize]byte
@@ -71,6 +72,7 @@ func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	head = append(head, rec.Fingerprint...)
 	head = appendTime(head, rec.LeaseUntil)
 	head = append(head, instant(rec.SendUntil)...)
+	head = binary.BigEndian.AppendUint32(head, uint32(min(rec.Drives, math.MaxUint32)))
 	return append(head, rec.LeaseOwner...)
 }
 
@@ -84,7 +86,7 @@ func (e *entry) encode(rec *persist.Record) {
 	rest := *rec
 	rest.Fingerprint, rest.Generated, rest.Created = nil, false, time.Time{}
 	rest.Revision, rest.State, rest.Unreported, rest.Swept = 0, 0, false, false
-	rest.NextAttempt, rest.LeaseOwner, rest.LeaseUntil, rest.SendUntil = time.Time{}, "", time.Time{}, time.Time{}
+	rest.NextAttempt, rest.LeaseOwner, rest.LeaseUntil, rest.SendUntil, rest.Drives = time.Time{}, "", time.Time{}, time.Time{}, 0
 	e.intent = codec.AppendIntent(make([]byte, 0, codec.IntentSize(&rest, 0)), &rest, 0)
 	e.progress = codec.AppendProgress(make([]byte, 0, codec.ProgressSize(&rest, 0)), &rest, 0)
 }
@@ -143,7 +145,8 @@ func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	rec.Generated, rec.Unreported, rec.Swept = flags&flagGenerated != 0, flags&flagUnreported != 0, flags&flagSwept != 0
 	rec.NextAttempt, rec.Created = timeAt(h[34:]), timeAt(h[46:])
 	rec.Fingerprint = h[58:90:90]
-	rec.LeaseUntil, rec.SendUntil, rec.LeaseOwner = timeAt(h[90:]), timeOf(h[102:headSize]), string(h[headSize:])
+	rec.LeaseUntil, rec.SendUntil = timeAt(h[90:]), timeOf(h[102:114])
+	rec.Drives, rec.LeaseOwner = int(binary.BigEndian.Uint32(h[114:])), string(h[headSize:])
 	return nil
 }
 

@@ -251,6 +251,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	b = appendString(b, string(r.Effect))
 	b = binary.AppendVarint(b, int64(r.Attempts))
 	b = binary.AppendVarint(b, int64(r.Sends))
+	b = binary.AppendVarint(b, int64(r.Drives))
 	b = appendString(b, r.LeaseOwner)
 	if forOperators {
 		b = appendForOperators(b, r)

@@ -29,7 +29,7 @@ func full() persist.Record {
 		Profile: "stripe-v1", ProfileVersion: "2026-01-01", Window: 24 * time.Hour,
 		Fingerprint: bytes.Repeat([]byte{7}, 32), Recipe: "1 content-type",
 		Created: at, MaybeSent: true, FirstSent: at.Add(1), NextAttempt: at.Add(2), SendBefore: at.Add(3), SendUntil: at.Add(11),
-		Attempts: 4, Sends: 5, LeaseOwner: "worker 1", LeaseUntil: at.Add(6),
+		Attempts: 4, Sends: 5, Drives: 6, LeaseOwner: "worker 1", LeaseUntil: at.Add(6),
 		Answer: &persist.Answer{Status: 409, Header: http.Header{"A": {"b"}}, Body: []byte("answer"),
 			BodyDropped: true, Replayed: true, AlreadyDone: true, Stored: true, At: at.Add(7)},
 		Token: "tok_1", Replaces: "idemp:order:u1:o0", Credential: "sha256:00", Region: "eu", Effect: persist.EffectAbsent, Finished: at.Add(8), Swept: true, Status: 402, Note: "looked at it, it is paid",

@@ -108,6 +108,7 @@ func DecodeProgress(b []byte, r *persist.Record) (Outside, error) {
 	r.Effect = persist.Effect(d.string())
 	r.Attempts = int(d.varint())
 	r.Sends = int(d.varint())
+	r.Drives = int(d.varint())
 	r.LeaseOwner = d.string()
 	if flags&progressForOperators != 0 {
 		d.forOperators(r)

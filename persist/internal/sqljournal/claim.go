@@ -65,13 +65,13 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 				damaged = j.failed(err)
 				return row.Progress
 			}
+			rec.Drives++
 			claimed = append(claimed, rec)
 			if mark != nil && rec.MarkedByClaim(instant(now)) {
 				mark(&rec, instant(now))
 				row.SendUntil = nanoseconds(rec.SendUntil)
-				return encodeProgress(&rec)
 			}
-			return row.Progress
+			return encodeProgress(&rec)
 		})
 		return err
 	})

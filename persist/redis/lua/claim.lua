@@ -11,6 +11,7 @@ for at = 6, #ARGV, 3 do
     local ours = r.revision == revision + 1 and r.owner == owner and r.leaseUntil == till and r.leaseNano == tillNano
     if r.revision == revision and not lasts(r, now, nowNano) then
       r.revision = revision + 1
+      r.drives = r.drives + 1
       lease(r, owner, till, tillNano)
       ours = true
     end
