@@ -139,14 +139,11 @@ func TestNeighbourVerdicts(t *testing.T) {
 						cfg.KeepAnswer = -1
 					}
 				})
-				if s.reach == nil {
-					s.reach = func(t *testing.T, c *oncehttp.Client) {
-						if _, err := c.DoKey(post(t, endedBody), endedKey); err != nil {
-							t.Fatal(err)
-						}
-					}
+				if s.reach != nil {
+					s.reach(t, c)
+				} else if _, err := c.DoKey(post(t, endedBody), endedKey); err != nil {
+					t.Fatal(err)
 				}
-				s.reach(t, c)
 				if s.swept {
 					if n, err := c.Sweep(t.Context()); n != 1 || err != nil {
 						t.Fatalf("%d swept, %v", n, err)

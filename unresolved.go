@@ -58,7 +58,7 @@ func (e *engine) errorAfterRead(ctx context.Context, name string, named request.
 }
 
 // subjectOfCall looks for an operation under the keys that a call named, which began none because of cause. busy is
-// ErrInFlight if another call runs it, else nil.
+// ErrAccount if it may be another's, ErrInFlight if another call runs it, else nil.
 func (e *engine) subjectOfCall(ctx context.Context, named request.Named, inFlight bool, cause error) (about subject, busy error) {
 	first := Key("")
 	if len(named.Keys) > 0 {
@@ -84,7 +84,11 @@ func (e *engine) subjectOfCall(ctx context.Context, named request.Named, inFligh
 	}()
 	for id := range named.IDs() {
 		unknown := e.recorded(ctx, func(other persist.ID) bool { return other == id })
-		if running, _ := e.shared.calls.Running(id); unknown != nil || running && !inFlight {
+		running := e.shared.calls.Operation(id)
+		switch {
+		case running != nil && !inFlight && e.isStrange(ctx, &named, running):
+			return e.stranger(ctx, id), ErrAccount
+		case unknown != nil || running != nil && !inFlight:
 			return unclear(Key(id.Key)), ErrInFlight
 		}
 		rec, err := e.probe(context.WithoutCancel(ctx), id)

@@ -95,6 +95,16 @@ func (t *Table[R]) Running(id persist.ID) (running, inDoubt bool) {
 	return call != nil, call != nil && call.inDoubt
 }
 
+// Operation returns the operation of the call that is under way with this ID; nil if there is none.
+func (t *Table[R]) Operation(id persist.ID) *persist.Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if call := t.calls[id]; call != nil {
+		return call.record
+	}
+	return nil
+}
+
 // Ended waits for the end of the calls that were answered before, of the operations that pick selects. Error: the cause of ctx.
 func (t *Table[R]) Ended(ctx context.Context, pick func(persist.ID) bool) error {
 	t.mu.Lock()
