@@ -123,6 +123,9 @@ func NewPlan(seed uint64, orders int) Plan {
 	add(StepSweep, r.IntN(6))
 	add(StepLook, r.IntN(4))
 	add(StepStranger, r.IntN(orders/10+2))
+	if s.Claims > 0 { // Run is who claims and marks
+		add(StepRun, orders/15)
+	}
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
 	return p
 }

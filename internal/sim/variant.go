@@ -53,6 +53,9 @@ func (s *Setting) variant(r *rand.Rand) variant {
 		v.secretParameters = pick(r, nil, []string{parameter})
 		v.keepsNote = r.IntN(2) == 0
 	}
+	if s.Claims > 0 { // what is claimed may be too old
+		v.enqueueMaxAge = pick(r, 0, 5*time.Second, 20*time.Second, time.Minute)
+	}
 	return v
 }
 
