@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,7 +85,7 @@ func (w *world) newOrder(s Step) *order {
 		id:   s.ID, kind: kind, proc: r.IntN(w.plan.Setting.Processes), gen: 1,
 		effects: map[string]int{}, closed: map[string]string{}, told: map[string]bool{},
 	}
-	if r.IntN(3) == 0 && w.plan.Setting.Accounts > 1 && kind == keyed {
+	if r.IntN(3) == 0 && w.plan.Setting.Accounts > 1 && (kind == keyed || kind != reuser && w.plan.Setting.Customers == byCredentials) {
 		o.ref = "twin" + strconv.Itoa(s.ID/6) // two accounts may want the same, under the same key
 	}
 	m := w.model
@@ -107,11 +109,10 @@ func (o *order) key() oncehttp.Key {
 
 // client is the client of the order's account.
 func (o *order) client(l *life) *oncehttp.Client {
-	n := number(o.account)
 	if l.w.plan.Setting.Pairs && l.w.dice.chance(0.5, "which of two", o.id<<8|o.gen) {
-		n += l.w.plan.Setting.Accounts
+		return l.clients[slices.Index(l.clients, l.of(o.account))+l.w.plan.Setting.clients()]
 	}
-	return l.clients[n]
+	return l.of(o.account)
 }
 
 // request is what the order sends: the same bytes each time, in a new value, or in the
@@ -136,12 +137,15 @@ func (w *world) newRequest(o *order, once bool) *http.Request {
 	case once: // of unknown length, and read once
 		body = &onceBody{Reader: body}
 	}
-	req, err := http.NewRequest(w.method(o), w.pipe.URL+"/pay/"+o.ref, body)
+	req, err := http.NewRequestWithContext(w.as(context.Background(), o.account), w.method(o), w.pipe.URL+"/pay/"+o.ref, body)
 	if err != nil {
 		panic(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	w.carry(req, o.ref)
+	if w.plan.Setting.Customers == byCredentials {
+		req.Header.Set("Authorization", o.account)
+	}
 	if w.plan.Setting.Zip && w.dice.chance(0.5, "gzip "+o.ref, 0) {
 		req.Header.Set("Accept-Encoding", "gzip")
 	}
@@ -275,8 +279,8 @@ func (w *world) conclude(o *order, v verdict, r *rand.Rand) {
 }
 
 // wants reports whether a record is of the order's own request.
-func (o *order) wants(rec persist.Record) bool {
-	return rec.Account == o.account && refOf(rec.Target) == o.ref
+func (w *world) wants(o *order, rec persist.Record) bool {
+	return w.model.customerOf(rec) == o.account && refOf(rec.Target) == o.ref
 }
 
 // protected reports whether a repeat without a key is one from which the journal
@@ -284,12 +288,12 @@ func (o *order) wants(rec persist.Record) bool {
 // nothing was ever done and nothing is on its way.
 func (w *world) protected(o *order) bool {
 	for _, rec := range w.unfinished() {
-		if o.wants(rec) && !rec.Generated { // a key of the business's own: another configuration does not find it
+		if w.wants(o, rec) && !rec.Generated { // a key of the business's own: another configuration does not find it
 			return false
 		}
 	}
 	for _, rec := range w.records(persist.Query{AnyUnresolved: true}) {
-		if o.wants(rec) {
+		if w.wants(o, rec) {
 			return true
 		}
 	}
@@ -324,6 +328,8 @@ func (w *world) call(o *order, l *life, key oncehttp.Key, do func() (*http.Respo
 func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Response, text []byte, err error) verdict {
 	var e *oncehttp.Error
 	switch {
+	case errors.Is(err, oncehttp.ErrAccount):
+		return w.model.strange(o, err)
 	case err == nil:
 		return w.model.answer(o, l, resp, text)
 	case errors.Is(err, oncehttp.ErrFinal):
@@ -379,7 +385,7 @@ func (w *world) enqueue(o *order, l *life, req *http.Request, key oncehttp.Key) 
 		return dead
 	}
 	if err == nil {
-		w.model.acknowledged(persist.ID{Account: o.account, Key: string(key)})
+		w.model.acknowledged(w.id(o, key))
 		return unknown
 	}
 	return w.understand(o, l, key, nil, nil, err)

@@ -83,10 +83,11 @@ func withKey(req *http.Request, key oncehttp.Key) *http.Request {
 // deadline, leave at some time, or leave in the very moment in which their answer is
 // whole and is not classified yet.
 func (w *world) patience(o *order, r *rand.Rand) (context.Context, context.CancelFunc) {
+	ctx := w.as(context.Background(), o.account)
 	if w.calm.Load() {
-		return context.Background(), func() {}
+		return ctx, func() {}
 	}
-	switch ctx := context.Background(); r.IntN(8) {
+	switch r.IntN(8) {
 	case 0:
 		return context.WithTimeout(ctx, upTo(r, 20*time.Second))
 	case 1:

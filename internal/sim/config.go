@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,19 +18,25 @@ import (
 func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.Config {
 	s := &w.plan.Setting
 	cfg := oncehttp.Config{
-		Journal: journal, Account: accountName(account), Profile: s.Profile, Retry: l.variant.retry,
+		Journal: journal, Account: s.configAccount(account), Profile: s.Profile, Retry: l.variant.retry,
 		Transport: w.network(l, account), MaxResponseBytes: l.variant.answers, ResumeWorkers: l.variant.workers,
 		EnqueueMaxAge: l.variant.enqueueMaxAge, Lease: l.variant.lease,
 		MaxRequestBytes: bodyMax, KeepAnswer: s.KeepAnswer, NewKey: l.variant.newKey(w),
 	}
 	l.variant.profiles(&cfg, s.Upgrades && l.proc.lives%2 == 0)
 	l.variant.secrets(&cfg)
-	if s.Authorize {
+	switch {
+	case s.Customers == byAccount:
+		cfg.Authorize = w.names
+	case s.Authorize:
 		cfg.Authorize = w.authorize(accountName(account))
+	}
+	if s.Customers == byCredentials {
+		cfg.Logger = slog.New(slog.DiscardHandler) // Run says of what it cannot send that it is not its own
 	}
 	if s.Reconcile {
 		cfg.Reconcile = func(_ context.Context, rec persist.Record) (oncehttp.Resolution, error) {
-			return oncehttp.Resolution{Effect: w.model.truth(rec.ID)}, nil
+			return oncehttp.Resolution{Effect: w.model.truth(rec)}, nil
 		}
 	}
 	return cfg

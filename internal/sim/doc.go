@@ -20,6 +20,7 @@
 //   - process.go: processes that die and come back; config.go and variant.go: how each is configured, and in what one life differs
 //     from the next.
 //   - operator.go: people who look, settle, and begin once more; joiner.go: second callers, who ask for the same operation meanwhile.
+//   - customers.go: whose operation it is, where several customers share a client.
 //   - caller.go: what one caller wants, and how it goes on after each answer.
 //   - model.go: the invariants.
 //   - world.go: one run, and how it ends once the faults have stopped.

@@ -53,7 +53,7 @@ func (w *world) end() {
 				w.lastPass(c)
 			}
 		}
-		left = w.settleHeld() + w.askAgain(n)
+		left = w.settleHeld(n) + w.askAgain(n)
 		if left > 0 {
 			time.Sleep(endPause)
 		}
@@ -82,11 +82,13 @@ func (w *world) restart(p *process) {
 	p.start()
 }
 
-// settleHeld lets the operator settle what is held, and counts what is unfinished.
-func (w *world) settleHeld() int {
+// settleHeld lets the operator settle what is held, and counts what is unfinished. Where no client has credentials of its own, nobody but
+// the callers can send what is pending, and after some passes the operator settles that, too.
+func (w *world) settleHeld(n int) int {
+	all := n > 3 && w.plan.Setting.Customers == byCredentials
 	doubts := w.unfinished()
 	for _, rec := range doubts {
-		if rec.State == persist.StateHeld {
+		if rec.State == persist.StateHeld || all {
 			w.resolve(context.Background(), w.live(0), rec, false)
 		}
 	}
@@ -180,7 +182,7 @@ func (m *model) sendsOf(id persist.ID) int {
 func (m *model) dismiss(rec persist.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if o := m.orders[want{rec.Account, refOf(rec.Target)}]; o != nil && (o.kind == keyless || o.kind == bare) {
+	if o := m.orders[want{m.customer(rec), refOf(rec.Target)}]; o != nil && (o.kind == keyless || o.kind == bare) {
 		o.settled = true
 		o.excused = o.excused || o.calls > 0 // who asks at this moment is not told
 	}
@@ -190,17 +192,17 @@ func (m *model) dismiss(rec persist.Record) {
 func (m *model) excuse(rec persist.Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if o := m.orders[want{rec.Account, refOf(rec.Target)}]; o != nil {
+	if o := m.orders[want{m.customer(rec), refOf(rec.Target)}]; o != nil {
 		o.excused = true
 	}
 }
 
 // unfinished says how an operation for this order stands, if one under this key, or
 // for a caller without a key under any, may still be sent. One whose final answer the
-// caller has is none: if a crash takes the answer, the server gives it again.
-func unfinished(o *order, all []persist.Record, key oncehttp.Key) string {
+// caller has is none: if a crash takes the answer, the server gives it again. The caller of it holds mu.
+func (m *model) unfinished(o *order, all []persist.Record, key oncehttp.Key) string {
 	for _, rec := range all {
-		if rec.Account == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() &&
+		if m.customer(rec) == o.account && refOf(rec.Target) == o.ref && !rec.State.Final() &&
 			(key == "" && !o.told[rec.Key] || rec.Key == string(key)) {
 			return strconv.Quote(rec.Key) + " " + rec.State.String()
 		}
@@ -210,7 +212,7 @@ func unfinished(o *order, all []persist.Record, key oncehttp.Key) string {
 
 // number is the number of an account.
 func number(account string) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(account, "account"))
+	n, _ := strconv.Atoi(account[strings.LastIndex(account, "account")+len("account"):])
 	return n
 }
 

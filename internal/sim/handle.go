@@ -76,9 +76,10 @@ func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record,
 	if h.step("begin") {
 		return persist.Record{}, false, errDead
 	}
+	h.life.w.model.owns(ctx, rec)
 	standing, created, err := h.to.Begin(ctx, shift(rec, -h.clock))
 	if created {
-		h.life.w.model.begun(h.life, rec.ID)
+		h.life.w.model.begun(h.life, rec)
 	}
 	if h.step("begun") {
 		return persist.Record{}, false, errDead

@@ -36,7 +36,7 @@ func (w *world) join(l *life, rec persist.Record, r *rand.Rand) func() {
 		l = w.live(r.IntN(len(w.procs)))
 	}
 	delay, key := upTo(r, pick(r, 2*time.Millisecond, time.Second, 20*time.Second)), oncehttp.Key(rec.Key)
-	ctx, cancel := context.Background(), func() {}
+	ctx, cancel := w.as(context.Background(), o.account), func() {}
 	if r.IntN(3) == 0 {
 		ctx, cancel = context.WithTimeout(ctx, delay+upTo(r, 10*time.Second))
 	}

@@ -49,6 +49,7 @@ type model struct {
 
 	mu       sync.Mutex
 	orders   map[want]*order
+	owners   map[string]string // customers, by what records have of their credentials
 	ops      map[persist.ID]*operation
 	runs     map[want]int // how often the server's work ran for an intent
 	failures []Failure    // the first ones
@@ -78,17 +79,18 @@ type operation struct {
 	sending   map[*life]int
 	// whole is who has read the last whole answer of a kind that the server stores;
 	// status and wholeAt are that answer's.
-	whole   *life
-	status  int
-	wholeAt time.Time
-	acked   bool  // an Enqueue said nil
-	begunBy *life // who has begun the record that stands, and when; nil: none stands
-	begunAt time.Time
-	told    toldEarly
+	whole    *life
+	status   int
+	wholeAt  time.Time
+	customer string // whose record stood last
+	acked    bool   // an Enqueue said nil
+	begunBy  *life  // who has begun the record that stands, and when; nil: none stands
+	begunAt  time.Time
+	told     toldEarly
 }
 
 func newModel(w *world) *model {
-	return &model{w: w, orders: map[want]*order{}, ops: map[persist.ID]*operation{}, runs: map[want]int{}}
+	return &model{w: w, orders: map[want]*order{}, owners: map[string]string{}, ops: map[persist.ID]*operation{}, runs: map[want]int{}}
 }
 
 // fail notes a violation. The first ones tell the most.
@@ -127,12 +129,13 @@ func (m *model) free(id persist.ID) {
 
 // found notes which records a restart finds. Of one that is gone, as its Forget was in doubt, the key begins anew.
 func (m *model) found(s store) {
-	stands := map[persist.ID]bool{}
-	for _, rec := range s.all() {
-		stands[rec.ID] = true
-	}
+	stands, all := map[persist.ID]bool{}, s.all()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for _, rec := range all {
+		stands[rec.ID] = true
+		m.op(rec.ID).customer = m.customer(rec)
+	}
 	for id, op := range m.ops {
 		if !stands[id] {
 			op.connected = 0
@@ -141,11 +144,12 @@ func (m *model) found(s store) {
 }
 
 // begun notes that a process has begun an operation.
-func (m *model) begun(l *life, id persist.ID) {
-	m.free(id)
+func (m *model) begun(l *life, rec persist.Record) {
+	m.free(rec.ID)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.op(id).begunBy, m.op(id).begunAt = l, time.Now()
+	op := m.op(rec.ID)
+	op.begunBy, op.begunAt, op.customer = l, time.Now(), m.customer(rec)
 }
 
 // sending checks a request at the moment in which the client hands it to its
@@ -259,7 +263,7 @@ func (m *model) whole(l *life, s *send, resp *http.Response, text string) {
 	if resp.Header.Get("Server") != frontName && (status < 300 || status == http.StatusPaymentRequired) {
 		o.whole, o.status, o.wholeAt = l, status, time.Now()
 	}
-	if w := m.orders[want{s.id.Account, s.ref}]; w != nil && w.leave != nil {
+	if w := m.orders[want{s.customer, s.ref}]; w != nil && w.leave != nil {
 		w.leave()
 	}
 }
@@ -307,12 +311,12 @@ func (m *model) happened(w want) bool {
 
 // truth is what an honest person finds out about a key. That there is no effect can
 // be said only once nothing of it has been on the wire for a good while.
-func (m *model) truth(id persist.ID) persist.Effect {
+func (m *model) truth(rec persist.Record) persist.Effect {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	op := m.op(id)
+	op, customer := m.op(rec.ID), m.customer(rec)
 	for w, o := range m.orders {
-		if w.account == id.Account && o.effects[id.Key] > 0 {
+		if w.account == customer && o.effects[rec.Key] > 0 {
 			return persist.EffectHappened
 		}
 	}

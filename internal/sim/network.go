@@ -38,16 +38,17 @@ func (w *world) network(l *life, account int) http.RoundTripper {
 
 // send is one hand-over: a request as the client gave it to its transport.
 type send struct {
-	id   persist.ID // whose, and under which key
-	ref  string     // what is wanted
-	req  *http.Request
-	body []byte
-	nth  int // with this key
+	id       persist.ID // whose, and under which key
+	ref      string     // what is wanted
+	customer string     // by whom
+	req      *http.Request
+	body     []byte
+	nth      int // with this key
 }
 
 // what is what has to be the same in all sends of a key.
 func (s *send) what() string {
-	return strings.Join([]string{s.req.Method, s.req.URL.Host, s.ref, s.req.URL.RawQuery, s.req.Header.Get("Content-Type"), s.req.Header.Get(versionHeader), string(s.body)}, "\n")
+	return strings.Join([]string{s.req.Method, s.req.URL.Host, s.ref, s.req.URL.RawQuery, s.req.Header.Get("Content-Type"), s.req.Header.Get(versionHeader), s.customer, string(s.body)}, "\n")
 }
 
 func refOf(target string) string {
@@ -63,7 +64,9 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet {
 		return n.ask(req)
 	}
-	s := &send{id: persist.ID{Account: accountName(n.account), Key: keyOf(req.Header)}, ref: refOf(req.URL.Path), req: req}
+	customer := n.customer(req)
+	id := persist.ID{Account: n.w.plan.Setting.account(customer), Key: keyOf(req.Header)}
+	s := &send{id: id, customer: customer, ref: refOf(req.URL.Path), req: req}
 	if req.Body != nil {
 		s.body, _ = io.ReadAll(req.Body) // it is in memory
 		_ = req.Body.Close()

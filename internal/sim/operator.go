@@ -47,9 +47,11 @@ func (w *world) operate(r, ways *rand.Rand) {
 // operation is sent between the look and the settling, the person was honest and wrong;
 // a real one is told to look when nothing moves. Such an order is not counted.
 func (w *world) resolve(ctx context.Context, l *life, rec persist.Record, abandons bool) {
-	c, key := l.clients[number(rec.Account)], oncehttp.Key(rec.Key)
+	customer := w.model.customerOf(rec)
+	c, key := l.of(customer), oncehttp.Key(rec.Key)
+	ctx = w.as(ctx, customer)
 	sends := w.model.sendsOf(rec.ID)
-	effect := w.model.truth(rec.ID)
+	effect := w.model.truth(rec)
 	if effect == persist.EffectUnknown && !abandons {
 		return
 	}
@@ -70,7 +72,9 @@ func (w *world) resolve(ctx context.Context, l *life, rec persist.Record, abando
 // rekey begins an operation once more under the key that its caller would use next. One that is cut off is
 // repeated by the same person, or left to another.
 func (w *world) rekey(ctx context.Context, l *life, rec persist.Record, r *rand.Rand) {
-	c, next := l.clients[number(rec.Account)], nextKey(rec)
+	customer := w.model.customerOf(rec)
+	c, next := l.of(customer), nextKey(rec)
+	ctx = w.as(ctx, customer)
 	for again := true; again; again = r.IntN(2) == 0 {
 		done := w.inTime(ctx, l, "a Rekey")
 		err := c.Rekey(ctx, oncehttp.Key(rec.Key), next, "the person has looked")
@@ -82,7 +86,7 @@ func (w *world) rekey(ctx context.Context, l *life, rec persist.Record, r *rand.
 		if ctx.Err() == nil {
 			return
 		}
-		ctx = context.Background()
+		ctx = w.as(context.Background(), customer)
 	}
 }
 
@@ -124,7 +128,7 @@ func (w *world) standing(id persist.ID) (persist.Record, bool) {
 func (m *model) orderOf(rec persist.Record) *order {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.orders[want{rec.Account, refOf(rec.Target)}]
+	return m.orders[want{m.customer(rec), refOf(rec.Target)}]
 }
 
 // takes reports whether a person may begin the order of a record once more. It is a person who has looked: nothing has
@@ -132,7 +136,7 @@ func (m *model) orderOf(rec persist.Record) *order {
 func (m *model) takes(rec persist.Record) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	o := m.orders[want{rec.Account, refOf(rec.Target)}]
+	o := m.orders[want{m.customer(rec), refOf(rec.Target)}]
 	if o == nil || o.total > 0 || o.calls > 0 || o.kind == reuser {
 		return false
 	}

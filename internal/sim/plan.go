@@ -30,6 +30,8 @@ type Setting struct {
 	Processes int
 	// Accounts have a client each in every process, and the same keys.
 	Accounts int
+	// Customers says how those accounts are told apart.
+	Customers customers
 	// Profile of the mock server, and of the clients.
 	Profile *profile.Profile
 	// Storm is the share of sends that meet a fault.
@@ -171,6 +173,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 		s.Far = pick(dice(seed).of("far", 0), 0, 0, 200*time.Millisecond)
 		s.Claims = pick(dice(seed).of("claims", 0), 0, 0.1, 0.3)
 	}
+	s.customers(dice(seed).of("customers", 0))
 	s.answers(dice(seed).of("answers", 0))
 	s.api(dice(seed).of("api", 0))
 	s.changes(dice(seed).of("changes", 0))
@@ -201,8 +204,8 @@ func (s *Setting) honours(method string) bool { return slices.Contains(s.Profile
 func (p Plan) String() string {
 	s := &p.Setting
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts, profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
-		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
+	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts (%v), profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
+		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Customers, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
 	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, far %v, deaths after %v of the claims, finds %t, changes %+v, pages %v, gzip %t, large refusals %t, keys on POST only %t, ",
 		s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late, s.Far, s.Claims, s.Finds, s.Changes, s.Pages, s.Zip, s.LargeNo, s.PostOnly)
 	fmt.Fprintf(&b, "random keys %t, fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",

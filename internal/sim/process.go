@@ -73,12 +73,12 @@ func (p *process) start() {
 		return l.track(conn)
 	}
 	journal := journalOf(l, w.plan.Setting.Processes > 1)
-	clients := w.plan.Setting.Accounts
+	clients := w.plan.Setting.clients()
 	if w.plan.Setting.Pairs {
 		clients *= 2
 	}
 	for n := range clients {
-		account := n % w.plan.Setting.Accounts
+		account := n % w.plan.Setting.clients()
 		c, err := oncehttp.New(w.config(l, journal, account))
 		if err != nil {
 			panic(err)

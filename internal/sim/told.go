@@ -77,7 +77,11 @@ func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time,
 	if o.overlap || key == "" || errors.Is(err, oncehttp.ErrInFlight) {
 		return
 	}
-	op := m.op(persist.ID{Account: o.account, Key: string(key)})
+	id := m.w.id(o, key)
+	op := m.op(id)
+	if m.others(o, id) {
+		return
+	}
 	may := op.status < 300 || !errors.Is(err, oncehttp.ErrOutcomeUnknown) // a final no may be followed by doubt
 	if op.whole == l && op.wholeAt.After(since) && may {
 		m.failLocked(AnswerKept, "%s under %q: its answer %d was read whole, and the call says: %v", o.ref, key, op.status, err)
@@ -91,7 +95,7 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	result := oncehttp.ResultOf(resp)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	id := persist.ID{Account: o.account, Key: string(result.Key)}
+	id := m.w.id(o, result.Key)
 	op := m.op(id)
 	if text != nil && !op.answers[answerText(resp.StatusCode, string(text))] {
 		m.failLocked(ServersAnswer, "%s under %q is given what the server never answered: %d %.200s", o.ref, result.Key, resp.StatusCode, text)
@@ -100,6 +104,9 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	if result.Effect != oncehttp.EffectHappened && result.Effect != oncehttp.EffectRefused { // to a caller who sees plain HTTP
 		m.shown(o, resp.StatusCode, result)
 		return unknown
+	}
+	if m.others(o, id) {
+		m.failLocked(ServersAnswer, "%s of %s is given the answer of %s, under %q: %d", o.ref, o.account, op.customer, result.Key, resp.StatusCode)
 	}
 	if result.Effect == oncehttp.EffectRefused {
 		stored := resp.StatusCode == http.StatusPaymentRequired // so that the server says it again
@@ -151,18 +158,18 @@ const saidNone = "no effect"
 // that nothing else can be said than what this process has done itself.
 func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	all := l.store.all()
-	id := persist.ID{Account: o.account, Key: string(key)}
+	id := m.w.id(o, key)
 	rec, _ := l.store.durable(id)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	op, stands := m.op(id), unfinished(o, all, key)
+	op, stands := m.op(id), m.unfinished(o, all, key)
 	if key != "" && op.ref == o.ref && op.begunBy == l && op.begunAt.Before(time.Now()) && !rec.State.Final() {
 		m.failLocked(NoEffectTrue, "%s was begun by %s under %q, and a call of this process says: %v", o.ref, l.name, key, err)
 	}
 	if o.overlap || o.excused || o.settled {
 		return
 	}
-	owner := m.orders[want{o.account, op.ref}] // who has the key may be another
+	owner := m.orders[want{m.keeper(o, id), op.ref}] // who has the key may be another
 	switch {
 	case owner != nil && !owner.excused && !owner.settled && owner.effects[string(key)] > 0:
 		m.failLocked(NoEffectTrue, "%s has taken effect under %q, and a call of %s says: %v", owner.ref, key, o.ref, err)
@@ -185,12 +192,15 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 // has settled.
 func (m *model) final(o *order, l *life, key oncehttp.Key, err error) {
 	key = cmp.Or(key, keyIn(err))
-	id := persist.ID{Account: o.account, Key: string(key)}
+	id := m.w.id(o, key)
 	rec, _ := l.store.durable(id)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var e *oncehttp.Error
-	owner := m.orders[want{o.account, m.op(id).ref}]
+	owner := m.orders[want{m.keeper(o, id), m.op(id).ref}]
+	if m.others(o, id) {
+		m.failLocked(ServersAnswer, "%s of %s is told of what %s has under %q: %v", o.ref, o.account, m.op(id).customer, key, err)
+	}
 	if !errors.As(err, &e) || owner == nil || owner.excused || owner.settled || e.State == persist.StateSettled {
 		return
 	}
@@ -236,7 +246,7 @@ func (m *model) isAcknowledged(id persist.ID) bool {
 // caller holds mu.
 func (m *model) underWay(o *order) bool {
 	for id, op := range m.ops {
-		if id.Account == o.account && op.ref == o.ref && (op.copies > 0 || len(op.sending) > 0 || time.Since(op.last) < quietFor) {
+		if id.Account == m.w.plan.Setting.account(o.account) && op.ref == o.ref && (op.copies > 0 || len(op.sending) > 0 || time.Since(op.last) < quietFor) {
 			return true
 		}
 	}

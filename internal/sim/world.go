@@ -218,7 +218,7 @@ func (w *world) stranger(s Step, r *rand.Rand) {
 		panic(err)
 	}
 	req.Header.Set("Idempotency-Key", victim.Key)
-	if w.plan.Setting.Authorize {
+	if s := &w.plan.Setting; s.Authorize || s.Customers == byCredentials {
 		req.Header.Set("Authorization", victim.Account)
 	}
 	w.copy(&send{id: victim, ref: "s", req: req})

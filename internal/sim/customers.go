@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// customers is how a program tells its customers apart.
+type customers uint8
+
+const (
+	apart         customers = iota // each has a client of its own, with Config.Account
+	byAccount                      // one client serves all: ContextWithAccount names whose a call is, and Authorize reads it
+	byCredentials                  // one client serves all: each request carries an Authorization of its own
+)
+
+// String is the value in words.
+func (c customers) String() string { return [...]string{"apart", "by account", "by credentials"}[c] }
+
+// shop is Config.Account where ContextWithAccount names the customers.
+const shop = "shop"
+
+// customers draws how customers are told apart.
+func (s *Setting) customers(r *rand.Rand) {
+	switch one := r.IntN(2) == 0; {
+	case one && s.Authorize && s.Accounts > 1:
+		s.Customers = byAccount
+	case one && !s.Authorize:
+		s.Customers, s.Accounts = byCredentials, 2
+	}
+}
+
+// clients is how many clients a process needs for all customers.
+func (s *Setting) clients() int {
+	if s.Customers == apart {
+		return s.Accounts
+	}
+	return 1
+}
+
+// account is the account of a customer's records.
+func (s *Setting) account(customer string) string {
+	switch s.Customers {
+	case byAccount:
+		return persist.Account(shop, [2]string{"", customer})
+	case byCredentials:
+		return ""
+	}
+	return customer
+}
+
+// configAccount is Config.Account of the n-th client of a process.
+func (s *Setting) configAccount(n int) string {
+	switch s.Customers {
+	case byAccount:
+		return shop
+	case byCredentials:
+		return ""
+	}
+	return accountName(n)
+}
+
+// of is the client of a customer.
+func (l *life) of(customer string) *oncehttp.Client {
+	if l.w.plan.Setting.Customers != apart {
+		return l.clients[0]
+	}
+	return l.clients[number(customer)]
+}
+
+// customerKey is the key of the customer in the context of a call, for the simulator only.
+type customerKey struct{}
+
+// as is a context for the calls of a customer.
+func (w *world) as(ctx context.Context, customer string) context.Context {
+	if w.plan.Setting.Customers == byAccount {
+		ctx = oncehttp.ContextWithAccount(ctx, customer)
+	}
+	return context.WithValue(ctx, customerKey{}, customer)
+}
+
+// customer is whose request a client sends.
+func (n *network) customer(req *http.Request) string {
+	if n.w.plan.Setting.Customers == apart {
+		return accountName(n.account)
+	}
+	return principal(req)
+}
+
+// names is Config.Authorize of one client for all customers.
+func (w *world) names(req *http.Request) error {
+	customer, named := oncehttp.AccountFromContext(req.Context())
+	if !named {
+		return errors.New("sim: no account in the context of a request")
+	}
+	return w.authorize(customer)(req)
+}
+
+// id names the operation of a key in the journal.
+func (w *world) id(o *order, key oncehttp.Key) persist.ID {
+	return persist.ID{Account: w.plan.Setting.account(o.account), Key: string(key)}
+}
+
+// credentialsOf is what a record has of credentials.
+func credentialsOf(rec persist.Record) string {
+	var b strings.Builder
+	for _, c := range rec.Credentials {
+		b.WriteString(c.Name + "=" + c.Digest + " ")
+	}
+	return b.String()
+}
+
+// owns notes by which credentials a customer's records are known.
+func (m *model) owns(ctx context.Context, rec persist.Record) {
+	customer, ok := ctx.Value(customerKey{}).(string)
+	if !ok || m.w.plan.Setting.Customers != byCredentials {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owners[credentialsOf(rec)] = customer
+}
+
+// customer is whose operation a record is. The caller holds mu.
+func (m *model) customer(rec persist.Record) string {
+	switch m.w.plan.Setting.Customers {
+	case byAccount:
+		if _, scopes := persist.SplitAccount(rec.Account); len(scopes) > 0 {
+			return scopes[0][1]
+		}
+	case byCredentials:
+		return m.owners[credentialsOf(rec)]
+	}
+	return rec.Account
+}
+
+// customerOf is customer, for who does not hold mu.
+func (m *model) customerOf(rec persist.Record) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.customer(rec)
+}
+
+// keeper is whose operation stands under a key that an order's caller has asked with: another customer's maybe. The caller holds mu.
+func (m *model) keeper(o *order, id persist.ID) string {
+	if owner := m.op(id).customer; owner != "" && m.w.plan.Setting.Customers == byCredentials {
+		return owner
+	}
+	return o.account
+}
+
+// others reports whether the operation of a key is another customer's, so that an order's caller must learn nothing of it. The caller
+// holds mu.
+func (m *model) others(o *order, id persist.ID) bool { return m.keeper(o, id) != o.account }
+
+// strange is what a caller makes of an error that tells it nothing but that there is another's operation: it must hold nothing of it.
+func (m *model) strange(o *order, err error) verdict {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var e *oncehttp.Error
+	if errors.As(err, &e) && (e.Key != "" || e.Answer != nil || e.State != 0 || !errors.Is(err, oncehttp.ErrOutcomeUnknown)) {
+		m.failLocked(ServersAnswer, "%s of %s is told %q %v %v of another's operation: %v", o.ref, o.account, e.Key, e.State, e.Answer, err)
+	}
+	if m.w.calm.Load() && m.w.plan.Setting.Customers == byCredentials {
+		return stuck
+	}
+	return unknown
+}
