@@ -58,6 +58,7 @@ func (w *world) end() {
 			time.Sleep(endPause)
 		}
 	}
+	time.Sleep(2 * lateFor) // what was told last is written
 	for _, rec := range w.unfinished() {
 		w.model.fail(Ends, "%q is still %v %s", rec.Key, rec.State, rec.HoldReason)
 	}
