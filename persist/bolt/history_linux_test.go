@@ -34,7 +34,7 @@ const (
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	root, named, m := memoryDir(t), traces(t), newMatrix()
-	perTrace := *images/(len(named)+randomly) + 1
+	perTrace := min(*images/(len(named)+randomly)+1, 600) // the rest in further rounds, which go on otherwise
 	for round := 0; m.images() < *images && round < 100; round++ {
 		for n := range len(named) + randomly {
 			h := &history{dir: filepath.Join(root, "disk"), r: rand.New(rand.NewPCG(uint64(n), uint64(round))), m: m}

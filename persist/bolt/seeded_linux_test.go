@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 var seeded = flag.Bool("seeded", false, "TestSeededFaults lets the whole matrix look for each of them, not the quick ones only")
@@ -17,6 +18,9 @@ var seeded = flag.Bool("seeded", false, "TestSeededFaults lets the whole matrix 
 // TestSeededFaults builds the package with a fault, and wants the matrix to find it. Without -seeded it builds a few only,
 // and plays the one trace that finds each.
 func TestSeededFaults(t *testing.T) {
+	if n := len(seeds()); n < 16 {
+		t.Errorf("%d faults, want 16", n)
+	}
 	for _, s := range seeds() {
 		t.Run(s.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -28,10 +32,12 @@ func TestSeededFaults(t *testing.T) {
 				return // the text stands where it is replaced
 			}
 			binary := filepath.Join(dir, "seeded.test")
+			started := time.Now()
 			if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", list, "-o", binary, ".").CombinedOutput(); err != nil {
 				t.Fatalf("go test -c: %v\n%s", err, out)
 			}
 			s.wantFound(t, binary)
+			t.Logf("%v", time.Since(started).Round(time.Second))
 		})
 	}
 }
@@ -62,12 +68,12 @@ var violationLine = regexp.MustCompile(violation + `: (.*)`)
 // wantFound plays the matrix, the short one first, until it reports a violation.
 func (s seed) wantFound(t *testing.T, binary string) {
 	t.Helper()
-	runs := [][]string{{"^TestPowerCut$"}, {"^TestFaultAtEachCall$"}, {"^TestFaultAtEachCall$", "-images", "100000"}, {"^TestPowerCut$", "-images", "50000"}}
+	runs := [][]string{{"^TestPowerCut$"}, {"^TestFaultAtEachCall$"}, {"^TestPowerCut$", "-images", "60000"}, {"^TestFaultAtEachCall$", "-images", "100000"}, {"^TestPowerCut$", "-images", "200000"}}
 	if !*seeded {
 		runs = [][]string{{"^TestPowerCut$", "-trace", s.trace}}
 	}
 	for _, run := range runs {
-		cmd := exec.CommandContext(t.Context(), binary, append([]string{"-test.timeout", "20m", "-test.failfast", "-test.run"}, run...)...)
+		cmd := exec.CommandContext(t.Context(), binary, append([]string{"-test.timeout", "40m", "-test.failfast", "-test.run"}, run...)...)
 		cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // where images are kept
 		out, err := cmd.CombinedOutput()
 		if found := violationLine.FindStringSubmatch(string(out)); found != nil {

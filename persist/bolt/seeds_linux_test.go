@@ -5,20 +5,20 @@ package bolt_test
 type seed struct {
 	name, file string
 	old, new   string
-	trace      string // one that finds it quickly; empty: TestFaultAtEachCall finds it
+	trace      string // one that finds it quickly: it is built in the gate, too
 }
 
-// seeds are the faults that the matrix must find.
+// seeds are the faults that the matrix must find. Without a trace the text is only looked for in the gate.
 func seeds() []seed {
 	return []seed{
 		// Names.
-		{"the directory is not synced", "names.go", "err := syncDir(dir); {", "err := error(nil); {", ""},
+		{"the directory is not synced", "names.go", "err := syncDir(dir); {", "err := error(nil); {", "creation"},
 		{"the directory is not synced to which a link leads", "names.go", "range followLinks(path) {", "range followLinks(path)[:1] {", ""},
 		{"the directory of a link is not synced", "names.go", "range followLinks(path) {", "range followLinks(path)[len(followLinks(path))-1:] {", ""},
 		{"a file has its name before it is synced", "create.go", "err := f.Sync(); err != nil", "err := error(nil); err != nil", ""},
 
 		// Commits.
-		{"a commit is acknowledged before its sync", "commit.go", "if err := j.sync(); err != nil {\n			return j.uncertain(err)\n		}", "go func() { _ = j.sync() }()", ""},
+		{"a commit is acknowledged before its sync", "commit.go", "if err := j.sync(); err != nil {\n			return j.uncertain(err)\n		}", "go func() { _ = j.sync() }()", "a few records"},
 		{"a commit for which nobody waits is not synced", "commit.go", "if syncs == 1 || j.ownSync {", "if syncs == 1 && b.waiters > 0 || j.ownSync {", ""},
 		{"freed pages are used again too early: two transactions for each sync", "commit.go",
 			"	if err := j.commit(tx, s.txid); err != nil {\n		return err\n	}\n", "	if err := j.commit(tx, s.txid); err != nil {\n		return err\n	}\n" + again, ""},
@@ -33,7 +33,6 @@ func seeds() []seed {
 		// Errors.
 		{"EIO of a sync is taken for not written", "commit.go", "			return j.uncertain(err)\n		}\n	}\n	j.syncTook", "			if errors.Is(err, syscall.EIO) {\n				return j.unwritten(err)\n			}\n			return j.uncertain(err)\n		}\n	}\n	j.syncTook", ""},
 		{"ENOSPC of a sync is taken for not written", "commit.go", "			return j.uncertain(err)\n		}\n	}\n	j.syncTook", "			if errors.Is(err, syscall.ENOSPC) {\n				return j.unwritten(err)\n			}\n			return j.uncertain(err)\n		}\n	}\n	j.syncTook", ""},
-		{"a failed sync of bbolt's is taken for not written", "commit.go", "if j.reached(txid) || failedToSync(err) {", "if j.reached(txid) {", ""},
 		{"a meta page that was come to is taken for not written", "commit.go", "if j.reached(txid) || failedToSync(err) {", "if false {", ""},
 		{"a larger size stays whose sync has failed", "commit.go", "_ = j.file.Truncate(before)", "_ = before", ""},
 		{"a commit that failed stays in memory", "groupcommit.go", "	default:\n		j.undo(b)\n", "	default:\n", ""},
@@ -49,8 +48,7 @@ func seeds() []seed {
 		// Recovery.
 		{"recovery trusts what the kernel shows of pages", "recover.go", "for _, p := range parts {", "for _, p := range parts[:0] {", ""},
 		{"recovery writes pages before their copy is synced", "recover.go", "	if err := j.sync(); err != nil {\n		return err\n	}\n	for _, p := range parts", "	for _, p := range parts", ""},
-		{"recovery writes both meta pages before one sync", "recover.go", "	if err := j.sync(); err != nil {\n		return err\n	}\n	if err := j.markDurably(ms.newest.txid)", "	if err := j.markDurably(ms.newest.txid)", ""},
-		{"recovery marks over a meta page before its end is synced", "recover.go", "	if err := j.sync(); err != nil {\n		return err\n	}\n	return j.markDurably(txid)", "	return j.markDurably(txid)", ""},
+		{"recovery writes both meta pages before one sync", "recover.go", "	if err := j.sync(); err != nil {\n		return err\n	}\n	if err := j.markDurably(ms.newest.txid)", "	if err := j.markDurably(ms.newest.txid)", "recovery of a whole commit"},
 		{"recovery writes its copy over the one before", "copy.go", "at := aligned(size)", "at := aligned(int64(h.size))", ""},
 		{"recovery reads no copy", "recover.go", "	if c != nil {\n		f = c", "	if c != nil && false {\n		f = c", ""},
 		{"recovery reads a copy that is not whole", "copy.go", "if !bytes.Equal(sum.Sum(nil), h.sum[:]) {", "if false {", ""},
