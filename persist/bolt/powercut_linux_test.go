@@ -221,15 +221,17 @@ func shows(dir string, files powercut.Files) (string, error) {
 // cuts takes n images of a life, at each call that changes the disk, and checks them. It enters them in m.
 func (l *life) cuts(t testing.TB, dir string, r *rand.Rand, n int, m *matrix) {
 	t.Helper()
-	var at []int
-	d := l.start.Clone()
-	for i := range l.calls {
-		if d.Changes(&l.calls[i]) {
-			at = append(at, i)
+	at := l.changing(r)
+	weight := func(i int) int {
+		if i < len(l.calls) && strings.HasSuffix(l.calls[i].Name, "sync") {
+			return 3 // then most is under way
 		}
-		d.Do(&l.calls[i], r)
+		return 1
 	}
-	at = append(at, len(l.calls))
+	all := 0
+	for _, i := range at {
+		all += weight(i)
+	}
 	type image struct {
 		sum  uint64
 		want string
@@ -241,11 +243,7 @@ func (l *life) cuts(t testing.TB, dir string, r *rand.Rand, n int, m *matrix) {
 			for ; next < i; next++ {
 				d.Do(&l.calls[next], r)
 			}
-			many := max(1, n/len(at)/4)
-			if i < len(l.calls) && strings.HasSuffix(l.calls[i].Name, "sync") { // when most is under way
-				many *= 3
-			}
-			for range many {
+			for range (n*weight(i)/min(4, n/50+1) + r.IntN(all)) / all {
 				files, further := d.Cut(powercut.Random(r)), r.IntN(8) == 0
 				it := image{files.Sum(), l.at[i].String()}
 				if seen[it] {
@@ -259,6 +257,18 @@ func (l *life) cuts(t testing.TB, dir string, r *rand.Rand, n int, m *matrix) {
 			}
 		}
 	}
+}
+
+// changing are the calls that change the disk, and the end.
+func (l *life) changing(r *rand.Rand) (at []int) {
+	d := l.start.Clone()
+	for i := range l.calls {
+		if d.Changes(&l.calls[i]) {
+			at = append(at, i)
+		}
+		d.Do(&l.calls[i], r)
+	}
+	return append(at, len(l.calls))
 }
 
 // failed says which image is wrong, and keeps it.

@@ -68,9 +68,9 @@ var violationLine = regexp.MustCompile(violation + `: (.*)`)
 // wantFound plays the matrix, the short one first, until it reports a violation.
 func (s seed) wantFound(t *testing.T, binary string) {
 	t.Helper()
-	runs := [][]string{{"^TestPowerCut$"}, {"^TestFaultAtEachCall$"}, {"^TestPowerCut$", "-images", "60000"}, {"^TestFaultAtEachCall$", "-images", "100000"}, {"^TestPowerCut$", "-images", "200000"}}
+	runs := [][]string{{"^TestPowerCut$", "-images", "8000"}, {"^TestFaultAtEachCall$", "-images", "8000"}, {"^TestPowerCut$", "-images", "60000"}, {"^TestFaultAtEachCall$", "-images", "100000"}, {"^TestPowerCut$", "-images", "200000"}}
 	if !*seeded {
-		runs = [][]string{{"^TestPowerCut$", "-trace", s.trace}}
+		runs = [][]string{{"^TestPowerCut$", "-images", "8000", "-trace", s.trace}}
 	}
 	for _, run := range runs {
 		cmd := exec.CommandContext(t.Context(), binary, append([]string{"-test.timeout", "40m", "-test.failfast", "-test.run"}, run...)...)
