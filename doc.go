@@ -59,9 +59,10 @@
 //     profile says that the API answers so ([profile.Own]). Nor does one whose JSON
 //     ends early. Where the profile names an API whose key protects the request, it
 //     is asked for again, and held (unclear) when the same answer comes a second
-//     time. Under the default profile, and where no key protects, it is held at
-//     once. Empty answers, text and other types count. Of an answer that is too
-//     large to keep only the beginning is looked at.
+//     time. Under the default profile a document is held at once, and JSON that
+//     ends early is asked for again; where no key protects, each is held at once.
+//     Empty answers, text and other types count. Of an answer that is too large to
+//     keep only the beginning is looked at.
 //   - A 4xx that is an HTML document or empty, and that would be final by its status
 //     alone, refuses this send: nothing happened, and the call makes no further
 //     attempt. An enqueued operation is tried again, at least every
