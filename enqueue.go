@@ -108,7 +108,7 @@ func (e *engine) markEnqueued(ctx context.Context, rec, intent persist.Record) e
 }
 
 // Prepare is the record that Enqueue would begin. It writes nothing: a journal's
-// package can begin it inside a transaction of the caller's own.
+// package can begin it inside a transaction of the caller's own, before that writes anything else, so that it can be repeated.
 func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
 	op, err := c.prepare("prepare", req, key)
 	if err != nil {

@@ -18,11 +18,19 @@ var ErrTaken = errors.New("persist: the key is taken")
 // Otherwise roll back. The error matches ErrTaken and one verdict. ErrFinal: another request has the key and has ended, or the
 // same one was refused (Record.Answer) or mismatched. ErrNoEffect: the same request was settled as absent. ErrOutcomeUnknown:
 // another request has the key, or the same one was abandoned, is held, was not sent in time, or is only run by a call of Do,
-// which may forget it; Enqueue of the request, outside of a transaction, goes on with the last two. Where r or rec is sealed, the
+// which may forget it; Enqueue of the request, outside of a transaction, goes on with the last two. It is ErrOutcomeUnknown, too,
+// whatever r is, where r was begun with other credentials than rec, so that it may be another account's. Where r or rec is sealed, the
 // error is that of Record.Sealed, with ErrOutcomeUnknown: call it with what was unsealed.
+//
+// Begin comes first in such a transaction: a row that is inserted before fails it the second time, and nobody looks at r. Where
+// CheckRepeat is nil, that row stands already.
 func (r *Record) CheckRepeat(rec *Record) error {
 	if err := errors.Join(r.Sealed(), rec.Sealed()); err != nil {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+	if r.mayBeAnothers(rec) {
+		return fmt.Errorf("%w: %w by a request with other credentials, or with none, so that it may be another account's; "+
+			"name the account of each request by Config.Account or ContextWithAccount, or settle or assign the operation", ErrOutcomeUnknown, ErrTaken)
 	}
 	verdict, why := ErrOutcomeUnknown, ""
 	if r.State.Final() && r.State != StateAbandoned {
@@ -52,4 +60,16 @@ func (r *Record) CheckRepeat(rec *Record) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w %s: account %q, key %q", verdict, ErrTaken, why, r.Account, r.Key)
+}
+
+// mayBeAnothers reports whether r may be another account's than rec. Where their credentials cannot be compared, a key that a caller
+// chose tells more than they; one that was made does not.
+func (r *Record) mayBeAnothers(rec *Record) bool {
+	switch CompareOwners(r.Credentials, rec.Credentials) {
+	case SameOwner:
+		return false
+	case OtherOwner:
+		return true
+	}
+	return r.Generated
 }

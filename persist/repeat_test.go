@@ -69,3 +69,58 @@ func TestCheckRepeat(t *testing.T) {
 func confirm(r *persist.Record, status int) {
 	r.State, r.Answer = persist.StateConfirmed, &persist.Answer{Status: status}
 }
+
+// TestCheckRepeatOwners: what was begun with other credentials may be another account's, whatever it is and in whatever state.
+func TestCheckRepeatOwners(t *testing.T) {
+	t.Parallel()
+	alice := []persist.Credential{{Name: "Authorization", Digest: "k:alice"}}
+	bob := []persist.Credential{{Name: "Authorization", Digest: "k:bob"}}
+	for name, c := range map[string]struct {
+		theirs, ours []persist.Credential
+		generated    bool
+		strange      bool
+	}{
+		"the same":                   {alice, alice, false, false},
+		"none":                       {nil, nil, false, false},
+		"none, of a made key":        {nil, nil, true, false},
+		"others":                     {alice, bob, false, true},
+		"others, of a made key":      {alice, bob, true, true},
+		"only theirs":                {alice, nil, false, false},
+		"only ours":                  {nil, bob, false, false},
+		"only theirs, of a made key": {alice, nil, true, true},
+		"of another name":            {alice, []persist.Credential{{Name: "X-Api-Key", Digest: "k:bob"}}, false, false},
+		"of another journal":         {alice, []persist.Credential{{Name: "Authorization", Digest: "l:bob"}}, false, false},
+		"one of two":                 {append(alice[:1:1], persist.Credential{Name: "Cookie", Digest: "k:c"}), append(alice[:1:1], persist.Credential{Name: "Cookie", Digest: "k:d"}), false, true},
+	} {
+		for state, change := range map[string]func(*persist.Record){
+			"pending":         func(*persist.Record) {},
+			"succeeded":       func(r *persist.Record) { confirm(r, 201) },
+			"refused":         func(r *persist.Record) { confirm(r, 402) },
+			"settled, absent": func(r *persist.Record) { r.State, r.Effect = persist.StateSettled, persist.EffectAbsent },
+			"another request": func(r *persist.Record) { r.Fingerprint[0]++; confirm(r, 201) },
+		} {
+			rec := valid()
+			rec.Key, rec.Enqueued, rec.Credentials = "order-17", true, c.ours
+			existing := rec.Clone()
+			existing.Credentials, existing.Generated = c.theirs, c.generated
+			plain := existing.Clone()
+			plain.Credentials, plain.Generated = c.ours, false
+			change(&existing)
+			change(&plain)
+			err, same := existing.CheckRepeat(&rec), plain.CheckRepeat(&rec)
+			if !c.strange {
+				if (err == nil) != (same == nil) || err != nil && err.Error() != same.Error() {
+					t.Errorf("%s, %s: %v, want %v", name, state, err, same)
+				}
+				continue
+			}
+			if !errors.Is(err, persist.ErrTaken) || !errors.Is(err, persist.ErrOutcomeUnknown) || errors.Is(err, persist.ErrFinal) || errors.Is(err, persist.ErrNoEffect) {
+				t.Errorf("%s, %s: %v, want an unknown outcome", name, state, err)
+				continue
+			}
+			if text := err.Error(); !strings.Contains(text, "Config.Account") || strings.Contains(text, existing.State.String()) || strings.Contains(text, existing.Key) {
+				t.Errorf("%s, %s: %q names no Config.Account, or says more of the operation than that there is one", name, state, text)
+			}
+		}
+	}
+}

@@ -3,13 +3,16 @@ package mysql_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"log"
 	"net/http"
 	"strings"
+	"time"
 
 	_ "github.com/go-sql-driver/mysql"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
 	journal "github.com/oncehttp/oncehttp/persist/mysql"
 )
 
@@ -39,24 +42,31 @@ func ExampleBegin() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	order := func() error {
+		tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()                      // nothing after a commit
+		existing, created, err := journal.Begin(ctx, tx, payment) // first: a repeated INSERT would fail
+		switch {
+		case err != nil:
+			return err
+		case !created:
+			return existing.CheckRepeat(&payment) // nil: an earlier commit stands, with the order
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO orders (id) VALUES ('order456')"); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+	err = order()
+	for try := 1; try < 10 && err != nil && !errors.Is(err, persist.ErrTaken); try++ { // also after a commit whose answer was lost
+		time.Sleep(time.Second)
+		err = order()
+	}
 	if err != nil {
 		log.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback() }() // nothing after a commit
-	if _, err := tx.ExecContext(ctx, "INSERT INTO orders (id) VALUES ('order456')"); err != nil {
-		log.Fatal(err)
-	}
-	existing, created, err := journal.Begin(ctx, tx, payment)
-	if err == nil && !created {
-		err = existing.CheckRepeat(&payment) // nil after a lost commit
-	}
-	if err != nil {
-		_ = tx.Rollback()
-		log.Fatal(err)
-	}
-	if err := tx.Commit(); err != nil {
-		log.Fatal(err) // after a lost commit: the whole transaction again, with the same key
 	}
 	_ = client.Run(ctx) // here, or in another process
 }

@@ -35,7 +35,13 @@ func config(t testing.TB, database string) *mysql.Config {
 // pool connects to a database of the server, beside the journals.
 func pool(t testing.TB, database string) *sql.DB {
 	t.Helper()
-	connector, err := mysql.NewConnector(config(t, database))
+	return connected(t, config(t, database))
+}
+
+// connected is a pool with this configuration.
+func connected(t testing.TB, c *mysql.Config) *sql.DB {
+	t.Helper()
+	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package mysql_test
 
 import (
+	"database/sql"
 	"net/url"
 	"testing"
 	"time"
@@ -53,6 +54,20 @@ func engine(t *testing.T) sqltest.Engine {
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	sqltest.Outages(t, engine)
+}
+
+func TestLostCommit(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	sqltest.LostCommit(t, e, func(t testing.TB, address string) *sql.DB {
+		var name string
+		if err := e.DB.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		c := config(t, name)
+		c.Addr, c.ReadTimeout, c.WriteTimeout = address, time.Second, time.Second // its commit looks at no context
+		return connected(t, c)
+	})
 }
 
 func TestDown(t *testing.T) {

@@ -2,13 +2,16 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"log"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
 
@@ -44,18 +47,24 @@ func ExampleBegin() {
 			return err
 		}
 		return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, "INSERT INTO orders (id) VALUES ($1)", id); err != nil {
+			existing, created, err := postgres.Begin(ctx, tx, payment) // first: a repeated INSERT would fail
+			switch {
+			case err != nil:
 				return err
+			case !created:
+				return existing.CheckRepeat(&payment) // nil: an earlier commit stands, with the order
 			}
-			existing, created, err := postgres.Begin(ctx, tx, payment)
-			if err == nil && !created {
-				err = existing.CheckRepeat(&payment) // nil after a lost commit; else roll back
-			}
+			_, err = tx.Exec(ctx, "INSERT INTO orders (id) VALUES ($1)", id)
 			return err
 		})
 	}
-	if err := order("order456"); err != nil {
-		log.Fatal(err) // after a lost commit: the same again, with the same key
+	err = order("order456")
+	for try := 1; try < 10 && err != nil && !errors.Is(err, persist.ErrTaken); try++ { // also after a commit whose answer was lost
+		time.Sleep(time.Second)
+		err = order("order456")
+	}
+	if err != nil {
+		log.Fatal(err)
 	}
 	_ = client.Run(ctx) // here, or in another process
 }

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"database/sql"
 	"net/url"
 	"testing"
 	"time"
@@ -38,6 +39,23 @@ func engine(t *testing.T) sqltest.Engine {
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	sqltest.Outages(t, engine)
+}
+
+func TestLostCommit(t *testing.T) {
+	t.Parallel()
+	sqltest.LostCommit(t, engine(t), func(t testing.TB, address string) *sql.DB {
+		through, err := url.Parse(server(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		through.Host = address
+		db, err := sql.Open("pgx", through.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	})
 }
 
 func TestDown(t *testing.T) {

@@ -34,7 +34,8 @@ func BeginSQL(ctx context.Context, tx *sql.Tx, rec persist.Record) (existing per
 // another open transaction has begun is waited for, for Options.LockWait at most. A new record has
 // Seq 0, until the journal sees it committed.
 //
-// After a commit whose answer was lost, repeat the whole transaction with the same key.
+// After a commit whose answer was lost, repeat the whole transaction with the same key. So Begin comes first in it:
+// the INSERT of a business row would fail the second time. Where the record stands and CheckRepeat is nil, that row stands, too.
 //
 // Every error matches persist.ErrOutcomeUnknown: an operation may stand under the key. Errors: persist.ErrInvalid, and then nothing was written and the transaction goes on; those
 // of the server, which can be found by errors.As as *pgconn.PgError, SQLSTATE 40001

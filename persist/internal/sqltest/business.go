@@ -169,8 +169,8 @@ func list(t testing.TB, j persist.Journal, account string) (all []persist.Record
 	return all
 }
 
-// Order is what a program does that is killed: in one transaction it writes the business row
-// and begins the operation. It prints "begun" or "committed", and waits for its end.
+// Order is what a program does that is killed: in one transaction it begins the operation
+// and writes the business row. It prints "begun" or "committed", and waits for its end.
 func Order(ctx context.Context, db *sql.DB, orders string, begin BeginFunc, target, key string, commit bool) error {
 	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New()}) // Prepare writes nothing
 	if err != nil {
@@ -188,10 +188,10 @@ func Order(ctx context.Context, db *sql.DB, orders string, begin BeginFunc, targ
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO "+orders+" VALUES ('"+key+"')"); err != nil {
+	if _, _, err := begin(ctx, tx, rec); err != nil {
 		return err
 	}
-	if _, _, err := begin(ctx, tx, rec); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO "+orders+" VALUES ('"+key+"')"); err != nil {
 		return err
 	}
 	said := "begun"
