@@ -31,7 +31,8 @@ func importRules() []rule {
 		}},
 		{"internal/classify", true, []string{module + "/profile", module + "/internal/jsonpointer"}},
 		{"internal/operation", true, []string{module + "/persist", module + "/profile", module + "/internal/classify"}},
-		{"internal/wire", true, nil},
+		{"internal/wire", true, []string{module + "/internal/coding"}},
+		{"internal/coding", true, nil},
 		{"internal/dsn", true, nil},
 		{"internal/jsonpointer", true, nil},
 		{"internal/request", true, []string{
@@ -55,7 +56,7 @@ func importRules() []rule {
 		{"persist/seal", true, []string{module + "/persist", module + "/persist/internal/codec"}},
 		{"persist/redis", true, []string{module + "/persist", module + "/persist/internal/codec", module + "/persist/internal/landing", module + "/persist/internal/notify", "github.com/redis/go-redis/v9"}},
 		{"persist/persisttest", true, []string{module + "/persist"}},
-		{"reconcile", true, []string{module, module + "/persist", module + "/profile", module + "/internal/classify", module + "/internal/request", module + "/internal/jsonpointer"}},
+		{"reconcile", true, []string{module, module + "/persist", module + "/profile", module + "/internal/classify", module + "/internal/request", module + "/internal/jsonpointer", module + "/internal/coding"}},
 		{"sign", true, []string{"github.com/dunglas/httpsfv"}},
 		{"mockserver", false, []string{module + "/profile", module + "/mockserver/bugs", module + "/mockserver/internal/keylayer"}},
 		{"mockserver/bugs", true, []string{module + "/mockserver/internal/keylayer"}},

@@ -149,10 +149,14 @@ func (a Asker) GoCardless() Func {
 		if last == nil || last.Status != http.StatusConflict || last.BodyDropped {
 			return oncehttp.Resolution{}, nil
 		}
-		if reason, _ := jsonpointer.Text(jsonpointer.Decode(last.Body), p.AlreadyDone[0].Pointer); reason != p.AlreadyDone[0].Equals[0] {
+		text, err := textOf(last.Header, last.Body)
+		if err != nil {
+			return oncehttp.Resolution{}, err
+		}
+		if reason, _ := jsonpointer.Text(jsonpointer.Decode(text), p.AlreadyDone[0].Pointer); reason != p.AlreadyDone[0].Equals[0] {
 			return oncehttp.Resolution{}, nil
 		}
-		get, target := request.Lookup(&rec, p, last.Body, true)
+		get, target := request.Lookup(&rec, p, text, true)
 		if target == nil {
 			return oncehttp.Resolution{}, nil
 		}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/coding"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -89,7 +90,16 @@ func (a *Asker) send(ctx context.Context, get *persist.Record, target *url.URL) 
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		return nil, &statusError{resp.StatusCode}
 	}
-	return body, nil
+	return textOf(resp.Header, body)
+}
+
+// textOf is a body without its content coding, which a server may use although nobody asked for it.
+func textOf(h http.Header, body []byte) ([]byte, error) {
+	text, all := coding.Decode(h, body, true, answerBytesMax)
+	if !all {
+		return nil, fmt.Errorf("reconcile: the answer cannot be decoded, or has more than %d bytes then", answerBytesMax)
+	}
+	return text, nil
 }
 
 // statusError is an answer that is no 2xx.

@@ -296,7 +296,7 @@ func (list declines) confirmed(rec *persist.Record) line {
 	}
 	l.exit = l.Result.exit()
 	if a := rec.Answer; a != nil && rec.State == persist.StateConfirmed {
-		l.judge(list, a.Status, a.Body, a.BodyDropped, a.AlreadyDone)
+		l.judge(list, a.Status, textOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
 	}
 	return l
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/coding"
 )
 
 // line is what became of one operation, as it is printed: one JSON object a
@@ -141,7 +142,7 @@ func (list declines) answered(resp *http.Response) line {
 	// What is kept was read whole before the client returned. Only the rest of
 	// an answer over answerBytesMax can still fail, and that is not shown.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, answerBytesMax+1))
-	l.judge(list, resp.StatusCode, body, err != nil, res.AlreadyDone)
+	l.judge(list, resp.StatusCode, textOf(resp.Header, body), err != nil, res.AlreadyDone)
 	return l
 }
 
@@ -149,6 +150,14 @@ func (list declines) answered(resp *http.Response) line {
 func isEventStream(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return kind == "text/event-stream"
+}
+
+// textOf is a body without its content coding, or as it is where that cannot be taken off.
+func textOf(h http.Header, body []byte) []byte {
+	if text, all := coding.Decode(h, body, true, answerBytesMax); all {
+		return text
+	}
+	return body
 }
 
 // judge puts a final answer and its result into the line.
@@ -172,7 +181,7 @@ func lineOf(res oncehttp.Result) line {
 func (list declines) resumed(res oncehttp.Result) line {
 	l := lineOf(res)
 	if a := res.Answer; a != nil {
-		l.judge(list, a.Status, a.Body, a.BodyDropped, a.AlreadyDone)
+		l.judge(list, a.Status, textOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
 		return l
 	}
 	l.Result = resultDone
@@ -204,7 +213,7 @@ func failed(key oncehttp.Key, err error) line {
 	}
 	if e.Answer != nil && !errors.Is(err, oncehttp.ErrKeyReused) { // which would show another request's
 		l.Status = e.Answer.Status
-		l.setBody(e.Answer.Body, e.Answer.BodyDropped)
+		l.setBody(textOf(e.Answer.Header, e.Answer.Body), e.Answer.BodyDropped)
 	}
 	return l
 }

@@ -133,7 +133,7 @@ func (list declines) resultOfRecord(rec *persist.Record) result {
 		if rec.Answer == nil { // pruned: the status and the effect are left
 			return list.resultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened)
 		}
-		return list.resultOfAnswer(rec.Answer.Status, rec.Answer.Body, rec.Answer.AlreadyDone)
+		return list.resultOfAnswer(rec.Answer.Status, textOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone)
 	case persist.StateSettled:
 		if rec.Effect == persist.EffectAbsent {
 			return resultRejected

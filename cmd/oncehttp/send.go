@@ -336,7 +336,7 @@ func (f *sendFlags) send(ctx context.Context, ses *session, req *http.Request, s
 	} else {
 		var kept head
 		err = f.print(out, resp, &kept)
-		status = f.declines.resultOfAnswer(resp.StatusCode, kept.bytes, oncehttp.ResultOf(resp).AlreadyDone).exit()
+		status = f.declines.resultOfAnswer(resp.StatusCode, textOf(resp.Header, kept.bytes), oncehttp.ResultOf(resp).AlreadyDone).exit()
 	}
 	if err = errors.Join(err, closeOut()); err != nil {
 		return &exitError{status: exitUnknown, err: fmt.Errorf("the answer could not be printed whole: %w", pathless(err))}

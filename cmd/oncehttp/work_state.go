@@ -172,7 +172,7 @@ func (w *worker) line(e oncehttp.Event) line {
 		if a.Replayed {
 			l.Source = sourceName(oncehttp.SourceReplay)
 		}
-		l.judge(w.declines, a.Status, a.Body, a.BodyDropped, a.AlreadyDone)
+		l.judge(w.declines, a.Status, textOf(a.Header, a.Body), a.BodyDropped, a.AlreadyDone)
 	}
 	return l
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/coding"
 )
 
 // How much of an answer that is given up is read to save its connection, and for how long.
@@ -71,7 +73,7 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	}
 	resp.Body = http.NoBody // body holds the real one
 	answer := &Answer{Head: resp, Body: kept, Whole: int64(len(kept)) <= s.Limits.BodyBytes, Framed: !endsWithConnection(resp)}
-	answer.decode(s.Limits.BodyBytes)
+	answer.Text, answer.TextWhole = coding.Decode(resp.Header, kept, answer.Whole, s.Limits.BodyBytes)
 	switch {
 	case err != nil:
 		_ = body.Close()

@@ -1,4 +1,5 @@
-package wire
+// Package coding takes the content codings off a body.
+package coding
 
 import (
 	"bufio"
@@ -15,24 +16,24 @@ import (
 // codingsMax bounds how many codings, one inside the other, are decoded. Nobody uses more than one.
 const codingsMax = 2
 
-// decode sets Text and TextWhole. At most limit bytes are decoded, and one more.
-func (a *Answer) decode(limit int64) {
-	a.Text, a.TextWhole = a.Body, a.Whole
-	codings := contentCodings(a.Head.Header)
-	if len(codings) == 0 || len(a.Body) == 0 {
-		return
+// Decode returns the text of a body with these headers: body itself where it has no coding, nil where one is unknown. whole says that
+// body is all that was sent. all reports that text is all of it, too: body is whole, could be decoded, and is at most limit bytes when
+// decoded. At most limit bytes are decoded, and one more.
+func Decode(h http.Header, body []byte, whole bool, limit int64) (text []byte, all bool) {
+	codings := contentCodings(h)
+	if len(codings) == 0 || len(body) == 0 {
+		return body, whole
 	}
-	var r io.Reader = bytes.NewReader(a.Body)
+	var r io.Reader = bytes.NewReader(body)
 	for i, coding := range slices.Backward(codings) { // the last one was applied last
 		plain := decoder(coding, r)
 		if plain == nil || i >= codingsMax {
-			a.Text, a.TextWhole = nil, false
-			return
+			return nil, false
 		}
 		r = io.LimitReader(plain, limit+1)
 	}
 	text, err := io.ReadAll(r)
-	a.Text, a.TextWhole = text, a.Whole && err == nil && int64(len(text)) <= limit
+	return text, whole && err == nil && int64(len(text)) <= limit
 }
 
 // contentCodings lists the codings of a body in the order in which they were applied (RFC 9110 section 8.4).
