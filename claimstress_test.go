@@ -266,7 +266,11 @@ func (d *dice) below(n int) int {
 	return d.rnd.IntN(n)
 }
 
-func (d *dice) upTo(most time.Duration) time.Duration { return time.Duration(d.below(int(most))) }
+func (d *dice) upTo(most time.Duration) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Duration(d.rnd.Int64N(int64(most)))
+}
 
 // tardy is the journal as one process sees it. Some of its calls take a while before what they do is done, or after it. So a
 // call and a claim overlap in each order.

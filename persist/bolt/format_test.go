@@ -2,8 +2,12 @@ package bolt_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -57,6 +61,36 @@ func TestOtherFormats(t *testing.T) {
 		}
 		if !bytes.Equal(readFile(t, path), before) {
 			t.Errorf("format %q: the file was changed", format)
+		}
+	}
+}
+
+// TestFilesOfBefore: files that a program from before the first release wrote, of either format that it had, are refused the same way,
+// also where it was killed before a mark said that its last commit is whole.
+func TestFilesOfBefore(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("testdata/before/*.gz")
+	if err != nil || len(names) != 4 {
+		t.Fatalf("the files are %q, %v", names, err)
+	}
+	for _, name := range names {
+		f, err := gzip.NewReader(bytes.NewReader(readFile(t, name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, err := io.ReadAll(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := newPath(t)
+		writeFile(t, path, before)
+		_, err = tryOpen(path, bolt.Options{})
+		wantErr(t, err, bolt.ErrFormat, path)
+		if !strings.Contains(fmt.Sprint(err), "finish its operations with that program") || errors.Is(err, persist.ErrCorrupt) {
+			t.Errorf("%s: %v; want what to do, and no damage", name, err)
+		}
+		if !bytes.Equal(readFile(t, path), before) {
+			t.Errorf("%s: the file was changed", name)
 		}
 	}
 }
