@@ -110,7 +110,8 @@ type Config struct {
 	// omitted. A pointer through a name that a credential has is refused. A journal file of persist/bolt that has such values
 	// is refused by versions of this module that do not know them. Zero: none.
 	KeepFields []string
-	// MaxRequestBytes bounds a journaled request's body, which is held in memory. A larger one is ErrBodyTooLarge.
+	// MaxRequestBytes bounds a journaled request's body, which is held in memory. A larger one is ErrBodyTooLarge. The server of
+	// a journal may take less: then the error is persist.ErrTooLarge, too.
 	// Where the profile's keys travel in the body, that of every request but GET, HEAD and OPTIONS has to be read to
 	// find one, and is bounded too. Zero: 10 MiB. At most 1 GiB.
 	MaxRequestBytes int64

@@ -72,8 +72,8 @@ var (
 	// ErrConfig: the client or the request is not put together rightly. The verdict
 	// beside it is as for ErrKeyInvalid.
 	ErrConfig = errors.New("invalid configuration or request")
-	// ErrBodyTooLarge: the body is over Config.MaxRequestBytes. The verdict beside
-	// it is as for ErrKeyInvalid.
+	// ErrBodyTooLarge: the body is over Config.MaxRequestBytes, or the request over what the journal's server takes
+	// (persist.ErrTooLarge). The verdict beside it is as for ErrKeyInvalid.
 	ErrBodyTooLarge = errors.New("request body too large")
 	// ErrHeaderTooLarge: target and headers are over Config.MaxRequestHeaderBytes.
 	// The verdict beside it is as for ErrKeyInvalid.

@@ -134,7 +134,11 @@ func (e *engine) errorOfBegin(ctx context.Context, name string, op *preparedRequ
 	fresh := op.named.Keyless && e.cfg.randomKeys
 	notAsked := errors.Is(err, persist.ErrInvalid) || errors.Is(err, errTooManyNotes) || ctx.Err() != nil && errors.Is(err, ctx.Err())
 	if !errors.Is(err, persist.ErrUncertain) && (fresh || notAsked || e.leases == nil) {
-		return e.errorAfterRead(ctx, name, op.named, inFlight, err, ErrNotSent)
+		why := ErrNotSent
+		if errors.Is(err, persist.ErrTooLarge) { // it would be so again
+			why = ErrBodyTooLarge
+		}
+		return e.errorAfterRead(ctx, name, op.named, inFlight, err, why)
 	}
 	return newError(name, unclear(Key(op.rec.Key)), err)
 }
