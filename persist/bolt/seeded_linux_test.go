@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,7 @@ func TestSeededFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !*seeded && s.trace == "" {
+			if !*seeded && !s.gate {
 				return // the text stands where it is replaced
 			}
 			binary := filepath.Join(dir, "seeded.test")
@@ -68,9 +69,13 @@ var violationLine = regexp.MustCompile(violation + `: (.*)`)
 // wantFound plays the matrix, the short one first, until it reports a violation.
 func (s seed) wantFound(t *testing.T, binary string) {
 	t.Helper()
-	runs := [][]string{{"^TestPowerCut$", "-images", "8000"}, {"^TestFaultAtEachCall$", "-images", "8000"}, {"^TestPowerCut$", "-images", "60000"}, {"^TestFaultAtEachCall$", "-images", "100000"}, {"^TestPowerCut$", "-images", "200000"}}
-	if !*seeded {
-		runs = [][]string{{"^TestPowerCut$", "-images", "8000", "-trace", s.trace}}
+	runs := [][]string{{"^TestPowerCut$", "-images", "8000", "-trace", s.trace}}
+	if *seeded {
+		runs = [][]string{{"^TestPowerCut$", "-images", "8000"}, {"^TestFaultAtEachCall$", "-images", "8000"}}
+		for round := 0; round < 12 && s.trace != ""; round++ { // as the long matrix plays it
+			runs = append(runs, []string{"^TestPowerCut$", "-images", "200000", "-trace", s.trace, "-round", fmt.Sprint(round)})
+		}
+		runs = append(runs, []string{"^TestPowerCut$", "-images", "200000"}, []string{"^TestFaultAtEachCall$", "-images", "200000"})
 	}
 	for _, run := range runs {
 		cmd := exec.CommandContext(t.Context(), binary, append([]string{"-test.timeout", "40m", "-test.failfast", "-test.run"}, run...)...)

@@ -184,7 +184,7 @@ func failedTraces(b *bases) []trace {
 // same size, so that it uses the same pages.
 func comeBackTraces(t *testing.T, b *bases) []trace {
 	t.Helper()
-	const script = "open\nbegin a 100\nbegin b 100\nbegin c 100\nclose"
+	const script = "open\nbegin a 100\nbegin b 100\nbegin c 100\nbegin d 100\nbegin e 100\nclose"
 	files, before := powercut.Files{journalName: b.closed}, expected{any: []string{b.newest}}
 	dir := memoryDir(t)
 	l := live(t, dir, powercut.NewDisk(dir, files), before, script, powercut.Fault{})
@@ -203,6 +203,8 @@ func comeBackTraces(t *testing.T, b *bases) []trace {
 	for n, meta := range metas[:2] {
 		all = append(all,
 			trace{fmt.Sprintf("a commit after one whose meta page was not written: %d", n+1), files, before, script, powercut.Fault{Call: "pwrite64", Nth: meta, What: "error=ENOSPC"}},
+			trace{fmt.Sprintf("a commit after three whose meta pages were not written: %d", n+1), files, before, script,
+				powercut.Fault{Call: "pwrite64", Nth: meta, Step: metas[2] - metas[1] - 1, Times: 3, What: "error=ENOSPC"}},
 			trace{fmt.Sprintf("a commit after a process that died before its meta page: %d", n+1), files, before, script, powercut.Fault{Call: "pwrite64", Nth: meta, What: "signal=KILL"}})
 	}
 	return all

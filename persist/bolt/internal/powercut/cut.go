@@ -14,6 +14,7 @@ type Choice struct {
 	whole  bool    // pages arrive as a whole, or not
 	order  bool    // in the order in which they were written: what comes after a place does not
 	gap    bool    // all but the writes from one place to another
+	stale  bool    // all but the last write of what was written several times
 	junk   float64 // the part of the pages that arrive as anything
 	one    int     // of the pages under way only this one is junk; -1: as junk says
 	// Pages of another size than 4096 bytes, and sectors smaller than 512: for
@@ -22,8 +23,12 @@ type Choice struct {
 }
 
 // Random is one of the kinds of choices that matter: nothing arrives, everything, a part by sectors or by pages, with
-// and without junk, all in any order or in that of the writes; all but some that follow each other; and one page is junk alone.
+// and without junk, all in any order or in that of the writes; all but some that follow each other; one page is junk alone; and
+// of what was written several times an earlier write arrives.
 func Random(r *rand.Rand) Choice {
+	if r.IntN(8) == 0 {
+		return Choice{r: r, one: -1, arrive: 1, stale: true, whole: r.IntN(2) == 0}
+	}
 	c := Choice{r: r, one: -1, arrive: []float64{0, 1, 1, 0.5, 0.9, 0.1}[r.IntN(6)]}
 	c.whole, c.order, c.gap = r.IntN(3) == 0, r.IntN(4) == 0, r.IntN(6) == 0
 	switch r.IntN(4) {
@@ -78,6 +83,10 @@ func (f *file) cut(c Choice) []byte {
 	if c.gap {
 		gap, end = c.gapIn(len(flight))
 	}
+	stale := map[int64]int{} // the last write of a unit that has an earlier one
+	if c.stale {
+		stale = f.rewritten(sector)
+	}
 	memory, arrived, size := slices.Clone(f.disk), slices.Clone(f.disk), int64(len(f.disk))
 	for i, v := range flight {
 		memory = resized(memory, max(v.size, v.at+int64(len(v.data))))
@@ -90,6 +99,9 @@ func (f *file) cut(c Choice) []byte {
 		}
 		// A unit arrives with all that was written to it before.
 		v.touched(sector, func(from, to int64) {
+			if last, found := stale[from/sector]; found && last == i {
+				return
+			}
 			if c.gap && (i < gap || i >= end) || !c.gap && (c.order || c.arrives()) {
 				copy(arrived[from:to], memory[from:to])
 			}
@@ -97,6 +109,19 @@ func (f *file) cut(c Choice) []byte {
 	}
 	c.spoil(f, arrived, page)
 	return resized(arrived, size)
+}
+
+// rewritten are the units of so many bytes that were written several times, with the last of these writes.
+func (f *file) rewritten(unit int64) map[int64]int {
+	times, last := map[int64]int{}, map[int64]int{}
+	for i, v := range f.flight {
+		v.touched(unit, func(from, _ int64) {
+			times[from/unit]++
+			last[from/unit] = i
+		})
+	}
+	maps.DeleteFunc(last, func(at int64, _ int) bool { return times[at] < 2 })
+	return last
 }
 
 // gapIn is the part of n writes that does not arrive. Often it begins with the first, or ends before the last.

@@ -11,8 +11,10 @@ import (
 // Fault is what becomes of one system call of a process. The zero value is nothing.
 type Fault struct {
 	Call string // its name
-	Nth  int    // which of these calls of the process's first thread, from 1
-	What string // "error=EIO", or "signal=KILL", which ends the process before the call is made
+	Nth  int    // which of these calls of a thread, from 1
+	// Unless Step is 0, Times calls, each so many after the one before.
+	Step, Times int
+	What        string // "error=EIO", or "signal=KILL", which ends the process before the call is made
 }
 
 // Record runs a command under strace, with a fault, and returns its system calls. The
@@ -28,7 +30,11 @@ func Record(cmd *exec.Cmd, fault Fault) ([]Call, error) {
 	out := filepath.Join(dir, "calls")
 	args := []string{"-f", "--seccomp-bpf", "-xx", "-s", "16777216", "-o", out, "-e", "trace=" + calls, "-e", "signal=none"}
 	if fault != (Fault{}) {
-		args = append(args, "-e", fmt.Sprintf("inject=%s:%s:when=%d", fault.Call, fault.What, fault.Nth))
+		when := fmt.Sprint(fault.Nth)
+		if fault.Step > 0 {
+			when = fmt.Sprintf("%d..%d+%d", fault.Nth, fault.Nth+fault.Step*(fault.Times-1), fault.Step)
+		}
+		args = append(args, "-e", fmt.Sprintf("inject=%s:%s:when=%s", fault.Call, fault.What, when))
 	}
 	traced := exec.Command("strace", append(append(args, cmd.Path), cmd.Args[1:]...)...)
 	traced.Env, traced.Dir, traced.Stdin, traced.Stdout = cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout
