@@ -186,7 +186,8 @@ func comeBackTraces(t *testing.T, b *bases) []trace {
 	t.Helper()
 	const script = "open\nbegin a 100\nbegin b 100\nbegin c 100\nbegin d 100\nbegin e 100\nclose"
 	files, before := powercut.Files{journalName: b.closed}, expected{any: []string{b.newest}}
-	dir := memoryDir(t)
+	dir := filepath.Join(memoryDir(t), "disk")
+	mkdir(t, dir)
 	l := live(t, dir, powercut.NewDisk(dir, files), before, script, powercut.Fault{})
 	var metas []int // which writes of bbolt's are of meta pages
 	writes := 0
