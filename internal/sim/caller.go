@@ -329,6 +329,9 @@ func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Respo
 	var e *oncehttp.Error
 	switch {
 	case errors.Is(err, oncehttp.ErrAccount):
+		if errors.As(err, &e) && w.plan.Setting.Changes.Accounts > 0 {
+			w.assign(l, oncehttp.Key(e.Reference))
+		}
 		return w.model.strange(o, err)
 	case err == nil:
 		return w.model.answer(o, l, resp, text)

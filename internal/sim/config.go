@@ -18,7 +18,7 @@ import (
 func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.Config {
 	s := &w.plan.Setting
 	cfg := oncehttp.Config{
-		Journal: journal, Account: s.configAccount(account), Profile: s.Profile, Retry: l.variant.retry,
+		Journal: journal, Account: l.account(account), Profile: s.Profile, Retry: l.variant.retry,
 		Transport: w.network(l, account), MaxResponseBytes: l.variant.answers, ResumeWorkers: l.variant.workers,
 		EnqueueMaxAge: l.variant.enqueueMaxAge, Lease: l.variant.lease,
 		MaxRequestBytes: bodyMax, KeepAnswer: s.KeepAnswer, NewKey: l.variant.newKey(w),
@@ -31,7 +31,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 	case s.Authorize:
 		cfg.Authorize = w.authorize(accountName(account))
 	}
-	if s.Customers == byCredentials {
+	if s.Customers == byCredentials || s.Changes.Accounts > 0 {
 		cfg.Logger = slog.New(slog.DiscardHandler) // Run says of what it cannot send that it is not its own
 	}
 	if s.Reconcile {

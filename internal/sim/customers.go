@@ -66,6 +66,42 @@ func (s *Setting) configAccount(n int) string {
 	return accountName(n)
 }
 
+// account is Config.Account of the n-th client of a life.
+func (l *life) account(n int) string {
+	if s := &l.w.plan.Setting; l.proc.lives < s.Changes.Accounts && !l.w.calm.Load() {
+		return ""
+	}
+	return l.w.plan.Setting.configAccount(n)
+}
+
+// canon is the name of an operation, whether it stands under an account already or under none.
+func (s *Setting) canon(id persist.ID) persist.ID {
+	if s.Changes.Accounts > 0 {
+		id.Account = accountName(0)
+	}
+	return id
+}
+
+// durable is a record as the worst crash at this moment would leave it, by the name that canon gives it.
+func (w *world) durable(s store, id persist.ID) (persist.Record, bool) {
+	rec, stands := s.durable(id)
+	if !stands && w.plan.Setting.Changes.Accounts > 0 {
+		return s.durable(persist.ID{Key: id.Key})
+	}
+	return rec, stands
+}
+
+// assign lets a person give what stands under none to the account. key is its key or its reference.
+func (w *world) assign(l *life, key oncehttp.Key) {
+	err := l.clients[0].Assign(context.Background(), key)
+	w.logf("operator: %s is assigned: %v", key, err)
+}
+
+// unassigned reports whether a record stands under none, and the life's clients name an account.
+func (l *life) unassigned(rec persist.Record) bool {
+	return l.w.plan.Setting.Changes.Accounts > 0 && rec.Account == "" && l.account(0) != ""
+}
+
 // of is the client of a customer.
 func (l *life) of(customer string) *oncehttp.Client {
 	if l.w.plan.Setting.Customers != apart {
@@ -137,7 +173,7 @@ func (m *model) customer(rec persist.Record) string {
 	case byCredentials:
 		return m.owners[credentialsOf(rec)]
 	}
-	return rec.Account
+	return m.w.plan.Setting.canon(rec.ID).Account
 }
 
 // customerOf is customer, for who does not hold mu.

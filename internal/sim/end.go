@@ -89,6 +89,10 @@ func (w *world) settleHeld(n int) int {
 	all := n > 3 && w.plan.Setting.Customers == byCredentials
 	doubts := w.unfinished()
 	for _, rec := range doubts {
+		if l := w.live(0); l.unassigned(rec) {
+			w.assign(l, oncehttp.Key(rec.Key))
+			continue
+		}
 		if rec.State == persist.StateHeld || all {
 			w.resolve(context.Background(), w.live(0), rec, false)
 		}

@@ -110,6 +110,7 @@ func (m *model) failLocked(rule Invariant, format string, args ...any) {
 
 // op is the operation of a key. The caller holds mu.
 func (m *model) op(id persist.ID) *operation {
+	id = m.w.plan.Setting.canon(id)
 	o := m.ops[id]
 	if o == nil {
 		o = &operation{answers: map[string]bool{}, sending: map[*life]int{}}
@@ -133,7 +134,7 @@ func (m *model) found(s store) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, rec := range all {
-		stands[rec.ID] = true
+		stands[m.w.plan.Setting.canon(rec.ID)] = true
 		m.op(rec.ID).customer = m.customer(rec)
 	}
 	for id, op := range m.ops {
@@ -155,7 +156,7 @@ func (m *model) begun(l *life, rec persist.Record) {
 // sending checks a request at the moment in which the client hands it to its
 // transport, and gives its number under its key.
 func (m *model) sending(l *life, s *send) int {
-	rec, stands := l.store.durable(s.id)
+	rec, stands := m.w.durable(l.store, s.id)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o := m.op(s.id)
@@ -335,7 +336,7 @@ func (m *model) audit(s store, when string) {
 		if !o.acked {
 			continue
 		}
-		if _, stands := s.durable(id); !stands {
+		if _, stands := m.w.durable(s, id); !stands {
 			m.failLocked(EnqueuedStays, "%q was enqueued and is gone %s", id.Key, when)
 			o.acked = false // say it once
 		}

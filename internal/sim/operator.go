@@ -20,6 +20,10 @@ func (w *world) operate(r, ways *rand.Rand) {
 		return
 	}
 	rec := doubts[r.IntN(len(doubts))]
+	if l := w.live(0); l.unassigned(rec) {
+		w.assign(l, oncehttp.Key(rec.Key))
+		return
+	}
 	l, abandons := w.live(r.IntN(len(w.procs))), r.IntN(4) == 0
 	ctx, cancel := context.Background(), func() {}
 	if ways.IntN(3) == 0 {

@@ -56,6 +56,8 @@ func sourceBugs() []sourceBug {
 			"	return Verdict{Kind: KindRefused, Flaw: flaw}\n", "	return Verdict{Kind: KindFinal}\n"},
 		{"no matcher reads what is compressed", "internal/wire",
 			"		r = io.LimitReader(plain, limit+1)\n", "		a.Text, a.TextWhole = nil, false\n		return\n"},
+		{"a call that names an account does not look at what stands under none", ".",
+			"range unassignedOf(named) {", "range unassignedOf(&request.Named{}) {"},
 		{"another's credentials count as the caller's own", "persist",
 			"				return OtherOwner\n", "				return SameOwner\n"},
 		{"a claim marks what may not be sent any more", "persist",

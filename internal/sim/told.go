@@ -111,7 +111,7 @@ func (m *model) answer(o *order, l *life, resp *http.Response, text []byte) verd
 	if result.Effect == oncehttp.EffectRefused {
 		stored := resp.StatusCode == http.StatusPaymentRequired // so that the server says it again
 		o.closed[string(result.Key)], o.told[string(result.Key)] = "a final no", true
-		if rec, _ := l.store.durable(id); !rec.State.Final() && !stored {
+		if rec, _ := m.w.durable(l.store, id); !rec.State.Final() && !stored {
 			m.failLocked(NoEffectTrue, "%s under %q is told a final no, %d, which is not durable", o.ref, result.Key, resp.StatusCode)
 		}
 		return declined
@@ -159,7 +159,7 @@ const saidNone = "no effect"
 func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	all := l.store.all()
 	id := m.w.id(o, key)
-	rec, _ := l.store.durable(id)
+	rec, _ := m.w.durable(l.store, id)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	op, stands := m.op(id), m.unfinished(o, all, key)
@@ -193,7 +193,7 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 func (m *model) final(o *order, l *life, key oncehttp.Key, err error) {
 	key = cmp.Or(key, keyIn(err))
 	id := m.w.id(o, key)
-	rec, _ := l.store.durable(id)
+	rec, _ := m.w.durable(l.store, id)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var e *oncehttp.Error

@@ -65,6 +65,8 @@ type Changes struct {
 	Keys     bool // Config.NewKey
 	Profiles bool // the profile's version, and its window
 	Secrets  bool // SecretHeaders, SecretParameters and KeepHeader
+	// Accounts: from this life on Config.Account is named, and before it is not. Zero: it always is.
+	Accounts int
 }
 
 // changes draws of them.
@@ -72,5 +74,8 @@ func (s *Setting) changes(r *rand.Rand) {
 	s.Changes.Times = r.IntN(3) == 0
 	s.Changes.Keys = r.IntN(3) == 0
 	s.Changes.Profiles = r.IntN(3) == 0
-	s.Changes.Secrets = s.Authorize && r.IntN(3) == 0 // Resume needs what was left out
+	s.Changes.Secrets = s.Authorize && r.IntN(3) == 0                                  // Resume needs what was left out
+	if s.Processes == 1 && s.Accounts == 1 && s.Customers == apart && r.IntN(2) == 0 { // what has an account is not looked for without
+		s.Changes.Accounts = 2 + r.IntN(3)
+	}
 }
