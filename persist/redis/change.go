@@ -29,6 +29,9 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persi
 	}
 	b := j.of(idOf(rec.ID))
 	e := b.newEntry(&rec, 1)
+	if err := j.most.fits(&rec, e); err != nil {
+		return persist.Record{}, false, j.failed(err)
+	}
 	doubted := false
 	err = j.settle(ctx, func(ctx context.Context, repeated bool) error {
 		doubted = repeated
@@ -111,6 +114,9 @@ func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late b
 	}
 	b := j.of(idOf(rec.ID))
 	e := b.newEntry(rec, rec.Revision+1)
+	if err := j.most.fits(rec, e); err != nil {
+		return j.failed(err)
+	}
 	ended, over := scores(rec)
 	settle := j.settle
 	if late {
@@ -185,6 +191,9 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	id := idOf(rec.ID)
 	b := j.of(id)
 	e := b.newEntry(&next, rec.Revision+1)
+	if err := j.most.fits(&next, e); err != nil {
+		return persist.Record{}, j.failed(err)
+	}
 	ended, over := scores(&next)
 	err := j.settle(ctx, func(ctx context.Context, _ bool) error {
 		word, rest, err := j.run(ctx, j.scripts.assign, b, id, e.id, b.numberOf(rec.Seq), rec.Revision, e.head, e.intent, e.progress, e.body, e.answer, ended, over)

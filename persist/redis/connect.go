@@ -94,19 +94,27 @@ var durable = []struct{ name, want string }{
 // greet looks at the server's settings before a new connection is used, so that a server that
 // was started anew with others, or a replica that took over, is noticed. Error: ErrVolatile.
 func (o Options) greet(ctx context.Context, conn *goredis.Conn) error {
-	if o.AllowVolatile || o.ReadOnly {
+	if o.ReadOnly {
 		return nil
 	}
 	asked := make([]*goredis.MapStringStringCmd, len(durable))
+	var bulk *goredis.MapStringStringCmd
 	_, err := conn.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i, setting := range durable {
 			asked[i] = p.ConfigGet(ctx, setting.name)
 		}
+		bulk = p.ConfigGet(ctx, bulkName)
 		return nil
 	})
 	var answered goredis.Error
 	if err != nil && !errors.As(err, &answered) {
 		return err
+	}
+	if o.most != nil {
+		o.most.learn(bulk.Val()[bulkName])
+	}
+	if o.AllowVolatile {
+		return nil
 	}
 	for i, setting := range durable {
 		switch is, err := asked[i].Result(); {

@@ -44,6 +44,12 @@
 // 1.1 KB) is kept for ever by the other journals; here Options.KeepKey has to say for how
 // long. Requests and answers leave with [Journal.Sweep].
 //
+// # Large records
+//
+// No part of a record, such as the body of a request, may be larger than the server's proto-max-bulk-len, as the
+// journal's latest connection has found it: Begin refuses it with [persist.ErrTooLarge] before anything is written. A
+// client records an answer that is larger without its body.
+//
 // # The client library
 //
 // It is go-redis, whose own repetitions are switched off: they would repeat a Begin. It prints

@@ -44,6 +44,7 @@ type Journal struct {
 	id      string // the name by which the journal itself knows its buckets, see named.go
 	secret  []byte
 	limit   time.Duration // of one call
+	most    *most         // of what fits
 	looks   bool          // it was opened for reading
 	keepKey time.Duration // 0: for ever
 	seen    atomic.Uint64 // the highest number that this process has met, of any bucket
@@ -69,11 +70,12 @@ func (o Options) open(ctx context.Context, url string, with scripts) (*Journal, 
 	if err != nil {
 		return nil, err
 	}
+	opts.most = &most{}
 	at, err := opts.parse(url)
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{scripts: with, name: at.name(opts.Prefix), limit: opts.CallTimeout, keepKey: opts.KeepKey, looks: opts.ReadOnly}
+	j := &Journal{scripts: with, name: at.name(opts.Prefix), limit: opts.CallTimeout, most: opts.most, keepKey: opts.KeepKey, looks: opts.ReadOnly}
 	if j.keepKey == KeepForever {
 		j.keepKey = 0
 	}

@@ -61,6 +61,8 @@ type Options struct {
 	// alone: Get and List are all that works, Now with +time, too, and anything else is persist.ErrReadOnly. What the server
 	// may lose does not matter then.
 	ReadOnly bool
+
+	most *most // see greet; set by open
 }
 
 // prefixes is what a prefix may be, so that the hash tag of a key is what we think.

@@ -168,6 +168,9 @@ func (j *Journal) try(ctx, limited context.Context, repeated bool, write func(co
 		defer context.AfterFunc(ctx, cancel)()
 	}
 	err := write(short, repeated)
+	if !repeated && isTooLarge(err) { // by what the server says now
+		err = fmt.Errorf("%w: %w", persist.ErrTooLarge, err)
+	}
 	effect := effectOf(err)
 	if !repeated && ctx.Err() != nil && effect == none {
 		return none, ctx.Err()
