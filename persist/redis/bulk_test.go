@@ -60,7 +60,7 @@ func TestBulk(t *testing.T) {
 		for _, size := range []int{bulk + 1, 4 * bulk} {
 			before := sends.Load()
 			_, err := do("past", size)
-			if !errors.Is(err, persist.ErrTooLarge) || !errors.Is(err, oncehttp.ErrNoEffect) || sends.Load() != before || !strings.Contains(err.Error(), "proto-max-bulk-len") {
+			if !errors.Is(err, persist.ErrTooLarge) || !errors.Is(err, oncehttp.ErrNoEffect) || !errors.Is(err, oncehttp.ErrBodyTooLarge) || sends.Load() != before || !strings.Contains(err.Error(), "proto-max-bulk-len") {
 				t.Errorf("%s: %d bytes: %v, want no effect", name, size, err)
 			}
 		}
