@@ -140,6 +140,7 @@ func workTraces() []trace {
 		{"answers over 16 KB", "begin a 10\nbegin b 20000\nfinish a 30000\nfinish b 40000"},
 		{"updates of one", "begin a 10\nbegin b 10" + strings.Repeat("\nupdate a", 10)},
 		{"updates of two", "begin a 10\nbegin b 20000" + strings.Repeat("\nupdate a\nupdate b", 6)},
+		{"updates of many", "many m 16" + updates(16) + updates(8)},
 		{"Finish, and a commit takes it", "begin a 10\nbegin b 10\nlate a 10\nupdate b\nlate b 20000\nbegin c 10"},
 		{"Finish, and Close", "begin a 10\nbegin b 10\nupdate a\nleave a 10\nleave b 20000"},
 		{"MarkReported", "begin aa 10\nbegin bb 10\nfinish aa 10\nfinish bb 20000\nmark aa\nmark bb"},
@@ -161,6 +162,14 @@ func workTraces() []trace {
 		all = append(all, trace{name: name, before: empty, script: version + "\n" + strings.ReplaceAll(script, "\nopen", "\n"+version) + "\nclose"})
 	}
 	return all
+}
+
+// updates are of the first records of "many m N". So many are no longer kept in the root page.
+func updates(n int) (lines string) {
+	for i := range n {
+		lines += fmt.Sprintf("\nupdate m-%d", i)
+	}
+	return lines
 }
 
 // failedTraces are of commits that fail.
