@@ -34,6 +34,7 @@ func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing 
 		}
 	case errors.Is(err, persist.ErrUncertain):
 		e.shared.notes.Lost(&rec, mayBeSentUntil(&rec))
+		e.doubted(&rec) // the note ends once the record shows, and the looks find it then
 	}
 	return existing, created, err
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // readWithin runs read, which reads req's body, and returns when it does or when the request's context ends. In the
@@ -73,16 +74,26 @@ func inMemory(body io.ReadCloser) bool {
 var typeInMemory = reflect.TypeOf(bytesBody(nil))
 
 // closeBody closes req's body after reading it gave err, or nil. A body that may still be read closes in its own time,
-// since Close may wait for Read.
+// since Close may wait for Read; so does one whose Close outlasts the request's context.
 func closeBody(req *http.Request, err error) {
 	switch {
 	case req.Body == nil:
 	case err != nil && isStillRead(err):
 		go req.Body.Close()
-	default:
+	case req.Context().Done() == nil || req.Body == http.NoBody || reflect.TypeOf(req.Body) == typeInMemory:
 		_ = req.Body.Close()
+	default:
+		if req.Context().Err() != nil {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), closeWithin)
+			defer cancel()
+			req = req.WithContext(ctx)
+		}
+		_, _ = readWithin(req, func() ([]byte, error) { return nil, req.Body.Close() })
 	}
 }
+
+// closeWithin is how long a call whose context has ended waits for the Close of its body.
+const closeWithin = time.Second
 
 // isStillRead reports whether err is a body that was given up while it was being read.
 func isStillRead(err error) bool {
