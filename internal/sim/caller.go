@@ -354,10 +354,9 @@ func (w *world) understand(o *order, l *life, key oncehttp.Key, resp *http.Respo
 	return unknown
 }
 
-// incomparable reports whether a request cannot be compared with the record any more, whose answer nobody gets then. At the end no
-// request is refused for anything else.
+// incomparable reports whether a request cannot be compared with the record any more, whose answer nobody gets then.
 func (w *world) incomparable(err error) bool {
-	return w.calm.Load() && errors.Is(err, oncehttp.ErrConfig)
+	return w.calm.Load() && errors.Is(err, oncehttp.ErrConfig) && strings.Contains(err.Error(), "cannot be compared")
 }
 
 // decided is what a caller makes of an operation that was decided before. One whose call did not begin asks again for the
