@@ -76,7 +76,7 @@ func TestNeighbourAuthorizeAccount(t *testing.T) {
 						case "Resume in doubt": // the next request is a lookup
 							w.replies = []reply{{err: errLost}, {status: 200, body: `{"data":[{"reference":"r"}]}`}}
 							change = changes["the same"].change
-							_, err = c.Do(req)
+							_, _ = c.Do(req)
 							change, sends = test.change, 1
 							time.Sleep(time.Hour)
 							err = onePass(t, c)
