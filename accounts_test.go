@@ -32,7 +32,7 @@ func TestOneOfScopedAccounts(t *testing.T) {
 			return oncehttp.OfAccount(persist.Account("shop", [2]string{"Stripe-Account", account}))
 		}
 		_, err := c.Lookup(t.Context(), "k")
-		for _, err := range []error{err, c.Abandon(t.Context(), "k"), c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent})} {
+		for _, err := range []error{err, c.Abandon(t.Context(), "k"), absentAsSeen(c, t.Context(), "k")} {
 			if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), "shop|Stripe-Account=acct_2") {
 				t.Errorf("without an account: %v, want ErrConfig with their names", err)
 			}
@@ -40,7 +40,7 @@ func TestOneOfScopedAccounts(t *testing.T) {
 		if err := c.Abandon(t.Context(), "k", of("acct_1")); err != nil {
 			t.Error(err)
 		}
-		if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, of("acct_2")); err != nil {
+		if err := absentAsSeen(c, t.Context(), "k", of("acct_2")); err != nil {
 			t.Error(err)
 		}
 		for account, state := range map[string]persist.State{"": persist.StatePending, "acct_1": persist.StateAbandoned, "acct_2": persist.StateSettled} {

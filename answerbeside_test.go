@@ -84,13 +84,13 @@ func TestRekeyToAnAnsweredKey(t *testing.T) {
 		if err := c.Enqueue(post(t, "{}"), "old"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Settle(t.Context(), "old", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+		if err := absentAsSeen(c, t.Context(), "old"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.DoKey(post(t, "{}"), "k"); err != nil {
 			t.Fatal(err)
 		}
-		err := c.Rekey(t.Context(), "old", "k", "a test")
+		err := rekeyAsSeen(c, t.Context(), "old", "k", "a test")
 		var e *oncehttp.Error
 		if !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrKeyReused) || e.State != persist.StateConfirmed {
 			t.Errorf("%v, %+v; want the state confirmed", err, e)

@@ -15,30 +15,33 @@ import (
 // Assign gives an operation that stands under no account to the account that ctx names (ContextWithAccount), or else to
 // Config.Account. key is its key, or the reference that an error matching ErrAccount has. No account is the unnamed one, and for a
 // context that names an account that of Config.Account, too. Headers that select an account stay. From then on calls of the account
-// go on with the operation, whatever became of it, and the key is free where it stood.
+// go on with the operation, whatever became of it, and the key is free where it stood. It takes AsSeen.
 //
 // Errors: those of Lookup; ErrInFlight while another call, here or in another process, is running it; ErrKeyReused if the
 // account has an operation of this key already; ErrConfig if neither ctx nor the client names an account, or several operations of
 // the key stand under none and no OfAccount says which is meant.
 func (c *Client) Assign(ctx context.Context, key Key, options ...LookupOption) error {
 	const name = "assign"
-	rec, err := c.lookupUnassigned(ctx, name, key, choose(options))
+	chosen := choose(options)
+	rec, err := c.lookupUnassigned(ctx, name, key, chosen)
 	if err != nil {
 		return err
 	}
 	return c.holding(ctx, name, rec, func(call callers, id persist.ID) error {
-		return c.engine.assign(call.Values(), name, id, c.account(ctx))
+		return c.engine.assign(call.Values(), name, id, c.account(ctx), chosen)
 	})
 }
 
 // assign assigns an operation that no call of this process runs. account is without the headers that select one.
-func (e *engine) assign(ctx context.Context, name string, id persist.ID, account string) error {
+func (e *engine) assign(ctx context.Context, name string, id persist.ID, account string, chosen chosen) error {
 	rec, err := e.journal.Get(ctx, id)
 	switch {
 	case err != nil:
 		return newError(name, unclear(Key(id.Key)), err)
 	case rec.Sealed() != nil:
 		return journalError(name, &rec, rec.Sealed())
+	case chosen.moved(&rec, operation.End) != nil:
+		return e.stale(ctx, name, &rec, chosen.moved(&rec, operation.End))
 	case e.leasedElsewhere(&rec):
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, errElsewhere, ErrInFlight).err
 	}
@@ -49,7 +52,7 @@ func (e *engine) assign(ctx context.Context, name string, id persist.ID, account
 	case errors.Is(err, persist.ErrExists):
 		return newError(name, subjectOf(&rec, operation.KeyOnly), fmt.Errorf("the account %q has an operation of this key already", account), ErrKeyReused)
 	case err != nil:
-		return journalError(name, &rec, err)
+		return outrun(name, &rec, err)
 	}
 	e.doubted(&assigned)
 	e.shared.recipes.Use(assigned.Recipe)

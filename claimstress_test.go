@@ -143,7 +143,7 @@ func (s *claimStress) call(key string, rnd *dice) {
 		case 0:
 			s.ended(key, "Abandon", c.Abandon(ctx, oncehttp.Key(key)))
 		case 1:
-			s.ended(key, "Settle", c.Settle(ctx, oncehttp.Key(key), oncehttp.Resolution{Effect: oncehttp.EffectAbsent}))
+			s.ended(key, "Settle", absentAsSeen(c, ctx, oncehttp.Key(key)))
 		case 2:
 			s.do(ctx, c, key)
 		case 3:

@@ -99,7 +99,7 @@ func TestNoEffectIsDurable(t *testing.T) {
 			c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
 			_, _ = c.DoKey(post(t, "{}"), "k")
 			j.flush = fails(errDisk)
-			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); !errors.Is(err, errDisk) {
+			if err := absentAsSeen(c, t.Context(), "k"); !errors.Is(err, errDisk) {
 				t.Errorf("Settle: %v", err)
 			}
 			j.flush = nil

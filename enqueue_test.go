@@ -39,7 +39,7 @@ func TestEnqueueIsAPromise(t *testing.T) {
 			}
 		}, persist.StateAbandoned, oncehttp.ErrOutcomeUnknown},
 		"settled": {reply{}, func(t *testing.T, c *oncehttp.Client) {
-			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+			if err := absentAsSeen(c, t.Context(), "k"); err != nil {
 				t.Error(err)
 			}
 		}, persist.StateSettled, oncehttp.ErrFinal},

@@ -286,7 +286,7 @@ func TestEnqueueOfWhatIsOver(t *testing.T) {
 			_ = c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectHappened})
 		}, nil},
 		"it did not": {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) {
-			_ = c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
+			_ = absentAsSeen(c, t.Context(), "k")
 		}, []error{oncehttp.ErrNoEffect, oncehttp.ErrSettled}},
 		"given up": {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) { _ = c.Abandon(t.Context(), "k") },
 			[]error{oncehttp.ErrOutcomeUnknown, oncehttp.ErrAbandoned}},

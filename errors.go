@@ -58,6 +58,9 @@ var (
 	ErrSettled = errors.New("key was settled")
 	// ErrAbandoned: the key was abandoned by Abandon. With ErrOutcomeUnknown, whatever the request.
 	ErrAbandoned = errors.New("key was abandoned")
+	// ErrStale: the operation has moved since it was seen (AsSeen), and this call has changed nothing. Look again. With
+	// ErrOutcomeUnknown, or with ErrFinal where the operation has ended meanwhile.
+	ErrStale = errors.New("moved since it was seen")
 	// ErrAnswerGone: the operation is confirmed, or settled as happened, but its answer is not kept; its status may be, in
 	// Error.Answer. With ErrFinal.
 	ErrAnswerGone = errors.New("its answer is not kept")
@@ -213,7 +216,7 @@ func asAnother(err error) error {
 	said := errors.As(err, &other)
 	for _, verdict := range []error{
 		ErrNoEffect, ErrOutcomeUnknown, ErrNotSent, ErrRefused, ErrInFlight, ErrKeyReused, ErrKeyExpired, ErrStoredError,
-		ErrDuplicate, ErrRedirected, ErrHeld, ErrSettled, ErrFinal, ErrAbandoned, ErrAnswerGone,
+		ErrDuplicate, ErrRedirected, ErrHeld, ErrSettled, ErrFinal, ErrAbandoned, ErrAnswerGone, ErrStale,
 	} {
 		said = said || errors.Is(err, verdict)
 	}

@@ -194,8 +194,10 @@ func ExampleClient_Settle() {
 	req, _ := http.NewRequest("POST", lost.URL, strings.NewReader(`{}`))
 	_, err := client.DoKey(req, key)
 	fmt.Println("unknown:", errors.Is(err, oncehttp.ErrOutcomeUnknown))
-	err = client.Settle(context.Background(), key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent, Note: "not in the bank's list"})
-	rec, _ := client.Lookup(context.Background(), key)
+	rec, _ := client.Lookup(context.Background(), key) // before the bank's list is read
+	absent := oncehttp.Resolution{Effect: oncehttp.EffectAbsent, Note: "not in the bank's list"}
+	err = client.Settle(context.Background(), key, absent, oncehttp.AsSeen(rec)) // ErrStale if a worker has sent it since
+	rec, _ = client.Lookup(context.Background(), key)
 	fmt.Println(err, rec.State, rec.Effect, rec.Note)
 	fmt.Println("tried anew as", key.Generation(2))
 	// Output:

@@ -76,10 +76,10 @@ func TestNotes(t *testing.T) {
 		"Settle": func(ctx context.Context, c *oncehttp.Client, note string) error {
 			r := absent
 			r.Note = note
-			return c.Settle(ctx, "k", r)
+			return settleAsSeen(c, ctx, "k", r)
 		},
 		"Settle with an option": func(ctx context.Context, c *oncehttp.Client, note string) error {
-			return c.Settle(ctx, "k", absent, oncehttp.WithNote(note))
+			return settleAsSeen(c, ctx, "k", absent, oncehttp.WithNote(note))
 		},
 		"Abandon": func(ctx context.Context, c *oncehttp.Client, note string) error {
 			return c.Abandon(ctx, "k", oncehttp.WithNote(note))

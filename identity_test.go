@@ -94,7 +94,7 @@ func TestScopedAccounts(t *testing.T) {
 		for _, account := range []string{"acct_2", ""} {
 			_ = do(account)
 			_, lookupErr := c.Lookup(t.Context(), "k")
-			settleErr := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
+			settleErr := absentAsSeen(c, t.Context(), "k")
 			for _, err := range []error{lookupErr, settleErr, c.Abandon(t.Context(), "k")} {
 				if !errors.Is(err, oncehttp.ErrConfig) {
 					t.Errorf("with %q too: %v, want ErrConfig", account, err)

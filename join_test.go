@@ -112,7 +112,7 @@ func TestJoinWhatDoesNotDrive(t *testing.T) {
 		is     error
 	}{
 		{"Settle", reply{err: errLost}, nil, func(t *testing.T, c *oncehttp.Client) {
-			if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+			if err := absentAsSeen(c, t.Context(), "k"); err != nil {
 				t.Error(err)
 			}
 		}, 0, oncehttp.ErrSettled},

@@ -172,12 +172,12 @@ func (s *lateStress) calls(key string, rnd *dice) {
 		case 6:
 			s.ends(process, key, "Abandon", before, c.Abandon(context.Background(), oncehttp.Key(key)))
 		case 7:
-			err := c.Settle(context.Background(), oncehttp.Key(key), oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
+			err := absentAsSeen(c, context.Background(), oncehttp.Key(key))
 			s.ends(process, key, "Settle", before, err)
 		case 8:
 			s.lookup(c, process, key)
 		case 9:
-			err := c.Rekey(context.Background(), oncehttp.Key(key), oncehttp.Key(key+"-again"), "tried once more")
+			err := rekeyAsSeen(c, context.Background(), oncehttp.Key(key), oncehttp.Key(key+"-again"), "tried once more")
 			s.rekeyed(process, key, before, err)
 		case 10:
 			s.resume(c, process)

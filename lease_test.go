@@ -315,7 +315,7 @@ func TestFrozenInAuthorize(t *testing.T) {
 		done := make(chan error)
 		go func() { _, err := first.DoKey(post(t, "{}"), "k"); done <- err }()
 		time.Sleep(time.Minute)
-		if err := next.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+		if err := absentAsSeen(next, t.Context(), "k"); err != nil {
 			t.Fatal(err)
 		}
 		err := <-done
@@ -346,7 +346,7 @@ func TestLeaseWhileTokenComes(t *testing.T) {
 		if rec := lookup(t, other, "k"); !rec.Leased("", time.Now()) || rec.Token == "" {
 			t.Errorf("while it is on the wire, its lease ends at %v; it is %v", rec.LeaseUntil, time.Now())
 		}
-		if err := other.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); !errors.Is(err, oncehttp.ErrInFlight) {
+		if err := absentAsSeen(other, t.Context(), "k"); !errors.Is(err, oncehttp.ErrInFlight) {
 			t.Errorf("%v, want ErrInFlight", err)
 		}
 		if err := <-done; err != nil {

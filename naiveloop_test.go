@@ -232,7 +232,7 @@ func TestSettleTells(t *testing.T) {
 			t.Error(err)
 		}
 		full = nil
-		if err := c.Settle(t.Context(), e.Key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+		if err := absentAsSeen(c, t.Context(), e.Key); err != nil {
 			t.Fatal(err)
 		}
 		before := w.count()
@@ -285,7 +285,7 @@ func TestUnresolvedRowByRow(t *testing.T) {
 			resume(t, c)
 		}, false},
 		{"Settle", func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
-			if err := c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+			if err := absentAsSeen(c, t.Context(), key); err != nil {
 				t.Error(err)
 			}
 		}, true},

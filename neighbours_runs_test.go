@@ -248,7 +248,7 @@ func rekeyBeside(t *testing.T, way, engine string) {
 	person, _ := newClient(t, late, func(cfg *oncehttp.Config) {
 		cfg.Journal, cfg.Profile, cfg.Retry.AttemptTimeout = &beside{Journal: store}, onceShop(), time.Second
 	})
-	err := person.Rekey(t.Context(), "k-1", "k-2", "its answer was lost")
+	err := rekeyAsSeen(person, t.Context(), "k-1", "k-2", "its answer was lost")
 	if err == nil || errors.Is(err, oncehttp.ErrNoEffect) {
 		t.Errorf("after %v: %v, though it arrived", time.Since(began), err)
 	} else {

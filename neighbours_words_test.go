@@ -42,7 +42,7 @@ const endedBody = `{"order":"77","amount":100}`
 
 func settle(t *testing.T, c *oncehttp.Client, r oncehttp.Resolution) {
 	t.Helper()
-	if err := c.Settle(t.Context(), endedKey, r); err != nil {
+	if err := settleAsSeen(c, t.Context(), endedKey, r); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -311,11 +311,11 @@ func (s *ended) checkOperator(t *testing.T, c *oncehttp.Client) {
 		s.told(t, name, call(), s.beforeStart())
 	}
 	if s.beforeStart() != oncehttp.ErrNoEffect {
-		s.told(t, "Rekey", c.Rekey(t.Context(), endedKey, endedKey.Generation(2), "tried anew"), s.beforeStart())
+		s.told(t, "Rekey", rekeyAsSeen(c, t.Context(), endedKey, endedKey.Generation(2), "tried anew"), s.beforeStart())
 	}
 	for name, err := range map[string]error{
 		"Settle":  c.Settle(t.Context(), "nobody", oncehttp.Resolution{Effect: oncehttp.EffectHappened}),
-		"Abandon": c.Abandon(t.Context(), "nobody"), "Rekey": c.Rekey(t.Context(), "nobody", "somebody", "why"),
+		"Abandon": c.Abandon(t.Context(), "nobody"), "Rekey": rekeyAsSeen(c, t.Context(), "nobody", "somebody", "why"),
 	} {
 		if !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, persist.ErrNotFound) {
 			t.Errorf("%s of a key that nobody used: %v", name, err)

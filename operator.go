@@ -18,7 +18,7 @@ import (
 // Unfinished yields this account's unfinished operations, oldest first: pending and
 // held. One that is sealed, in a journal that was opened without its keys, comes as it
 // is: see persist.Record.Sealed. It waits for the records of answers that were given before it
-// was called; if ctx ends first, it yields the cause as an error.
+// was called; if ctx ends first, it yields the cause as an error. LeaseOwner is as in Lookup.
 func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		if err := checkAccount(ctx); err != nil {
@@ -29,9 +29,13 @@ func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error
 			yield(persist.Record{}, err)
 			return
 		}
+		look := c.engine.looking(ctx)
 		c.cfg.Journal.List(ctx, persist.Query{
 			Account: c.account(ctx), States: []persist.State{persist.StatePending, persist.StateHeld},
-		})(yield)
+		})(func(rec persist.Record, err error) bool {
+			look(&rec)
+			return yield(rec, err)
+		})
 	}
 }
 
@@ -44,6 +48,7 @@ type chosen struct {
 	account *string
 	note    string
 	undo    bool
+	seen    *persist.Record // nil: no AsSeen
 }
 
 // OfAccount names the account of the operation, as persist.Account spells it and
@@ -65,15 +70,32 @@ func Undo() LookupOption {
 	return func(c *chosen) { c.undo = true }
 }
 
+// AsSeen binds Settle, Abandon, Rekey or Assign to an operation as a person saw it: rec is what Lookup or Unfinished gave, or
+// the record that Config.Reconcile was asked of. Where the operation has moved since, nothing changes, and the
+// error matches ErrStale: State, HoldReason, MaybeSent, Sends or Drives are others, or somebody was sending it when it was seen.
+// What the same act wrote when it was done before has not moved it: the hold of this Rekey, or of this Abandon with Undo, and for
+// Rekey the Settle as absent before it. AsSeen names the account, too, as OfAccount(rec.Account) does.
+func AsSeen(rec persist.Record) LookupOption {
+	seen := persist.Record{
+		ID: rec.ID, Seq: rec.Seq, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent,
+		Sends: rec.Sends, Drives: rec.Drives, LeaseOwner: rec.LeaseOwner,
+	}
+	return func(c *chosen) { c.seen = &seen }
+}
+
 func choose(options []LookupOption) (c chosen) {
 	for _, option := range options {
 		option(&c)
+	}
+	if c.account == nil && c.seen != nil {
+		c.account = &c.seen.Account
 	}
 	return c
 }
 
 // Lookup is what the journal knows of a key of this account, once it has the answers that were given
-// before. Every error matches ErrOutcomeUnknown. Errors: persist.ErrNotFound; the cause of ctx;
+// before. LeaseOwner is set exactly if somebody is sending the operation, or has a lease of it that lasts: see AsSeen.
+// Every error matches ErrOutcomeUnknown. Errors: persist.ErrNotFound; the cause of ctx;
 // persist.ErrSealed where the journal has it sealed and was opened without its keys; ErrConfig if
 // several scoped accounts have an operation of this key and no OfAccount says which is meant: the
 // error names them.
@@ -116,6 +138,7 @@ func (c *Client) lookup(ctx context.Context, name string, key Key, options []Loo
 	case 0:
 		return failed(persist.ErrNotFound)
 	case 1:
+		c.engine.looking(ctx)(&found[0])
 		return found[0], nil
 	}
 	return failed(fmt.Errorf("it exists in %d accounts; name one with OfAccount: %s", len(found), accountsOf(found)), ErrConfig)
@@ -123,11 +146,12 @@ func (c *Client) lookup(ctx context.Context, name string, key Key, options []Loo
 
 // Settle says what became of an operation in doubt. Absent is final: its answer
 // is an error that matches ErrNoEffect, and the business goes on with
-// Key.Generation. EffectUnknown changes nothing.
+// Key.Generation. EffectUnknown changes nothing. EffectAbsent needs AsSeen, since a worker may send the operation between the
+// look and the word; EffectHappened takes it.
 //
-// Errors: those of Lookup; ErrInFlight while another call, here or in another
+// Errors: those of Lookup; ErrStale as AsSeen says; ErrInFlight while another call, here or in another
 // process, is running it; where it has ended already, ErrFinal, or ErrNoEffect with ErrSettled
-// (settled as absent), or ErrOutcomeUnknown with ErrAbandoned; ErrConfig for an effect that is
+// (settled as absent), or ErrOutcomeUnknown with ErrAbandoned; ErrConfig for an absence without AsSeen, for an effect that is
 // none, for too long a note, and for an answer that is not final (2xx, 303, 4xx) or over
 // Config.MaxResponseBytes.
 func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...LookupOption) error {
@@ -135,15 +159,23 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...L
 		_, err := c.lookup(ctx, "settle", key, options)
 		return err
 	}
-	if note := choose(options).note; note != "" {
-		r.Note = note
+	chosen := choose(options)
+	if chosen.note != "" {
+		r.Note = chosen.note
 	}
-	if err := r.check(&c.cfg); err != nil {
+	err := r.check(&c.cfg)
+	if err == nil && r.Effect == EffectAbsent && chosen.seen == nil {
+		err = errUnseen
+	}
+	if err != nil {
 		return c.wrong(ctx, "settle", key, options, err)
 	}
 	r = r.kept(&c.cfg)
 	return c.end(ctx, "settle", key, options, func(_ callers, rec persist.Record) error { return resolve(ctx, c.engine, rec, r) })
 }
+
+// errUnseen is the cause of an error for an act on an operation that nobody has seen.
+var errUnseen = errors.New("say with AsSeen as what it was seen: a worker may have sent it since")
 
 // wrong is the error of a Settle or Abandon that cannot be done as it is asked for.
 func (c *Client) wrong(ctx context.Context, name string, key Key, options []LookupOption, cause error) error {
@@ -155,7 +187,7 @@ func (c *Client) wrong(ctx context.Context, name string, key Key, options []Look
 }
 
 // Abandon stops sending an operation, and proves nothing of its effect: the key
-// stays spent. Errors: as Settle.
+// stays spent. It takes AsSeen. Errors: as Settle.
 //
 // With Undo, and where the profile has a Cancel for it, the API is asked to undo what the
 // key may have done. The record is held first (persist.HoldUndo), so that nothing is sent
@@ -247,8 +279,9 @@ func finishNow(ctx context.Context, journal persist.Journal, rec persist.Record)
 
 // end ends an unfinished operation that no call runs.
 func (c *Client) end(ctx context.Context, name string, key Key, options []LookupOption, end func(callers, persist.Record) error) error {
+	chosen := choose(options)
 	return c.inPlace(ctx, name, key, options, func(call callers, id persist.ID) error {
-		return endRecord(call.Values(), c.engine, name, id, func(rec persist.Record) error { return end(call, rec) })
+		return endRecord(call.Values(), c.engine, name, id, chosen, func(rec persist.Record) error { return end(call, rec) })
 	})
 }
 
@@ -301,11 +334,18 @@ type ownCall struct {
 func (c ownCall) Context() context.Context { return c.within }
 
 // endRecord reads the record again, which may have moved on, and ends it.
-func endRecord(ctx context.Context, e *engine, name string, id persist.ID, end func(persist.Record) error) error {
+func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chosen chosen, end func(persist.Record) error) error {
 	rec, err := e.journal.Get(ctx, id)
+	act := operation.End
+	if chosen.undo {
+		act = operation.EndUndone
+	}
+	moved := chosen.moved(&rec, act)
 	switch {
 	case err != nil:
 		return newError(name, unclear(Key(id.Key)), err)
+	case moved != nil && operation.StandingOf(&rec) != operation.Absent:
+		return e.stale(ctx, name, &rec, moved)
 	case rec.State.Final():
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, fmt.Errorf("it is %v", rec.State), whyFinal(&rec)...).err
 	case e.leasedElsewhere(&rec):
@@ -315,7 +355,7 @@ func endRecord(ctx context.Context, e *engine, name string, id persist.ID, end f
 		if e := (*Error)(nil); errors.As(err, &e) {
 			return e
 		}
-		return journalError(name, &rec, err)
+		return outrun(name, &rec, err)
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func testRekeyEnds(t *testing.T, ends string, joins, found bool) {
 			}
 		})
 	}
-	err := c.Rekey(ctx, "k", "k2", why)
+	err := rekeyAsSeen(c, ctx, "k", "k2", why)
 	if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || time.Since(ended) > 0 {
 		t.Errorf("%v, %v after its context had ended; want the outcome unknown, at once", err, time.Since(ended))
 	}
@@ -139,7 +139,7 @@ func testRekeyEnds(t *testing.T, ends string, joins, found bool) {
 		return
 	}
 	w.at, w.through = nil, s
-	if err := c.Rekey(t.Context(), "k", "k2", why); (err == nil) == found || s.posts != 0 {
+	if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); (err == nil) == found || s.posts != 0 {
 		t.Errorf("the same Rekey again: %v after %d orders", err, s.posts)
 	}
 }

@@ -17,6 +17,8 @@ import (
 // within Config.EnqueueMaxAge, as Enqueue's. The new record names both keys (persist.Record.Replaces), and keeps reason,
 // which must not be empty, as its note.
 //
+// It needs AsSeen, with the operation as it was seen before it was settled, or since.
+//
 // The operation under key must have been settled as absent before. Where the profile says within which time after the last
 // send its lookup finds everything for certain (profile.Reference.FoundWithin), Rekey settles an unfinished one itself: it holds it,
 // so that nothing more is sent, waits until no send of it can be on its way (persist.Record.SendUntil), and for that time or until
@@ -33,7 +35,7 @@ import (
 // sends them and Config.Reconcile is not asked, until the same Rekey is called again, or a person settles or abandons them.
 // Best is the key under which the business itself would try again, Key.Generation, so that both mean one operation.
 //
-// Errors: those of Lookup for key; ErrConfig where reason or newKey cannot be used, or the request is no more in the
+// Errors: those of Lookup for key; ErrStale as AsSeen says; ErrConfig where there is no AsSeen, reason or newKey cannot be used, or the request is no more in the
 // journal or holds its key itself; ErrOutcomeUnknown while the operation is not settled, also ErrInFlight while a call runs
 // it, and ErrHeld where it is held; ErrFinal, or ErrOutcomeUnknown with ErrAbandoned, where it ended otherwise; ErrKeyReused where newKey belongs to another operation, or where the operation goes on
 // under a third key already, which the error names. Where the new operation has ended without an effect, was abandoned or is held for
@@ -44,8 +46,12 @@ func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, opti
 		cause := fmt.Errorf("a reason of %d bytes, want 1 to %d", len(reason), persist.NoteBytesMax)
 		return c.wrong(ctx, name, key, options, cause)
 	}
+	chosen := choose(options)
+	if chosen.seen == nil {
+		return c.wrong(ctx, name, key, options, errUnseen)
+	}
 	return c.inPlace(ctx, name, key, options, func(call callers, id persist.ID) error {
-		return rekey{c.engine, call.Values(), call}.do(id, newKey, reason)
+		return rekey{c.engine, call.Values(), call, &chosen}.do(id, newKey, reason)
 	})
 }
 
@@ -54,6 +60,7 @@ type rekey struct {
 	*engine
 	ctx  context.Context
 	call callers
+	seen *chosen
 }
 
 // do begins the new operation, held, looks for another one in the place of the old, and only then lets it go on. So of
@@ -62,6 +69,9 @@ func (k rekey) do(id persist.ID, newKey Key, reason string) error {
 	old, err := k.journal.Get(k.ctx, id)
 	if err != nil {
 		return k.failed(Key(id.Key), err)
+	}
+	if moved := k.seen.moved(&old, operation.BeginAnew); moved != nil {
+		return k.stale(k.ctx, rekeyName, &old, moved)
 	}
 	next, err := k.successor(&old, newKey, reason)
 	if err == nil && !old.State.Final() {
@@ -129,7 +139,9 @@ func (k rekey) cut(rec *persist.Record) error {
 }
 
 // failed returns the error for a journal that failed.
-func (k rekey) failed(key Key, err error) error { return newError(rekeyName, unclear(key), err) }
+func (k rekey) failed(key Key, err error) error {
+	return outrun(rekeyName, &persist.Record{ID: persist.ID{Key: string(key)}, MaybeSent: true}, err)
+}
 
 // rekeyName is the call in errors.
 const rekeyName = "rekey"

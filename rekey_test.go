@@ -29,7 +29,7 @@ func inDoubt(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 
 func settleAbsent(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
 	t.Helper()
-	if err := c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+	if err := absentAsSeen(c, t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -52,13 +52,13 @@ func TestRekey(t *testing.T) {
 		server, transport := till(t, mockserver.Config{Script: []mockserver.Fault{{Kind: mockserver.DropBefore}}})
 		c, _ := newClient(t, transport, on(j, oneAttempt))
 		inDoubt(t, c, "k")
-		err := c.Rekey(t.Context(), "k", "k2", why)
+		err := rekeyAsSeen(c, t.Context(), "k", "k2", why)
 		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "settle it as absent first") {
 			t.Errorf("before it is settled: %v", err)
 		}
 		settleAbsent(t, c, "k")
 		for range 2 {
-			if err := c.Rekey(t.Context(), "k", "k2", why); err != nil {
+			if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -70,7 +70,7 @@ func TestRekey(t *testing.T) {
 		if resp, err := c.DoKey(pay(t, order), "k2"); err != nil || resp.StatusCode != 201 || oncehttp.ResultOf(resp).Source != oncehttp.SourceJournal {
 			t.Errorf("the business asks under the new key: %v", err)
 		}
-		if err := c.Rekey(t.Context(), "k", "k2", why); err != nil {
+		if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); err != nil {
 			t.Errorf("once more, when it is done: %v", err)
 		}
 		if old := lookup(t, c, "k"); old.State != persist.StateSettled || old.Effect != persist.EffectAbsent || effects(server) != 1 || server.Ledger().Effects("k2") != 1 {
@@ -117,7 +117,7 @@ func TestRekeyRefused(t *testing.T) {
 		}, "k2", why, oncehttp.ErrKeyReused},
 		"a third key": {func(t *testing.T, c *oncehttp.Client) {
 			absent(t, c)
-			if err := c.Rekey(t.Context(), "k", "k3", why); err != nil {
+			if err := rekeyAsSeen(c, t.Context(), "k", "k3", why); err != nil {
 				t.Fatal(err)
 			}
 		}, "k2", why, oncehttp.ErrKeyReused},
@@ -144,7 +144,7 @@ func TestRekeyRefused(t *testing.T) {
 					return n
 				}
 				before := records()
-				if err := c.Rekey(t.Context(), "k", r.newKey, r.reason); !errors.Is(err, r.is) {
+				if err := rekeyAsSeen(c, t.Context(), "k", r.newKey, r.reason); !errors.Is(err, r.is) {
 					t.Errorf("%v, want %v", err, r.is)
 				}
 				if after := records(); after != before {
@@ -160,7 +160,7 @@ func TestRekeyRefused(t *testing.T) {
 		c, _ := newClient(t, w, func(cfg *oncehttp.Config) { oneAttempt(cfg); cfg.Profile = p })
 		_, _ = c.DoKey(post(t, `{"key":"k"}`), "k")
 		settleAbsent(t, c, "k")
-		if err := c.Rekey(t.Context(), "k", "k2", why); !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), "travels in the request") {
+		if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), "travels in the request") {
 			t.Errorf("a key in the body: %v", err)
 		}
 	})
@@ -180,7 +180,7 @@ func TestRekeyOnce(t *testing.T) {
 			var calls sync.WaitGroup
 			for i, c := range []*oncehttp.Client{first, second, first, second} {
 				calls.Go(func() {
-					err := c.Rekey(t.Context(), "k", oncehttp.Key([]string{"k2", "k3", "k4", "k5"}[i]), why)
+					err := rekeyAsSeen(c, t.Context(), "k", oncehttp.Key([]string{"k2", "k3", "k4", "k5"}[i]), why)
 					if err != nil && !errors.Is(err, oncehttp.ErrKeyReused) && !errors.Is(err, oncehttp.ErrInFlight) {
 						t.Error(err)
 					}
@@ -207,7 +207,7 @@ func TestRekeyGoesOn(t *testing.T) {
 		inDoubt(t, c, "k")
 		settleAbsent(t, c, "k")
 		j.update = fails(errDisk)
-		if err := c.Rekey(t.Context(), "k", "k2", why); !errors.Is(err, errDisk) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+		if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); !errors.Is(err, errDisk) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
 			t.Fatalf("%v", err)
 		}
 		j.update = nil
@@ -215,10 +215,10 @@ func TestRekeyGoesOn(t *testing.T) {
 		if rec := lookup(t, c, "k2"); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldRekey || effects(server) != 0 {
 			t.Errorf("%v for %q, %d effects", rec.State, rec.HoldReason, effects(server))
 		}
-		if err := c.Rekey(t.Context(), "k", "k3", why); !errors.Is(err, oncehttp.ErrKeyReused) || !strings.Contains(err.Error(), `"k2"`) {
+		if err := rekeyAsSeen(c, t.Context(), "k", "k3", why); !errors.Is(err, oncehttp.ErrKeyReused) || !strings.Contains(err.Error(), `"k2"`) {
 			t.Errorf("to a third key: %v", err)
 		}
-		if err := c.Rekey(t.Context(), "k", "k2", why); err != nil {
+		if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); err != nil {
 			t.Error(err)
 		}
 		pass(t, c)
@@ -264,7 +264,7 @@ func TestRekeyByLookup(t *testing.T) {
 				t.Error("the old key was sent while it is rekeyed")
 			}
 		})
-		if err := c.Rekey(t.Context(), "k", "k2", why); err != nil {
+		if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); err != nil {
 			t.Fatal(err)
 		}
 		waiting.Wait()
@@ -306,7 +306,7 @@ func TestRekeyFindsIt(t *testing.T) {
 				if j, ok := j.(*faulty); ok {
 					j.update = fails(errDisk)
 				}
-				err := c.Rekey(t.Context(), "k", "k2", why)
+				err := rekeyAsSeen(c, t.Context(), "k", "k2", why)
 				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !strings.Contains(err.Error(), r.want) {
 					t.Errorf("%v, want %q", err, r.want)
 				}
@@ -331,14 +331,14 @@ func TestRekeyLookupCutOff(t *testing.T) {
 		c, _, j := lostOrder(t, s, promising)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		err := c.Rekey(ctx, "k", "k2", why)
+		err := rekeyAsSeen(c, ctx, "k", "k2", why)
 		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrHeld) || s.gets != 0 {
 			t.Errorf("%v, %d lookups", err, s.gets)
 		}
 		next, _ := newClient(t, s, on(survivors(t, j), promising))
 		pass(t, next)
 		begun := time.Now()
-		if err := next.Rekey(t.Context(), "k", "k2", why); err != nil {
+		if err := rekeyAsSeen(next, t.Context(), "k", "k2", why); err != nil {
 			t.Error(err)
 		}
 		if waited := time.Since(begun); waited > 311*time.Second || waited < 310*time.Second || s.gets != 1 || s.posts != 0 {

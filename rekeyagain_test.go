@@ -32,13 +32,13 @@ func TestRekeyIsNotReconciled(t *testing.T) {
 			inDoubt(t, c, "k")
 			settleAbsent(t, c, "k")
 			j.update = fails(errDisk)
-			if err := c.Rekey(t.Context(), "k", "k2", why); !errors.Is(err, errDisk) {
+			if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); !errors.Is(err, errDisk) {
 				t.Fatal(err)
 			}
 			j.update = nil
 			stop := running(t, c)
 			time.Sleep(2 * time.Minute)
-			if err := c.Rekey(t.Context(), "k", "k2", why); err != nil {
+			if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)
@@ -54,13 +54,13 @@ func TestRekeyIsNotReconciled(t *testing.T) {
 			c, _, j := lostOrder(t, s, promising)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			if err := c.Rekey(ctx, "k", "k2", why); !errors.Is(err, oncehttp.ErrHeld) {
+			if err := rekeyAsSeen(c, ctx, "k", "k2", why); !errors.Is(err, oncehttp.ErrHeld) {
 				t.Fatal(err)
 			}
 			next, _ := newClient(t, s, on(survivors(t, j), promising, reconciles(t)))
 			time.Sleep(time.Hour)
 			pass(t, next)
-			if err := next.Rekey(t.Context(), "k", "k2", why); err != nil {
+			if err := rekeyAsSeen(next, t.Context(), "k", "k2", why); err != nil {
 				t.Error(err)
 			}
 			if pass(t, next); s.effects != 1 {
@@ -112,11 +112,11 @@ func TestRekeyOfWhatEnded(t *testing.T) {
 				c, j := newClient(t, w, oneAttempt)
 				inDoubt(t, c, "k")
 				settleAbsent(t, c, "k")
-				if err := c.Rekey(t.Context(), "k", "k2", why); err != nil {
+				if err := rekeyAsSeen(c, t.Context(), "k", "k2", why); err != nil {
 					t.Fatal(err)
 				}
 				r.after(t, c, j)
-				err := c.Rekey(t.Context(), "k", "k2", why)
+				err := rekeyAsSeen(c, t.Context(), "k", "k2", why)
 				if r.is == nil && err != nil {
 					t.Errorf("%v, want nil", err)
 				}
@@ -179,13 +179,13 @@ func TestRekeyFindsItAfterACut(t *testing.T) {
 				next, _ := newClient(t, s, on(survivors(t, j), promising))
 				for range 2 {
 					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-					if err := next.Rekey(ctx, "k", "k2", why); !errors.Is(err, oncehttp.ErrHeld) {
+					if err := rekeyAsSeen(next, ctx, "k", "k2", why); !errors.Is(err, oncehttp.ErrHeld) {
 						t.Errorf("cut off: %v, want ErrHeld", err)
 					}
 					cancel()
 				}
 				r.then(s)
-				err := next.Rekey(t.Context(), "k", "k2", why)
+				err := rekeyAsSeen(next, t.Context(), "k", "k2", why)
 				exactlyOne(t, err)
 				if stays := r.back != ""; !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrHeld) != stays {
 					t.Errorf("%v, want ErrHeld: %t", err, stays)

@@ -29,7 +29,7 @@ func TestRekeyOfGeneratedKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		settleAbsent(t, c, e.Key)
-		if err := c.Rekey(t.Context(), e.Key, "k2", why); err != nil {
+		if err := rekeyAsSeen(c, t.Context(), e.Key, "k2", why); err != nil {
 			t.Fatal(err)
 		}
 		for _, when := range []string{"before it is sent", "after"} {
@@ -58,12 +58,12 @@ func TestRekeyClock(t *testing.T) {
 			done := make(chan error)
 			go func() { _, err := one.DoKey(post(t, orderOne), "k"); done <- err }()
 			time.Sleep(time.Second)
-			if err := two.Rekey(t.Context(), "k", "k2", why); !errors.Is(err, oncehttp.ErrInFlight) {
+			if err := rekeyAsSeen(two, t.Context(), "k", "k2", why); !errors.Is(err, oncehttp.ErrInFlight) {
 				t.Errorf("clocks %v: %v, want ErrInFlight", off, err)
 			}
 			<-done
 			begun := time.Now()
-			if err := two.Rekey(t.Context(), "k", "k2", why); err != nil {
+			if err := rekeyAsSeen(two, t.Context(), "k", "k2", why); err != nil {
 				t.Fatal(err)
 			}
 			if rec := lookup(t, two, "k2"); !rec.Created.Equal(begun) || time.Until(rec.SendBefore) != 24*time.Hour {
@@ -88,7 +88,7 @@ func TestRekeyClockJumps(t *testing.T) {
 		two, _ := newClient(t, s, on(&leasing{Journal: &faulty{Journal: j, update: jump}, Claimer: j}, promising))
 		oncehttp.SetOwnClock(two, func() time.Time { return time.Now().Add(off) })
 		begun := time.Now()
-		if err := two.Rekey(t.Context(), "k", "k2", why); err != nil {
+		if err := rekeyAsSeen(two, t.Context(), "k", "k2", why); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(begun); waited < 5*time.Minute || waited > 6*time.Minute || s.gets != 1 {
@@ -117,7 +117,7 @@ func TestRekeyWaitsForASend(t *testing.T) {
 		done := make(chan error)
 		go func() { _, err := first.DoKey(post(t, orderOne), "k"); done <- err }()
 		time.Sleep(31 * time.Second)
-		err := next.Rekey(t.Context(), "k", "k2", why)
+		err := rekeyAsSeen(next, t.Context(), "k", "k2", why)
 		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
 			t.Errorf("%v, want ErrOutcomeUnknown", err)
 		}
@@ -135,7 +135,7 @@ func TestRekeyEndsWithClose(t *testing.T) {
 		c, _, _ := lostOrder(t, &shop{}, promising)
 		begun := time.Now()
 		time.AfterFunc(time.Second, func() { _ = c.Close() })
-		err := c.Rekey(t.Context(), "k", "k2", why)
+		err := rekeyAsSeen(c, t.Context(), "k", "k2", why)
 		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrHeld) || !errors.Is(err, oncehttp.ErrClosed) || time.Since(begun) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
@@ -199,7 +199,7 @@ func TestRekeyWaitsForASenderWithLongerTimeouts(t *testing.T) {
 				time.Sleep(r.pause)
 				two, _ := newClient(t, s, on(newLeasing(j), promising))
 				begun := time.Now()
-				err := two.Rekey(t.Context(), "k", "k2", why)
+				err := rekeyAsSeen(two, t.Context(), "k", "k2", why)
 				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !strings.Contains(err.Error(), "it took effect") {
 					t.Errorf("%v, want that it took effect", err)
 				}

@@ -22,7 +22,7 @@ func TestSameKeyOnARecord(t *testing.T) {
 	lost, ok := reply{err: errLost}, reply{status: 201, header: "Set-Cookie: s=1\nX-Id: 7", body: "paid"}
 	settle := func(r oncehttp.Resolution) func(*testing.T, *oncehttp.Client) {
 		return func(t *testing.T, c *oncehttp.Client) {
-			if err := c.Settle(t.Context(), "k", r); err != nil {
+			if err := settleAsSeen(c, t.Context(), "k", r); err != nil {
 				t.Error(err)
 			}
 		}

@@ -156,7 +156,7 @@ func TestSealedWithoutKeys(t *testing.T) {
 			"Do, no key":    func() error { _, err := c.Do(post(t, "{}")); return err },
 			"Enqueue":       func() error { return c.Enqueue(post(t, "{}"), "lost") },
 			"Settle": func() error {
-				return c.Settle(t.Context(), "lost", oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
+				return absentAsSeen(c, t.Context(), "lost")
 			},
 			"Abandon": func() error { return c.Abandon(t.Context(), "lost") },
 			"Lookup":  func() error { _, err := c.Lookup(t.Context(), "done"); return err },
@@ -191,10 +191,10 @@ func TestSealedRekey(t *testing.T) {
 		if _, err := c.DoKey(post(t, `{"other":1}`), "plain"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
 			t.Fatal(err)
 		}
-		if err := c.Settle(t.Context(), "plain", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+		if err := absentAsSeen(c, t.Context(), "plain"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Rekey(t.Context(), "plain", "next", "it is not there"); !errors.Is(err, persist.ErrSealed) {
+		if err := rekeyAsSeen(c, t.Context(), "plain", "next", "it is not there"); !errors.Is(err, persist.ErrSealed) {
 			t.Errorf("%v; want ErrSealed", err)
 		}
 		if _, err := c.Lookup(t.Context(), "next"); !errors.Is(err, persist.ErrNotFound) {

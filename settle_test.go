@@ -24,7 +24,7 @@ import (
 func enders() map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error {
 	return map[string]func(context.Context, *oncehttp.Client, oncehttp.Key) error{
 		"Settle": func(ctx context.Context, c *oncehttp.Client, key oncehttp.Key) error {
-			return c.Settle(ctx, key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
+			return absentAsSeen(c, ctx, key)
 		},
 		"Abandon": func(ctx context.Context, c *oncehttp.Client, key oncehttp.Key) error { return c.Abandon(ctx, key) },
 	}
@@ -240,7 +240,7 @@ func TestEndOfWhatIsFinal(t *testing.T) {
 	t.Parallel()
 	settle := func(e persist.Effect) func(*testing.T, *oncehttp.Client) error {
 		return func(t *testing.T, c *oncehttp.Client) error {
-			return c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: e})
+			return settleAsSeen(c, t.Context(), "k", oncehttp.Resolution{Effect: e})
 		}
 	}
 	rows := map[string]struct {

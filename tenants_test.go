@@ -83,7 +83,7 @@ var tenantStates = map[string]struct {
 		}
 	}},
 	"settled as absent": {reply{err: errLost}, func(t *testing.T, c *oncehttp.Client) {
-		if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+		if err := absentAsSeen(c, t.Context(), "k"); err != nil {
 			t.Fatal(err)
 		}
 	}},

@@ -110,7 +110,7 @@ func callsOn(key oncehttp.Key) map[string]aCall {
 	return map[string]aCall{
 		"Abandon": {func(t *testing.T, c *oncehttp.Client) error { return c.Abandon(t.Context(), key) }, 0},
 		"Settle": {func(t *testing.T, c *oncehttp.Client) error {
-			return c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectAbsent})
+			return c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectHappened})
 		}, 0},
 		"Do": {func(t *testing.T, c *oncehttp.Client) error {
 			_, err := c.DoKey(request(t, "POST", "https://one.example/"+string(key), "{}"), key)

@@ -26,7 +26,7 @@ type stood struct {
 func standings() map[string]stood {
 	lost, problem := reply{err: errLost}, "Content-Type: application/problem+json"
 	settle := func(r oncehttp.Resolution) func(*testing.T, *oncehttp.Client) {
-		return func(t *testing.T, c *oncehttp.Client) { mustDo(t, c.Settle(t.Context(), "k", r)) }
+		return func(t *testing.T, c *oncehttp.Client) { mustDo(t, settleAsSeen(c, t.Context(), "k", r)) }
 	}
 	sweep := func(t *testing.T, c *oncehttp.Client) {
 		time.Sleep(48 * time.Hour)
@@ -111,8 +111,8 @@ func operators() map[string]func(context.Context, *oncehttp.Client) error {
 		"Abandon with a long note": func(ctx context.Context, c *oncehttp.Client) error {
 			return c.Abandon(ctx, "k", oncehttp.WithNote(strings.Repeat("n", 2000)))
 		},
-		"Rekey with no reason": func(ctx context.Context, c *oncehttp.Client) error { return c.Rekey(ctx, "k", "k2", "") },
-		"Rekey":                func(ctx context.Context, c *oncehttp.Client) error { return c.Rekey(ctx, "k", "k2", "a test") },
+		"Rekey with no reason": func(ctx context.Context, c *oncehttp.Client) error { return rekeyAsSeen(c, ctx, "k", "k2", "") },
+		"Rekey":                func(ctx context.Context, c *oncehttp.Client) error { return rekeyAsSeen(c, ctx, "k", "k2", "a test") },
 	}
 }
 

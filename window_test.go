@@ -237,7 +237,7 @@ func TestExpiredIsHeld(t *testing.T) {
 		if rec := lookup(t, c, "k"); rec.State != persist.StateHeld || rec.HoldReason != persist.HoldExpired || w.count() != 1 {
 			t.Errorf("record %v %q after %d sends", rec.State, rec.HoldReason, w.count())
 		}
-		if err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); err != nil {
+		if err := absentAsSeen(c, t.Context(), "k"); err != nil {
 			t.Error(err)
 		}
 		if _, err := c.DoKey(post(t, "{}"), oncehttp.Key("k").Generation(2)); err != nil || w.count() != 2 {

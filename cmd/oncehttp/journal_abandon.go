@@ -57,7 +57,7 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s strea
 		return errors.New("-H is for --undo")
 	}
 	options := func(rec *persist.Record) []oncehttp.LookupOption {
-		list := []oncehttp.LookupOption{oncehttp.OfAccount(rec.Account), oncehttp.WithNote(a.reason)}
+		list := []oncehttp.LookupOption{oncehttp.AsSeen(*rec), oncehttp.WithNote(a.reason)}
 		if u.undo {
 			list = append(list, oncehttp.Undo())
 		}

@@ -101,7 +101,9 @@ func (f *actFlags) find(ctx context.Context, ses *session, key string) (persist.
 	q := f.query()
 	q.Key = key
 	var found []persist.Record
+	see := ses.seeing(ctx)
 	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
+		see.set(rec)
 		found = append(found, *rec)
 		return nil
 	})

@@ -31,7 +31,7 @@ func (e *journalFault) status() int {
 	switch {
 	case errors.Is(e, persist.ErrLocked):
 		return exitLocked
-	case errors.Is(e, persist.ErrUncertain), errors.Is(e, persist.ErrStale), isOneOf(e, oncehttp.ErrInFlight, oncehttp.ErrHeld), passes(e):
+	case errors.Is(e, persist.ErrUncertain), errors.Is(e, persist.ErrStale), isOneOf(e, oncehttp.ErrInFlight, oncehttp.ErrHeld, oncehttp.ErrStale), passes(e):
 		return exitUnknown
 	}
 	return exitUsage

@@ -41,7 +41,7 @@ a third key is refused.`,
 			return a.run(cmd.Context(), args[:1], act{
 				done: func(*persist.Record) bool { return false },
 				end: func(c *oncehttp.Client, rec *persist.Record) error {
-					return c.Rekey(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.Key(args[1]), a.reason, oncehttp.OfAccount(rec.Account))
+					return c.Rekey(cmd.Context(), oncehttp.Key(rec.Key), oncehttp.Key(args[1]), a.reason, oncehttp.AsSeen(*rec))
 				},
 				config: config,
 				said:   "to be sent as " + args[1],

@@ -38,7 +38,7 @@ provider did not do it, journal resume --restored sends it.`,
 			settle := act{
 				done: func(rec *persist.Record) bool { return rec.State == persist.StateSettled && rec.Effect == r.Effect },
 				end: func(c *oncehttp.Client, rec *persist.Record) error {
-					return c.Settle(cmd.Context(), oncehttp.Key(rec.Key), r, oncehttp.OfAccount(rec.Account))
+					return c.Settle(cmd.Context(), oncehttp.Key(rec.Key), r, oncehttp.AsSeen(*rec))
 				},
 				said: "settled as " + string(r.Effect),
 			}

@@ -54,6 +54,10 @@ func (w *world) resolve(ctx context.Context, l *life, rec persist.Record, abando
 	customer := w.model.customerOf(rec)
 	c, key := l.of(customer), oncehttp.Key(rec.Key)
 	ctx = w.as(ctx, customer)
+	seen, err := c.Lookup(ctx, key)
+	if err != nil {
+		return
+	}
 	sends := w.model.sendsOf(rec.ID)
 	effect := w.model.truth(rec)
 	if effect == persist.EffectUnknown && !abandons {
@@ -61,14 +65,13 @@ func (w *world) resolve(ctx context.Context, l *life, rec persist.Record, abando
 	}
 	w.model.dismiss(rec)
 	defer w.inTime(ctx, l, "a person's act")()
-	var err error
 	if abandons {
-		err = c.Abandon(ctx, key)
+		err = c.Abandon(ctx, key, oncehttp.AsSeen(seen))
 	} else {
-		err = c.Settle(ctx, key, oncehttp.Resolution{Effect: effect})
+		err = c.Settle(ctx, key, oncehttp.Resolution{Effect: effect}, oncehttp.AsSeen(seen))
 	}
 	w.logf("operator: %s abandoned %t, else %q: %v", rec.Key, abandons, effect, err)
-	if w.model.sendsOf(rec.ID) != sends && !errors.Is(err, oncehttp.ErrInFlight) { // it was sent while the person looked
+	if w.model.sendsOf(rec.ID) != sends && !errors.Is(err, oncehttp.ErrInFlight) && !errors.Is(err, oncehttp.ErrStale) { // it was sent while the person looked
 		w.model.excuse(rec)
 	}
 }
@@ -79,9 +82,13 @@ func (w *world) rekey(ctx context.Context, l *life, rec persist.Record, r *rand.
 	customer := w.model.customerOf(rec)
 	c, next := l.of(customer), nextKey(rec)
 	ctx = w.as(ctx, customer)
+	seen, err := c.Lookup(ctx, oncehttp.Key(rec.Key))
+	if err != nil {
+		return
+	}
 	for again := true; again; again = r.IntN(2) == 0 {
 		done := w.inTime(ctx, l, "a Rekey")
-		err := c.Rekey(ctx, oncehttp.Key(rec.Key), next, "the person has looked")
+		err := c.Rekey(ctx, oncehttp.Key(rec.Key), next, "the person has looked", oncehttp.AsSeen(seen))
 		done()
 		w.logf("operator: %s goes on as %s: %v", rec.Key, next, err)
 		if err == nil && l.told() && !rec.Generated { // what takes the place of a generated key is swept as one

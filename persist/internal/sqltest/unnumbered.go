@@ -42,10 +42,11 @@ func Unnumbered(t *testing.T, e Engine) {
 		t.Fatalf("Begin of what exists: created %t, error %v", created, err)
 	}
 
-	if got, err := client.Lookup(ctx, "k"); err != nil || got.State != persist.StatePending || got.Key != "k" {
+	got, err := client.Lookup(ctx, "k")
+	if err != nil || got.State != persist.StatePending || got.Key != "k" {
 		t.Errorf("Lookup: %v, error %v", got.State, err)
 	}
-	if err := client.Settle(ctx, "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}); errors.Is(err, persist.ErrNotFound) {
+	if err := client.Settle(ctx, "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, oncehttp.AsSeen(got)); errors.Is(err, persist.ErrNotFound) {
 		t.Errorf("Settle: %v", err)
 	}
 	unnumberedIn(t, j, persist.Query{Account: rec.Account, Key: "k"}, 1, false)
