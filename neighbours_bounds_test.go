@@ -318,7 +318,7 @@ func TestNeighbourLimited(t *testing.T) {
 		"a lookup, lost": {[]reply{{err: errLost}, {err: errLost}, {status: 200, body: `{"data":[{"reference":"r"}]}`}}, onceShop(), nil},
 		"what was done":  {[]reply{{status: 409, body: `{"id":"p1","error":"done"}`}, {status: 500}, {status: 200, body: "{}"}}, done, nil},
 		"what a Rekey asks": {[]reply{{err: errLost}, {status: 200, body: `{"data":[]}`}}, onceShop(), func(t *testing.T, c *oncehttp.Client) {
-			fatal(t, c.Rekey(t.Context(), "k-1", "k-2", "lost"))
+			fatal(t, rekeyAsSeen(c, t.Context(), "k-1", "k-2", "lost"))
 		}},
 	} {
 		for _, way := range []string{"Do", "Transport", "Resume"} {

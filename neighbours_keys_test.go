@@ -209,8 +209,8 @@ func keysPutIn(t *testing.T, newKey func(*http.Request) (oncehttp.Key, error), s
 	case "unreported":
 		fatal(t, onePass(t, before))
 	case "rekeyed":
-		fatal(t, before.Settle(t.Context(), made, oncehttp.Resolution{Effect: oncehttp.EffectAbsent}))
-		fatal(t, before.Rekey(t.Context(), made, "new-key", "lost"))
+		fatal(t, absentAsSeen(before, t.Context(), made))
+		fatal(t, rekeyAsSeen(before, t.Context(), made, "new-key", "lost"))
 		stands = "new-key"
 	}
 	sends := w.count()

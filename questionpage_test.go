@@ -72,7 +72,7 @@ func TestAPageAnswersNoQuestion(t *testing.T) {
 						_, _ = c.DoKey(post(t, orderOne), "k")
 						var err error
 						if door == "Rekey" {
-							err = c.Rekey(t.Context(), "k", "k2", why)
+							err = rekeyAsSeen(c, t.Context(), "k", "k2", why)
 						} else {
 							_, err = c.DoKey(post(t, orderOne), "k")
 						}

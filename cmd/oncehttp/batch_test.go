@@ -293,7 +293,7 @@ func TestBatchGeneration(t *testing.T) {
 	if l := lines[3]; l.Outcome != "not sent" || l.why() != "generation 1 was never sent" {
 		t.Errorf("row 4: %+v", l)
 	}
-	run(t, "journal", "settle", "idemp:o:3", "--absent", "--yes", "--journal", dir+"/in.csv.oncehttp.db").want(t, exitOK)
+	run(t, "journal", "settle", seenAs(t, dir+"/in.csv.oncehttp.db", "idemp:o:3"), "--absent", "--yes", "--journal", dir+"/in.csv.oncehttp.db").want(t, exitOK)
 	run(t, args("1,good\n2,mended\n3,found\n", "--generation", "2")...).want(t, exitOK)
 	run(t, args("1,good\n2,mended\n3,found\n", "--generation", "3")...).want(t, exitOK)
 	want := map[string]int{"idemp:o:1": 1, "idemp:o:2": 1, "idemp:o:2:gen=2": 1, "idemp:o:3": 1, "idemp:o:3:gen=2": 1}

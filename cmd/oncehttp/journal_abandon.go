@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -21,11 +22,12 @@ type undoFlags struct {
 func journalAbandonCommand(f *journalFlags, s streams) *cobra.Command {
 	a, u := &actFlags{journalFlags: f}, &undoFlags{}
 	cmd := &cobra.Command{
-		Use:   "abandon KEY...",
+		Use:   "abandon KEY[@SEEN]...",
 		Short: "Stop sending operations for ever",
 		Long: `Stop sending operations that are pending or held. It proves nothing of their
 effect, and the keys stay spent; where you know what happened, settle it. "-"
-reads keys from stdin, one a line. Saying it again is no error.
+reads KEY@SEEN from stdin, one a line. Saying it again is no error. What has moved
+since it was listed as KEY@SEEN is left alone (status 3).
 
 With --undo the API is asked to undo what the key may have done, where the
 profile says how (cancel, in oncehttp profile show). Even a success proves no
@@ -63,6 +65,10 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s strea
 		}
 		return list
 	}
+	kind := operation.End
+	if u.undo {
+		kind = operation.EndUndone
+	}
 	return a.run(ctx, keys, act{
 		done: func(rec *persist.Record) bool {
 			return rec.State == persist.StateAbandoned && (!u.undo || strings.HasPrefix(rec.Note, "undo answered "))
@@ -72,5 +78,6 @@ func (u *undoFlags) run(ctx context.Context, a *actFlags, keys []string, s strea
 		},
 		config: config,
 		said:   "abandoned",
+		kind:   kind,
 	}, s)
 }

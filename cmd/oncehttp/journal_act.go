@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -40,11 +42,17 @@ type act struct {
 	config func(rec *persist.Record) (oncehttp.Config, error)
 	// said is what is printed behind an operation's key.
 	said string
+	// kind says what it may have written itself, when it was done before.
+	kind operation.Act
+	// bound: it is done only to an operation as it was seen.
+	bound bool
 }
 
 // run does a to the operations of these keys; "-" stands for keys on stdin, one a
-// line. All are looked up, shown and asked about before the first is changed.
+// line. All are looked up, shown and asked about before the first is changed. What has
+// moved since it was seen is left alone.
 func (f *actFlags) run(ctx context.Context, keys []string, a act, s streams) error {
+	listed := slices.Contains(keys, "-")
 	if len(f.reason) > persist.NoteBytesMax {
 		return fmt.Errorf("--reason is longer than %d bytes", persist.NoteBytesMax)
 	}
@@ -53,18 +61,23 @@ func (f *actFlags) run(ctx context.Context, keys []string, a act, s streams) err
 		return err
 	}
 	return f.withJournal(func(ses *session) error {
-		var records []persist.Record
+		var all []seenRecord
 		for _, key := range keys {
-			rec, err := f.find(ctx, ses, key)
+			rec, err := f.findSeen(ctx, ses, key)
 			if err != nil {
 				return err
 			}
-			records = append(records, rec)
+			all = append(all, rec)
 		}
-		if err := f.ask(records, a, s); err != nil {
+		records, moved, err := f.unmoved(all, a, listed, s)
+		if err == nil {
+			err = f.ask(records, a, s)
+		}
+		if err != nil {
 			return err
 		}
-		return f.endAll(ses, records, a, s)
+		outrun, err := f.endAll(ctx, ses, records, a, s)
+		return sayMoved(append(moved, outrun...), err, s)
 	})
 }
 
@@ -111,7 +124,7 @@ func (f *actFlags) find(ctx context.Context, ses *session, key string) (persist.
 	case err != nil:
 		return persist.Record{}, err
 	case len(found) == 0:
-		return persist.Record{}, f.notFound(key)
+		return persist.Record{}, errNoSuchKey
 	case len(found) > 1:
 		accounts := make([]string, len(found))
 		for i := range found {
@@ -155,8 +168,8 @@ func knownText(rec *persist.Record) string {
 }
 
 // endAll changes the operations. One that cannot be changed does not keep the
-// others from it.
-func (f *actFlags) endAll(ses *session, records []persist.Record, a act, s streams) error {
+// others from it. It returns which have moved meanwhile, as seenKey spells them.
+func (f *actFlags) endAll(ctx context.Context, ses *session, records []persist.Record, a act, s streams) (moved []string, err error) {
 	var failed []error
 	for i := range records {
 		rec := &records[i]
@@ -165,13 +178,17 @@ func (f *actFlags) endAll(ses *session, records []persist.Record, a act, s strea
 			continue
 		}
 		if err := f.endOne(ses, rec, a); err != nil {
+			if now, lost := f.find(ctx, ses, rec.Key); lost == nil && errors.Is(err, oncehttp.ErrStale) {
+				moved = append(moved, seenKey(&now))
+				continue
+			}
 			failed = append(failed, journalError(f.path, err))
 			continue
 		}
 		say(s.out, "%s: %s", a.said, rec.Key)
 	}
 	if len(failed) == 0 || len(records) == 1 {
-		return errors.Join(failed...)
+		return moved, errors.Join(failed...)
 	}
 	status := exitRefused
 	for _, err := range failed {
@@ -179,7 +196,7 @@ func (f *actFlags) endAll(ses *session, records []persist.Record, a act, s strea
 			status = exitUnknown
 		}
 	}
-	return &exitError{status: status, err: fmt.Errorf("%d of %d not changed: %w", len(failed), len(records), errors.Join(failed...))}
+	return moved, &exitError{status: status, err: fmt.Errorf("%d of %d not changed: %w", len(failed), len(records), errors.Join(failed...))}
 }
 
 func (f *actFlags) endOne(ses *session, rec *persist.Record, a act) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -23,15 +24,17 @@ func TestJournalRekey(t *testing.T) {
 	}
 	run(t, rekey("idemp:o:a", "idemp:o:a:gen=2")...).usage(t, "oncehttp: say why, with --reason")
 	run(t, rekey("idemp:o:a", "--reason", "r")...).want(t, exitUsage).wantErr(t, "want KEY and NEWKEY")
-	run(t, rekey("idemp:o:a", "idemp:o:a:gen=2", "--reason", "r")...).want(t, exitUsage).wantErr(t, "settle it as absent first")
-	run(t, "journal", "settle", "idemp:o:a", "--absent", "--yes", "--journal", j).want(t, exitOK)
+	run(t, rekey("idemp:o:a", "idemp:o:a:gen=2", "--reason", "r")...).want(t, exitUsage).wantErr(t, "say KEY@SEEN")
+	a := seenAs(t, j, "idemp:o:a")
+	run(t, rekey(a, "idemp:o:a:gen=2", "--reason", "r")...).want(t, exitUsage).wantErr(t, "settle it as absent first")
+	run(t, "journal", "settle", a, "--absent", "--yes", "--journal", j).want(t, exitOK)
 	for range 2 {
-		got := run(t, rekey("idemp:o:a", "idemp:o:a:gen=2", "--reason", "the bank has none")...).want(t, exitOK)
+		got := run(t, rekey(a, "idemp:o:a:gen=2", "--reason", "the bank has none")...).want(t, exitOK)
 		if got.out != "to be sent as idemp:o:a:gen=2: idemp:o:a\n" {
 			t.Errorf("stdout %q", got.out)
 		}
 	}
-	run(t, rekey("idemp:o:a", "idemp:o:a:gen=3", "--reason", "r")...).wantErr(t, `under the key "idemp:o:a:gen=2" already`)
+	run(t, rekey(seenAs(t, j, "idemp:o:a"), "idemp:o:a:gen=3", "--reason", "r")...).wantErr(t, `under the key "idemp:o:a:gen=2" already`)
 	if out := run(t, "journal", "show", "idemp:o:a:gen=2", "--journal", j).want(t, exitOK).out; !strings.Contains(out, "replaces  idemp:o:a\n") || !strings.Contains(out, "the bank has none") {
 		t.Error(out)
 	}
@@ -98,6 +101,51 @@ func TestJournalPinned(t *testing.T) {
 	if m.Ledger().Snapshot().Effects != 1 {
 		t.Errorf("%d effects", m.Ledger().Snapshot().Effects)
 	}
+}
+
+// seenAs is KEY@SEEN of an operation, as a listing shows it.
+func seenAs(t *testing.T, journal, key string, flags ...string) string {
+	t.Helper()
+	var v recordView
+	if err := json.Unmarshal([]byte(run(t, append([]string{"journal", "list", key, "--json", "--journal", journal}, flags...)...).want(t, exitOK).out), &v); err != nil || v.Seen == "" {
+		t.Fatalf("%s is listed as %q: %v", key, v.Seen, err)
+	}
+	return v.Seen
+}
+
+// TestActOnWhatHasMoved: what was sent since it was listed is left alone and printed with its new KEY@SEEN, also with --yes, and is
+// no word about the others.
+func TestActOnWhatHasMoved(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	j := filepath.Join(t.TempDir(), "j.db")
+	send := func(key string) {
+		run(t, fast("send", "POST", s.url, "--key", key, "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
+	}
+	send("a")
+	send("b")
+	list := seenAs(t, j, "a") + "\n" + seenAs(t, j, "b") + "\n"
+	send("a") // a worker
+	for _, act := range [][]string{{"settle", "-", "--absent", "--yes"}, {"settle", "-", "--happened", "--yes"}, {"abandon", "-", "--yes"}} {
+		before := seenAs(t, j, "a")
+		got := runWith(t, list, append(append([]string{"journal"}, act...), "--journal", j)...)
+		if !strings.Contains(got.out, "left alone, it has moved since it was seen: "+before+"\n") {
+			t.Errorf("%v: status %d, stdout %q, stderr %q", act, got.status, got.out, got.err)
+		}
+		if strings.Contains(got.out, "settled as absent: b\n") != (act[2] == "--absent") || got.status != exitUnknown && act[2] == "--absent" {
+			t.Errorf("%v: status %d, stdout %q", act, got.status, got.out)
+		}
+	}
+	runWith(t, "a\n", "journal", "settle", "-", "--happened", "--journal", j).want(t, exitUsage).wantErr(t, "say KEY@SEEN")
+	run(t, "journal", "settle", "a", "--absent", "--yes", "--journal", j).want(t, exitUsage).wantErr(t, "say KEY@SEEN")
+	run(t, "journal", "settle", strings.Split(list, "\n")[0], "--absent", "--yes", "--journal", j).want(t, exitUnknown)
+	for _, format := range [][]string{{"list"}, {"stuck"}, {"list", "--format", "csv"}, {"show", "a"}} {
+		if out := run(t, append(append([]string{"journal"}, format...), "--journal", j)...).out; !strings.Contains(out, seenAs(t, j, "a")) {
+			t.Errorf("%v does not show it:\n%s", format, out)
+		}
+	}
+	run(t, "journal", "show", seenAs(t, j, "a"), "--journal", j).want(t, exitOK)
+	run(t, "journal", "settle", seenAs(t, j, "a"), "--absent", "--yes", "--journal", j).want(t, exitOK)
 }
 
 func TestJournalSettle(t *testing.T) {
@@ -168,18 +216,19 @@ func TestActOnManyKeys(t *testing.T) {
 	t.Parallel()
 	j := pendingJournal(t, startMock(t, mockserver.Config{}))
 	settle := []string{"journal", "settle", "-", "--absent", "--journal", j}
-	if got := runWith(t, "idemp:o:a\nnobody\n", append(settle, "--yes")...).want(t, exitUsage); got.out != "" {
+	a, b := seenAs(t, j, "idemp:o:a"), seenAs(t, j, "idemp:o:b")
+	if got := runWith(t, a+"\nnobody\n", append(settle, "--yes")...).want(t, exitUsage); got.out != "" {
 		t.Errorf("stdout %q", got.out)
 	}
 	if got := runWith(t, "\n", settle...).want(t, exitUsage); !strings.Contains(got.err, "no key on stdin") {
 		t.Errorf("stderr %q", got.err)
 	}
-	got := runWith(t, "idemp:o:a\nidemp:o:b\n", settle...).want(t, exitUsage)
+	got := runWith(t, a+"\n"+b+"\n", settle...).want(t, exitUsage)
 	if !strings.Contains(got.err, "idemp:o:b: pending, POST ") || !strings.Contains(got.err, "and 1 more like it; to go ahead all the same: --yes") {
 		t.Errorf("stderr %q", got.err)
 	}
 	for _, want := range []string{"settled as absent: idemp:o:a\nsettled as absent: idemp:o:b\n", "settled as absent already: idemp:o:a\nsettled as absent already: idemp:o:b\n"} {
-		if got := runWith(t, "idemp:o:a\n idemp:o:b\n", append(settle, "--yes")...).want(t, exitOK); got.out != want {
+		if got := runWith(t, a+"\n "+b+"\n", append(settle, "--yes")...).want(t, exitOK); got.out != want {
 			t.Errorf("stdout %q, want %q", got.out, want)
 		}
 	}

@@ -33,7 +33,9 @@ func journalListCommand(f *journalFlags, s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [KEY]...",
 		Short: "List operations, oldest first",
-		Long: `List operations, oldest first: their keys, how they stand, and what they were.
+		Long: `List operations, oldest first: their keys, how they stand, and what they were. Of
+what can be settled the key is KEY@SEEN: settle, abandon and rekey take it, and leave
+alone what has moved since.
 KEY may be a pattern: * and ? stand for characters. Bodies and query strings are
 not shown. SENT says whether anything was handed to the network: no, yes, or
 maybe where a process died. --sort needs --limit, and puts the greatest first.`,
@@ -65,12 +67,14 @@ maybe where a process died. --sort needs --limit, and puts the greatest first.`,
 // list writes what is selected.
 func (l *listFlags) list(ctx context.Context, ses *session, sel selection, w recordWriter) error {
 	order := sortOrders()[l.sort]
+	see := ses.seeing(ctx)
 	var err error
 	switch {
 	case order != nil:
 		var records []persist.Record
 		records, err = sel.top(ctx, ses, l.limit, order)
 		for i := range records {
+			see.set(&records[i])
 			err = errors.Join(err, w.write(&records[i]))
 		}
 	default:
@@ -79,6 +83,7 @@ func (l *listFlags) list(ctx context.Context, ses *session, sel selection, w rec
 			if rows++; l.limit > 0 && rows > l.limit {
 				return errEnough
 			}
+			see.set(rec)
 			return w.write(rec)
 		})
 	}
@@ -117,7 +122,9 @@ func (l *listFlags) writer(out io.Writer, c clock, d declines) (recordWriter, er
 		return newTableWriter(out, listColumns(c, d)), nil
 	case "csv":
 		c.relative = false
-		w := &csvWriter{csv.NewWriter(out), listColumns(c, d)}
+		columns := append(listColumns(c, d), column{"SEEN", seenKey})
+		columns[0].text = func(rec *persist.Record) string { return rec.Key }
+		w := &csvWriter{csv.NewWriter(out), columns}
 		return w, w.csv.Write(names(w.columns, strings.ToLower))
 	case "json", "ndjson":
 		return &jsonWriter{out: bufio.NewWriter(out), declines: d, array: l.format == "json"}, nil
@@ -133,7 +140,7 @@ type column struct {
 
 func listColumns(c clock, d declines) []column {
 	return []column{
-		{"KEY", func(rec *persist.Record) string { return rec.Key }},
+		{"KEY", seenKey},
 		{"ACCOUNT", func(rec *persist.Record) string { return orDash(rec.Account) }},
 		{"STATE", stateText},
 		{"RESULT", func(rec *persist.Record) string { return string(d.resultOfRecord(rec)) }},
@@ -230,6 +237,9 @@ func (w *jsonWriter) end() error {
 func encodeView(w io.Writer, d declines, rec *persist.Record, parts recordParts) error {
 	v := exportOf(rec, parts)
 	v.Result = d.resultOfRecord(rec)
+	if key := seenKey(rec); key != rec.Key {
+		v.Seen = key
+	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)

@@ -6,15 +6,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 func journalRekeyCommand(f *journalFlags, s streams) *cobra.Command {
 	a, server := &actFlags{journalFlags: f}, &serverFlags{}
 	cmd := &cobra.Command{
-		Use:   "rekey KEY NEWKEY --reason WHY",
+		Use:   "rekey KEY@SEEN NEWKEY --reason WHY",
 		Short: "Try an operation that had no effect again, under another key",
-		Long: `Begin an operation that was settled as absent (journal settle KEY --absent) once
+		Long: `Begin an operation that was settled as absent (journal settle KEY@SEEN --absent) once
 more, under another key: the same request, which journal resume or the program
 itself then sends. The new record names both keys and the reason. Take the key
 under which the program would try again, such as KEY:gen=2 (batch --generation 2),
@@ -27,8 +28,9 @@ nobody else settles it until you say the same again, or settle or abandon it.
 Where the lookup finds something, one that was pending is pending again, and one
 that was held stays held.
 Saying the same again is no error while the new operation goes on or took place;
-a third key is refused.`,
-		Example: `  oncehttp journal rekey idemp:order:u1:o7 idemp:order:u1:o7:gen=2 --journal p.db --reason 'not at the bank'`,
+a third key is refused. SEEN is what journal list shows behind the key, now or before
+it was settled; what has moved since is left alone (status 3).`,
+		Example: `  oncehttp journal rekey idemp:order:o7@3f9c0a17be52 idemp:order:o7:gen=2 --journal p.db --reason 'not at the bank'`,
 		Args:    wantArgs(2, 2, "KEY and NEWKEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.reason == "" {
@@ -45,6 +47,8 @@ a third key is refused.`,
 				},
 				config: config,
 				said:   "to be sent as " + args[1],
+				kind:   operation.BeginAnew,
+				bound:  true,
 			}, s)
 		},
 	}

@@ -107,7 +107,8 @@ func (s *selection) match(rec *persist.Record) bool {
 	}
 	return len(s.globs) == 0 || slices.ContainsFunc(s.globs, func(glob string) bool {
 		hit, _ := path.Match(glob, rec.Key)
-		return hit || glob == rec.Key
+		key, _ := splitSeen(glob)
+		return hit || glob == rec.Key || key == rec.Key
 	})
 }
 

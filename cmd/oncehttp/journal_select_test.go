@@ -111,6 +111,7 @@ func TestShowDrawsTheHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `k
+  seen      ` + seenKey(&rec) + `
   state     held (stored error), result held
   request   POST https://a:443/pay, 0 bytes, profile p
   created   2026-11-21T20:00:00Z

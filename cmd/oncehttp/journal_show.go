@@ -49,11 +49,15 @@ are shown.`,
 func (f *journalFlags) show(ctx context.Context, ses *session, key string, print func(*persist.Record) error) error {
 	q := f.query()
 	q.Key = key
-	found := 0
+	found, see := 0, ses.seeing(ctx)
 	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		found++
+		see.set(rec)
 		return print(rec)
 	})
+	if bare, seen := splitSeen(key); err == nil && found == 0 && seen != "" {
+		return f.show(ctx, ses, bare, print)
+	}
 	if err == nil && found == 0 {
 		return f.notFound(key)
 	}
@@ -61,7 +65,11 @@ func (f *journalFlags) show(ctx context.Context, ses *session, key string, print
 }
 
 func showJSON(w io.Writer, rec *persist.Record, parts recordParts) error {
-	text, err := json.Marshal(viewOf(rec, parts))
+	v := viewOf(rec, parts)
+	if key := seenKey(rec); key != rec.Key {
+		v.Seen = key
+	}
+	text, err := json.Marshal(v)
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))
 	}
@@ -75,6 +83,9 @@ func showText(w io.Writer, rec *persist.Record, parts recordParts, c clock) erro
 		fmt.Fprintf(&b, "  %-9s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	fmt.Fprintln(&b, rec.Key)
+	if key := seenKey(rec); key != rec.Key {
+		line("seen", "%s", key)
+	}
 	if rec.Account != "" {
 		line("account", "%s", rec.Account)
 	}

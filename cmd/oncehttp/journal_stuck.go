@@ -45,7 +45,7 @@ looks at the server and says what happened: journal settle.`,
 
 func stuckColumns(c clock) []column {
 	return []column{
-		{"KEY", func(rec *persist.Record) string { return rec.Key }},
+		{"KEY", seenKey},
 		{"STATE", stateText},
 		{"SINCE", func(rec *persist.Record) string { return c.when(rec.Created, "-") }},
 		{"SENT", sentText},

@@ -103,7 +103,7 @@ func TestJournalAccounts(t *testing.T) {
 	if got := run(t, fast("journal", "resume", "--journal", j)...).want(t, exitUsage); !strings.Contains(got.err, `"one", "two|half"`) {
 		t.Errorf("stderr %q", got.err)
 	}
-	run(t, "journal", "settle", "k", "--absent", "--journal", j, "--account", "two|half", "--yes").want(t, exitOK)
+	run(t, "journal", "settle", seenAs(t, j, "k", "--account", "two|half"), "--absent", "--journal", j, "--account", "two|half", "--yes").want(t, exitOK)
 	run(t, fast("journal", "resume", "--journal", j)...).want(t, exitOK)
 	if n := m.Ledger().Effects("k"); n != 1 {
 		t.Errorf("%d effects, want 1", n)
@@ -179,7 +179,7 @@ func TestJournalMaybeSent(t *testing.T) {
 	if !strings.Contains(rows[0], "SENT") || !strings.Contains(rows[1], "yes") || !strings.Contains(rows[2], "maybe") && !strings.Contains(rows[2], "yes") {
 		t.Errorf("table\n%s", strings.Join(rows, "\n"))
 	}
-	absent := []string{"journal", "settle", "idemp:o:a", "--absent", "--journal", j}
+	absent := []string{"journal", "settle", seenAs(t, j, "idemp:o:a"), "--absent", "--journal", j}
 	got := run(t, absent...).want(t, exitUsage)
 	if !strings.Contains(got.err, "may have been sent") || !strings.Contains(got.err, "--yes") {
 		t.Errorf("stderr %q", got.err)
@@ -213,7 +213,7 @@ func TestJournalStuck(t *testing.T) {
 	j := pendingJournal(t, startMock(t, mockserver.Config{}))
 	got := run(t, "journal", "stuck", "--journal", j).want(t, exitOK)
 	rows := strings.Split(strings.TrimSpace(got.out), "\n")
-	if len(rows) != 3 || !strings.HasPrefix(rows[1], "idemp:o:a  pending") || strings.Contains(got.out, "idemp:o:c") {
+	if len(rows) != 3 || !strings.HasPrefix(rows[1], seenAs(t, j, "idemp:o:a")+"  pending") || strings.Contains(got.out, "idemp:o:c") {
 		t.Errorf("table\n%s", got.out)
 	}
 }

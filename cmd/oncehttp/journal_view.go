@@ -18,6 +18,7 @@ type recordParts struct {
 // recordView is a record as journal list, show and export spell it in JSON.
 type recordView struct {
 	Key            string             `json:"key"`
+	Seen           string             `json:"seen,omitempty"` // KEY@SEEN of what was listed
 	Account        string             `json:"account"`
 	State          string             `json:"state"`
 	Result         result             `json:"result"`

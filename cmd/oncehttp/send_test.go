@@ -127,7 +127,7 @@ func TestSendOfWhatWasDecided(t *testing.T) {
 	send(exitUnknown, "/lost", "found", "{}")
 	send(exitUnknown, "/lost", "absent", "{}")
 	run(t, "journal", "settle", "found", "--happened", "--journal", j).want(t, exitOK)
-	run(t, "journal", "settle", "absent", "--absent", "--yes", "--journal", j).want(t, exitOK)
+	run(t, "journal", "settle", seenAs(t, j, "absent"), "--absent", "--yes", "--journal", j).want(t, exitOK)
 	for _, r := range []struct {
 		status          int
 		path, key, data string

@@ -75,3 +75,29 @@ func Seen(rec *persist.Record) string {
 		rec.Account, rec.Key, rec.Seq, rec.State, rec.HoldReason, rec.MaybeSent, rec.Sends, rec.Drives, underWay))
 	return hex.EncodeToString(sum[:])[:SeenLength]
 }
+
+// MovedSince is Moved where only a digest tells what was seen.
+func MovedSince(digest string, now *persist.Record, act Act) bool {
+	if Seen(now) == digest {
+		return false
+	}
+	before := *now
+	for _, why := range append(holdReasons(), "") {
+		before.State, before.HoldReason = persist.StateHeld, why
+		if why == "" {
+			before.State = persist.StatePending
+		}
+		if Seen(&before) == digest && Moved(&before, now, act) == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// holdReasons are the reasons for which an operation may have been held before an act changed that.
+func holdReasons() []persist.HoldReason {
+	return []persist.HoldReason{
+		persist.HoldExpired, persist.HoldStoredError, persist.HoldRedirected, persist.HoldUnclear, persist.HoldNoKey, persist.HoldDuplicate,
+		persist.HoldMismatch, persist.HoldRestored, persist.HoldUndo, persist.HoldRekey, persist.HoldRekeyHeld, persist.HoldCaller,
+	}
+}

@@ -70,6 +70,11 @@ func TestMoved(t *testing.T) {
 			if why := Moved(&seen, &now, Act(act)); (why != "") != want {
 				t.Errorf("%s, act %d: %q, want moved %t", name, act, why, want)
 			}
+			shown := now // with no lease, as one that is looked at again
+			shown.LeaseOwner = ""
+			if got := MovedSince(Seen(&seen), &shown, Act(act)); got != want {
+				t.Errorf("%s, act %d, by the digest: moved %t, want %t", name, act, got, want)
+			}
 		}
 		if alike := Moved(&seen, &now, End) == "" && seen.LeaseOwner == "" && now.LeaseOwner == ""; alike != (Seen(&seen) == Seen(&now)) && now.LeaseOwner == "" {
 			t.Errorf("%s: alike %t, digests %s and %s", name, alike, Seen(&seen), Seen(&now))
