@@ -291,6 +291,9 @@ func (c *Config) makeKey() func(*http.Request) (key string, business bool, err e
 	return func(req *http.Request) (string, bool, error) {
 		var made madeKey
 		key, err := newKey(req.WithContext(context.WithValue(req.Context(), madeKeyName{}, &made)))
+		if err != nil && made.unread {
+			err = request.UnreadKey{Cause: err}
+		}
 		return string(key), made.business, err
 	}
 }

@@ -68,7 +68,8 @@ func TestKeyFromJSONIsNotForgotten(t *testing.T) {
 	})
 }
 
-// TestKeyFromJSONRefuses: without a value for each pointer nothing is sent, and the error says what is missing.
+// TestKeyFromJSONRefuses: without a value for each pointer nothing is sent, and the error says what is missing. Where the body
+// could not be read nobody knows its key, so that an operation may stand under it.
 func TestKeyFromJSONRefuses(t *testing.T) {
 	t.Parallel()
 	noGetBody := pay(t, orderSeven)
@@ -78,25 +79,27 @@ func TestKeyFromJSONRefuses(t *testing.T) {
 	nothing := pay(t, orderSeven)
 	nothing.GetBody = func() (io.ReadCloser, error) { return nil, nil }
 	for name, row := range map[string]struct {
-		req  *http.Request
-		says string
+		req     *http.Request
+		says    string
+		verdict error
 	}{
-		"no value":      {pay(t, `{"order":{}}`), "at /order/id"},
-		"an empty one":  {pay(t, `{"order":{"id":""}}`), "at /order/id"},
-		"an object":     {pay(t, `{"order":{"id":{}}}`), "at /order/id"},
-		"null":          {pay(t, `{"order":{"id":null}}`), "at /order/id"},
-		"no JSON":       {pay(t, `order=7`), "not JSON"},
-		"two values":    {pay(t, orderSeven+"{}"), "not JSON"},
-		"no GetBody":    {noGetBody, "GetBody"},
-		"GetBody fails": {failing, "GetBody"},
-		"no body":       {nothing, "GetBody"},
+		"no value":      {pay(t, `{"order":{}}`), "at /order/id", oncehttp.ErrNoEffect},
+		"an empty one":  {pay(t, `{"order":{"id":""}}`), "at /order/id", oncehttp.ErrNoEffect},
+		"an object":     {pay(t, `{"order":{"id":{}}}`), "at /order/id", oncehttp.ErrNoEffect},
+		"null":          {pay(t, `{"order":{"id":null}}`), "at /order/id", oncehttp.ErrNoEffect},
+		"no JSON":       {pay(t, `order=7`), "not JSON", oncehttp.ErrNoEffect},
+		"two values":    {pay(t, orderSeven+"{}"), "not JSON", oncehttp.ErrNoEffect},
+		"bodiless":      {pay(t, ""), "not JSON", oncehttp.ErrNoEffect},
+		"no GetBody":    {noGetBody, "GetBody", oncehttp.ErrOutcomeUnknown},
+		"GetBody fails": {failing, "GetBody", oncehttp.ErrOutcomeUnknown},
+		"no body":       {nothing, "GetBody", oncehttp.ErrOutcomeUnknown},
 	} {
 		bubble(t, func(t *testing.T) {
 			w := &wire{replies: []reply{{status: 201}}}
 			c, _ := newClient(t, w, fromOrder)
 			_, err := c.Do(row.req)
-			if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, oncehttp.ErrNoEffect) || w.count() != 0 || !strings.Contains(err.Error(), row.says) {
-				t.Errorf("%s: %v after %d sends, want ErrKeyInvalid that says %s", name, err, w.count(), row.says)
+			if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, row.verdict) || w.count() != 0 || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("%s: %v after %d sends, want ErrKeyInvalid and %v that says %s", name, err, w.count(), row.verdict, row.says)
 			}
 		})
 	}
@@ -120,6 +123,31 @@ func TestKeyFromJSONSpelling(t *testing.T) {
 		}
 		seen[key] = body
 	}
+}
+
+// TestKeyFromJSONOfAPaidOrder: the order was paid, and a request for it whose key cannot be made is not told that nothing happened.
+func TestKeyFromJSONOfAPaidOrder(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 201}}}
+		c, _ := newClient(t, w, on(j, fromOrder))
+		first, err := c.Do(post(t, orderSeven))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = first.Body.Close()
+		for name, call := range map[string]func(*http.Request) error{
+			"Do":        func(req *http.Request) error { _, err := c.Do(req); return err },
+			"Transport": func(req *http.Request) error { _, err := c.Transport().RoundTrip(req); return err },
+		} {
+			again := post(t, orderSeven)
+			again.GetBody = nil
+			err := call(again)
+			if !errors.Is(err, oncehttp.ErrKeyInvalid) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrNoEffect) || w.count() != 1 {
+				t.Errorf("%s: %v after %d sends, want ErrKeyInvalid and ErrOutcomeUnknown after 1", name, err, w.count())
+			}
+		}
+	})
 }
 
 // TestKeyFromJSONLooksBeforeNoEffect: while the order's operation is in doubt, a request whose key cannot be made is no proof

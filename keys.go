@@ -178,7 +178,8 @@ func (k Key) UUID() Key {
 // Each pointer must lead to a string that is not empty, to a number or to a boolean. A number counts as it is spelled: 1
 // and 1.0 give two keys; 1 and "1" give one. The body is read through the request's GetBody, which http.NewRequest sets for a bytes.Buffer, a
 // bytes.Reader and a strings.Reader. Without GetBody, with a body that is not JSON, or with a value missing, the error of
-// the call is ErrKeyInvalid and nothing is sent. The function is safe for concurrent use.
+// the call is ErrKeyInvalid and nothing is sent. Where the body could not be read it is ErrOutcomeUnknown, too: an operation may
+// stand under the key. The function is safe for concurrent use.
 func KeyFromJSON(scope Scope, pointers ...string) func(*http.Request) (Key, error) {
 	return (&jsonKey{scope, slices.Clone(pointers)}).make
 }
@@ -200,9 +201,16 @@ func (k *jsonKey) make(req *http.Request) (Key, error) {
 	if err := k.check(); err != nil || req == nil {
 		return "", err
 	}
+	made, asked := req.Context().Value(madeKeyName{}).(*madeKey)
 	body, err := bodyAgain(req)
 	if err != nil {
+		if asked {
+			made.unread = true
+		}
 		return "", err
+	}
+	if !json.Valid(body) {
+		return "", errors.New("the body is not JSON")
 	}
 	document := jsonpointer.Decode(body)
 	parts := make([]string, len(k.pointers))
@@ -213,7 +221,7 @@ func (k *jsonKey) make(req *http.Request) (Key, error) {
 		}
 		parts[i] = text
 	}
-	if made, ok := req.Context().Value(madeKeyName{}).(*madeKey); ok {
+	if asked {
 		made.business = true
 	}
 	return k.scope.Key(parts...), nil
@@ -248,16 +256,13 @@ func bodyAgain(req *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("from GetBody: %w", err)
 	}
 	defer r.Close()
-	body, err := io.ReadAll(r) // of a client: bounded by MaxRequestBytes, and by the context
-	if err == nil && !json.Valid(body) {
-		err = errors.New("the body is not JSON")
-	}
-	return body, err
+	return io.ReadAll(r) // of a client: bounded by MaxRequestBytes, and by the context
 }
 
 // madeKey is what a NewKey says of the key that it returned, through the context of the request that it got.
 type madeKey struct {
 	business bool // the same request always gets this key
+	unread   bool // the body that names the key could not be read
 }
 
 type madeKeyName struct{}

@@ -30,3 +30,12 @@ func (e *Error) Error() string { return e.Cause.Error() }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
+
+// UnreadKey is NewKey's error where the body that names the key could not be read: an operation may stand under that key.
+type UnreadKey struct{ Cause error }
+
+// Error is the cause's text.
+func (e UnreadKey) Error() string { return e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e UnreadKey) Unwrap() error { return e.Cause }

@@ -47,6 +47,9 @@ func (r *Reader) generate(req *http.Request) (key string, business bool, err err
 // bodyForKey returns a GetBody for NewKey, which reads at most MaxBodyBytes and ends with the request's context; nil if the
 // request has none.
 func (r *Reader) bodyForKey(req *http.Request) func() (io.ReadCloser, error) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return func() (io.ReadCloser, error) { return http.NoBody, nil }
+	}
 	if req.GetBody == nil {
 		return nil
 	}

@@ -70,7 +70,7 @@ type Named struct {
 	Unnamed bool
 	// Keyless: Unnamed, and NewKey made none that is the business's own.
 	Keyless bool
-	// Unread: the key travels in the body, which could not be read, so that Keys may lack one.
+	// Unread: the key travels in the body, or is made of it, and the body could not be read, so that Keys may lack one.
 	Unread  bool
 	strange []string // key headers that the profile does not use
 	// The rest of what identifies the request; Origin and Target are empty if its URL cannot be read.
@@ -133,6 +133,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	if named.Keyless && named.Origin != "" && r.mayGenerate(p, given) {
 		var business bool
 		if generated, business, err = r.generate(req); err != nil {
+			named.Unread = errors.As(err, new(UnreadKey))
 			return nil, named, err
 		}
 		named.add(generated)

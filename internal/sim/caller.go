@@ -33,6 +33,7 @@ type order struct {
 	over     bool          // the caller is done
 	lastLife *life         // the life of the process that the caller last spoke to
 	asked    time.Time     // when that was
+	rereads  atomic.Bool   // it was told that no key could be made: its bodies can be read twice from then on
 
 	// Under model.mu.
 	effects map[string]int    // by key
@@ -120,10 +121,10 @@ func (o *order) client(l *life) *oncehttp.Client {
 func (o *order) request(w *world) *http.Request {
 	r := w.dice.of("request", o.id)
 	kind := r.IntN(3)
-	if o.req != nil && kind == 0 && w.plan.Setting.Reuse {
+	if o.req != nil && kind == 0 && !o.rereads.Load() && w.plan.Setting.Reuse {
 		return o.req
 	}
-	o.req = w.newRequest(o, kind == 1)
+	o.req = w.newRequest(o, kind == 1 && !o.rereads.Load())
 	return o.req
 }
 

@@ -15,10 +15,12 @@ import (
 )
 
 // endPasses bounds how often everything is tried again once the faults have
-// stopped; endPause lies between two passes.
+// stopped; endPause lies between two passes. lastPassMax bounds each: a journal with a bug can hand out the same
+// operation for ever.
 const (
-	endPasses = 40
-	endPause  = 15 * time.Minute
+	endPasses   = 40
+	endPause    = 15 * time.Minute
+	lastPassMax = 2 * time.Hour
 )
 
 // disarm lets no process die any more.
@@ -221,10 +223,15 @@ func number(account string) int {
 	return n
 }
 
-// lastPass resumes everything that is due.
+// lastPass resumes everything that is due. A pass that does not end is a failure.
 func (w *world) lastPass(c *oncehttp.Client) {
 	defer w.noPanic("the last pass")
-	for res, err := range c.Resume(context.Background()) {
+	ctx, cancel := context.WithTimeout(context.Background(), lastPassMax)
+	defer cancel()
+	for res, err := range c.Resume(ctx) {
 		w.logf("at the end %s: %v %v", res.Key, res.Outcome, err)
+	}
+	if ctx.Err() != nil {
+		w.model.fail(Ends, "a last pass has not ended after %v", lastPassMax)
 	}
 }

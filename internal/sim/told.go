@@ -50,6 +50,9 @@ func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, e
 	if !lives {
 		return false
 	}
+	if errors.Is(err, oncehttp.ErrKeyInvalid) {
+		o.rereads.Store(true)
+	}
 	if err != nil {
 		if n := verdicts(err); n != 1 {
 			m.failLocked(OneVerdict, "%s: %d verdicts: %v", o.ref, n, err)

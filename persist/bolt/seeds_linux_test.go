@@ -13,7 +13,7 @@ type seed struct {
 func seeds() []seed {
 	return []seed{
 		// Names.
-		{"the directory is not synced", "names.go", "err := syncDir(dir); {", "err := error(nil); {", "creation", true},
+		{"the directory is not synced", "names.go", "err := syncDir(dir); {", "err := error(nil); {", "creation where a link leads", true},
 		{"the directory is not synced to which a link leads", "names.go", "range followLinks(path) {", "range followLinks(path)[:1] {", "", false},
 		{"the directory of a link is not synced", "names.go", "range followLinks(path) {", "range followLinks(path)[len(followLinks(path))-1:] {", "", false},
 		{"a file has its name before it is synced", "create.go", "err := f.Sync(); err != nil", "err := error(nil); err != nil", "", false},
