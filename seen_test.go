@@ -305,3 +305,26 @@ func TestReconcileIsBound(t *testing.T) {
 		}
 	})
 }
+
+// TestCallThatCannotCount: a call that has gone on with the operation and could not record its send has moved it all the same.
+func TestCallThatCannotCount(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, below persist.Journal) {
+		j := &faulty{Journal: below}
+		c, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt))
+		inDoubt(t, c, "k")
+		rec, updates := lookup(t, c, "k"), 0
+		j.update = func() error {
+			if updates++; updates > 1 {
+				return errDisk
+			}
+			return nil
+		}
+		inDoubt(t, c, "k")
+		now, _ := below.Get(t.Context(), rec.ID)
+		err := c.Settle(t.Context(), "k", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, oncehttp.AsSeen(rec))
+		if now.Sends != rec.Sends || !errors.Is(err, oncehttp.ErrStale) {
+			t.Errorf("%d sends on record, %d before; %v, want ErrStale", now.Sends, rec.Sends, err)
+		}
+	})
+}
