@@ -19,13 +19,13 @@ import (
 //
 // Run, Unfinished, Lookup and whatever else is called without an account reach all of them; called with such a context, that
 // account only. Functions of the Config find the account of their operation in the context that they are given, or that of their
-// request: see AccountFromContext.
+// request: see AccountFromContext. It panics if ctx is nil, as context.WithValue does.
 func ContextWithAccount(ctx context.Context, account string) context.Context {
 	return context.WithValue(ctx, accountKey{}, accountNamed{account, true})
 }
 
 // AccountFromContext returns the account that ContextWithAccount named; named is false if there is none. In Config.Authorize,
-// Config.Token and Config.Reconcile it is that of the operation, on Resume, too.
+// Config.Token and Config.Reconcile it is that of the operation, on Resume, too. It panics if ctx is nil.
 func AccountFromContext(ctx context.Context) (account string, named bool) {
 	a, _ := ctx.Value(accountKey{}).(accountNamed)
 	return a.name, a.named
@@ -101,13 +101,13 @@ func unassignedOf(named *request.Named) (none []string) {
 // checkUnassigned stops a call that names an account while an operation of its key stands under none, unless there is one of the
 // account, too, so that nothing is begun.
 func (e *engine) checkUnassigned(ctx context.Context, name string, op *preparedRequest) error {
-	ctx = context.WithoutCancel(ctx)
 	id, found, err := e.standsUnassigned(ctx, &op.named)
-	switch {
-	case err != nil:
-		return e.errorOfBegin(ctx, name, op, false, err)
-	case !found:
+	if err == nil && !found {
 		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err != nil {
+		return e.errorOfBegin(ctx, name, op, false, err)
 	}
 	if exists, err := e.exists(ctx, op.rec.ID); err == nil && exists {
 		return nil
@@ -146,10 +146,15 @@ func nameOf(account string) string {
 	return persist.Account(name)
 }
 
-// errIncomparable says that a request differs from that of an operation at most in what one of two configurations takes for a
-// credential, or that a later version of this module made the fingerprint.
+// errIncomparable says that a request differs from that of an operation at most in what counts by one of two configurations only, or
+// that a later version of this module made the fingerprint.
 var errIncomparable = errors.New("it was begun with other SecretHeaders or SecretParameters, or by a later version, and cannot be compared; " +
 	"send it with those, or settle it")
+
+// incomparable is errIncomparable, with the difference.
+func incomparable(op *preparedRequest, rec *persist.Record) error {
+	return fmt.Errorf("%w (%w)", errIncomparable, op.read.Unclear(rec))
+}
 
 // place notes to whom the operation belongs, and under which account it is looked for and begun, also where ctx has ended: an
 // error of such a call depends on it. Errors: the journal's.

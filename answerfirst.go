@@ -44,7 +44,8 @@ func (d ending) answerFirst() *result {
 	return res
 }
 
-// recorded waits until the records of the operations that pick selects say what callers were told of them before.
+// recorded waits until the records of the operations that pick selects say what callers were told of them before. Errors: the
+// cause of ctx, and those of which waitedInVain says so.
 func (e *engine) recorded(ctx context.Context, pick func(persist.ID) bool) error {
-	return e.shared.calls.Ended(ctx, pick)
+	return e.shared.calls.Ended(ctx, e.cfg.patience(), pick)
 }

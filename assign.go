@@ -22,6 +22,11 @@ import (
 // the key stand under none and no OfAccount says which is meant.
 func (c *Client) Assign(ctx context.Context, key Key, options ...LookupOption) error {
 	const name = "assign"
+	ctx, leave, err := c.visitKey(ctx, "Assign", name, key)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	chosen := choose(options)
 	rec, err := c.lookupUnassigned(ctx, name, key, chosen)
 	if err != nil {

@@ -4,21 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
-	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Client sends requests that must take effect exactly once. It is safe for
-// concurrent use; make one and keep it.
+// concurrent use; make one and keep it. Only New and Open make one: every error of
+// a nil or zero Client matches ErrConfig, and so does that of a nil context.Context.
 type Client struct {
 	cfg           Config
 	engine        *engine
@@ -34,19 +34,27 @@ type Client struct {
 
 	unheard sync.Once // for tellUnheard
 
-	mu      sync.Mutex
-	closed  bool
-	running sync.WaitGroup
+	visits    *visits
+	closeOnce sync.Once
+	closing   time.Time       // when Close was called; written by closeOnce
+	cutting   context.Context // ends where Close cuts what is under way
+	cut       context.CancelCauseFunc
+	over      chan struct{} // closed once all is over
+	closeErr  error         // written before over is closed
+	renewed   atomic.Bool   // no renewal of leases is under way any more
 }
 
 // New makes a client on any journal, which stays the caller's to close. Several
 // clients in one process may share one journal.
 // Errors: ErrConfig.
 func New(cfg Config) (*Client, error) {
-	ownsTransport := cfg.Transport == nil
+	ownsTransport, v := cfg.Transport == nil, newVisits()
+	cfg.countVisits(v)
 	if err := cfg.fill(); err != nil {
 		return nil, newError("new", nothing(""), err, ErrConfig)
 	}
+	cfg.countNewKey(v)
+	cfg.Transport = counted(cfg.Transport, v)
 	attached := cfg.Journal.Attach(func() any { return &shared{calls: inflight.NewTable((*result).release), clock: newClock(cfg.Journal)} })
 	common, ok := attached.(*shared)
 	if !ok {
@@ -54,6 +62,8 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, ownsTransport: ownsTransport, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
 	c.draining, c.drain = context.WithCancelCause(context.Background())
+	c.cutting, c.cut = context.WithCancelCause(context.Background())
+	c.visits, c.over = v, make(chan struct{})
 	owner := string(RandomKey())
 	c.engine = &engine{
 		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: owner, leases: newLeases(&c.cfg, common.clock, owner),
@@ -79,7 +89,8 @@ func New(cfg Config) (*Client, error) {
 //
 // Do rejects a request without a key with ErrOutcomeUnknown if the same request
 // under a generated key is unresolved, or if Resume or Run ended it and no caller
-// with its key was told how. The error names that key. See the package comment.
+// with its key was told how. The error names that key, or matches ErrInFlight while another
+// process sends it. See the package comment.
 //
 // A confirmed answer that the same key finds again may be returned before its record
 // is durable, and on a journal of a server (persist.LateFinisher) before the record says
@@ -90,6 +101,11 @@ func New(cfg Config) (*Client, error) {
 // outlasts the context while the journal commits, and while a Transport or a
 // function of the Config does not heed it. If other callers wait for the same
 // operation, it returns at once, and the operation goes on for them.
+//
+// A panic of a function of the Config, or of the journal or the Transport, goes on in the caller of Do that began the call. Others
+// who wait get ErrOutcomeUnknown. Once that caller has left, or has its answer, the panic is logged. The operation is pending, and the
+// same key goes on with it. runtime.Goexit in place of a panic ends the caller's goroutine where that makes the attempts; else
+// the error is ErrOutcomeUnknown.
 //
 // A request that is not journaled (GET, HEAD, OPTIONS; what Config.Methods
 // leaves out) streams through. A GET, HEAD or OPTIONS that was sent and got no
@@ -126,14 +142,27 @@ type preparedRequest struct {
 // do runs a request as an operation, or lets it stream through if it is none. name is that of the call, for errors;
 // plain says that the caller sees plain HTTP.
 func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (*http.Response, error) {
+	if err := c.checkCall(context.Background(), name, key.key); err != nil {
+		if req != nil {
+			closeBody(req)
+		}
+		return nil, err
+	}
 	if req == nil {
 		return nil, c.engine.noRequest(name, key.key)
+	}
+	opened := !plain && c.visits.enter(doVisit)
+	if opened {
+		defer c.visits.leave(doVisit)
 	}
 	if !key.given && req.URL != nil {
 		same, journaled := c.journaled(req)
 		if req = same; !journaled {
-			return passThrough{c}.do(req)
+			return c.stream(req, opened, plain)
 		}
+	}
+	if plain && c.visits.enter(roundTripVisit) {
+		defer c.visits.leave(roundTripVisit)
 	}
 	op, err := c.read(req, key, plain)
 	if err != nil {
@@ -155,6 +184,25 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		}
 		op.named.Unnamed, op.named.Keyless = false, false // from now on an operation has its key, also where that was just made
 	}
+}
+
+// The names of a Do, and of a RoundTrip of an operation, for Close.
+const (
+	doVisit        = "Do"
+	roundTripVisit = "RoundTrip"
+)
+
+// stream sends a request that is no operation. opened: it belongs to a Do of a client that is not closed. A plain one is
+// net/http's, and Close does not end it.
+func (c *Client) stream(req *http.Request, opened, plain bool) (*http.Response, error) {
+	if !opened && !plain {
+		closeBody(req)
+		return nil, newError("do", nothing(""), nil, ErrClosed, ErrNotSent)
+	}
+	if plain {
+		return passThrough{c, context.Background(), context.Background()}.do(req)
+	}
+	return passThrough{c, c.draining, c.cutting}.do(req)
 }
 
 // response returns this caller's response or error of a call that is over; neither if another caller has the rest of a large
@@ -186,16 +234,23 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		if ctx.Err() != nil {
 			return nil, nil, c.engine.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
 		}
+		if c.draining.Err() != nil {
+			return nil, nil, c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
+		}
 		var running struct { // the call that is under way
 			strange  bool
 			likeness request.Likeness
+			unclear  error
 		}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
-			Record: op.rec, Context: ctx, Draining: c.draining, PlainHTTP: op.rec.PlainHTTP,
+			Record: op.rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.patience(), PlainHTTP: op.rec.PlainHTTP,
 			InDoubt: !op.rec.Generated, // a key made for this call can have no earlier operation
 		}, func(rec *persist.Record) bool {
 			if running.strange = op.strange(rec); !running.strange {
 				running.likeness = op.read.Compare(rec)
+			}
+			if running.likeness == request.CannotTell && !running.strange {
+				running.unclear = incomparable(op, rec)
 			}
 			return running.likeness == request.SameRequest
 		})
@@ -203,13 +258,18 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		case arrival == inflight.Refused && running.strange:
 			return nil, nil, c.engine.strangerError(ctx, name, op.rec.ID, errOtherCredentials)
 		case arrival == inflight.Refused && running.likeness == request.CannotTell:
-			return nil, nil, newError(name, unclear(Key(op.rec.Key)), errIncomparable, ErrConfig, ErrInFlight)
+			return nil, nil, newError(name, unclear(Key(op.rec.Key)), running.unclear, ErrConfig, ErrInFlight)
 		case arrival == inflight.Refused:
 			return nil, nil, newError(name, unclear(Key(op.rec.Key)), nil, ErrKeyReused, ErrInFlight)
+		case arrival == inflight.Circle:
+			return nil, nil, newError(name, unclear(Key(op.rec.Key)), inflight.ErrCircle, ErrInFlight)
 		case arrival == inflight.Joined:
+			caller.Until(c.cutting)
 		case ctx.Done() == nil && c.engine.late == nil: // a caller that stays until the call is over runs it on its own goroutine
+			c.visits.stay(doVisit)
 			c.start(caller.Call(), name, op)
 		default:
+			c.visits.stay(doVisit)
 			go c.start(caller.Call(), name, op)
 		}
 		res, err := caller.Wait()
@@ -223,26 +283,33 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 	}
 }
 
-// start runs the new call, unless the client is closed.
+// start runs the new call, unless the client is closed. It ends a stay.
 func (c *Client) start(call *inflight.Call[*result], name string, op *preparedRequest) {
-	opened := c.enter()
-	if opened {
-		defer c.running.Done() // also if a function of the Config ends the goroutine
-	}
-	call.Run(func() *result {
+	defer c.visits.leave(doVisit)     // also if a function of the Config ends the goroutine
+	opened := c.draining.Err() == nil // later, it may still have its answer from the call before
+	var stack []byte
+	defer func() {
+		if stack != nil && call.Deserted() {
+			c.cfg.logCrash(call.Values(), "a call has crashed, and its caller has left or has its answer", op.rec.Key, crashOf(call, stack))
+		}
+	}()
+	call.Run(withStack(&stack, func() *result {
 		if !opened {
 			return &result{err: c.engine.errorAfterRead(call.Values(), name, op.named, true, nil, ErrClosed), notShared: true}
 		}
 		c.engine.leases.touched(op.rec.ID)
 		defer c.engine.leases.touched(op.rec.ID)
 		return c.engine.do(call, name, op)
-	}, crashed(name, op.rec.Key, call))
+	}), crashed(name, op.rec.Key, call))
 }
 
 // crashed makes the result of a call that panicked or ended its goroutine. What it did before is in the journal.
 func crashed(name, key string, call *inflight.Call[*result]) func(error) *result {
 	return func(cause error) *result {
-		e := newError(name, unclear(Key(key)), cause)
+		if crash := (*inflight.Crash)(nil); errors.As(cause, &crash) {
+			cause = crashCause(crash.Value)
+		}
+		e := newError(name, unclear(Key(key)), cause, waitedInVain(cause))
 		e.Sends = call.Sends()
 		return &result{err: e}
 	}
@@ -259,124 +326,20 @@ func left(name, key string, caller *inflight.Caller[*result], cause error) *Erro
 // operations is durable. A Do on a journal of a server (persist.LateFinisher) returns a confirmed answer before the record
 // says so, and on any journal before that is durable; the same key finds the answer again after a crash. Errors: the
 // journal's, the cause of ctx, and that an answer could not be recorded, which leaves its operation pending: so does each
-// Flush until it is recorded, by a later call or by Run, in whichever process.
+// Flush until it is recorded, by a later call or by Run, in whichever process. It can be called after Close, as long as the journal is open.
 func (c *Client) Flush(ctx context.Context) error {
+	switch within, leave, err := c.visit(ctx, "Flush"); {
+	case err == nil:
+		defer leave()
+		ctx = within
+	case !errors.Is(err, ErrClosed): // after Close it still says what is durable
+		return fmt.Errorf("oncehttp: flush: %w", err)
+	}
 	if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
-		return err
+		return notWaited("flush", err)
 	}
 	if err := c.cfg.Journal.Flush(ctx); err != nil {
 		return err
 	}
 	return c.engine.unrecorded(ctx)
-}
-
-// enter counts a running call, so that Close waits for it; false if the client is closed. running.Done must follow true.
-func (c *Client) enter() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
-		c.running.Add(1)
-	}
-	return !c.closed
-}
-
-// givenBy returns what a call at now says about its operation beside the request itself.
-func givenBy(req *http.Request, key keySource, plain bool, now time.Time) request.Given {
-	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Now: now}
-	if key.given {
-		g.Keys = append(g.Keys, string(key.key))
-	}
-	if inContext, ok := req.Context().Value(contextKey{}).(Key); ok {
-		g.Keys = append(g.Keys, string(inContext))
-	}
-	g.Account, g.Scoped = AccountFromContext(req.Context())
-	g.OneOwner = request.OneOwner(req.Context())
-	return g
-}
-
-// read reads the caller's request, with its body, which it closes in every case. It never changes the request. Beside
-// an error the operation tells only what the call names.
-func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRequest, error) {
-	s, named, err := c.cfg.reader.Read(req, c.cfg.profileFor(req.URL), givenBy(req, key, plain, c.engine.now()))
-	if err != nil {
-		return &preparedRequest{named: named}, err
-	}
-	if request.Unheard(s.Profile, s.Record.Method) {
-		c.unheard.Do(func() { c.tellUnheard(req.Context(), &s.Record) })
-	}
-	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
-}
-
-// tellUnheard says that nobody knows whether the API honours keys on the method of an operation.
-func (c *Client) tellUnheard(ctx context.Context, rec *persist.Record) {
-	cause := fmt.Errorf("profile %q does not say that keys count on %s; if the API ignores them there, a second send takes effect twice: name a profile that lists its methods", rec.Profile, rec.Method)
-	c.cfg.log(ctx, slog.LevelWarn, "a method on which keys may not count (said once)", rec.Key, cause)
-}
-
-// journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been
-// read to find a key. A misspelled method counts as an operation, so that read refuses it.
-func (c *Client) journaled(req *http.Request) (same *http.Request, journaled bool) {
-	method := request.Method(req)
-	if request.Safe(method) {
-		return req, false
-	}
-	if c.cfg.journals(method) || request.CheckMethod(method) != nil {
-		return req, true
-	}
-	carries, same := c.cfg.reader.CarriesKey(req, c.cfg.profileFor(req.URL), givenBy(req, keySource{}, false, time.Time{}))
-	return same, carries
-}
-
-// requestTrouble returns the sentinel that says why a request could not be read.
-func requestTrouble(err error) error {
-	var e *request.Error
-	if !errors.As(err, &e) {
-		return ErrConfig
-	}
-	return map[request.Trouble]error{
-		request.Invalid: ErrConfig, request.InvalidKey: ErrKeyInvalid,
-		request.BodyTooLarge: ErrBodyTooLarge, request.HeaderTooLarge: ErrHeaderTooLarge,
-		request.Ended: ErrNotSent,
-	}[e.Trouble]
-}
-
-// sanitized removes URLs and quotes from an error that is not ours. errors.Is still works.
-func sanitized(err error) error { return sanitize.Error(err) }
-
-func closeBody(req *http.Request) {
-	if req.Body != nil {
-		_ = req.Body.Close()
-	}
-}
-
-// Close starts nothing more. Calls under way stop after the attempt that is on the
-// wire, and Close waits for them, for Retry.AttemptTimeout at most; then it cuts
-// them off and waits for what they record. Last it closes the idle connections of its
-// own Transport, where Config.Transport was nil, and the journal, if Open
-// opened it; close one of your own after the client. Its error is that journal's: what
-// Flush promises may not hold then. A second Close is nil, whatever the first has returned.
-func (c *Client) Close() error {
-	c.mu.Lock()
-	was := c.closed
-	c.closed = true
-	c.mu.Unlock()
-	if was {
-		return nil
-	}
-	c.drain(ErrClosed)
-	cut := time.AfterFunc(c.cfg.Retry.AttemptTimeout, c.engine.shared.calls.GiveUpDraining)
-	c.running.Wait()
-	c.engine.leases.close()
-	cut.Stop()
-	if idle, can := c.cfg.Transport.(interface{ CloseIdleConnections() }); can && c.ownsTransport {
-		idle.CloseIdleConnections()
-	}
-	if !c.ownsJournal {
-		return nil
-	}
-	err := c.cfg.Journal.Close()
-	if err != nil {
-		c.cfg.log(context.Background(), slog.LevelError, "journal did not close", "", err)
-	}
-	return err
 }

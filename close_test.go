@@ -3,10 +3,12 @@ package oncehttp_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -130,83 +132,6 @@ func TestCloseOfOneOfTwo(t *testing.T) {
 	})
 }
 
-// TestPanics of a caller's own functions surface in the caller that started the
-// call; who joined gets an error, and the next call goes on.
-func TestPanics(t *testing.T) {
-	t.Parallel()
-	for _, where := range []string{"Authorize", "Observe", "Transport"} {
-		for _, how := range []string{"Do", "Resume", "Run", "broken Resume"} {
-			t.Run(where+" "+how, func(t *testing.T) {
-				t.Parallel()
-				bubble(t, func(t *testing.T) { panics(t, where, how) })
-			})
-		}
-	}
-}
-
-func panics(t *testing.T, where, how string) {
-	w := &wire{replies: []reply{{status: 201}}}
-	armed := true
-	boom := func(at string) {
-		if at == where && armed {
-			time.Sleep(time.Second)
-			panic("boom")
-		}
-	}
-	w.before = func(int, *http.Request) { boom("Transport") }
-	c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
-		cfg.Authorize = func(*http.Request) error { boom("Authorize"); return nil }
-		cfg.Observe = func(_ context.Context, e oncehttp.Event) {
-			if e.Kind == oncehttp.EventAttempt {
-				boom("Observe")
-			}
-		}
-	})
-	key := oncehttp.Key("k")
-	if how != "Do" {
-		if err := errors.Join(c.Enqueue(post(t, "{}"), key), c.Enqueue(post(t, "{}"), "k2")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	caught := func(f func()) (v any) {
-		defer func() { v = recover() }()
-		f()
-		return nil
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		time.Sleep(500 * time.Millisecond)
-		_, err := c.DoKey(post(t, "{}"), key)
-		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
-			t.Errorf("who joined: %v", err)
-		}
-	})
-	v := caught(func() {
-		switch how {
-		case "Do":
-			_, _ = c.DoKey(post(t, "{}"), key)
-		case "Resume":
-			resume(t, c)
-		case "Run":
-			_ = c.Run(t.Context())
-		case "broken Resume":
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			for range c.Resume(ctx) {
-				break
-			}
-		}
-	})
-	wg.Wait()
-	if v != "boom" || oncehttp.Running(c) != 0 {
-		t.Errorf("caught %v, %d left under way", v, oncehttp.Running(c))
-	}
-	armed = false
-	if _, err := c.DoKey(post(t, "{}"), key); err != nil {
-		t.Errorf("the same key again: %v", err)
-	}
-}
-
 // TestGoexit: a function that ends the goroutine (as t.FailNow does) leaves nobody
 // waiting for ever. It ends the caller's own goroutine only where that makes the
 // attempts, because its context cannot end.
@@ -317,3 +242,41 @@ func TestCloseLeavesNoConnection(t *testing.T) {
 		server.Close()
 	}
 }
+
+// TestNewKeyAfterClose: after Close no NewKey of a user's own is called. Nobody knows the key then, nor what stands under it.
+func TestNewKeyAfterClose(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		asked := 0
+		c, _ := newClient(t, &wire{}, on(j, func(cfg *oncehttp.Config) {
+			cfg.NewKey = func(*http.Request) (oncehttp.Key, error) { asked++; return "made", nil }
+		}))
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		body := &closedBody{Reader: strings.NewReader("{}")}
+		req := post(t, "{}")
+		req.Body, req.GetBody = body, nil
+		_, err := c.Do(req)
+		if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrClosed) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrKeyInvalid) {
+			t.Errorf("Do: %v", err)
+		}
+		if _, err := c.StandardClient().Do(post(t, "{}")); !errors.Is(err, oncehttp.ErrClosed) {
+			t.Errorf("by the StandardClient: %v", err)
+		}
+		if asked != 0 || !body.closed {
+			t.Errorf("NewKey was called %d times; the body was closed: %t", asked, body.closed)
+		}
+		if _, err := c.DoKey(post(t, "{}"), "named"); !errors.Is(err, oncehttp.ErrNoEffect) {
+			t.Errorf("under a key of the call's own: %v", err)
+		}
+	})
+}
+
+// closedBody is a body that notes its Close.
+type closedBody struct {
+	io.Reader
+	closed bool
+}
+
+func (b *closedBody) Close() error { b.closed = true; return nil }

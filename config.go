@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -18,11 +19,15 @@ import (
 
 // Config says how a client works. It is validated once and copied deeply: changing it, or a profile, map or list in it,
 // changes nothing later. Times need their unit: from 2 to 999 ns they are refused. All functions in it must be safe for concurrent use.
+// They may call the client, and should do it with the context that they get: see ErrInFlight.
+// See Do and Resume for what becomes of a panic in one.
 type Config struct {
 	_ struct{}
 
 	// Journal keeps the operations. Required by New, where it stays the caller's
-	// to close; must be nil for Open, which opens its own.
+	// to close; must be nil for Open, which opens its own. A journal of your own must not wait for a call to the client about
+	// the operation that it is called for, but with the context that it got: it would wait for itself for ever. Its
+	// Now must not wait for any call to the client, since each needs the time.
 	Journal persist.Journal
 	// Account names whose account this client acts for. It is part of the
 	// identity of every operation: a client sees and resumes only its own
@@ -63,8 +68,10 @@ type Config struct {
 	// RequireKey refuses journaled requests that carry no key of their own. It excludes NewKey.
 	RequireKey bool
 	// NewKey makes the key of a request that has none. Zero: RandomKey. It may ask the server for a token. It gets a
-	// copy of the request without its Body, before that is read, and may use GetBody. Its keys are generated keys: they
-	// are forgotten with their answers. Those of KeyFromJSON are the business's own, and kept like a caller's.
+	// copy of the request without its Body, before that is read, and may use GetBody. A request that it makes through the client,
+	// with that copy's context, must have a key: else it is ErrKeyInvalid. After Close it is not called: a request without a key is ErrClosed
+	// and ErrOutcomeUnknown then. Its keys are generated keys: they
+	// are forgotten with their answers, unless an error may have named them (KeepKey). Those of KeyFromJSON are the business's own, and kept like a caller's.
 	NewKey func(*http.Request) (Key, error)
 	// Token asks the API for the token that is an operation's key on the wire, where the profile has a Token without a
 	// Path; with a Path the client asks by itself. It gets a copy of the record, whose key is the operation's own and is not
@@ -78,7 +85,8 @@ type Config struct {
 	// holds. It may set headers, and of the query the parameters that the record names as omitted (for Resume sends
 	// without them), the rest byte for byte as it was. If the method, URL, key, body, a header that takes part in the
 	// comparison of requests or selects the account differs afterwards, or another key header or one that cannot be sent
-	// has come, nothing is sent. Zero: Do sends the caller's credentials, and Resume yields an error for every operation
+	// has come, nothing is sent. What it asks for through the same client with its request's context, at the same origin, goes out
+	// without Authorize. Zero: Do sends the caller's credentials, and Resume yields an error for every operation
 	// that had any.
 	Authorize func(*http.Request) error
 	// Reconcile is asked of held operations during Resume and Run. Zero leaves them held. It is not asked of those that a
@@ -140,10 +148,14 @@ type Config struct {
 	Limiter func(origin string) Limiter
 	// EnqueueMaxAge is how long after Enqueue a first send may still happen; then the operation is held. Zero: 24 h.
 	EnqueueMaxAge time.Duration
-	// KeepAnswer is how long answers are kept for replay. Zero: the window of the operation's profile. Negative: not at all.
+	// KeepAnswer is how long answers are kept for replay. It is written into each record that this client begins, and a Sweep by
+	// any client goes by that. Who ends the operation of another lengthens it where its own is longer. Zero: the window of the
+	// operation's profile. Negative: not at all. To drop answers earlier: Client.Prune.
 	KeepAnswer time.Duration
-	// KeepKey is how long it is remembered that a caller-chosen key was used.
-	// Zero: for ever. Negative: no longer than the answer. Either way at least the window of each profile. A key that a sweep has
+	// KeepKey is how long it is remembered that a key was used that a caller chose, or that oncehttp generated and an error may
+	// have named: its operation was ended by another call than the one that began it.
+	// It is written into the record, as KeepAnswer is.
+	// Zero: for ever, or on Redis what redis.Options.KeepKey says. Negative: no longer than the answer. Either way at least the window of each profile. A key that a sweep has
 	// removed is new again: the next call with it is another operation, which may
 	// take effect once more.
 	KeepKey time.Duration
@@ -274,7 +286,10 @@ func (c *Config) fillReader() error {
 		Secrets: request.Secrets{
 			KeepHeader: c.KeepHeader, Headers: c.SecretHeaders, Parameters: c.SecretParameters,
 		},
-		KeepFields: c.KeepFields,
+		KeepFields: c.KeepFields, Pauses: c.Retry.pauses(),
+		Crashed: func(ctx context.Context, value any, stack []byte) {
+			c.logCrash(ctx, "the body of a request has crashed, and its caller has left", "", &crash{value, stack})
+		},
 	}
 	if err := c.reader.Secrets.CheckPointers(c.KeepFields); err != nil {
 		return fmt.Errorf("in KeepFields: %w", err)
@@ -290,12 +305,30 @@ func (c *Config) makeKey() func(*http.Request) (key string, business bool, err e
 	}
 	return func(req *http.Request) (string, bool, error) {
 		var made madeKey
-		key, err := newKey(req.WithContext(context.WithValue(req.Context(), madeKeyName{}, &made)))
+		if inflight.From(req.Context()).Names(c) {
+			return "", false, errNamesItself
+		}
+		work := inflight.NewNaming(req.Context(), c)
+		defer work.End()
+		key, err := newKey(req.WithContext(context.WithValue(work.Context(req.Context()), madeKeyName{}, &made)))
 		if err != nil && made.unread {
 			err = request.UnreadKey{Cause: err}
 		}
 		return string(key), made.business, err
 	}
+}
+
+// errNamesItself refuses a request that NewKey asks for and that has no key: it would be asked for that, too, and so on for ever.
+var errNamesItself = errors.New("NewKey makes a request through its client, which needs a key of its own")
+
+// keeping returns Record.KeepAnswer and Record.KeepKey of an operation of this client. It takes no key away within the window,
+// also where Config.ProfileOf gave the profile.
+func (c *Config) keeping(window time.Duration) (answer, key time.Duration) {
+	answer, key = cmp.Or(c.KeepAnswer, window, -1), c.KeepKey
+	if key > 0 || key < 0 && answer < window {
+		key = max(key, window)
+	}
+	return answer, key
 }
 
 // journals reports whether requests of this method are journaled without a key of their own.
@@ -325,6 +358,10 @@ func defaultTransport() http.RoundTripper {
 	t.MaxIdleConnsPerHost = 256
 	return t
 }
+
+// patience is how long a wait lets a call be in one function of the Config, the Transport included. An attempt that its own timeout
+// ends is over before.
+func (c *Config) patience() time.Duration { return c.Retry.AttemptTimeout + c.Retry.AttemptTimeout/8 }
 
 // wireLimits are the bounds of one attempt.
 func (c *Config) wireLimits() wire.Limits {

@@ -42,7 +42,7 @@ func configReadings() map[string]reading {
 		"Retry.MinDelay":         {by: "newSchedule"},
 		"Retry.MaxDelay":         {by: "newSchedule"},
 		"Retry.MaxRetryAfter":    {by: "plan.next"},
-		"Retry.MaxPause":         {by: "ending.pause"},
+		"Retry.MaxPause":         {by: "Policy.pauses"},
 		"Retry.AskFirst":         {by: "askFirst"},
 		"Transport":              {by: "newSender"},
 		"Methods":                {by: "Config.journals"},
@@ -66,7 +66,7 @@ func configReadings() map[string]reading {
 		"Limiter":                {by: "run.Admit"},
 		"EnqueueMaxAge":          {by: "Client.prepare"},
 		"KeepAnswer":             {by: "Client.Sweep"},
-		"KeepKey":                {by: "Client.Sweep"},
+		"KeepKey":                {by: "Config.keeping"},
 		"ClockSkew":              {by: "Config.skew"},
 		"Lease":                  {by: "leases.stamp"},
 	}

@@ -22,7 +22,7 @@ type secrets struct {
 	value []byte
 }
 
-// of returns the journal's secret, which it asks for once. Errors: the journal's.
+// of returns the journal's secret, which it asks for once, also where ctx has ended. Errors: the journal's.
 func (s *secrets) of(ctx context.Context, j persist.Journal) ([]byte, error) {
 	s.mu.Lock()
 	value := s.value
@@ -30,7 +30,8 @@ func (s *secrets) of(ctx context.Context, j persist.Journal) ([]byte, error) {
 	if value != nil {
 		return value, nil
 	}
-	value, err := j.Secret(ctx) // without the lock: a journal that does not answer must not make calls wait one after the other
+	// Without the lock: a journal that does not answer must not make calls wait one after the other.
+	value, err := j.Secret(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (e *engine) identify(ctx context.Context, op *preparedRequest) error {
 	if !op.named.Owner.Asked {
 		return nil
 	}
-	secret, err := e.shared.secrets.of(context.WithoutCancel(ctx), e.journal)
+	secret, err := e.shared.secrets.of(ctx, e.journal)
 	if err != nil {
 		return err
 	}
@@ -79,13 +80,13 @@ func (e *engine) isStrange(ctx context.Context, named *request.Named, rec *persi
 	if !named.Owner.Asked {
 		return false
 	}
-	secret, err := e.shared.secrets.of(context.WithoutCancel(ctx), e.journal)
+	secret, err := e.shared.secrets.of(ctx, e.journal)
 	return err != nil || strange(&named.Owner, rec, secret)
 }
 
 // referenceTo stands for an operation in errors; "" where the journal does not tell its secret.
 func (e *engine) referenceTo(ctx context.Context, id persist.ID) string {
-	secret, err := e.shared.secrets.of(context.WithoutCancel(ctx), e.journal)
+	secret, err := e.shared.secrets.of(ctx, e.journal)
 	if err != nil {
 		return ""
 	}

@@ -83,7 +83,10 @@
 // [ErrOutcomeUnknown] while the same request (account, origin, method, target,
 // headers that count, body) exists under a generated key and is unresolved, or was
 // ended by Resume or Run and no caller with its key was told how. The error names
-// that key: DoKey with it goes on, or gives the recorded answer. This holds across
+// that key: DoKey with it goes on, or gives the recorded answer. While another process
+// is sending it, the error matches [ErrInFlight] and names no key. A key that an error
+// may have named is kept as if the caller had chosen it (Config.KeepKey), also once
+// the answer is gone. The refusal holds across
 // restarts, and for the server's retention window. So such a loop does not make an
 // operation twice within one process life, nor where an operation was left
 // unresolved or a pass ended it.

@@ -31,6 +31,7 @@ type engine struct {
 	leases  *leases          // nil: no other process shares the journal
 	clock   *clock           // of the journal
 	now     func() time.Time // clock.now
+	origins pauses.Origins   // those that take no connections from this client: others may have another Transport
 	wake    func()           // tells Run of this client that something may be due
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
@@ -43,17 +44,18 @@ type engine struct {
 type shared struct {
 	calls   *inflight.Table[*result]
 	clock   *clock
-	origins pauses.Origins // those that take no connections
-	recipes known.Recipes  // of the operations that a request without a key may repeat
+	recipes known.Recipes // of the operations that a request without a key may repeat
 	looks   known.Looks[lookAt, unresolvedNow]
 	cleared known.Cleared[lookAt] // where no other process uses the journal
 	notes   known.Notes           // what the journal does not say
 	begins  known.Begins          // of all operations
 	secrets secrets
+	crashes known.Crashes // of runs that nobody waited for but a pass
 }
 
 // callers is what a run needs to know of those who wait for it.
 type callers interface {
+	Work() *inflight.Work               // the call, for whoever would wait for it
 	Values() context.Context            // the first caller's values; never ends
 	Context() context.Context           // the same, but ends when no caller waits any more
 	Draining() context.Context          // after it ends no new wait starts; the attempt in flight goes on
@@ -62,6 +64,7 @@ type callers interface {
 	SetInDoubt(bool)                    // whether the operation was in doubt before
 	SetSends(int)                       // how many sends the run has made, with those that are being made
 	GiveUp(cause error)                 // ends Context
+	Recording() (firstLeft bool)        // the end is being recorded; the first caller, if it has not left, stays for the result
 	Answer(*result)                     // gives them the result before the run is over
 }
 
@@ -84,12 +87,13 @@ type run struct {
 	admitted         bool   // it may send now, see admit
 	refused          error  // of the limiter, before the first attempt: no token is asked for
 
-	started  time.Time // by this process's own clock
-	schedule *backoff.ExponentialBackOff
-	sender   wire.Sender
-	attempts int
-	sends    int
-	begun    int // sends of the attempt under way
+	started   time.Time // by this process's own clock
+	schedule  *backoff.ExponentialBackOff
+	sender    wire.Sender
+	attempts  int
+	sends     int
+	begun     int  // sends of the attempt under way
+	unreached bool // the latest attempt found no server that takes connections
 	// inProgress counts the answers that said "still being processed".
 	inProgress int
 	firstSeen  bool // the loop already asked for the first attempt
@@ -251,7 +255,7 @@ func (r *run) mayAttempt() bool {
 		unclear = r.checkLease(r.call.Values())
 	}
 	now := r.now()
-	switch window := r.cfg.window(r.rec.FirstSent, now, r.rec.Window); {
+	switch window := r.cfg.window(r.rec.FirstSent, now, r.window()); {
 	case unclear != nil: // what time it is, or who has it
 		r.stop = unclear
 		r.skipAttempt(verdict{outcome: OutcomeUnknown})
@@ -287,13 +291,15 @@ func (r *run) checkLease(ctx context.Context) error {
 // noteOrigin notes whether the attempt showed that the origin takes connections. If it does not, and stopIfOriginDown is
 // set, this run stops.
 func (r *run) noteOrigin(sent wire.Result) {
+	r.unreached = false
 	switch policy := &r.cfg.Retry; {
 	case !sent.Unsent:
-		if r.shared.origins.Reached(r.rec.Origin) {
+		if r.origins.Reached(r.rec.Origin) {
 			r.wake()
 		}
 	case !sent.Fatal && r.call.Context().Err() == nil:
-		at := r.shared.origins.Failed(r.rec.Origin, r.now(), policy.MinDelay, policy.MaxPause)
+		r.unreached = true
+		at := r.origins.Failed(r.rec.Origin, r.now(), policy.MinDelay, policy.MaxPause)
 		if r.stopIfOriginDown {
 			r.next, r.stop, r.verdict.again = at, errOriginDown, false
 		}
@@ -309,7 +315,7 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 	now := r.now()
 	p := plan{
 		policy: &r.cfg.Retry, now: now, started: now.Add(-time.Since(r.started)), deadline: deadlineBy(now, r.call.Deadline()),
-		windowEnd: r.rec.FirstSent.Add(r.rec.Window - r.cfg.margin(r.rec.Window)),
+		windowEnd: r.rec.FirstSent.Add(r.window() - r.cfg.margin(r.window())),
 		attempts:  r.attempts, inProgress: r.inProgress, hint: r.hint,
 	}
 	if !r.rec.MaybeSent { // it still waits for its token
@@ -320,7 +326,7 @@ func (r *run) decide(context.Context, *http.Response, error) (again bool, err er
 	}
 	p.scheduled = clampDelay(r.schedule.NextBackOff(), r.prof.MinDelay, p.policy.MaxDelay)
 	if r.history.InDoubt() {
-		p.lastAsk = p.windowEnd.Add(-r.rec.Window / 10)
+		p.lastAsk = p.windowEnd.Add(-r.window() / 10)
 	}
 	r.wait, r.next, r.stop = p.next()
 	if r.stop == nil {

@@ -30,14 +30,13 @@ import (
 // must be there to give them again, else the error is ErrConfig.
 func (c *Client) Enqueue(req *http.Request, key Key) error {
 	const name = "enqueue"
+	if c.enter("Enqueue") {
+		defer c.visits.leave("Enqueue")
+	}
 	op, err := c.prepare(name, req, key)
 	if err != nil {
 		return err
 	}
-	if !c.enter() {
-		return c.engine.errorAfterRead(req.Context(), name, op.named, false, nil, ErrClosed)
-	}
-	defer c.running.Done()
 	for try := range enqueueTries {
 		rec, created, err := c.engine.beginRecord(req.Context(), *op.rec)
 		switch {
@@ -110,6 +109,9 @@ func (e *engine) markEnqueued(ctx context.Context, rec, intent persist.Record) e
 // Prepare is the record that Enqueue would begin. It writes nothing: a journal's
 // package can begin it inside a transaction of the caller's own, before that writes anything else, so that it can be repeated.
 func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
+	if c.enter("Prepare") {
+		defer c.visits.leave("Prepare")
+	}
 	op, err := c.prepare("prepare", req, key)
 	if err != nil {
 		return persist.Record{}, err
@@ -119,6 +121,12 @@ func (c *Client) Prepare(req *http.Request, key Key) (persist.Record, error) {
 
 // prepare reads a request that is to be enqueued. name is that of the call, for errors.
 func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequest, error) {
+	if err := c.checkCall(context.Background(), name, key); err != nil {
+		if req != nil {
+			closeBody(req)
+		}
+		return nil, err
+	}
 	if req == nil {
 		return nil, c.engine.noRequest(name, key)
 	}
@@ -128,6 +136,9 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequ
 	}
 	if err := c.engine.place(req.Context(), op); err != nil {
 		return nil, c.engine.errorOfPlace(req.Context(), name, op, err)
+	}
+	if c.draining.Err() != nil {
+		return nil, c.engine.errorAfterRead(req.Context(), name, op.named, false, nil, ErrClosed)
 	}
 	if err := c.engine.checkUnassigned(req.Context(), name, op); err != nil {
 		return nil, err

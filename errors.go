@@ -33,7 +33,9 @@ var (
 	// ErrRefused: the server said that it did not act, and may act on the same request later. As ErrNotSent.
 	ErrRefused = errors.New("refused by the server")
 	// ErrInFlight: the server still works on an earlier attempt, or another
-	// process holds the operation. With ErrOutcomeUnknown.
+	// process holds the operation. With ErrOutcomeUnknown. So is a call from a function of the Config, or from the Transport, that
+	// would wait for the call for which that function was called: at once if it is made with the context that the function got.
+	// Any wait for a call that stays in one such function ends likewise, shortly after Retry.AttemptTimeout.
 	ErrInFlight = errors.New("still in flight")
 	// ErrKeyReused: the key belongs to another request. With ErrFinal where that one has ended, with ErrOutcomeUnknown
 	// while it is unfinished and where it was abandoned. Error.State is that operation's state. Where the server says so of
@@ -88,6 +90,7 @@ var (
 
 // Error is the error of every call about one operation. errors.Is finds its verdict (ErrNoEffect, ErrFinal or
 // ErrOutcomeUnknown), the sentinels that say why, and, through Unwrap, what is behind Cause and Last.
+// Methods of a nil *Error panic.
 type Error struct {
 	_ struct{}
 

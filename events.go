@@ -96,6 +96,9 @@ func (r *run) tell(kind EventKind, change func(*Event)) {
 	if change != nil {
 		change(&e)
 	}
+	work := r.call.Work()
+	work.Visit()
+	defer work.Return()
 	r.cfg.Observe(r.call.Values(), e)
 }
 
@@ -114,10 +117,10 @@ func (c *Config) blocked(ctx context.Context, rec *persist.Record, err error) {
 	})
 }
 
-// observe tells Config.Observe of an event, if it is set.
+// observe tells Config.Observe of an event that is no run's, if it is set. A crash of it is logged.
 func (c *Config) observe(ctx context.Context, e Event) {
 	if c.Observe != nil {
-		c.Observe(ctx, e)
+		c.guard(ctx, "Config.Observe has crashed", func() { c.Observe(ctx, e) })
 	}
 }
 

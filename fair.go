@@ -31,16 +31,16 @@ func fairly(j persist.Journal) (fair fairJournal, ok bool) {
 func (p *pass) startFairly(j fairJournal) {
 	workers := 2 * p.c.cfg.ResumeWorkers
 	p.lanes = newLanes(workers, 2*p.c.cfg.OriginWorkers)
-	p.workers.Go(func() { p.feedFairly(j) })
+	p.begin(func() { p.feedFairly(j) })
 	for range workers {
-		p.workers.Go(p.workFairly)
+		p.begin(p.workFairly)
 	}
 	if p.c.cfg.Reconcile == nil {
 		return
 	}
-	p.workers.Go(p.feedHeld)
+	p.begin(p.feedHeld)
 	for range max(p.c.cfg.ResumeWorkers/4, 1) {
-		p.workers.Go(p.work)
+		p.begin(p.work)
 	}
 }
 
@@ -92,6 +92,7 @@ func (p *pass) feedFairly(j fairJournal) {
 	defer func() { p.giveBackAll(p.lanes.close()) }()
 	var known dueOrigins
 	for p.draining.Err() == nil {
+		p.giveBackAll(p.lanes.overdue(p.c.cfg.Lease / renewals))
 		wait, err := p.claimShares(j, &known)
 		if err != nil {
 			p.failed(err)
@@ -116,9 +117,9 @@ func (p *pass) workFairly() {
 		var r resumed
 		over := false
 		if p.tryNow(rec) {
-			r, over = p.resume(rec)
+			r, over = p.drive(rec)
 		} else { // the origin has failed since it was claimed
-			p.giveBack(rec, time.Time{})
+			p.tryGiveBack(rec)
 		}
 		p.lanes.done(rec.Origin)
 		if over {
@@ -163,7 +164,7 @@ func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	d.asked, d.took = time.Now(), time.Since(began)
 	for _, t := range times {
 		now := e.now()
-		if until := max(t.At.Sub(now), e.shared.origins.Wait(t.Origin, now)); until <= 0 {
+		if until := max(t.At.Sub(now), e.origins.Wait(t.Origin, now)); until <= 0 {
 			d.due[t.Origin] = true
 		} else if at := now.Add(until); d.next.IsZero() || at.Before(d.next) {
 			d.next = at
@@ -198,7 +199,7 @@ func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration
 		if n == 0 {
 			continue
 		}
-		if pause := e.shared.origins.Wait(origin, e.now()); pause > 0 { // it has failed since
+		if pause := e.origins.Wait(origin, e.now()); pause > 0 { // it has failed since
 			delete(known.due, origin)
 			wait = min(wait, pause)
 			continue
@@ -235,7 +236,7 @@ func (p *pass) put(claimed []*persist.Record) {
 // claims one.
 func (p *pass) claimShare(j fairJournal, origin string, n int) ([]persist.Record, error) {
 	e := p.c.engine
-	if e.shared.origins.Failing(origin) {
+	if e.origins.Failing(origin) {
 		n = 1
 	}
 	query := persist.Query{Account: p.query.Account, Origin: origin}

@@ -24,8 +24,8 @@ type inheritedKey struct{}
 // The inbound key itself never goes on the wire again: another hop gets a child
 // of it (see Key.Derive), so that the operation stays idempotent at every hop
 // and no caller can name another's keys. The key is read from the header
-// Idempotency-Key; [InheritKeyBy] reads it as a profile says. A nil principal,
-// and a nil handler behind it, panic when the middleware is made.
+// Idempotency-Key; [InheritKeyBy] reads it as a profile says. It panics where principal is nil, and the
+// middleware where the handler behind it is.
 func InheritKey(principal func(*http.Request) string) func(http.Handler) http.Handler {
 	return InheritKeyBy(profile.Draft07(), principal)
 }
@@ -77,7 +77,7 @@ func refuseInbound(w http.ResponseWriter, status int, detail string) {
 }
 
 // InheritedKey is the parent key that [InheritKey] or [InheritKeyBy] put into ctx, to Derive children
-// from; "" if there is none. Do never uses it by itself.
+// from; "" if there is none. Do never uses it by itself. It panics if ctx is nil.
 func InheritedKey(ctx context.Context) Key {
 	key, _ := ctx.Value(inheritedKey{}).(Key)
 	return key

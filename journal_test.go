@@ -84,7 +84,7 @@ func copied(t *testing.T, j persist.Journal, states ...persist.State) persist.Jo
 		}
 		begun := rec
 		if rec.State.Final() {
-			begun.State, begun.Effect, begun.Finished, begun.Answer, begun.Unreported = persist.StatePending, "", time.Time{}, nil, false
+			begun.State, begun.Effect, begun.Finished, begun.Answer, begun.Unreported, begun.KeyTold = persist.StatePending, "", time.Time{}, nil, false, false
 		}
 		begun, _, err = to.Begin(context.Background(), begun)
 		if rec.State.Final() && err == nil {

@@ -69,7 +69,7 @@ func TestKeyFromJSONIsNotForgotten(t *testing.T) {
 }
 
 // TestKeyFromJSONRefuses: without a value for each pointer nothing is sent, and the error says what is missing. Where the body
-// could not be read nobody knows its key, so that an operation may stand under it.
+// could not be read, or has a value twice, nobody knows its key, so that an operation may stand under it.
 func TestKeyFromJSONRefuses(t *testing.T) {
 	t.Parallel()
 	noGetBody := pay(t, orderSeven)
@@ -90,6 +90,8 @@ func TestKeyFromJSONRefuses(t *testing.T) {
 		"no JSON":       {pay(t, `order=7`), "not JSON", oncehttp.ErrNoEffect},
 		"two values":    {pay(t, orderSeven+"{}"), "not JSON", oncehttp.ErrNoEffect},
 		"bodiless":      {pay(t, ""), "not JSON", oncehttp.ErrNoEffect},
+		"there twice":   {pay(t, `{"order":{"id":7,"id":8}}`), "2 values at /order/id", oncehttp.ErrOutcomeUnknown},
+		"an outer one":  {pay(t, `{"order":{"id":7},"order":{}}`), "2 values at /order/id", oncehttp.ErrOutcomeUnknown},
 		"no GetBody":    {noGetBody, "GetBody", oncehttp.ErrOutcomeUnknown},
 		"GetBody fails": {failing, "GetBody", oncehttp.ErrOutcomeUnknown},
 		"no body":       {nothing, "GetBody", oncehttp.ErrOutcomeUnknown},

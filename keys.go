@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/jsonpointer"
 )
 
@@ -177,9 +178,9 @@ func (k Key) UUID() Key {
 //
 // Each pointer must lead to a string that is not empty, to a number or to a boolean. A number counts as it is spelled: 1
 // and 1.0 give two keys; 1 and "1" give one. The body is read through the request's GetBody, which http.NewRequest sets for a bytes.Buffer, a
-// bytes.Reader and a strings.Reader. Without GetBody, with a body that is not JSON, or with a value missing, the error of
-// the call is ErrKeyInvalid and nothing is sent. Where the body could not be read it is ErrOutcomeUnknown, too: an operation may
-// stand under the key. The function is safe for concurrent use.
+// bytes.Reader and a strings.Reader. Without GetBody, with a body that is not JSON, or with a value missing or there twice, the error of
+// the call is ErrKeyInvalid and nothing is sent. Where the body could not be read, or has a value twice, it is ErrOutcomeUnknown, too: an
+// operation may stand under the key. The function is safe for concurrent use.
 func KeyFromJSON(scope Scope, pointers ...string) func(*http.Request) (Key, error) {
 	return (&jsonKey{scope, slices.Clone(pointers)}).make
 }
@@ -212,14 +213,19 @@ func (k *jsonKey) make(req *http.Request) (Key, error) {
 	if !json.Valid(body) {
 		return "", errors.New("the body is not JSON")
 	}
-	document := jsonpointer.Decode(body)
 	parts := make([]string, len(k.pointers))
 	for i, pointer := range k.pointers {
-		text, found := jsonpointer.Text(document, pointer)
-		if !found || text == "" {
+		texts := jsonpointer.Texts(body, pointer)
+		if len(texts) > 1 {
+			if asked {
+				made.unread = true
+			}
+			return "", fmt.Errorf("the body has %d values at %s; want one", len(texts), pointer)
+		}
+		if len(texts) == 0 || texts[0] == "" {
 			return "", fmt.Errorf("the body has no value at %s that a key could be made of", pointer)
 		}
-		parts[i] = text
+		parts[i] = texts[0]
 	}
 	if asked {
 		made.business = true
@@ -267,10 +273,9 @@ type madeKey struct {
 
 type madeKeyName struct{}
 
-type contextKey struct{}
-
 // ContextWithKey names the one request that is made with the context. A key in
-// the request itself must be the same.
+// the request itself must be the same. The contexts that functions of the Config and the Transport get do not have it, since what
+// they ask for is another request. It panics if ctx is nil, as context.WithValue does.
 func ContextWithKey(ctx context.Context, key Key) context.Context {
-	return context.WithValue(ctx, contextKey{}, key)
+	return context.WithValue(ctx, inflight.RequestKey{}, key)
 }

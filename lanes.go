@@ -3,6 +3,7 @@ package oncehttp
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -21,17 +22,26 @@ type lanes struct {
 	of      map[string]*lane
 	queued  int // in all lanes
 	sending int // in all lanes
+	lent    int // in all lanes
 	share   int // of operations of one origin that run at once, at present
 	closed  bool
 }
 
 // lane is what a Run has of one origin.
 type lane struct {
-	queue   []*persist.Record
+	queue   []queuedRecord
 	running int        // taken and not done
 	sending int        // of these
+	lent    int        // of these: they have lent their turn, while they are in a function of the user
+	blocked bool       // what was queued was given back, and nothing has moved since
 	turn    *sync.Cond // on lanes.mu: for those that wait in enter
 	waiting int        // how many wait for turn, and were not woken
+}
+
+// queuedRecord is one that was put and not taken yet.
+type queuedRecord struct {
+	rec *persist.Record
+	put time.Time
 }
 
 // newLanes returns empty lanes.
@@ -48,13 +58,14 @@ func (l *lanes) put(records []*persist.Record) bool {
 	if l.closed {
 		return false
 	}
+	now := time.Now()
 	for _, rec := range records {
 		at := l.of[rec.Origin]
 		if at == nil {
 			at = &lane{turn: sync.NewCond(&l.mu)}
 			l.of[rec.Origin] = at
 		}
-		at.queue = append(at.queue, rec)
+		at.queue = append(at.queue, queuedRecord{rec, now})
 		l.queued++
 		l.work.Signal()
 	}
@@ -67,7 +78,7 @@ func (l *lanes) take() (rec *persist.Record, more bool) {
 	defer l.mu.Unlock()
 	for !l.closed {
 		if at := l.next(); at != nil {
-			rec, at.queue = at.queue[0], at.queue[1:]
+			rec, at.queue = at.queue[0].rec, at.queue[1:]
 			at.running++
 			l.queued--
 			return rec, true
@@ -156,6 +167,7 @@ func (l *lanes) done(origin string) {
 	defer l.mu.Unlock()
 	at := l.of[origin]
 	at.running--
+	at.blocked = false
 	has := at.running + len(at.queue)
 	if has == 0 {
 		delete(l.of, origin)
@@ -190,10 +202,11 @@ func (l *lanes) room(origin string, claimed int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	has := 0
-	if at := l.of[origin]; at != nil {
+	at := l.of[origin]
+	if at != nil {
 		has = at.running + len(at.queue)
 	}
-	if !l.low(has) {
+	if !l.low(has) || l.lent >= l.workers || at != nil && at.blocked {
 		return 0
 	}
 	return max(min(2*l.share-has, 2*l.workers-l.queued-claimed), 0)
@@ -232,9 +245,7 @@ func (l *lanes) close() (left []*persist.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, at := range l.of {
-		left = append(left, at.queue...)
-		at.queue = nil
+		left = append(left, l.unqueue(at, len(at.queue))...)
 	}
-	l.queued = 0
 	return left
 }

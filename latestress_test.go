@@ -270,7 +270,7 @@ func (s *lateStress) loop(path string, rnd *dice) {
 func (s *lateStress) lookup(c *oncehttp.Client, process int, key string) {
 	before := s.op(key)
 	rec, err := c.Lookup(context.Background(), oncehttp.Key(key))
-	if before.told[process] && !s.op(key).refused && (err != nil || rec.State != persist.StateConfirmed) {
+	if before.told[process] && !s.op(key).refused && !errors.Is(err, oncehttp.ErrClosed) && (err != nil || rec.State != persist.StateConfirmed) {
 		s.t.Errorf("Lookup of %s, whose answer was told: it is %v, %v", key, rec.State, err)
 	}
 }
@@ -281,6 +281,7 @@ func (s *lateStress) ends(process int, key, call string, before lateOperation, e
 	defer s.mu.Unlock()
 	op := s.at(key)
 	switch {
+	case errors.Is(err, oncehttp.ErrClosed): // its client has been closed since it was chosen
 	case err == nil && op.onWire > 0:
 		s.t.Errorf("%s has ended %s while it is on the wire", call, key)
 	case err == nil && (op.told[0] || op.told[1]) && !op.refused:
@@ -297,7 +298,7 @@ func (s *lateStress) rekeyed(process int, key string, before lateOperation, err 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	op := s.at(key)
-	if before.told[process] && !op.refused && !errors.Is(err, oncehttp.ErrFinal) && !s.inFlight(process, op, &before, err) {
+	if before.told[process] && !op.refused && !errors.Is(err, oncehttp.ErrFinal) && !errors.Is(err, oncehttp.ErrClosed) && !s.inFlight(process, op, &before, err) {
 		s.t.Errorf("Rekey of %s, whose answer was told: %v", key, err)
 	}
 }
@@ -342,6 +343,9 @@ func (s *lateStress) looks(rnd *dice) {
 			continue
 		}
 		for rec, err := range c.Unfinished(context.Background()) {
+			if errors.Is(err, oncehttp.ErrClosed) {
+				break
+			}
 			if err != nil || slices.Contains(before, rec.Key) && !s.op(rec.Key).refused {
 				s.t.Errorf("Unfinished lists %s, whose answer was told; it is %v, %v", rec.Key, rec.State, err)
 			}

@@ -34,6 +34,8 @@ type lease struct {
 	until time.Time // it lasts until then, by the journal's clock
 	lost  bool      // another has it, or has had it
 	runs  bool      // the operation is being run, and the run has not written its last
+	// lapsed: it has ended since begin, and was renewed too late. Others may have taken the operation for one that was left.
+	lapsed bool
 	// revision is that of the record while it runs, as far as only the run and claims of this client have changed it, drives
 	// its Drives then, and enqueued its mark.
 	revision uint64
@@ -111,6 +113,7 @@ func (l *leases) begin(rec *persist.Record) {
 
 // begin notes that the record is being run.
 func (at *lease) begin(rec *persist.Record) {
+	at.lapsed = false
 	at.runs, at.revision, at.drives, at.enqueued, at.marked = true, rec.Revision, rec.Drives, rec.Enqueued, time.Time{}
 }
 
@@ -262,6 +265,18 @@ func (l *leases) state(id persist.ID) (known, lost, over bool) {
 	return true, at.lost, !now.Before(at.until)
 }
 
+// unbroken reports whether the lease of a record that is run has never ended since begin. Without leases it is true.
+func (l *leases) unbroken(id persist.ID) bool {
+	if l == nil {
+		return true
+	}
+	now := l.clock.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.held[id]
+	return at != nil && !at.lost && !at.lapsed && now.Before(at.until)
+}
+
 // arm sees to the next renewal. The caller holds mu.
 func (l *leases) arm() {
 	if l.armed || l.closed || len(l.held) == 0 {
@@ -293,7 +308,7 @@ func (l *leases) renewAll() {
 	defer l.renewing.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Lease)
 	defer cancel()
-	l.renew(ctx, ids)
+	l.cfg.guard(ctx, "the journal has crashed in Renew", func() { l.renew(ctx, ids) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.arm()
@@ -317,6 +332,7 @@ func (l *leases) renew(ctx context.Context, ids []persist.ID) {
 	defer l.mu.Unlock()
 	for _, id := range held {
 		if at := asked[id]; at != nil {
+			at.lapsed = at.lapsed || !now.Before(at.until)
 			at.until = now.Add(l.cfg.Lease)
 			delete(asked, id)
 		}

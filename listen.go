@@ -14,7 +14,11 @@ import (
 // every other process. Enqueue does so by itself. Call it after the commit of a transaction of your own in which an
 // operation was begun (postgres.Begin, mysql.Begin); without it, Run finds the operation when it looks next. It waits for
 // nothing, and promises nothing.
-func (c *Client) Wake() { c.engine.wakeAll() }
+func (c *Client) Wake() {
+	if c.unusable(context.Background()) == nil {
+		c.engine.wakeAll()
+	}
+}
 
 // notifier returns what wakes other processes; nil if the journal has no such thing.
 func notifier(j persist.Journal) persist.Notifier {
@@ -46,7 +50,13 @@ func (r *runner) listen(ctx context.Context) {
 	defer passing.Wait()
 	defer stop()
 	passing.Go(func() { h.pass(waking) })
-	err := r.engine.notifier.Listen(ctx, func(err error) { h.heard(ctx, err) })
+	var err error
+	crashed := r.cfg.guard(ctx, "the journal has crashed in Listen", func() {
+		err = r.engine.notifier.Listen(ctx, func(err error) { h.heard(ctx, err) })
+	})
+	if crashed != nil {
+		err = crashed.err()
+	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, persist.ErrClosed) { // of which Run itself learns
 		h.heard(ctx, err)
 	}

@@ -17,6 +17,7 @@ import (
 // until a caller with its key was told how. The same request without a key might then take effect for the second time.
 var (
 	errUnresolved = errors.New("the same request was sent before under this generated key; send it with this key, settle it or abandon it")
+	errSending    = errors.New("another process is sending the same request under a key that it generated; send it again once that has ended, or name a key of the business")
 	errUnreported = errors.New("the same request was sent before under this generated key, and Resume or Run ended it; ask for its answer with this key")
 )
 
@@ -44,8 +45,11 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedR
 		return e.strangerError(ctx, name, standing.ID, errOtherCredentials)
 	}
 	cause := errUnresolved
-	if standing.State.Final() {
+	switch {
+	case standing.State.Final():
 		cause = errUnreported
+	case e.leases != nil && e.leasedElsewhere(standing): // that call may end it, and its key is forgotten with the answer then
+		return newError(name, unclear(""), errSending, ErrInFlight)
 	}
 	failed := newError(name, subjectOf(standing, operation.Keyless), cause)
 	failed.Attempts, failed.Sends = standing.Attempts, standing.Sends
@@ -209,7 +213,7 @@ func (u unresolvedNow) add(rec *persist.Record) {
 	}
 	u[of].recs = append(u[of].recs, persist.Record{
 		ID: rec.ID, Generated: rec.Generated, Credentials: rec.Credentials, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent, Unreported: rec.Unreported,
-		Attempts: rec.Attempts, Sends: rec.Sends, Status: rec.Status,
+		Attempts: rec.Attempts, Sends: rec.Sends, Status: rec.Status, LeaseOwner: rec.LeaseOwner, LeaseUntil: rec.LeaseUntil,
 	})
 }
 
@@ -273,11 +277,15 @@ func (e *engine) runsUndoubted(rec *persist.Record) bool {
 
 // endedSince reports whether an operation has ended since it was listed as unfinished, and its callers know how: a call that has
 // given its answer writes its record a moment later, and may have done so between the look at the journal and that at the calls
-// in flight, or keeps another call with the key waiting for that. Where it cannot be known, the listing counts.
+// in flight, or keeps another call with the key waiting for that. Where it cannot be known, the listing counts. It sets in listed
+// the lease as it is now.
 func (e *engine) endedSince(ctx context.Context, listed *persist.Record) bool {
 	if listed.State.Final() || e.recorded(ctx, func(id persist.ID) bool { return id == listed.ID }) != nil {
 		return false
 	}
 	now, err := e.journal.Get(context.WithoutCancel(ctx), listed.ID)
+	if err == nil {
+		listed.LeaseOwner, listed.LeaseUntil = now.LeaseOwner, now.LeaseUntil
+	}
 	return err == nil && now.State.Final() && !now.Unreported
 }

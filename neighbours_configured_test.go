@@ -14,7 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// tenantsBy is an API whose keys belong to what a header names.
+// tenantsBy is an API whose keys belong to the account in a header.
 func tenantsBy(header string) *profile.Profile {
 	p := onceShop()
 	p.Name, p.AccountHeaders = "tenants", []string{header}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"net/http"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
@@ -21,18 +19,29 @@ import (
 // was called; if ctx ends first, it yields the cause as an error. LeaseOwner is as in Lookup.
 func (c *Client) Unfinished(ctx context.Context) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
-		if err := checkAccount(ctx); err != nil {
-			yield(persist.Record{}, fmt.Errorf("oncehttp: unfinished: %w: %w", ErrConfig, err))
+		if err := c.checkPass(ctx, "unfinished"); err != nil {
+			yield(persist.Record{}, err)
 			return
 		}
+		ctx, leave, err := c.visit(ctx, "Unfinished")
+		if err != nil {
+			yield(persist.Record{}, fmt.Errorf("oncehttp: unfinished: %w", err))
+			return
+		}
+		defer leave()
+		yield = loopBody(c.visits, "Unfinished", yield)
 		if err := c.engine.recorded(ctx, func(persist.ID) bool { return true }); err != nil {
-			yield(persist.Record{}, err)
+			yield(persist.Record{}, notWaited("unfinished", err))
 			return
 		}
 		look := c.engine.looking(ctx)
 		c.cfg.Journal.List(ctx, persist.Query{
 			Account: c.account(ctx), States: []persist.State{persist.StatePending, persist.StateHeld},
 		})(func(rec persist.Record, err error) bool {
+			if c.cutting.Err() != nil {
+				yield(persist.Record{}, fmt.Errorf("oncehttp: unfinished: %w", ErrClosed))
+				return false
+			}
 			look(&rec)
 			return yield(rec, err)
 		})
@@ -85,7 +94,9 @@ func AsSeen(rec persist.Record) LookupOption {
 
 func choose(options []LookupOption) (c chosen) {
 	for _, option := range options {
-		option(&c)
+		if option != nil {
+			option(&c)
+		}
 	}
 	if c.account == nil && c.seen != nil {
 		c.account = &c.seen.Account
@@ -100,6 +111,11 @@ func choose(options []LookupOption) (c chosen) {
 // several scoped accounts have an operation of this key and no OfAccount says which is meant: the
 // error names them.
 func (c *Client) Lookup(ctx context.Context, key Key, options ...LookupOption) (persist.Record, error) {
+	ctx, leave, err := c.visitKey(ctx, "Lookup", "lookup", key)
+	if err != nil {
+		return persist.Record{}, err
+	}
+	defer leave()
 	return c.lookup(ctx, "lookup", key, options)
 }
 
@@ -108,12 +124,15 @@ func (c *Client) lookup(ctx context.Context, name string, key Key, options []Loo
 	failed := func(cause error, why ...error) (persist.Record, error) {
 		return persist.Record{}, newError(name, unclear(key), cause, why...)
 	}
+	if err := c.checkCall(ctx, name, key); err != nil {
+		return persist.Record{}, err
+	}
 	chosen := choose(options)
 	if key == "" { // which selects them all
 		return failed(fmt.Errorf("the empty key: %w", persist.ErrNotFound))
 	}
 	if err := c.engine.recorded(ctx, func(id persist.ID) bool { return id.Key == string(key) }); err != nil {
-		return failed(err)
+		return failed(err, waitedInVain(err))
 	}
 	if err := checkAccount(ctx); err != nil {
 		return failed(err, ErrConfig)
@@ -155,6 +174,11 @@ func (c *Client) lookup(ctx context.Context, name string, key Key, options []Loo
 // none, for too long a note, and for an answer that is not final (2xx, 303, 4xx) or over
 // Config.MaxResponseBytes.
 func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...LookupOption) error {
+	ctx, leave, err := c.visitKey(ctx, "Settle", "settle", key)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if r.Effect == EffectUnknown {
 		_, err := c.lookup(ctx, "settle", key, options)
 		return err
@@ -163,7 +187,7 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...L
 	if chosen.note != "" {
 		r.Note = chosen.note
 	}
-	err := r.check(&c.cfg)
+	err = r.check(&c.cfg)
 	if err == nil && r.Effect == EffectAbsent && chosen.seen == nil {
 		err = errUnseen
 	}
@@ -199,6 +223,11 @@ func (c *Client) wrong(ctx context.Context, name string, key Key, options []Look
 // Config.Reconcile is not asked of it, until an operator abandons it again, with Undo or without, or settles it. The same holds after a
 // crash meanwhile. Unfinished lists it.
 func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) error {
+	ctx, leave, err := c.visitKey(ctx, "Abandon", "abandon", key)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	chosen := choose(options)
 	note := chosen.note
 	if err := (Resolution{Note: note, Effect: EffectAbsent}).check(&c.cfg); err != nil {
@@ -213,7 +242,7 @@ func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) 
 		_ = c.engine.clock.notice(ctx, &c.cfg) // the undo may have taken a while
 		rec.State, rec.HoldReason, rec.Finished, rec.Note = persist.StateAbandoned, "", c.engine.now().Round(0), note
 		rec.NextAttempt = time.Time{}
-		err = finishNow(ctx, c.cfg.Journal, rec)
+		err = finishNow(ctx, &c.cfg, rec)
 		if err != nil && rec.Note != chosen.note {
 			err = fmt.Errorf("the API has answered the undo, but that could not be recorded: %w", err)
 		}
@@ -266,116 +295,16 @@ func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) e
 			rec.Answer = &a
 		}
 	}
-	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.journal, rec) })
+	return e.cfg.writeSmaller(ctx, &rec, func() error { return finishNow(ctx, e.cfg, rec) })
 }
 
-// finishNow is Finish, durable on return: a person was told that it is done.
-func finishNow(ctx context.Context, journal persist.Journal, rec persist.Record) error {
-	if err := journal.Finish(ctx, rec); err != nil {
+// finishNow is Finish, durable on return: a person was told that it is done. A generated key may have been told to the caller that
+// this person helps.
+func finishNow(ctx context.Context, cfg *Config, rec persist.Record) error {
+	rec.KeyTold = rec.Generated
+	rec.ExtendKeeping(cfg.KeepAnswer, cfg.KeepKey)
+	if err := cfg.Journal.Finish(ctx, rec); err != nil {
 		return err
 	}
-	return journal.Flush(ctx)
-}
-
-// end ends an unfinished operation that no call runs.
-func (c *Client) end(ctx context.Context, name string, key Key, options []LookupOption, end func(callers, persist.Record) error) error {
-	chosen := choose(options)
-	return c.inPlace(ctx, name, key, options, func(call callers, id persist.ID) error {
-		return endRecord(call.Values(), c.engine, name, id, chosen, func(rec persist.Record) error { return end(call, rec) })
-	})
-}
-
-// inPlace looks a key up, and calls do while it holds the place of the operation in the table of calls, so that no call
-// of this process runs it meanwhile. Errors: those of Lookup and of do; ErrInFlight while a call runs it.
-func (c *Client) inPlace(ctx context.Context, name string, key Key, options []LookupOption, do func(callers, persist.ID) error) error {
-	rec, err := c.lookup(ctx, name, key, options)
-	if err != nil {
-		return err
-	}
-	return c.holding(ctx, name, rec, do)
-}
-
-// holding calls do while it holds the place of an operation in the table of calls. Errors: those of do; ErrInFlight while a call
-// runs it.
-func (c *Client) holding(ctx context.Context, name string, rec persist.Record, do func(callers, persist.ID) error) (err error) {
-	if err := c.engine.clock.sync(ctx, &c.cfg); err != nil {
-		return journalError(name, &rec, err)
-	}
-	caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
-		Record: &rec, Context: ctx, Draining: c.draining, InDoubt: true,
-	}, nil)
-	if arrival == inflight.Refused {
-		return newError(name, subjectOf(&rec, operation.KeyOnly), nil, ErrInFlight)
-	}
-	defer context.AfterFunc(ctx, caller.Leave)()
-	call := caller.Call()
-	within, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	defer context.AfterFunc(call.Context(), func() { stop(context.Cause(call.Context())) })()
-	call.Run(func() *result {
-		c.engine.leases.touched(rec.ID)
-		defer c.engine.leases.touched(rec.ID)
-		err = do(ownCall{call, within}, rec.ID)
-		return &result{notShared: true}
-	}, crashed(name, rec.Key, call))
-	if panicked := call.Panicked(); panicked != nil {
-		panic(panicked)
-	}
-	return err
-}
-
-// ownCall is a call that ends with the context of the one who began it, also where others have joined it.
-type ownCall struct {
-	callers
-	within context.Context
-}
-
-// Context ends with the caller's own context, and when the call is given up.
-func (c ownCall) Context() context.Context { return c.within }
-
-// endRecord reads the record again, which may have moved on, and ends it.
-func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chosen chosen, end func(persist.Record) error) error {
-	rec, err := e.journal.Get(ctx, id)
-	act := operation.End
-	if chosen.undo {
-		act = operation.EndUndone
-	}
-	moved := chosen.moved(&rec, act)
-	switch {
-	case err != nil:
-		return newError(name, unclear(Key(id.Key)), err)
-	case moved != nil && operation.StandingOf(&rec) != operation.Absent:
-		return e.stale(ctx, name, &rec, moved)
-	case rec.State.Final():
-		return e.refuse(ctx, name, &rec, operation.KeyOnly, fmt.Errorf("it is %v", rec.State), whyFinal(&rec)...).err
-	case e.leasedElsewhere(&rec):
-		return e.refuse(ctx, name, &rec, operation.KeyOnly, errElsewhere, ErrInFlight).err
-	}
-	if err := e.change(ctx, &rec, func() error { return end(rec) }); err != nil {
-		if e := (*Error)(nil); errors.As(err, &e) {
-			return e
-		}
-		return outrun(name, &rec, err)
-	}
-	return nil
-}
-
-// Sweep drops answers past Config.KeepAnswer and keys past Config.KeepKey, of
-// every account in the journal, and returns how many records it changed. Run
-// does so hourly.
-func (c *Client) Sweep(ctx context.Context) (int, error) {
-	if err := c.engine.clock.sync(ctx, &c.cfg); err != nil {
-		return 0, err
-	}
-	if err := c.engine.lookAgain(ctx, math.MaxInt); err != nil { // before it drops what would be shown
-		return 0, err
-	}
-	total := 0
-	for {
-		n, err := c.cfg.Journal.Sweep(ctx, persist.Limits{Now: c.engine.now(), KeepAnswer: c.cfg.KeepAnswer, KeepKey: c.cfg.KeepKey})
-		total += n
-		if err != nil || n == 0 {
-			return total, err
-		}
-	}
+	return cfg.Journal.Flush(ctx)
 }

@@ -220,8 +220,13 @@ func (r *run) known() Outcome {
 
 // OutcomeOf returns what a record says of its operation: OutcomeConfirmed, OutcomeAccepted or OutcomeRefused where its
 // answer or whoever settled it says so, OutcomeNotSent where it was settled as absent, OutcomeMismatch where the server
-// kept the key for another request. It returns OutcomeUnknown of a record that is unfinished or was abandoned.
-func OutcomeOf(rec *persist.Record) Outcome { return outcomeOf(operation.StandingOf(rec)) }
+// kept the key for another request. It returns OutcomeUnknown of a record that is unfinished or was abandoned, and of nil.
+func OutcomeOf(rec *persist.Record) Outcome {
+	if rec == nil {
+		return OutcomeUnknown
+	}
+	return outcomeOf(operation.StandingOf(rec))
+}
 
 // outcomeOf returns the outcome of an operation that stands so.
 func outcomeOf(s operation.Standing) Outcome {

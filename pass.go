@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -18,6 +19,7 @@ var errPassEnded = errors.New("the resume was broken off")
 type pass struct {
 	c        *Client
 	ctx      context.Context // its end cuts off the attempts on the wire
+	underWay *inflight.Work  // the pass, for those that its operations call
 	draining context.Context // its end stops the waits and the listing
 	drain    context.CancelCauseFunc
 	silent   bool  // begun by Run: no caller gets the results
@@ -32,15 +34,18 @@ type pass struct {
 
 // resumed is what a pass yields.
 type resumed struct {
-	result   Result
-	err      error
-	panicked any // of a function of the Config; the goroutine that called Resume or Run panics with it
+	result  Result
+	err     error
+	crashed *crash // of the run: it has no other result
+	sends   int    // of a run that has crashed
 }
 
 // newPass starts a pass over what is due now. Nothing more is begun once draining ends; the attempts on the wire end with
 // ctx. Its end must be called.
 func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
-	p := &pass{c: c, ctx: ctx, silent: silent, jobs: make(chan *persist.Record), results: make(chan resumed)}
+	work := inflight.NewPass(ctx, c)
+	ctx, draining = work.Context(ctx), work.Context(draining)
+	p := &pass{c: c, ctx: ctx, underWay: work, silent: silent, jobs: make(chan *persist.Record), results: make(chan resumed)}
 	p.draining, p.drain = context.WithCancelCause(draining)
 	if c.draining.Err() != nil {
 		p.drain(ErrClosed)
@@ -54,9 +59,9 @@ func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 	if fair, ok := fairly(c.cfg.Journal); ok && silent {
 		p.startFairly(fair)
 	} else {
-		p.workers.Go(p.feed)
+		p.begin(p.feed)
 		for range c.cfg.ResumeWorkers {
-			p.workers.Go(p.work)
+			p.begin(p.work)
 		}
 	}
 	go func() {
@@ -72,17 +77,11 @@ func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 
 // end breaks the pass off, if it is not over, and waits for its workers.
 func (p *pass) end() {
+	defer p.underWay.End()
 	p.drain(errPassEnded)
-	cut := time.AfterFunc(p.c.cfg.Retry.AttemptTimeout, p.c.engine.shared.calls.GiveUpDraining)
+	cut := time.AfterFunc(p.c.cfg.Retry.AttemptTimeout, func() { p.c.engine.shared.calls.GiveUpDraining(p.c) })
 	defer cut.Stop()
-	var panicked any
-	for r := range p.results {
-		if panicked == nil {
-			panicked = r.panicked
-		}
-	}
-	if panicked != nil {
-		panic(panicked)
+	for range p.results { // what is left
 	}
 }
 
@@ -126,7 +125,7 @@ func (p *pass) list(query persist.Query, failed func(error)) bool {
 // any: its caller asked for it now.
 func (p *pass) tryNow(rec *persist.Record) bool {
 	return !p.silent || rec.State != persist.StatePending ||
-		p.c.engine.shared.origins.Try(rec.Origin, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
+		p.c.engine.origins.Try(rec.Origin, rec.ID, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
 // claim takes leases in batches of twice the workers. What it does not run it gives back with a time after the start of
@@ -169,12 +168,17 @@ func (p *pass) giveBack(rec *persist.Record, again time.Time) {
 	p.c.engine.leases.drop(rec.ID)
 }
 
+// tryGiveBack gives back what was not run. Where the journal crashes, the lease ends by itself.
+func (p *pass) tryGiveBack(rec *persist.Record) {
+	p.c.cfg.guard(p.ctx, "an operation could not be given back", func() { p.giveBack(rec, time.Time{}) })
+}
+
 // giveBackAll gives back, all at once, so that it takes no longer than one call where the journal does not answer. What could
 // not be given back is free when its lease has ended.
 func (p *pass) giveBackAll(recs []*persist.Record) {
 	var calls sync.WaitGroup
 	for _, rec := range recs {
-		calls.Go(func() { p.giveBack(rec, time.Time{}) })
+		calls.Go(func() { p.tryGiveBack(rec) })
 	}
 	calls.Wait()
 }
@@ -222,7 +226,7 @@ func (p *pass) hand(rec *persist.Record) bool {
 // work runs what is handed to it.
 func (p *pass) work() {
 	for rec := range p.jobs {
-		if r, over := p.resume(rec); over {
+		if r, over := p.drive(rec); over {
 			p.yield(r)
 		}
 	}
@@ -231,7 +235,7 @@ func (p *pass) work() {
 // yield hands over what came of an operation; of a pass of Run only an error, since nobody gets the rest. It is always received:
 // end reads what the caller does not.
 func (p *pass) yield(r resumed) {
-	if !p.silent || r.err != nil || r.panicked != nil {
+	if !p.silent || r.err != nil {
 		p.results <- r
 	}
 }

@@ -262,14 +262,15 @@ func (w *world) keyless(i int) {
 }
 
 // forgotten reports whether the loop's payment was made under a key that the journal
-// no longer knows: what a loop without keys is protected from ends with the key's
-// window.
+// no longer knows, or knows for those only who name it: what a loop without keys is
+// protected from ends with the key's window.
 func (w *world) forgotten(ref string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for k := range w.keys[ref] {
-		_, err := w.j.Get(w.t.Context(), persist.ID{Key: k})
-		if !errors.Is(err, persist.ErrNotFound) || w.server.Ledger().Effects(k) == 0 {
+		rec, err := w.j.Get(w.t.Context(), persist.ID{Key: k})
+		kept := err == nil && rec.Swept && !rec.Generated
+		if !errors.Is(err, persist.ErrNotFound) && !kept || w.server.Ledger().Effects(k) == 0 {
 			continue
 		}
 		if age := time.Since(w.sent[k]); age < 24*time.Hour {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"slices"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
@@ -86,7 +84,8 @@ func (d ending) finish(state persist.State, write func(context.Context, persist.
 		if state == persist.StateConfirmed {
 			rec.Effect = rec.Answer.Effect()
 		}
-		rec.Unreported = d.unreported(state)
+		rec.Unreported, rec.KeyTold = d.unreported(state), rec.Generated && d.keyTold()
+		rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey)
 		return d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, rec) })
 	})
 	if err == nil && d.mustFlush(state, rec.Finished) {
@@ -119,7 +118,7 @@ func (r *run) leave(over bool) {
 // mustFlush reports whether the final record must be flushed now: it is not Confirmed, or the same key does not find the
 // answer again, or not for long, since the window is nearly over or the clock went back. Other ends may be lost in a crash.
 func (d ending) mustFlush(state persist.State, finished time.Time) bool {
-	age, window := finished.Sub(d.rec.FirstSent), d.rec.Window
+	age, window := finished.Sub(d.rec.FirstSent), d.window()
 	return state != persist.StateConfirmed || !d.stored() || age < 0 || age > window-window/10
 }
 
@@ -138,6 +137,12 @@ func (d ending) mayChange() bool {
 // caller learns of it, and a caller without a key might send the same request again.
 func (d ending) unreported(state persist.State) bool {
 	return d.fromResume && d.rec.Generated && state == persist.StateConfirmed
+}
+
+// keyTold reports whether an error may have told the operation's key to a caller: the call that made it does not record the end,
+// or its caller has left before, or another process could take the operation for one that was left.
+func (d ending) keyTold() bool {
+	return d.call.Recording() || !d.created || !d.leases.unbroken(d.rec.ID)
 }
 
 // leaveOpen leaves an operation unfinished: pending, or held where another send cannot help or might do harm.
@@ -223,10 +228,13 @@ func (e *engine) onlyMarkedOrClaimed(before, now *persist.Record) bool {
 		now.MaybeSent == before.MaybeSent && now.Token == before.Token && now.Attempts == before.Attempts && now.Sends == before.Sends
 }
 
-// counted returns the record with this run's attempts and sends added, without a lease and without NextAttempt.
+// counted returns the record with this run's attempts and sends added, without a lease and without NextAttempt. Attempts that reached
+// no server are not counted: it may be this client alone that reaches none.
 func (d ending) counted() persist.Record {
 	rec := d.rec
-	rec.Attempts += d.attempts
+	if !d.isLocal() {
+		rec.Attempts += d.attempts
+	}
 	rec.Sends += d.sends
 	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
 	rec.NextAttempt = time.Time{}
@@ -267,15 +275,22 @@ func logUnrecorded(d ending, err error) {
 	}
 }
 
-// notBefore returns the earliest time for Resume, for the record as it will be written. If a long Retry-After, an unreachable
-// origin or a clock that was set back stopped the run, or the call was given up or is draining, that is d.next, or MaxDelay
-// from now if d.next is zero. Otherwise it is the later one of d.next and a pause that grows with the failed attempts. It is
-// never later than the moment at which the time for sends is over: the next pass then holds the record, and tells so.
+// isLocal reports whether the run has reached no server, and sent nothing. That is no fact about the operation: another client may
+// reach one.
+func (d ending) isLocal() bool { return d.unreached && d.sends == 0 }
+
+// notBefore returns the earliest time for Resume, for the record as it will be written. If a long Retry-After or a clock that
+// was set back stopped the run, or the call was given up or is draining, that is d.next, or the record's first pause from now
+// if d.next is zero. Otherwise it is the later one of d.next and a pause that grows with the failed attempts. An operation that
+// reached no server is due as before; not at this very moment, so that a pass does not meet it again. It is never later than
+// the moment at which the time for sends is over: the next pass then holds the record, and tells so.
 func (d ending) notBefore(rec *persist.Record) time.Time {
 	now, until := d.now().Round(0), d.sendableUntil(rec)
 	at := now.Add(d.pause(now, until))
-	if d.stop == errRetryAfter || d.stop == errOriginDown || d.stop == errClockBack || d.stopCause() != nil {
-		at = cmp.Or(d.next, now.Add(d.cfg.Retry.MaxDelay))
+	if d.isLocal() {
+		at = later(d.rec.NextAttempt, now.Add(1))
+	} else if d.stop == errRetryAfter || d.stop == errOriginDown || d.stop == errClockBack || d.stopCause() != nil {
+		at = cmp.Or(d.next, now.Add(cmp.Or(d.rec.Pauses, usualPauses).First))
 	} else if d.next.After(at) {
 		at = d.next
 	}
@@ -288,7 +303,7 @@ func (d ending) notBefore(rec *persist.Record) time.Time {
 // sendableUntil returns the last moment at which a send of the record may start; zero if it has none.
 func (d ending) sendableUntil(rec *persist.Record) time.Time {
 	if rec.MaybeSent {
-		return rec.FirstSent.Add(rec.Window - d.cfg.margin(rec.Window))
+		return rec.FirstSent.Add(d.window() - d.cfg.margin(d.window()))
 	}
 	return rec.SendBefore
 }
@@ -296,63 +311,13 @@ func (d ending) sendableUntil(rec *persist.Record) time.Time {
 // pause returns how long to wait after a failed run. It is at most half of the time that is left for sends, so that
 // the last hours are used.
 func (d ending) pause(now, until time.Time) time.Duration {
-	policy := &d.cfg.Retry
-	runs := (d.rec.Attempts + d.attempts + policy.MaxAttempts - 1) / policy.MaxAttempts
-	pause := pauses.After(max(runs, 1), policy.MaxDelay, policy.MaxPause)
+	frozen := cmp.Or(d.rec.Pauses, usualPauses)
+	runs := (d.rec.Attempts + d.attempts + frozen.Attempts - 1) / frozen.Attempts
+	pause := pauses.After(max(runs, 1), frozen.First, frozen.Most)
 	if left := until.Sub(now); left > 0 && !until.IsZero() {
-		pause = max(min(pause, left/2), policy.MinDelay)
+		pause = max(min(pause, left/2), min(frozen.First, defaultMinDelay))
 	}
 	return pause
-}
-
-// fail makes a result with an error, and with the answer too if a caller that sees plain HTTP may have it.
-func (d ending) fail(standing operation.Standing, why ...error) *result {
-	failed := d.failed(standing, why...)
-	res := &result{err: failed}
-	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && (standing == operation.None || standing == operation.Ended || d.mayShow()) {
-		res.answer = d.answered()
-		res.answer.result.Effect = failed.Effect()
-	} else {
-		d.last.Drain()
-	}
-	return res
-}
-
-// mayShow reports whether a caller that sees plain HTTP may get the last answer as its response although the outcome is
-// unknown. 409 and 5xx claim nothing. A 2xx claims more than is known. Any other answer says or suggests that nothing
-// happened, and must not be the only one that such a caller sees where something may have: after an earlier attempt in
-// doubt, or where the record could not be taken back, maybe because another process went on with it.
-func (d ending) mayShow() bool {
-	status := d.last.Answer.Head.StatusCode
-	if status == http.StatusConflict || status >= 500 {
-		return true
-	}
-	return status >= 300 && !d.doubtBefore && d.verdict.outcome == OutcomeUnknown
-}
-
-// failed makes the error of this run, of an operation that stands so after it.
-func (d ending) failed(standing operation.Standing, why ...error) *Error {
-	about := subject{
-		key: Key(d.rec.Key), state: d.rec.State, standing: standing, known: operation.Same,
-		sent: d.history.InDoubt() || d.rec.Sends+d.sends > 0,
-	}
-	e := newError(d.name, about, d.stop, why...)
-	if e.verdict != operation.Final { // else the record says more than the run
-		e.Outcome = d.known()
-	}
-	e.Attempts, e.Sends, e.Last = d.attempts, d.sends, d.last.Err
-	e.Answer = d.answerForRecord(d.now().Round(0))
-	if e.Answer != nil {
-		e.Answer.Header, e.Answer.Body = e.Answer.Header.Clone(), slices.Clone(e.Answer.Body) // a copy: the response may share this body
-	}
-	switch {
-	case d.verdict.hold != "":
-	case standing == operation.Open, standing == operation.Unclear:
-		e.NextAttempt = d.rec.NextAttempt
-	case d.last.Answer != nil: // no record is left; d.next says when to try again
-		e.NextAttempt = d.next
-	}
-	return e
 }
 
 // answered returns the last answer, as callers get it.

@@ -130,7 +130,8 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 // notSame refuses a request whose key belongs to another one, or may.
 func (e *engine) notSame(ctx context.Context, name string, rec *persist.Record, op *preparedRequest) *result {
 	if op.read.Compare(rec) == request.CannotTell {
-		return e.refuse(ctx, name, rec, operation.Unread, errIncomparable, ErrConfig)
+		failed := newError(name, subjectOf(rec, operation.Incomparable), incomparable(op, rec), ErrConfig) // without the answer of a request that may be another
+		return &result{err: failed}
 	}
 	return e.otherRequest(ctx, name, rec, op.prof)
 }
@@ -219,8 +220,8 @@ func (x existing) confirmed() *result {
 	case !a.Stored: // asked for it again, the server would act again, or answer otherwise
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
-	x.prof = x.cfg.profileOf(&x.rec)
-	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.rec.Window) != windowOpen || !request.Intact(&x.rec) || x.cfg.pinned(&x.rec) != nil {
+	x.prof = x.profileOf(x.call, &x.rec)
+	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.window()) != windowOpen || !request.Intact(&x.rec) || x.cfg.pinned(&x.rec) != nil {
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
 	x.askedAgain = true
@@ -262,7 +263,7 @@ func (x existing) adopt() *result {
 	if err := x.clock.notice(x.call.Values(), x.cfg); err != nil {
 		return &result{err: journalError(x.name, rec, err), unwritten: true}
 	}
-	x.prof = x.cfg.profileOf(rec)
+	x.prof = x.profileOf(x.call, rec)
 	switch {
 	case rec.MaybeSent:
 		x.history.Doubt()
@@ -274,8 +275,7 @@ func (x existing) adopt() *result {
 	}
 	switch {
 	case x.prof == nil:
-		cause := fmt.Errorf("profile %q version %q, under which it was begun, is not known to this client", rec.Profile, rec.ProfileVersion)
-		return x.refuse(x.call.Values(), x.name, rec, operation.Same, cause, ErrConfig)
+		return x.refuse(x.call.Values(), x.name, rec, operation.Same, unknownProfile(rec), ErrConfig)
 	case x.cfg.pinned(rec) != nil:
 		return x.refuse(x.call.Values(), x.name, rec, operation.Same, x.cfg.pinned(rec), ErrConfig)
 	case !request.Intact(rec):
@@ -342,6 +342,15 @@ func (c *Config) window(first, now time.Time, window time.Duration) windowState 
 		return windowBefore
 	}
 	return windowOpen
+}
+
+// window returns how long after the first send the server is trusted to know the run's key: as the record or the profile says,
+// whichever is shorter. A profile of the same name may have been corrected since.
+func (r *run) window() time.Duration {
+	if r.prof == nil {
+		return r.rec.Window
+	}
+	return min(r.rec.Window, r.prof.Window.Floor)
 }
 
 // skew is how far the clock may be off against this window.

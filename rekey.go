@@ -42,6 +42,11 @@ import (
 // another reason, they are Enqueue's for newKey: ErrFinal, ErrSettled, ErrAbandoned, ErrKeyReused or ErrHeld.
 func (c *Client) Rekey(ctx context.Context, key, newKey Key, reason string, options ...LookupOption) error {
 	const name = rekeyName
+	ctx, leave, err := c.visitKey(ctx, "Rekey", name, key)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if reason == "" || len(reason) > persist.NoteBytesMax {
 		cause := fmt.Errorf("a reason of %d bytes, want 1 to %d", len(reason), persist.NoteBytesMax)
 		return c.wrong(ctx, name, key, options, cause)
@@ -194,8 +199,8 @@ func (k rekey) absent(old *persist.Record) error {
 
 // successor is the record of the new operation, as it is begun: held, and never sent.
 func (k rekey) successor(old *persist.Record, newKey Key, reason string) (persist.Record, error) {
-	prof := k.cfg.profileOf(old)
-	cause := fmt.Errorf("profile %q version %q, under which it was begun, is not known to this client", old.Profile, old.ProfileVersion)
+	prof := k.profileOf(k.call, old)
+	cause := unknownProfile(old)
 	var next persist.Record
 	if prof != nil {
 		next, cause = request.Rekeyed(old, prof, string(newKey))
@@ -204,6 +209,7 @@ func (k rekey) successor(old *persist.Record, newKey Key, reason string) (persis
 		return next, k.refuse(k.ctx, rekeyName, old, operation.KeyOnly, cause, ErrConfig).err
 	}
 	next.Created, next.Note = k.now().Round(0), reason
+	next.KeepAnswer, next.KeepKey = k.cfg.keeping(next.Window)
 	next.State, next.HoldReason = persist.StateHeld, persist.HoldRekey
 	return next, nil
 }
@@ -231,7 +237,7 @@ func (k rekey) alone(rec *persist.Record) error {
 // From when the record is held nobody begins a send. One that another process, or one that died, began before may still be
 // on its way until the record's SendUntil; the time in which everything is found counts from then.
 func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
-	prof := k.cfg.profileOf(&old)
+	prof := k.profileOf(k.call, &old)
 	get, target := request.ByReference(&old, prof)
 	missing := k.missing(&old)
 	switch {

@@ -125,6 +125,7 @@ func TestRekeyWaitsForASend(t *testing.T) {
 		if <-done; s.effects != 1 {
 			t.Errorf("%d effects", s.effects)
 		}
+		time.Sleep(time.Until(f.to)) // no Close waits longer for a renewal that does not end
 	})
 }
 

@@ -29,21 +29,32 @@ import (
 // for them, and Resume does not wait. Then, and after Close, the last error
 // says why there was no more.
 //
+// A panic, or a runtime.Goexit, of a function of the Config, the journal or the Transport is the error of its operation, with
+// ErrOutcomeUnknown; the logger gets the stack. The pass goes on. This process tries the operation again after Retry.MaxPause;
+// other processes, and a Do with its key, may go on with it before. A panic of the journal that is no operation's ends the pass.
+//
 // Operations whose credentials were left out of the journal need
 // Config.Authorize; without it each yields an error, and stays pending. Held
 // operations are asked of Config.Reconcile, which says of which; the others are left alone.
 func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
-		if err := checkAccount(ctx); err != nil {
-			yield(Result{}, fmt.Errorf("oncehttp: resume: %w: %w", ErrConfig, err))
+		if err := c.checkPass(ctx, "resume"); err != nil {
+			yield(Result{}, err)
+			return
+		}
+		if !c.visits.enter("Resume") {
+			yield(Result{}, fmt.Errorf("oncehttp: resume: %w", ErrClosed))
+			return
+		}
+		defer c.visits.leave("Resume")
+		yield = loopBody(c.visits, "Resume", yield)
+		if inflight.From(ctx).Passes() { // it goes through the same operations, and waits for this function
+			yield(Result{}, notWaited("resume", inflight.ErrCircle))
 			return
 		}
 		p := newPass(ctx, ctx, c, false)
 		defer p.end()
 		for r := range p.results {
-			if r.panicked != nil {
-				panic(r.panicked)
-			}
 			if !yield(r.result, r.err) {
 				return
 			}
@@ -51,21 +62,27 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 	}
 }
 
+// passVisit is the name of an operation that Resume or Run runs, for Close.
+const passVisit = "an operation of Resume or Run"
+
 // resume runs one record. over is false if it was left to another call. Where the pass's context ends and others have joined the
 // run, that goes on for them.
 func (p *pass) resume(listed *persist.Record) (_ resumed, over bool) {
 	if listed.State == persist.StatePending { // claimed, where there are leases; what is held was only listed
 		defer p.c.engine.leases.drop(listed.ID)
 	}
-	if !p.c.enter() {
+	if p.c.engine.resting(listed.ID) {
+		p.c.engine.giveBack(p.ctx, *listed, p.again())
+		return resumed{}, false
+	}
+	if p.c.draining.Err() != nil {
 		p.c.engine.giveBack(p.ctx, *listed, time.Time{})
 		return resumed{}, false
 	}
 	caller, arrival := p.c.engine.shared.calls.Enter(inflight.Entry{
-		Record: listed, Context: p.ctx, Draining: p.draining, InDoubt: true,
+		Record: listed, Context: p.ctx, Draining: p.draining, Client: p.c, Patience: p.c.cfg.patience(), InDoubt: true,
 	}, nil)
-	if arrival == inflight.Refused {
-		defer p.c.running.Done()
+	if arrival != inflight.Started {
 		again := p.again()
 		if p.lanes != nil && !p.c.engine.leases.runs(listed.ID) { // the run that is under way has written its last: it ends soon
 			again = p.c.engine.now().Add(endingPause)
@@ -76,33 +93,31 @@ func (p *pass) resume(listed *persist.Record) (_ resumed, over bool) {
 	defer caller.Done()
 	call := caller.Call()
 	var res *result
+	var stack []byte
 	took := false
-	run := func() {
-		defer p.c.running.Done()
-		call.Run(func() *result {
+	p.c.visits.stay(passVisit)
+	go func() { // its own: a Goexit ends it
+		defer p.c.visits.leave(passVisit)
+		call.Run(withStack(&stack, func() *result {
 			if claimed := p.lanes != nil && listed.State == persist.StatePending; !claimed {
 				p.c.engine.leases.touched(listed.ID)
 				defer p.c.engine.leases.touched(listed.ID)
 			}
 			res, took = p.run(call, listed)
 			return res
-		}, crashed("resume", listed.Key, call))
-	}
-	if p.ctx.Done() == nil { // the pass stays until the call is over
-		run()
-	} else {
-		go run()
-	}
+		}), crashed("resume", listed.Key, call))
+	}()
 	if err := caller.Await(); err != nil {
-		return resumed{Result{Key: Key(listed.Key)}, left("resume", listed.Key, caller, err), nil}, true
+		return resumed{Result{Key: Key(listed.Key)}, left("resume", listed.Key, caller, err), nil, 0}, true
 	}
 	switch {
-	case call.Panicked() != nil:
-		return resumed{panicked: call.Panicked()}, true
-	case res == nil: // a function of the Config called runtime.Goexit
+	case stack != nil:
+		return resumed{crashed: crashOf(call, stack), sends: call.Sends()}, true
+	case res == nil: // the call before has not ended, and still has it
+		p.c.engine.giveBack(p.ctx, *listed, p.again())
 		return resumed{}, false
 	case res.err != nil:
-		return resumed{Result{Key: Key(listed.Key)}, own(res.err, "resume", false), nil}, took
+		return resumed{Result{Key: Key(listed.Key)}, own(res.err, "resume", false), nil, 0}, took
 	case !took:
 		return resumed{}, false
 	}
@@ -143,7 +158,6 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	const name = "resume"
 	e := p.c.engine
 	current, err := p.current(call.Values(), listed)
-	tries := e.shared.origins.Failing(current.Origin) // this is the one that tries it again
 	r := &run{engine: e, call: call, name: name, rec: current, fromResume: true, stopIfOriginDown: p.silent, lanes: p.lanes}
 	rec := &r.rec
 	switch {
@@ -174,7 +188,7 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	}
 	e.leases.begin(rec) // already: it may wait for long
 	defer e.leases.end(rec.ID)
-	if p.lanes != nil && !r.mayBegin(tries) {
+	if p.lanes != nil && !r.mayBegin() {
 		r.letGo(listed)
 		return &result{}, false, false
 	}
@@ -214,14 +228,14 @@ func (r *run) letGo(before *persist.Record) {
 }
 
 // mayBegin waits for the turn of a run in a fair Run. It returns false if the pass was broken off, or others have found
-// meanwhile that the origin takes no connections; not where tries says that this run is the one to try it. A limiter that
+// meanwhile that the origin takes no connections, unless this run is the one that tries it again. A limiter that
 // returns an error is asked again by the first send, which then says so; where a token is needed first, that is not asked for.
-func (r *run) mayBegin(tries bool) bool {
+func (r *run) mayBegin() bool {
 	if err := r.Admit(r.call.Context(), false); err != nil {
 		r.refused = err
 		return r.stopCause() == nil
 	}
-	return tries || !r.shared.origins.Failing(r.rec.Origin)
+	return r.origins.Open(r.rec.Origin, r.rec.ID)
 }
 
 // current is the record as it stands now. What a fair Run has claimed needs no second look: if another process has changed
@@ -241,7 +255,11 @@ func reconcile(r *run) (res *result, took bool) {
 	refuse := func(cause error) *result {
 		return r.refuse(r.call.Values(), r.name, &r.rec, operation.Same, cause, ErrHeld)
 	}
-	said, err := r.cfg.Reconcile(withAccountOf(r.call.Context(), &r.rec), r.rec.Clone())
+	var said Resolution
+	err := r.visiting(func() (err error) {
+		said, err = r.cfg.Reconcile(withAccountOf(r.call.Context(), &r.rec), r.rec.Clone())
+		return err
+	})
 	switch {
 	case err != nil:
 		return refuse(sanitized(err)), true

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // Policy bounds one run of an operation: one Do, or one operation in one Resume. A duration of
@@ -43,8 +45,10 @@ type Policy struct {
 	// MaxPause bounds the pause before Resume or Run goes on with an operation that
 	// was tried in vain: MaxDelay after as many attempts as MaxAttempts, twice as
 	// long after as many more, and so on; half of what is left of the operation's
-	// time at most. It also bounds the pause of Run before it tries an origin again
-	// that takes no connections. Zero: 15 min, or MaxDelay where that is longer.
+	// time at most. The client that begins the operation writes these three into its
+	// record, and every client that shares the journal keeps to them. It also bounds
+	// the pause of Run before it tries an origin again that takes no connections from
+	// this client; others need not wait for it. Zero: 15 min, or MaxDelay where that is longer.
 	MaxPause time.Duration
 	// AskFirst: before an operation in doubt is sent again, the API is asked by the
 	// profile's Reference, also when the retention window is over. What is found, and
@@ -57,6 +61,18 @@ type Policy struct {
 	// every profile of the client.
 	AskFirst bool
 }
+
+// pauses returns the pauses as a record has them, once the defaults are filled in.
+func (p *Policy) pauses() persist.Pauses {
+	own := persist.Pauses{Attempts: p.MaxAttempts, First: p.MaxDelay, Most: p.MaxPause}
+	if own == usualPauses {
+		return persist.Pauses{}
+	}
+	return own
+}
+
+// usualPauses are what the zero persist.Pauses stand for. They never change: records of earlier versions mean these.
+var usualPauses = persist.Pauses{Attempts: 6, First: 30 * time.Second, Most: 15 * time.Minute}
 
 // fill sets the default of each field that is zero. Errors name the field.
 func (p *Policy) fill() (err error) {

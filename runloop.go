@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -24,12 +25,23 @@ import (
 // have enqueued or left; where the journal is a persist.Notifier, as those on PostgreSQL and Redis are, it looks as soon as
 // another process has enqueued something, too. EventPolling says where that does not work. It also sweeps, hourly. Config.Observe and
 // the logger learn of each operation, and of a pass that the journal could not make:
-// it is made again after a second, then ever more seldom, after a minute at most. Errors: ErrClosed, and persist.ErrUncertain,
+// it is made again after a second, then ever more seldom, after a minute at most. A panic of somebody else's code is treated as in
+// Resume; one of Config.Observe that is about no operation is logged. Errors: ErrClosed, and persist.ErrUncertain,
 // ErrClosed or ErrLocked from a journal that takes nothing more.
 func (c *Client) Run(ctx context.Context) error {
-	if err := checkAccount(ctx); err != nil {
-		return fmt.Errorf("oncehttp: run: %w: %w", ErrConfig, err)
+	if err := c.checkPass(ctx, "run"); err != nil {
+		return err
 	}
+	if !c.visits.enter("Run") {
+		return fmt.Errorf("oncehttp: run: %w", ErrClosed)
+	}
+	defer c.visits.leave("Run")
+	if inflight.From(ctx) != nil { // whoever waits for this function waits for ctx to end
+		return notWaited("run", inflight.ErrCircle)
+	}
+	work := inflight.NewPass(ctx, c)
+	defer work.End()
+	ctx = work.Context(ctx)
 	r := runner{Client: c}
 	aside, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
@@ -41,13 +53,9 @@ func (c *Client) Run(ctx context.Context) error {
 	defer stop()
 	for {
 		began := time.Now()
-		tried, err := r.pass(ctx)
+		due, err := r.round(ctx)
 		if time.Since(began) > pauseMax { // so it has worked: one of a fair journal ends only with an error
 			r.failures = 0
-		}
-		due := pauseMax
-		if err == nil {
-			due, err = r.nextDue(ctx, tried)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -73,6 +81,29 @@ func (c *Client) Run(ctx context.Context) error {
 		}
 		r.pausing.Store(false)
 	}
+}
+
+// round makes one pass, and returns how long it is until the next one. A crash of the journal is one of its errors.
+func (r *runner) round(ctx context.Context) (due time.Duration, err error) {
+	crashed := r.cfg.guard(ctx, "a pass has crashed", func() {
+		var tried time.Time
+		due = pauseMax
+		if tried, err = r.pass(ctx); err == nil {
+			due, err = r.nextDue(ctx, tried)
+		}
+	})
+	if crashed != nil {
+		err = fmt.Errorf("oncehttp: run: %w", crashed.err())
+	}
+	return due, err
+}
+
+// later is the later one of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // takesNoMore reports whether a journal returns this error until it is opened again. Any other error may be temporary.
@@ -105,8 +136,8 @@ func failedPause(failures int) time.Duration {
 // sweepHourly sweeps the journal now and every hour, until ctx ends, and tells of operations under no account.
 func (r *runner) sweepHourly(ctx context.Context) {
 	for ctx.Err() == nil {
-		r.sweep(ctx)
-		r.sayUnassigned(ctx)
+		r.cfg.guard(ctx, "a sweep has crashed", func() { r.sweep(ctx) })
+		r.cfg.guard(ctx, "a listing of operations under no account has crashed", func() { r.sayUnassigned(ctx) })
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Hour):
@@ -116,7 +147,7 @@ func (r *runner) sweepHourly(ctx context.Context) {
 
 // sweep sweeps the journal once.
 func (r *runner) sweep(ctx context.Context) {
-	if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
+	if _, err := r.Sweep(ctx); err != nil && ctx.Err() == nil && r.draining.Err() == nil {
 		r.cfg.blocked(ctx, &persist.Record{}, err)
 		r.cfg.log(ctx, slog.LevelError, "sweep failed", "", err)
 	}
@@ -139,8 +170,6 @@ func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 			switch {
 			case !more:
 				return p.query.DueBy, nil
-			case res.panicked != nil:
-				panic(res.panicked)
 			case errors.As(res.err, &e):
 				r.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), res.err)
 				r.lacks(ctx, e)
@@ -167,7 +196,7 @@ func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, e
 	due := r.engine.pollEvery()
 	now := r.engine.now()
 	see := func(origin string, at time.Time) {
-		if wait := max(at.Sub(now), r.engine.shared.origins.Wait(origin, now)); wait > 0 || at.After(tried) {
+		if wait := max(at.Sub(now), r.engine.origins.Wait(origin, now)); wait > 0 || at.After(tried) {
 			due = min(due, wait)
 		}
 	}
@@ -186,7 +215,7 @@ func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, e
 			return due, err
 		}
 		if err == nil {
-			see(rec.Origin, rec.NextAttempt)
+			see(rec.Origin, later(rec.NextAttempt, r.engine.restsUntil(rec.ID)))
 		}
 	}
 	return max(due, pauseMin), nil

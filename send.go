@@ -37,7 +37,7 @@ func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*h
 	if err == nil && d.begun == 0 && d.tooLate(d.now()) {
 		err = errMaxAge
 	}
-	if err == nil && d.cfg.window(d.rec.FirstSent, d.now(), d.rec.Window) != windowOpen {
+	if err == nil && d.cfg.window(d.rec.FirstSent, d.now(), d.window()) != windowOpen {
 		err = errWindow
 	}
 	if err == nil {
@@ -81,10 +81,14 @@ func (d recordedRequest) Follow(from *url.URL, location string) *url.URL {
 func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
 	req := request.New(send, rec, target, r.credentials)
 	request.SetFirstSent(req, rec, r.prof)
-	if r.cfg.Authorize == nil {
+	if r.cfg.Authorize == nil || r.call.Work().Authorizes(rec.Origin) { // for the sake of such a request it was made
 		return req, nil
 	}
-	return req, request.Authorize(withAccountOf(ctx, &r.rec), req, rec, r.prof, r.cfg.Authorize)
+	work := r.call.Work().Authorizing(rec.Origin)
+	defer work.End()
+	return req, r.lending(func() error {
+		return request.Authorize(work.Context(withAccountOf(ctx, &r.rec)), req, rec, r.prof, r.cfg.Authorize)
+	})
 }
 
 // sending counts a send that is about to be made, for callers that leave meanwhile and for a panic of the transport.
@@ -110,11 +114,7 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 // does not end the wait for a hop, since it is part of an attempt that is on the wire. A run that is admitted already does not
 // wait again.
 func (r *run) Admit(ctx context.Context, hop bool) error {
-	var limiter Limiter
-	if r.cfg.Limiter != nil {
-		limiter = r.cfg.Limiter(r.rec.Origin)
-	}
-	if r.admitted || limiter == nil && r.lanes == nil {
+	if r.admitted || r.cfg.Limiter == nil && r.lanes == nil {
 		return nil
 	}
 	if draining := r.call.Draining(); !hop {
@@ -126,17 +126,28 @@ func (r *run) Admit(ctx context.Context, hop bool) error {
 		defer context.AfterFunc(draining, func() { cancel(context.Cause(draining)) })()
 		ctx = within
 	}
-	if limiter != nil {
-		if err := limiter.Wait(ctx); err != nil {
-			return cmp.Or(context.Cause(ctx), err)
-		}
-	}
-	if r.lanes != nil {
-		if err := r.lanes.enter(ctx, r.rec.Origin); err != nil {
+	err := r.visiting(func() error { // those who have their turn may be in a function of the user, so that it never comes
+		if err := r.limit(ctx); err != nil || r.lanes == nil {
 			return err
 		}
+		return r.lanes.enter(ctx, r.rec.Origin)
+	})
+	r.admitted = err == nil
+	return err
+}
+
+// limit waits for the limiter of the record's origin.
+func (r *run) limit(ctx context.Context) error {
+	if r.cfg.Limiter == nil {
+		return nil
 	}
-	r.admitted = true
+	limiter := r.cfg.Limiter(r.rec.Origin)
+	if limiter == nil {
+		return nil
+	}
+	if err := limiter.Wait(ctx); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
 	return nil
 }
 

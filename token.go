@@ -77,7 +77,10 @@ func askByConfig(r *run) (token string, again bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(r.call.Context(), r.cfg.Retry.AnswerTimeout)
 	defer cancel()
-	token, err = r.cfg.Token(withAccountOf(ctx, &r.rec), r.rec.Clone())
+	err = r.lending(func() error {
+		token, err = r.cfg.Token(withAccountOf(ctx, &r.rec), r.rec.Clone())
+		return err
+	})
 	return token, true, err
 }
 

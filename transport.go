@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
@@ -57,7 +58,7 @@ type roundTripper struct{ c *Client }
 
 // RoundTrip sends req as an operation, or streams it.
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Response == nil { // net/http made it from no answer
+	if req == nil || req.Response == nil || t.c.unusable(req.Context()) != nil { // net/http made it from no answer
 		return t.c.do(roundTripName, req, keySource{}, true)
 	}
 	first, p := redirectedFrom(req), t.c.cfg.profileFor(req.URL)
@@ -123,7 +124,11 @@ func withoutKey(req *http.Request, p *profile.Profile) *http.Request {
 // flow. A safe method (RFC 9110 section 9.2.1) is sent again after an error, or
 // a 429, 502, 503 or 504; any other only if nothing of it left, and only if its
 // body can be read again.
-type passThrough struct{ *Client }
+type passThrough struct {
+	*Client
+	draining context.Context // after its end no further attempt is made
+	cutting  context.Context // its end ends an attempt that has no answer
+}
 
 // flowed is the result of one attempt of a passThrough: either resp or err is set.
 type flowed struct {
@@ -144,7 +149,7 @@ func (p passThrough) do(req *http.Request) (*http.Response, error) {
 			return f.resp, nil
 		}
 		wait, more := p.next(req, &f, attempt, started, schedule.NextBackOff())
-		if mayRepeat := f.err == nil || safe || f.unsent; !mayRepeat || !more || pause(req.Context(), wait) != nil {
+		if mayRepeat := f.err == nil || safe || f.unsent; !mayRepeat || !more || p.pause(req.Context(), wait) != nil {
 			if f.err == nil {
 				return f.resp, nil
 			}
@@ -154,6 +159,14 @@ func (p passThrough) do(req *http.Request) (*http.Response, error) {
 			wire.Drain(f.resp.Body)
 		}
 	}
+}
+
+// pause waits before the next attempt, unless ctx ends, or the client is closed.
+func (p passThrough) pause(ctx context.Context, wait time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.draining, cancel)()
+	return pause(ctx, wait)
 }
 
 // next returns the wait before the next attempt; more is false if none may follow.
@@ -177,7 +190,9 @@ func (p passThrough) next(req *http.Request, f *flowed, attempts int, started ti
 // from when the request's body was sent; the answer's body has no time limit.
 func (p passThrough) attempt(req *http.Request, attempt int) (f flowed) {
 	prepare := func(ctx context.Context) (*http.Request, error) { return p.prepareSend(req, ctx, attempt) }
-	f.resp, f.unsent, f.fatal, f.err = wire.Stream(req.Context(), p.cfg.Transport, p.cfg.Retry.AttemptTimeout, prepare)
+	work := inflight.NewStream(req.Context(), p.Client)
+	defer work.End()
+	f.resp, f.unsent, f.fatal, f.err = wire.Stream(work.Context(req.Context()), p.cutting, p.cfg.Transport, p.cfg.Retry.AttemptTimeout, prepare)
 	f.err = sanitized(f.err)
 	return f
 }
@@ -209,15 +224,24 @@ func (p passThrough) authorize(out, req *http.Request) error {
 	if p.cfg.Authorize == nil {
 		return nil
 	}
+	origin, ctx := request.Origin(req.URL), out.Context()
+	around := inflight.From(ctx)
+	if around.Authorizes(origin) { // for the sake of such a request it was made
+		return nil
+	}
+	work := around.Authorizing(origin)
+	defer work.End()
 	given := *out
 	given.URL = req.URL
-	err := p.cfg.Authorize(out)
+	shown := out.WithContext(work.Context(ctx))
+	err := p.cfg.Authorize(shown)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("from Authorize: %w", sanitized(err))
-	case out.Method != given.Method || out.URL == nil || out.URL.String() != given.URL.String() || out.Host != given.Host || out.Body != given.Body:
+	case shown.Method != given.Method || shown.URL == nil || shown.URL.String() != given.URL.String() || shown.Host != given.Host || shown.Body != given.Body:
 		err = request.ErrChanged
 	}
+	*out = *shown.WithContext(ctx)
 	out.Body, out.GetBody = given.Body, given.GetBody // the one to close, even if Authorize replaced it
 	return err
 }

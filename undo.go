@@ -22,9 +22,9 @@ func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note
 	wrong := func(cause error) error {
 		return e.refuse(ctx, "abandon", &rec, operation.KeyOnly, cause, ErrConfig).err
 	}
-	prof := e.cfg.profileOf(&rec)
+	prof := e.profileOf(call, &rec)
 	if prof == nil {
-		return rec, "", wrong(fmt.Errorf("profile %q version %q, under which it was begun, is not known to this client", rec.Profile, rec.ProfileVersion))
+		return rec, "", wrong(unknownProfile(&rec))
 	}
 	ask, target := request.CancelRequest(&rec, prof)
 	if target == nil {
@@ -43,7 +43,7 @@ func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note
 		return rec, "", err
 	}
 	r := &run{engine: e, call: call, rec: held, prof: prof}
-	sent := askToUndo(ctx, r, ask, target)
+	sent := askToUndo(call.Context(), r, ask, target)
 	defer sent.Drain()
 	if sent.Answer == nil {
 		return held, "", e.refuse(ctx, "abandon", &held, operation.KeyOnly, fmt.Errorf("the undo: %w", sanitized(sent.Err)), ErrHeld).err

@@ -171,9 +171,9 @@ func TestClockRightAgain(t *testing.T) {
 	})
 }
 
-// TestWindowIsRecorded: an operation goes by the window that it was begun under,
-// whatever a later version of its profile says.
-func TestWindowIsRecorded(t *testing.T) {
+// TestShorterWindowCounts: an operation goes by the window that it was begun under, or by that of the profile of whoever sends it,
+// whichever is shorter.
+func TestShorterWindowCounts(t *testing.T) {
 	t.Parallel()
 	window := func(d time.Duration) func(*oncehttp.Config) {
 		return func(cfg *oncehttp.Config) {
@@ -187,10 +187,11 @@ func TestWindowIsRecorded(t *testing.T) {
 		sent                bool
 	}{
 		{time.Hour, 100 * time.Hour, 2 * time.Hour, false},
-		{100 * time.Hour, time.Hour, 2 * time.Hour, true},
+		{100 * time.Hour, time.Hour, 2 * time.Hour, false},
+		{100 * time.Hour, 3 * time.Hour, 2 * time.Hour, true},
 	} {
 		for _, how := range []string{"Do", "Resume"} {
-			t.Run(fmt.Sprint(r.begun, how), func(t *testing.T) {
+			t.Run(fmt.Sprint(r.begun, r.later, how), func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(t *testing.T) {
 					j := memory.New()

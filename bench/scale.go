@@ -178,7 +178,7 @@ func scaleList(b *bench, book *book, million int64) error {
 
 // sweepAll is what makes Sweep drop a finished record whole.
 func sweepAll(most int64) persist.Limits {
-	l := persist.Limits{KeepAnswer: -1, KeepKey: -1}
+	l := persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1}
 	l.Max = int(most)
 	return l
 }

@@ -54,4 +54,6 @@
 // contacted unless Options.AllowHosts names more. The package writes HTTP/1.1
 // itself, byte by byte, because net/http sends a request that carries a key
 // again on its own; HTTP/2 and HTTP/3 are not spoken.
+//
+// Methods of a nil *Case, *Report or *UsageError panic.
 package conformance

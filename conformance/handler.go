@@ -19,8 +19,15 @@ import (
 // The middleware is mounted once, on every path. It has to tell callers apart by
 // Authorization where Options.As is set.
 func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler, o Options) (*Report, error) {
+	if middleware == nil {
+		return nil, usage("middleware", "is nil; want a function that wraps a handler")
+	}
 	own := newOwnHandler()
-	address, end, err := serve("127.0.0.1:0", middleware(own))
+	wrapped := middleware(own)
+	if wrapped == nil {
+		return nil, usage("middleware", "returned no handler")
+	}
+	address, end, err := serve("127.0.0.1:0", wrapped)
 	if err != nil {
 		return nil, err
 	}

@@ -58,4 +58,6 @@
 // POST /_reset, ids are counters, no caller is authenticated (the Authorization
 // header only tells principals apart; [Config.Verify] checks signatures), and what a fault does to HTTP/2 is not
 // promised.
+//
+// A nil [Server], [Ledger], [Pipe] or [Send] panics where it is used.
 package mockserver

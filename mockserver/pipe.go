@@ -17,7 +17,7 @@ import (
 const pipeURL = "http://mock.test"
 
 // Pipe serves a Server over connections in memory. It works in virtual time:
-// nothing of it waits for anything but channels and timers.
+// nothing of it waits for anything but channels and timers. Server.Pipe makes one: a zero one panics.
 type Pipe struct {
 	// URL is the base URL, without a slash at its end. The transport reaches
 	// this server under every host, so that redirects to other origins can be
@@ -29,7 +29,7 @@ type Pipe struct {
 }
 
 // Pipe serves over a new pipe until the pipe or the server is closed. It panics
-// on a closed server.
+// on a server that is closed, or that New did not make.
 func (s *Server) Pipe() *Pipe {
 	listener := &pipeListener{dialled: make(chan net.Conn), closed: make(chan struct{})}
 	front, err := s.front(listener)

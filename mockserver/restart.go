@@ -37,9 +37,10 @@ func (s *Server) Restart() { s.restart(nil) }
 
 // restart spares one connection: the one that asks for it.
 func (s *Server) restart(spared net.Conn) {
+	fresh := newProcess(s.life)
 	s.mu.Lock()
 	old := s.process
-	s.process = newProcess(s.life)
+	s.process = fresh
 	for conn := range s.open {
 		if conn != spared {
 			_ = conn.Close() // it is thrown away

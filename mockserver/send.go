@@ -11,7 +11,7 @@ import (
 )
 
 // Send is one request as the server saw it when it had arrived whole. It does
-// not change afterwards.
+// not change afterwards. The server makes one: methods of a zero one may panic.
 type Send struct {
 	// Key is the idempotency key; empty where there is none, or an invalid one.
 	Key string

@@ -17,11 +17,17 @@ import (
 // look at its context.
 const closeDelayMax = 5 * time.Second
 
+// errUnmade is the error of a Server that New did not make.
+var errUnmade = errors.New("mockserver: a zero Server; New makes one")
+
 // Start serves on a free port of 127.0.0.1, until Close.
 func (s *Server) Start() error { return s.Listen("127.0.0.1:0") }
 
 // Listen serves on a TCP address, until Close. A server listens once.
 func (s *Server) Listen(address string) error {
+	if s.ledger == nil {
+		return errUnmade
+	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("mockserver: %w", err)
@@ -57,6 +63,9 @@ func (s *Server) front(listener net.Listener) (io.Closer, error) {
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, &connection{s.connections.Add(1), conn})
 		},
+	}
+	if s.ledger == nil {
+		return nil, errUnmade
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

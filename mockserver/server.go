@@ -17,7 +17,7 @@ import (
 )
 
 // Server is the mock. It is an http.Handler, safe for concurrent use. Close
-// ends what it has started.
+// ends what it has started. New makes one: most methods of a zero one panic.
 type Server struct {
 	cfg     Config
 	keys    *keylayer.Layer

@@ -9,6 +9,8 @@
 // persist/memory is the reference implementation for tests, and
 // persist/persisttest the suite that every journal has to pass. persist/seal
 // encrypts what any of them keeps.
+//
+// Methods of a nil *Record, *Answer, *Query, *Limits or *Attachment panic, and so does what is given a nil record.
 package persist
 
 import (
@@ -81,6 +83,9 @@ func (unreadable) Unwrap() error { return ErrCorrupt }
 // Methods never keep, and never change, the slices and maps of a Record that
 // they are given, not even for a moment: those of an answer may be in use by the
 // callers who got it. What they return belongs to the caller.
+//
+// A nil context is a mistake of the program. A method may panic then, on the caller's goroutine and with nothing held, so that
+// the journal goes on.
 type Journal interface {
 	// Begin creates the record if its ID is absent, at revision 1, and returns
 	// it with created true. If a record has that ID already, Begin
@@ -161,11 +166,12 @@ type Journal interface {
 	List(ctx context.Context, q Query) iter.Seq2[Record, error]
 
 	// Sweep removes what is past its keeping time, at most l.Max records, and
-	// returns how many it changed. Only final records are touched. Where the
+	// returns how many it changed. How long that is says the record, not who sweeps: see Limits. Only final records are touched. Where the
 	// answer's time is over, Answer, Header and Body are dropped, KeptFields stay,
-	// and Swept is set: see Record.Strip. This tombstone of a caller-chosen key stays until KeepKey. A record
+	// and Swept is set: see Record.Strip. This tombstone of a caller-chosen key stays for Record.KeepKey. A record
 	// with a generated key is removed with its answer; one that is Unreported
-	// stays, without its answer, until its Window has passed since Finished.
+	// stays, without its answer, until its Window has passed since Finished. One
+	// that is KeyTold stays as if a caller had chosen the key.
 	//
 	// Durable with the next commit. It works in small steps, between which
 	// other calls go on.
@@ -180,7 +186,7 @@ type Journal interface {
 	// Attach returns the one value that all users of this journal in this
 	// process share. The first call creates it. oncehttp keeps its table of
 	// calls in flight there, so that two clients on one journal cannot send one
-	// operation side by side. Embed [Attachment] to implement it.
+	// operation side by side. Embed [Attachment] to implement it. It panics if create is nil.
 	Attach(create func() any) any
 
 	// Close makes every Finish durable, waits for calls under way, and releases
@@ -344,8 +350,11 @@ type Attachment struct {
 	value any
 }
 
-// Attach returns the attached value, which the first call creates.
+// Attach returns the attached value, which the first call creates. It panics if create is nil, and has attached nothing then.
 func (a *Attachment) Attach(create func() any) any {
+	if create == nil {
+		panic("persist: Attach without a function")
+	}
 	a.once.Do(func() { a.value = create() })
 	return a.value
 }

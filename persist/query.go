@@ -36,23 +36,6 @@ type Query struct {
 	After uint64
 }
 
-// Limits bounds one Sweep.
-type Limits struct {
-	_ struct{}
-
-	// Now is the time against which ages are measured. Zero: the present, by the clock of a
-	// [Claimer], else by that of this process.
-	Now time.Time
-	// KeepAnswer is how long after Finished the answer is kept. Zero: the
-	// record's own Window. Negative: not at all.
-	KeepAnswer time.Duration
-	// KeepKey is how long after Finished the tombstone of a caller-chosen key
-	// is kept. Zero: for ever. Negative: not at all.
-	KeepKey time.Duration
-	// Max bounds the records changed by this call; zero is 10,000.
-	Max int
-}
-
 // Match reports whether q selects r.
 func (q *Query) Match(r *Record) bool {
 	switch {
@@ -94,26 +77,4 @@ func (q *Query) matchAccount(account string) bool {
 	}
 	scoped, found := strings.CutPrefix(account, q.Account)
 	return found && scoped[0] == '|'
-}
-
-// Sweep says what a sweep under these limits does to r: drop reports that the
-// record goes whole; strip, that it becomes a tombstone.
-func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
-	if !r.State.Final() {
-		return false, false
-	}
-	keepAnswer := l.KeepAnswer
-	if keepAnswer == 0 {
-		keepAnswer = r.Window
-	}
-	age := now.Sub(r.Finished)
-	answerOver := r.Swept || age >= keepAnswer
-	if !answerOver {
-		return false, false
-	}
-	keyOver := l.KeepKey != 0 && age >= l.KeepKey
-	if r.Generated {
-		keyOver = !r.Unreported || age >= r.Window
-	}
-	return keyOver, !keyOver && !r.Swept
 }

@@ -65,13 +65,13 @@ func TestSweepVerdict(t *testing.T) {
 		"at the window's end":       {persist.Limits{}, false, false, time.Hour, false, true},
 		"generated, within":         {persist.Limits{}, true, false, time.Hour - 1, false, false},
 		"generated, at its end":     {persist.Limits{}, true, false, time.Hour, true, false},
-		"answers kept for less":     {persist.Limits{KeepAnswer: time.Minute}, false, false, time.Minute, false, true},
-		"answers not kept":          {persist.Limits{KeepAnswer: -1}, false, false, 0, false, true},
+		"answers kept for less":     {persist.Limits{Prune: true, KeepAnswer: time.Minute}, false, false, time.Minute, false, true},
+		"answers not kept":          {persist.Limits{Prune: true, KeepAnswer: -1}, false, false, 0, false, true},
 		"a tombstone, for ever":     {persist.Limits{}, false, true, 1 << 60, false, false},
-		"a tombstone, for a time":   {persist.Limits{KeepKey: 2 * time.Hour}, false, true, 2*time.Hour - 1, false, false},
-		"a tombstone, past it":      {persist.Limits{KeepKey: 2 * time.Hour}, false, true, 2 * time.Hour, true, false},
-		"keys not kept":             {persist.Limits{KeepKey: -1}, false, false, time.Hour, true, false},
-		"keys not kept, answer yet": {persist.Limits{KeepKey: -1}, false, false, time.Hour - 1, false, false},
+		"a tombstone, for a time":   {persist.Limits{Prune: true, KeepKey: 2 * time.Hour}, false, true, 2*time.Hour - 1, false, false},
+		"a tombstone, past it":      {persist.Limits{Prune: true, KeepKey: 2 * time.Hour}, false, true, 2 * time.Hour, true, false},
+		"keys not kept":             {persist.Limits{Prune: true, KeepKey: -1}, false, false, time.Hour, true, false},
+		"keys not kept, answer yet": {persist.Limits{Prune: true, KeepKey: -1}, false, false, time.Hour - 1, false, false},
 	} {
 		r := valid()
 		r.State, r.Finished, r.Generated, r.Swept = persist.StateConfirmed, at, c.generated, c.swept
@@ -85,12 +85,12 @@ func TestSweepVerdict(t *testing.T) {
 		age               time.Duration
 		wantDrop, wantStr bool
 	}{
-		"unreported, answer not kept":  {persist.Limits{KeepAnswer: -1}, false, 0, false, true},
-		"unreported, without answer":   {persist.Limits{KeepAnswer: -1}, true, time.Hour - 1, false, false},
-		"unreported, past its window":  {persist.Limits{KeepAnswer: -1}, true, time.Hour, true, false},
-		"unreported, answer kept long": {persist.Limits{KeepAnswer: 2 * time.Hour}, false, time.Hour, false, false},
-		"unreported, both over":        {persist.Limits{KeepAnswer: 2 * time.Hour}, false, 2 * time.Hour, true, false},
-		"unreported, keys not kept":    {persist.Limits{KeepAnswer: -1, KeepKey: -1}, true, time.Hour - 1, false, false},
+		"unreported, answer not kept":  {persist.Limits{Prune: true, KeepAnswer: -1}, false, 0, false, true},
+		"unreported, without answer":   {persist.Limits{Prune: true, KeepAnswer: -1}, true, time.Hour - 1, false, false},
+		"unreported, past its window":  {persist.Limits{Prune: true, KeepAnswer: -1}, true, time.Hour, true, false},
+		"unreported, answer kept long": {persist.Limits{Prune: true, KeepAnswer: 2 * time.Hour}, false, time.Hour, false, false},
+		"unreported, both over":        {persist.Limits{Prune: true, KeepAnswer: 2 * time.Hour}, false, 2 * time.Hour, true, false},
+		"unreported, keys not kept":    {persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1}, true, time.Hour - 1, false, false},
 	} {
 		r := valid()
 		r.State, r.Finished, r.Generated, r.Unreported, r.Swept = persist.StateConfirmed, at, true, true, c.swept
@@ -98,8 +98,31 @@ func TestSweepVerdict(t *testing.T) {
 			t.Errorf("%s: drop %t, strip %t; want %t, %t", name, drop, strip, c.wantDrop, c.wantStr)
 		}
 	}
+	for name, c := range map[string]struct {
+		limits            persist.Limits
+		unreported, swept bool
+		age               time.Duration
+		wantDrop, wantStr bool
+	}{
+		"told, within the window":               {persist.Limits{}, false, false, time.Hour - 1, false, false},
+		"told, at its end":                      {persist.Limits{}, false, false, time.Hour, false, true},
+		"told, keys kept for a time":            {persist.Limits{Prune: true, KeepKey: 2 * time.Hour}, false, false, 2 * time.Hour, true, false},
+		"told, answer and keys not kept":        {persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1}, false, false, 0, true, false},
+		"told, unreported":                      {persist.Limits{Prune: true, KeepAnswer: -1}, true, false, 0, false, true},
+		"told, unreported, without answer":      {persist.Limits{Prune: true, KeepAnswer: -1}, true, true, time.Hour - 1, false, false},
+		"told, unreported, past its window":     {persist.Limits{Prune: true, KeepAnswer: -1}, true, true, time.Hour, false, true},
+		"told, unreported, keys not kept":       {persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1}, true, true, time.Hour - 1, false, false},
+		"told, unreported, keys not kept, over": {persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1}, true, true, time.Hour, true, false},
+		"told, reported without answer":         {persist.Limits{Prune: true, KeepAnswer: -1}, false, true, 0, false, true},
+	} {
+		r := valid()
+		r.State, r.Finished, r.Generated, r.KeyTold, r.Unreported, r.Swept = persist.StateConfirmed, at, true, true, c.unreported, c.swept
+		if drop, strip := c.limits.Sweep(&r, at.Add(c.age)); drop != c.wantDrop || strip != c.wantStr {
+			t.Errorf("%s: drop %t, strip %t; want %t, %t", name, drop, strip, c.wantDrop, c.wantStr)
+		}
+	}
 	r := valid()
-	if drop, strip := (&persist.Limits{KeepAnswer: -1, KeepKey: -1}).Sweep(&r, at); drop || strip {
+	if drop, strip := (&persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1}).Sweep(&r, at); drop || strip {
 		t.Error("an unfinished record is swept")
 	}
 }

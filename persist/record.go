@@ -1,7 +1,6 @@
 package persist
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -89,6 +88,13 @@ const (
 	EffectAbsent   Effect = "absent"   // it did not take effect, and never will
 )
 
+// Pauses shape the pauses between runs that tried an operation in vain: First after as many attempts as Attempts, twice as long
+// after as many more, and so on, Most at most. The zero value stands for 6 attempts, 30 s and 15 min.
+type Pauses struct {
+	Attempts    int
+	First, Most time.Duration
+}
+
 // Record is one operation in a journal.
 //
 // The fields of a request (Header, Body) and of an answer are dropped by Sweep;
@@ -106,8 +112,8 @@ type Record struct {
 	// HoldReason says why a Held record is held; empty in every other state.
 	HoldReason HoldReason
 
-	// Generated: the key was made by oncehttp, not chosen by a caller, so that no
-	// caller can ask for it again once its answer is swept.
+	// Generated: the key was made by oncehttp, not chosen by a caller. It is
+	// forgotten with its answer, unless it is KeyTold.
 	Generated bool
 	// PlainHTTP: begun by a caller that sees plain HTTP (StandardClient).
 	PlainHTTP bool
@@ -122,6 +128,10 @@ type Record struct {
 	// generated key. Finish stores it, MarkReported clears it. Until then a
 	// caller without a key who repeats the request must not send it.
 	Unreported bool
+	// KeyTold: an error may have told the generated key to a caller, who may come
+	// back with it at any time. Finish stores it. Sweep keeps such a key like one
+	// that a caller chose: see Strip. Only of a final record with a generated key.
+	KeyTold bool
 
 	// Origin, Method, Target, Header and Body are the request that the key names.
 	// Origin is scheme://host:port in lower case, the port always present.
@@ -164,6 +174,13 @@ type Record struct {
 	ProfileVersion string
 	// Window is how long after FirstSent the server is trusted to know the key.
 	Window time.Duration
+	// KeepAnswer and KeepKey are how long after Finished the answer and the request are kept, and how long the tombstone of a
+	// chosen key. Negative: not at all, and no longer than the answer. A KeepAnswer of zero: as the sweeping client says, and for the
+	// Window at least. A KeepKey of zero: for ever. Begin sets them; only a Finish lengthens them: see [Record.ExtendKeeping].
+	KeepAnswer, KeepKey time.Duration
+
+	// Pauses shape the pauses between runs that tried the operation in vain, whoever makes them. Frozen by Begin.
+	Pauses Pauses
 
 	// Credentials are keyed digests of the credentials that the request carried, one for each name; nil if it carried none.
 	// Frozen by Begin and kept by Sweep, so that a tombstone tells to whom it belongs. At most CredentialsMax.
@@ -206,7 +223,7 @@ type Record struct {
 	// SendBefore, if set, is when an operation that was never sent is held
 	// instead of sent. From then on no claim marks it as maybe sent.
 	SendBefore time.Time
-	// Attempts counts the attempts of all processes so far.
+	// Attempts counts the attempts of all processes so far, without those of runs that reached no server.
 	Attempts int
 	// Sends counts how often the request was, or may have been, handed to the
 	// network: hops and repeated sends of one attempt, too.
@@ -352,60 +369,6 @@ func (r *Record) Leased(owner string, now time.Time) bool {
 	return r.LeaseOwner != "" && r.LeaseOwner != owner && now.Before(r.LeaseUntil)
 }
 
-// Validate reports the first rule that the record breaks. Journals call it
-// before they write and after they read.
-func (r *Record) Validate() error {
-	return cmp.Or(r.validateIdentity(), r.validateState(), r.validateBounds())
-}
-
-func (r *Record) validateIdentity() error {
-	switch {
-	case r.Key == "":
-		return fmt.Errorf("%w: empty key", ErrInvalid)
-	case len(r.Fingerprint) != 32:
-		return fmt.Errorf("%w: fingerprint of %d bytes, want 32", ErrInvalid, len(r.Fingerprint))
-	case r.Method == "" || r.Origin == "" || r.WireKey == "" && !r.ServerToken:
-		return fmt.Errorf("%w: method, origin and wire key are required", ErrInvalid)
-	case r.ServerToken && r.WireKey != "", !r.ServerToken && r.Token != "":
-		return fmt.Errorf("%w: a wire key and a server's token in one record", ErrInvalid)
-	case r.ServerToken && r.Token == "" && (r.MaybeSent || r.Sends > 0):
-		return fmt.Errorf("%w: maybe sent, but without the server's token", ErrInvalid)
-	}
-	return nil
-}
-
-func (r *Record) validateState() error {
-	switch {
-	case r.State >= stateCount:
-		return fmt.Errorf("%w: %v", ErrInvalid, r.State)
-	case (r.State == StateHeld) != (r.HoldReason != ""):
-		return fmt.Errorf("%w: state %v with reason %q", ErrInvalid, r.State, r.HoldReason)
-	case r.MaybeSent && r.FirstSent.IsZero():
-		return fmt.Errorf("%w: maybe sent, but never first sent", ErrInvalid)
-	case r.State.Final() && r.Finished.IsZero():
-		return fmt.Errorf("%w: %v without a time", ErrInvalid, r.State)
-	case !r.State.mayHave(r.Effect):
-		return fmt.Errorf("%w: state %v with effect %q", ErrInvalid, r.State, r.Effect)
-	case r.Unreported && !(r.Generated && r.State.Final()):
-		return fmt.Errorf("%w: state %v, generated key %t, but unreported", ErrInvalid, r.State, r.Generated)
-	}
-	return nil
-}
-
-func (r *Record) validateBounds() error {
-	note := NoteBytesMax
-	if r.Carrier == CarrierSealed {
-		note += sealedNoteMax
-	}
-	switch {
-	case len(r.Note) > note:
-		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), note)
-	case len(r.History) > HistoryMax:
-		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
-	}
-	return cmp.Or(r.validateKeptFields(), r.validateCredentials())
-}
-
 // Clone is a deep copy.
 func (r *Record) Clone() Record {
 	c := *r
@@ -423,15 +386,4 @@ func (r *Record) Clone() Record {
 		c.Answer = &a
 	}
 	return c
-}
-
-// Strip turns r into a tombstone: the key and what it named are remembered by
-// fingerprint, with the state, the times, the answer's status, KeptFields and Credentials.
-// The request and the answer are gone.
-func (r *Record) Strip() {
-	if r.Answer != nil {
-		r.Status = r.Answer.Status
-	}
-	r.Header, r.Body, r.Answer, r.Omitted, r.History = nil, nil, nil, nil, nil
-	r.Swept = true
 }

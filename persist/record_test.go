@@ -88,6 +88,13 @@ func TestValidate(t *testing.T) {
 		"two digests of one credential": {func(r *persist.Record) {
 			r.Credentials = []persist.Credential{{Name: "Cookie", Digest: "1"}, {Name: "Cookie", Digest: "2"}}
 		}, false},
+		"told, unfinished": {func(r *persist.Record) { r.Generated, r.KeyTold = true, true }, false},
+		"told, a chosen key": {func(r *persist.Record) {
+			r.State, r.Finished, r.KeyTold = persist.StateConfirmed, time.Now(), true
+		}, false},
+		"told": {func(r *persist.Record) {
+			r.State, r.Finished, r.Generated, r.KeyTold = persist.StateConfirmed, time.Now(), true, true
+		}, true},
 		"unreported, unfinished": {func(r *persist.Record) { r.Generated, r.Unreported = true, true }, false},
 	} {
 		r := valid()

@@ -22,6 +22,9 @@ const FileBytesMax = 1 << 20
 // a fact that is null is unknown. What the confidence of a source lets a fact do is in the package comment. An error is
 // one line that names the member and what is wanted.
 func Load(r io.Reader) (*Profile, error) {
+	if v := reflect.ValueOf(r); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("profile: no reader")
+	}
 	text, err := io.ReadAll(io.LimitReader(r, FileBytesMax+1))
 	switch {
 	case err != nil:

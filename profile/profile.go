@@ -28,6 +28,8 @@
 //     and prose, and for a carrier that says that no key is sent. Load rejects any other.
 //
 // What a file does not say is unknown: an encoding is raw then, and the window is WindowCap, not published.
+//
+// Methods of a nil *Profile, *Fact or *Reference panic.
 package profile
 
 import "time"

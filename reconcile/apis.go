@@ -67,7 +67,7 @@ func failure(object json.RawMessage) string {
 	if status, _ := jsonpointer.Text(document, "/status"); status == "failed" {
 		return "/status"
 	}
-	for _, pointer := range []string{"/failure_code", "/last_payment_error", "/last_setup_error"} {
+	for _, pointer := range []string{"/failure_code", "/failure_message", "/failure_reason", "/failure_details", "/last_payment_error", "/last_setup_error"} {
 		if jsonpointer.Value(document, pointer) != nil {
 			return pointer
 		}

@@ -37,7 +37,7 @@ func auditJournal(t *testing.T, args ...string) string {
 // prune drops all answers and requests of final operations.
 func prune(t *testing.T, journal string) {
 	t.Helper()
-	if got := run(t, "journal", "prune", "--journal", journal, "--keep-answer", "-1s").want(t, exitOK); got.out != "pruned: 5 records\n" {
+	if got := run(t, "journal", "prune", "--journal", journal, "--keep-answer", "-1s", "--yes").want(t, exitOK); got.out != "pruned: 5 records\n" {
 		t.Fatalf("stdout %q, want five pruned records", got.out)
 	}
 }

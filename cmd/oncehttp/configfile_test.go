@@ -78,7 +78,7 @@ func TestJournalCompact(t *testing.T) {
 	m.Inject(mockserver.Fault{Kind: mockserver.DropAfter})
 	run(t, fast("send", "POST", m.URL()+"/payments", "-d", "{}", "--key", "pending", "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
 	run(t, "journal", "settle", seenAs(t, j, "pending"), "--absent", "--yes", "--journal", j).want(t, exitOK)
-	run(t, "journal", "prune", "--keep-answer", "-1s", "--journal", j).want(t, exitOK)
+	run(t, "journal", "prune", "--keep-answer", "-1s", "--yes", "--journal", j).want(t, exitOK)
 	m.Inject(mockserver.Fault{Kind: mockserver.DropAfter})
 	run(t, fast("send", "POST", m.URL()+"/payments", "-d", "{}", "--key", "open", "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
 	before := run(t, "journal", "export", "--bodies", "--journal", j).want(t, exitOK).out

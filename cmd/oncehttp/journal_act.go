@@ -42,7 +42,7 @@ type act struct {
 	config func(rec *persist.Record) (oncehttp.Config, error)
 	// said is what is printed behind an operation's key.
 	said string
-	// kind says what it may have written itself, when it was done before.
+	// kind names the act, and so its own earlier writes.
 	kind operation.Act
 	// bound: it is done only to an operation as it was seen.
 	bound bool
@@ -69,7 +69,7 @@ func (f *actFlags) run(ctx context.Context, keys []string, a act, s streams) err
 			}
 			all = append(all, rec)
 		}
-		records, moved, err := f.unmoved(all, a, listed, s)
+		records, moved, err := unmoved(all, a, listed, f.yes, s)
 		if err == nil {
 			err = f.ask(records, a, s)
 		}

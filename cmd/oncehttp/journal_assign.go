@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,13 +27,17 @@ type assignFlags struct {
 func journalAssignCommand(f *journalFlags, s streams) *cobra.Command {
 	a := &assignFlags{journalFlags: f}
 	cmd := &cobra.Command{
-		Use:   "assign (KEY... | --all) --account NAME",
+		Use:   "assign (KEY[@SEEN]... | --all) --account NAME",
 		Short: "Give operations that stand under no account to one",
 		Long: `Give operations that stand under no account to the account to which they belong,
 in whatever state they are, each with one write. While one stands under none, a
 call that names an account and has its key sends nothing, and says so. KEY may be
 the reference in its place (ref-…) that the error of such a call has. "-" reads keys
 from stdin, one a line. Saying the same again is no error.
+
+SEEN is what journal list shows behind the key: an operation that somebody has sent or
+settled since is left alone and shown with its new SEEN (status 3). From stdin one
+that is unfinished needs it.
 
 --all takes all that stands under none. It asks first, or wants --yes: an operation
 that is given to a wrong account is sent again by the right one.
@@ -77,6 +82,7 @@ func (f *assignFlags) run(ctx context.Context, keys []string, s streams) error {
 	if err := f.check(keys); err != nil {
 		return err
 	}
+	listed := slices.Contains(keys, "-")
 	if !f.all {
 		var err error
 		if keys, err = readKeys(keys, s.in); err != nil {
@@ -92,7 +98,7 @@ func (f *assignFlags) run(ctx context.Context, keys []string, s streams) error {
 		if f.all {
 			err = as.everything(ctx)
 		} else {
-			err = as.these(ctx, keys)
+			err = as.these(ctx, keys, listed)
 		}
 		return joinExit(err, c.Close())
 	})
@@ -135,26 +141,37 @@ type assigning struct {
 	status            int // exitUnknown, if one of those refused can be assigned later
 }
 
-// these assigns the operations of keys. All are looked up before the first is changed.
-func (a *assigning) these(ctx context.Context, keys []string) error {
-	var records []persist.Record
+// these assigns the operations of keys. All are looked up before the first is changed. What has moved since it was seen is left
+// alone. listed: the keys came from stdin.
+func (a *assigning) these(ctx context.Context, keys []string, listed bool) error {
+	var all []seenRecord
 	for _, key := range keys {
-		rec, err := a.find(ctx, key)
+		rec, err := a.findSeen(ctx, key)
 		if err != nil {
 			return err
 		}
-		records = append(records, rec)
+		all = append(all, rec)
+	}
+	records, moved, err := unmoved(all, act{done: a.done}, listed, a.yes, a.s)
+	if err != nil {
+		return err
 	}
 	for i := range records {
 		switch rec := &records[i]; {
 		case ctx.Err() != nil:
-			return errInterrupted()
-		case withoutHeaders(rec.Account) == a.to():
+			return sayMoved(moved, errInterrupted(), a.s)
+		case a.done(rec):
 			say(a.s.out, "assigned already: %s", rec.Key)
 			a.assigned++
 		default:
-			err := a.one(ctx, rec)
-			if err != nil && len(records) == 1 {
+			err := a.one(ctx, rec, oncehttp.AsSeen(*rec))
+			if errors.Is(err, oncehttp.ErrStale) && !errors.Is(err, oncehttp.ErrInFlight) {
+				if now, lost := a.find(ctx, rec.Key); lost == nil {
+					moved = append(moved, seenKey(&now))
+					continue
+				}
+			}
+			if err != nil && len(all) == 1 {
 				return journalError(a.path, err)
 			}
 			if a.count(err); err == nil {
@@ -162,8 +179,11 @@ func (a *assigning) these(ctx context.Context, keys []string) error {
 			}
 		}
 	}
-	return a.conclude()
+	return sayMoved(moved, a.conclude(), a.s)
 }
+
+// done reports whether an operation has the account already.
+func (a *assigning) done(rec *persist.Record) bool { return withoutHeaders(rec.Account) == a.to() }
 
 // everything assigns all that stands under no account. It counts and asks first.
 func (a *assigning) everything(ctx context.Context) error {
@@ -183,7 +203,7 @@ func (a *assigning) everything(ctx context.Context) error {
 	for range changers {
 		workers.Go(func() {
 			for rec := range jobs {
-				if err := a.one(ctx, &rec); !errors.Is(err, persist.ErrNotFound) { // which was assigned or swept meanwhile
+				if err := a.one(ctx, &rec, oncehttp.OfAccount(rec.Account)); !errors.Is(err, persist.ErrNotFound) { // which was assigned or swept meanwhile
 					a.count(err)
 				}
 			}
@@ -218,12 +238,12 @@ func (a *assigning) each(ctx context.Context, do func(*persist.Record) error) er
 	return nil
 }
 
-// one assigns one operation.
-func (a *assigning) one(ctx context.Context, rec *persist.Record) error {
+// one assigns one operation. which names its account, with which it was listed.
+func (a *assigning) one(ctx context.Context, rec *persist.Record, which oncehttp.LookupOption) error {
 	if a.hasInside {
 		ctx = oncehttp.ContextWithAccount(ctx, a.inside)
 	}
-	return a.client.Assign(ctx, oncehttp.Key(rec.Key), oncehttp.OfAccount(rec.Account))
+	return a.client.Assign(ctx, oncehttp.Key(rec.Key), which)
 }
 
 // count counts an operation, and names one that was not assigned.
@@ -250,11 +270,31 @@ func (a *assigning) conclude() error {
 	return &exitError{status: a.status, err: fmt.Errorf("%d of %d not assigned", a.refused, a.refused+a.assigned)}
 }
 
+// findSeen is find for KEY or KEY@SEEN. A key that ends like the latter is a key.
+func (a *assigning) findSeen(ctx context.Context, text string) (seenRecord, error) {
+	rec, err := a.find(ctx, text)
+	if key, seen := splitSeen(text); errors.Is(err, errNoSuchKey) && seen != "" {
+		rec, err = a.find(ctx, key)
+		if !errors.Is(err, errNoSuchKey) {
+			return seenRecord{rec, seen}, err
+		}
+	}
+	if errors.Is(err, errNoSuchKey) {
+		err = fmt.Errorf("journal %s: nothing with the key %q stands under no account", a.path, clip(text))
+	}
+	return seenRecord{Record: rec}, err
+}
+
 // find is the operation under no account that has a key, or a reference; if there is none, that of the account itself.
+// Error: errNoSuchKey.
 func (a *assigning) find(ctx context.Context, key string) (persist.Record, error) {
+	see := a.ses.seeing(ctx)
 	found, err := a.underNone(ctx, key)
 	if err != nil {
 		return persist.Record{}, err
+	}
+	for i := range found {
+		see.set(&found[i])
 	}
 	switch len(found) {
 	case 0:
@@ -313,7 +353,7 @@ func (a *assigning) already(ctx context.Context, key string) (rec persist.Record
 		return nil
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("journal %s: nothing with the key %q stands under no account", a.path, clip(key))
+		err = errNoSuchKey
 	}
 	return rec, err
 }

@@ -206,3 +206,38 @@ func TestWorkTellsOfNone(t *testing.T) {
 		t.Errorf("status %d after %d sends", status, s.sends.Load())
 	}
 }
+
+// TestAssignWhatHasMoved: what was sent since it was listed is left alone and printed with its new KEY@SEEN, also with --yes; from
+// stdin an unfinished one needs SEEN; the others are assigned.
+func TestAssignWhatHasMoved(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	j := filepath.Join(t.TempDir(), "j.db")
+	send := func(key string) {
+		run(t, fast("send", "POST", s.url, "--key", key, "--journal", j, "--max-attempts", "1")...).want(t, exitUnknown)
+	}
+	send("a")
+	send("b")
+	list := seenAs(t, j, "a") + "\n" + seenAs(t, j, "b") + "\n"
+	send("a") // a worker
+	assign := []string{"journal", "assign", "-", "--account", "shop", "--yes", "--journal", j}
+	runWith(t, "a\nb\n", assign...).want(t, exitUsage).wantErr(t, "say KEY@SEEN")
+	now := seenAs(t, j, "a")
+	got := runWith(t, list, assign...).want(t, exitUnknown)
+	got.wantErr(t, "1 operation moved since they were seen; look again")
+	if want := "assigned: b\nleft alone, it has moved since it was seen: " + now + "\n"; got.out != want {
+		t.Errorf("stdout %q, want %q", got.out, want)
+	}
+	if after := seenAs(t, j, "a"); after != now {
+		t.Errorf("%s is %s: it was not left alone", now, after)
+	}
+	assign[2] = strings.Split(list, "\n")[0]
+	run(t, assign...).want(t, exitUnknown)
+	assign[2] = now
+	if got := run(t, assign...).want(t, exitOK); got.out != "assigned: a\n" {
+		t.Errorf("stdout %q", got.out)
+	}
+	if out := run(t, "journal", "list", "--json", "--account", "shop", "--journal", j).out; strings.Count(out, "\n") != 2 {
+		t.Errorf("want both assigned:\n%s", out)
+	}
+}

@@ -115,7 +115,7 @@ func copyJournal(ctx context.Context, ses *session, name string) (int, error) {
 func copyRecord(ctx context.Context, to persist.Journal, rec *persist.Record) error {
 	begin := *rec
 	if rec.State.Final() {
-		begin.State, begin.Effect, begin.Answer, begin.Unreported = persist.StatePending, persist.EffectUnknown, nil, false
+		begin.State, begin.Effect, begin.Answer, begin.Unreported, begin.KeyTold = persist.StatePending, persist.EffectUnknown, nil, false, false
 	}
 	existing, created, err := to.Begin(ctx, begin)
 	switch {

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
@@ -17,11 +17,13 @@ func journalPruneCommand(f *journalFlags, s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Drop the answers of operations that were finished long ago",
-		Long: `Drop requests and answers of final operations of all accounts: once the server
-no longer knows their keys either, unless --keep-answer says otherwise. That a
-key of yours was used is remembered for ever, so that it is never sent again,
-unless --keep-key, or on Redis the keep_key of the URL, says otherwise: what it
-forgets can be sent again, so that it asks first, or wants --yes. What is pending or held is never touched.`,
+		Long: `Drop requests and answers of final operations of all accounts, and forget used
+keys, as each record says: by default answers go once the server no longer
+knows their keys, and that a key of yours was used is remembered for ever, on
+Redis for the keep_key of the URL. With --keep-answer and --keep-key you say for how
+long, and the records do not count. An answer that is gone is not replayed, and a
+key that is forgotten can be sent again: where that is earlier than the records
+say, it asks first, or wants --yes. What is pending or held is never touched.`,
 		Example: `  oncehttp journal prune --journal payments.db
   oncehttp journal prune --journal payments.db --keep-answer 720h`,
 		Args: wantArgs(0, 0, ""),
@@ -33,11 +35,11 @@ forgets can be sent again, so that it asks first, or wants --yes. What is pendin
 			if err != nil {
 				return err
 			}
-			limits := persist.Limits{KeepAnswer: keepAnswer, KeepKey: cmp.Or(keepKey, ses.place.keepKey())}
-			if err := askForgotten(cmd.Context(), ses, &limits, s, yes); err != nil {
+			limits := persist.Limits{Prune: true, KeepAnswer: keepAnswer, KeepKey: keepKey}
+			if err := askEarly(cmd.Context(), ses, &limits, s, yes); err != nil {
 				return joinExit(err, ses.close())
 			}
-			n, err := sweep(cmd.Context(), ses.journal, persist.Limits{KeepAnswer: keepAnswer, KeepKey: keepKey})
+			n, err := sweep(cmd.Context(), ses.journal, limits)
 			if err != nil {
 				return joinExit(journalError(f.path, err), ses.close())
 			}
@@ -45,8 +47,8 @@ forgets can be sent again, so that it asks first, or wants --yes. What is pendin
 			return joinExit(nil, ses.close())
 		},
 	}
-	cmd.Flags().DurationVar(&keepAnswer, "keep-answer", 0, "keep answers so long after the end (0: while the server knows the key; negative: not at all)")
-	cmd.Flags().DurationVar(&keepKey, "keep-key", 0, "remember used keys so long after the end (0: for ever, or as the URL says; negative: no longer than the answer)")
+	cmd.Flags().DurationVar(&keepAnswer, "keep-answer", 0, "keep answers so long after the end (0: as their records say; negative: not at all)")
+	cmd.Flags().DurationVar(&keepKey, "keep-key", 0, "remember used keys so long after the end (0: as their records say; negative: no longer than the answer)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	return cmd
 }
@@ -60,20 +62,32 @@ func sweep(ctx context.Context, j persist.Journal, limits persist.Limits) (total
 	return total, err
 }
 
-// askForgotten asks before keys of the caller's are forgotten.
-func askForgotten(ctx context.Context, ses *session, limits *persist.Limits, s streams, yes bool) error {
-	forgotten, now := 0, time.Now()
-	if limits.KeepKey == 0 || yes {
+// askEarly asks before answers are dropped, or keys of the caller's are forgotten, earlier than their records say.
+func askEarly(ctx context.Context, ses *session, limits *persist.Limits, s streams, yes bool) error {
+	if limits.KeepAnswer == 0 && limits.KeepKey == 0 || yes {
 		return nil
 	}
+	forgotten, dropped, now, allowed := 0, 0, time.Now(), persist.Limits{}
 	err := eachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
-		if drop, _ := limits.Sweep(rec, now); drop && !rec.Generated {
+		drop, strip := limits.Sweep(rec, now)
+		mayDrop, mayStrip := allowed.Sweep(rec, now)
+		switch {
+		case drop && !mayDrop && !rec.Generated:
 			forgotten++
+		case (drop || strip) && !mayDrop && !mayStrip:
+			dropped++
 		}
 		return nil
 	})
-	if err != nil || forgotten == 0 {
+	var early []string
+	if forgotten > 0 {
+		early = append(early, "forget the use of "+count(forgotten, "key")+", so that the same keys could be sent again")
+	}
+	if dropped > 0 {
+		early = append(early, "drop "+count(dropped, "answer")+" that could be replayed still")
+	}
+	if err != nil || early == nil {
 		return err
 	}
-	return s.confirm(yes, "it would forget the use of "+count(forgotten, "key")+", so that the same keys could be sent again")
+	return s.confirm(yes, "it would "+strings.Join(early, ", and ")+", which is earlier than the records say")
 }

@@ -14,19 +14,20 @@ import (
 // seeing prepares records for a person who looks at them: their LeaseOwner says whether somebody is sending the operation, as in
 // what Client.Lookup returns. It is made before the records are read.
 type seeing struct {
-	held  bool      // another process has the file: what it is sending now is not known
-	known bool      // now is set
-	now   time.Time // by the journal's clock; zero: nobody else has the journal
+	held  *heldJournal // the process that has the file, which knows what it is sending; nil: no process has it
+	file  string       // the journal's path, beside which processes that send hold locks; "": the journal is on a server
+	known bool         // now is set
+	now   time.Time    // by the clock of a journal on a server
 }
 
-// seeing returns how records of the session's journal are seen.
+// seeing returns the function that prepares records of the session's journal for a look.
 func (ses *session) seeing(ctx context.Context) seeing {
-	if _, held := persist.As[*heldJournal](ses.journal); held {
-		return seeing{held: true}
+	if ses.place.isFile() {
+		return seeing{held: ses.held, file: ses.place.path}
 	}
 	claimer, shared := persist.As[persist.Claimer](ses.journal)
-	if !shared || ses.place.isFile() {
-		return seeing{known: true}
+	if !shared {
+		return seeing{}
 	}
 	now, err := claimer.Now(ctx)
 	return seeing{known: err == nil, now: now}
@@ -34,11 +35,18 @@ func (ses *session) seeing(ctx context.Context) seeing {
 
 // set sets the record's LeaseOwner.
 func (s seeing) set(rec *persist.Record) {
+	leased := rec.LeaseOwner != "" // where the clock of the journal is not known
 	switch {
-	case s.held && rec.State == persist.StatePending:
-		rec.LeaseOwner = "the process that has the journal"
-	case s.known && (s.now.IsZero() || !rec.Leased("", s.now)):
+	case s.file != "":
+		leased = rec.Leased("", time.Now()) && ownerLives(s.file, rec.LeaseOwner)
+	case s.known:
+		leased = rec.Leased("", s.now)
+	}
+	if !leased {
 		rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+	}
+	if s.held != nil && !rec.State.Final() && s.held.sending(rec.ID) {
+		rec.LeaseOwner = "the process that has the journal"
 	}
 }
 
@@ -86,8 +94,8 @@ func (f *actFlags) findSeen(ctx context.Context, ses *session, text string) (see
 // unmoved parts the operations that the act may be done to from those that have moved since they were seen. On a terminal that is
 // not the list of keys it asks about the latter. An operation of which nobody said as what it was seen is shown and asked about there;
 // elsewhere it is an error if the act is bound, or the keys were listed before.
-func (f *actFlags) unmoved(all []seenRecord, a act, listed bool, s streams) (records []persist.Record, moved []string, err error) {
-	asks := !listed && !f.yes && isTerminal(s.in) && isTerminal(s.err)
+func unmoved(all []seenRecord, a act, listed, yes bool, s streams) (records []persist.Record, moved []string, err error) {
+	asks := !listed && !yes && isTerminal(s.in) && isTerminal(s.err)
 	for i := range all {
 		switch rec := &all[i]; {
 		case a.done(&rec.Record):

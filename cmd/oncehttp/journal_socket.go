@@ -23,6 +23,7 @@ import (
 // holder answers readers while a journal is held.
 type holder struct {
 	journal  persist.Journal
+	looks    lookers
 	listener net.Listener
 	hello    holderHello
 	conns    sync.WaitGroup
@@ -37,9 +38,11 @@ type holderHello struct {
 	Since   time.Time
 }
 
-// holderQuery is what a reader asks: one record, or a listing.
+// holderQuery is what a reader asks: one record, a listing, or whether operations are being sent. Of the latter ID is the first,
+// and each that follows is sent alone.
 type holderQuery struct {
 	One           bool
+	Sending       bool
 	ID            persist.ID
 	Account       string
 	AllAccounts   bool
@@ -66,11 +69,12 @@ func socketOf(path string) string { return path + ".sock" }
 // holdJournal serves readers of a journal file until close. It serves none
 // if the path is too long for a socket; the holder works all the same. It is nil for a
 // journal on a server, which others read there.
-func holdJournal(at place, j persist.Journal) *holder {
+// used is the journal as the holder's own client uses it.
+func holdJournal(at place, j, used persist.Journal) *holder {
 	if !at.isFile() {
 		return nil
 	}
-	h := &holder{journal: j, hello: holderHello{PID: os.Getpid(), Command: "oncehttp", Since: time.Now().UTC()}}
+	h := &holder{journal: j, looks: lookers{journal: used}, hello: holderHello{PID: os.Getpid(), Command: "oncehttp", Since: time.Now().UTC()}}
 	if len(os.Args) > 1 {
 		h.hello.Command += " " + os.Args[1]
 	}
@@ -111,8 +115,12 @@ func (h *holder) answer(conn net.Conn) error {
 		return err
 	}
 	var q holderQuery
-	if err := gob.NewDecoder(conn).Decode(&q); err != nil {
+	dec := gob.NewDecoder(conn)
+	if err := dec.Decode(&q); err != nil {
 		return err
+	}
+	if q.Sending {
+		return h.answerSending(enc, dec, q.ID)
 	}
 	if q.One {
 		rec, err := h.journal.Get(h.ctx, q.ID)
@@ -150,6 +158,7 @@ func (h *holder) close() {
 	h.stop()
 	_ = h.listener.Close() // removes the socket
 	h.conns.Wait()
+	h.looks.close()
 }
 
 // heldJournal reads a journal through its holder. It has Get, List and Close only.
@@ -157,6 +166,7 @@ type heldJournal struct {
 	persist.Journal // nil
 	path            string
 	hello           holderHello
+	asked           sendingAsked
 }
 
 // openHeld finds the holder of the journal at path; nil if there is none that
@@ -246,8 +256,8 @@ func (j *heldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	}
 }
 
-// Close has nothing to close: every call has a connection of its own.
-func (*heldJournal) Close() error { return nil }
+// Close closes the connection over which sending asks; every other call has one of its own.
+func (j *heldJournal) Close() error { return j.asked.close() }
 
 // lockedError says who holds the journal at path, as far as can be found out.
 func lockedError(path string, err error) error {

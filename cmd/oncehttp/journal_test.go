@@ -121,7 +121,7 @@ func TestJournalPrune(t *testing.T) {
 	if got := run(t, "journal", "prune", "--journal", j).want(t, exitOK); got.out != "pruned: 0 records\n" {
 		t.Errorf("stdout %q", got.out)
 	}
-	if got := run(t, "journal", "prune", "--journal", j, "--keep-answer", "-1s").want(t, exitOK); got.out != "pruned: 2 records\n" {
+	if got := run(t, "journal", "prune", "--journal", j, "--keep-answer", "-1s", "--yes").want(t, exitOK); got.out != "pruned: 2 records\n" {
 		t.Errorf("stdout %q", got.out)
 	}
 	for _, l := range run(t, batch...).want(t, exitOK).lines(t) {

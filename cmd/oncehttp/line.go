@@ -152,7 +152,7 @@ func isEventStream(resp *http.Response) bool {
 	return kind == "text/event-stream"
 }
 
-// textOf is a body without its content coding, or as it is where that cannot be taken off.
+// textOf returns a body without its content coding, or unchanged where it cannot be decoded.
 func textOf(h http.Header, body []byte) []byte {
 	if text, all := coding.Decode(h, body, true, answerBytesMax); all {
 		return text

@@ -43,18 +43,6 @@ func redisAt(at *url.URL) (string, redis.Options, error) {
 	return u.String(), opts, nil
 }
 
-// keepKey is for how long the journal remembers used keys by what its URL says; zero: for ever.
-func (p place) keepKey() time.Duration {
-	if p.isFile() || p.url.Scheme != "redis" && p.url.Scheme != "rediss" {
-		return 0
-	}
-	_, opts, err := redisAt(p.url)
-	if err != nil || opts.KeepKey == redis.KeepForever {
-		return 0 // an error is one of opening it
-	}
-	return opts.KeepKey
-}
-
 // quietRedis keeps go-redis from printing the connections that it could not make: the error says so in its one line.
 // Before the first of its clients.
 func quietRedis() { goredis.SetLogger(silent{}) }

@@ -172,22 +172,30 @@ func TestRedisDown(t *testing.T) {
 	}
 }
 
-// Where the URL itself lets keys be forgotten, prune asks first, too.
+// How long a key is remembered is written with its record: the URL of a prune does not shorten it, and --keep-key asks first.
 func TestRedisPruneAsks(t *testing.T) {
 	t.Parallel()
 	at := "redis://" + ownRedis(t, durable()...).address + "/0?keep_key="
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	run(t, "batch", writeFile(t, "in.csv", "id\na\nb\n"), "--url", s.url, "--key", "o:{id}", "--journal", at+"forever").want(t, exitOK)
 	time.Sleep(20 * time.Millisecond) // of the server's clock
+	left := func(want int) {
+		t.Helper()
+		if got := run(t, "journal", "list", "--json", "--journal", at+"forever").want(t, exitOK); strings.Count(got.out, "\n") != want {
+			t.Errorf("left:\n%s", got.out)
+		}
+	}
 	prune := []string{"journal", "prune", "--keep-answer", "-1s", "--journal", at + "10ms"}
+	if got := run(t, prune...).want(t, exitUsage); !strings.Contains(got.err, "drop 2 answers") || strings.Contains(got.err, "forget") {
+		t.Errorf("%s", got.err)
+	}
+	run(t, append(prune, "--yes")...).want(t, exitOK)
+	left(2)
+	prune = append(prune, "--keep-key", "10ms")
 	if got := run(t, prune...).want(t, exitUsage); !strings.Contains(got.err, "forget the use of 2 keys") {
 		t.Errorf("%s", got.err)
 	}
-	if got := run(t, "journal", "list", "--json", "--journal", at+"forever").want(t, exitOK); strings.Count(got.out, "\n") != 2 {
-		t.Errorf("left:\n%s", got.out)
-	}
+	left(2)
 	run(t, append(prune, "--yes")...).want(t, exitOK)
-	if got := run(t, "journal", "list", "--json", "--journal", at+"forever").want(t, exitOK); got.out != "" {
-		t.Errorf("left after --yes:\n%s", got.out)
-	}
+	left(0)
 }

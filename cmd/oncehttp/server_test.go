@@ -180,7 +180,7 @@ func TestServerJournal(t *testing.T) {
 		}
 		export := writeFile(t, "export.csv", "key\nidemp:o:a\nidemp:o:b\nidemp:o:c\nidemp:o:d\ne\n")
 		look(exitFindings, "audit", "--against", export, "--match", "key") // b was abandoned
-		if out := look(exitOK, "journal", "prune", "--keep-answer", "-1s").out; out != "pruned: 5 records\n" {
+		if out := look(exitOK, "journal", "prune", "--keep-answer", "-1s", "--yes").out; out != "pruned: 5 records\n" {
 			t.Errorf("prune: %s", out)
 		}
 		if err := look(exitUsage, "journal", "compact").err; !strings.Contains(err, "compact is for journals in a file") || strings.Count(err, "\n") != 1 {

@@ -157,8 +157,9 @@ func narrate(w io.Writer) func(context.Context, oncehttp.Event) {
 type session struct {
 	client  *oncehttp.Client
 	journal persist.Journal
-	place   place   // of the journal
-	holder  *holder // nil: readers are not served
+	place   place        // of the journal
+	holder  *holder      // nil: readers are not served
+	held    *heldJournal // the process that has the file; nil: the file is read
 }
 
 // openJournal opens the journal at a place, and holds it until it is closed. It makes a
@@ -185,7 +186,7 @@ func openSession(at place, cfg oncehttp.Config, create bool) (*session, error) {
 	}
 	ses, err := newSession(at, used, cfg)
 	if err == nil {
-		ses.holder = holdJournal(at, j) // readers unseal for themselves
+		ses.holder = holdJournal(at, j, used) // readers unseal for themselves
 	}
 	return ses, err
 }
@@ -245,7 +246,7 @@ func openReader(at place) (*session, error) {
 			if err != nil {
 				return nil, err
 			}
-			return &session{journal: used, place: at}, nil
+			return &session{journal: used, place: at, held: held}, nil
 		}
 	}
 	j, err := openJournal(at, false)
@@ -256,7 +257,7 @@ func openReader(at place) (*session, error) {
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
-	return &session{journal: used, place: at, holder: holdJournal(at, j)}, nil
+	return &session{journal: used, place: at, holder: holdJournal(at, j, used)}, nil
 }
 
 // openBolt opens the file. Where another process has it, the error says which.

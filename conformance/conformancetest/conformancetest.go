@@ -45,7 +45,7 @@ func (u URL) judge(ctx context.Context, o conformance.Options) (*conformance.Rep
 
 // Run judges the target and makes a subtest of each case. Of several options the
 // last counts; without any, the zero value is used. It returns the report, for a
-// test that wants more of it.
+// test that wants more of it. It panics if t or the target is nil.
 func Run(t *testing.T, target Target, options ...conformance.Options) *conformance.Report {
 	t.Helper()
 	var o conformance.Options

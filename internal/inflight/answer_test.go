@@ -69,21 +69,18 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerPanics: a panic after the answer reaches no caller, and goes on where the call runs.
+// TestAnswerPanics: a panic after the answer reaches no caller, and is kept for whoever has run the call.
 func TestAnswerPanics(t *testing.T) {
 	t.Parallel()
 	table := NewTable(func(string) {})
 	caller, _ := table.Enter(entry(t.Context(), "k"), anything)
-	var went any
-	func() {
-		defer func() { went = recover() }()
-		caller.Call().Run(func() string {
-			caller.Call().Answer("the answer")
-			panic("late")
-		}, crashed)
-	}()
-	if got, err := caller.Wait(); got != "the answer" || err != nil || went != "late" {
-		t.Errorf("%q, %v; what went on is %v", got, err, went)
+	caller.Call().Run(func() string {
+		caller.Call().Answer("the answer")
+		panic("late")
+	}, crashed)
+	late, deserted := caller.Call().PanickedLate(), caller.Call().Deserted()
+	if got, err := caller.Wait(); got != "the answer" || err != nil || late != "late" || !deserted {
+		t.Errorf("%q, %v; what it panicked with is %v, deserted %v", got, err, late, deserted)
 	}
 }
 
@@ -97,16 +94,16 @@ func TestEnded(t *testing.T) {
 		answering(t, table, func() {})
 		second, _ := table.Enter(entry(t.Context(), "k"), anything)
 		go second.Call().Run(func() string { time.Sleep(time.Hour); return "" }, crashed)
-		if err := table.Ended(t.Context(), func(id persist.ID) bool { return id.Key == "runs" }); err != nil || time.Since(began) > 0 {
+		if err := table.Ended(t.Context(), 0, func(id persist.ID) bool { return id.Key == "runs" }); err != nil || time.Since(began) > 0 {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		gone := errors.New("gone")
 		short, cancel := context.WithTimeoutCause(t.Context(), time.Second, gone)
 		defer cancel()
-		if err := table.Ended(short, all); !errors.Is(err, gone) {
+		if err := table.Ended(short, 0, all); !errors.Is(err, gone) {
 			t.Errorf("%v; want the cause", err)
 		}
-		if err := table.Ended(t.Context(), all); err != nil || time.Since(began) != time.Minute {
+		if err := table.Ended(t.Context(), 0, all); err != nil || time.Since(began) != time.Minute {
 			t.Errorf("%v after %v; want 1m", err, time.Since(began))
 		}
 		if _, err := second.Wait(); err != nil {

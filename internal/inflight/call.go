@@ -2,7 +2,6 @@ package inflight
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -16,7 +15,9 @@ type Call[R any] struct {
 	table    *Table[R]
 	record   *persist.Record
 	previous *Call[R] // the call of the same operation that was given up or answered and is not over yet; nil if none
-	values   context.Context
+	patience time.Duration
+	work     Work
+	values   guest
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	draining context.Context
@@ -27,19 +28,27 @@ type Call[R any] struct {
 	closed    bool       // over, given up or answered: nobody joins any more
 	everPlain bool
 	inDoubt   bool
+	ended     bool
+	firstLeft bool // the caller that started it has left
 	waits     bool // for the end of previous: nothing was run yet
 	abandoned bool // everybody left while it waited: it runs nothing
+	recording bool // see Recording
 	users     int  // of the result: the run, and the callers that are not gone
 
 	// Written before done is closed, which says that the result is there.
 	result   R
 	panicked any
+	late     any           // see PanickedLate
 	ending   chan struct{} // of a call that was answered: closed when it is over; else nil
 	done     chan struct{}
 }
 
-// Values is a context with the values of the caller that started the call. It never ends.
-func (c *Call[R]) Values() context.Context { return c.values }
+// Work is the call as those see it who would wait for it.
+func (c *Call[R]) Work() *Work { return &c.work }
+
+// Values is a context with the values of the caller that started the call, but the call in the place of whatever they name
+// (Work.Context). It never ends.
+func (c *Call[R]) Values() context.Context { return &c.values }
 
 // Context is as Values, but ends when the call is given up; its cause says why.
 func (c *Call[R]) Context() context.Context { return c.ctx }
@@ -93,9 +102,28 @@ func (c *Call[R]) GiveUp(cause error) { c.cancel(cause) }
 // Panicked is what the call panicked with, once it is over.
 func (c *Call[R]) Panicked() any { return c.panicked }
 
+// PanickedLate returns the value of a panic after Answer. It is for the caller of Run, once Run has returned.
+func (c *Call[R]) PanickedLate() any { return c.late }
+
+// Deserted reports whether nobody learns of a panic of the call, which is over: its first caller has left, or has its answer.
+func (c *Call[R]) Deserted() bool {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	return c.firstLeft || c.ending != nil
+}
+
+// Recording says that the run is about to record how the operation ended. It reports whether the caller that started the call
+// has left before, and so was told less than that. From then on this caller stays until the result is there.
+func (c *Call[R]) Recording() (firstLeft bool) {
+	c.table.mu.Lock()
+	defer c.table.mu.Unlock()
+	c.recording = true
+	return c.firstLeft
+}
+
 // Answer gives everybody who waits the result before the call is over. It is called by what Run runs, once at most. The call
 // keeps its place until that returns: nobody joins it, and the next call of the operation waits for its end, as does whoever
-// calls Table.Ended. What is returned or panics afterwards reaches no caller: a panic ends the program.
+// calls Table.Ended. What is returned or panics afterwards reaches no caller: see PanickedLate.
 func (c *Call[R]) Answer(result R) {
 	c.result, c.ending = result, make(chan struct{})
 	c.table.mu.Lock()
@@ -105,36 +133,42 @@ func (c *Call[R]) Answer(result R) {
 	close(c.done)
 }
 
-// errGoexit ends a call whose function ended its goroutine.
-var errGoexit = errors.New("a function of the Config called runtime.Goexit")
+// Crash is the cause of a result where what was run has panicked, or has ended its goroutine.
+type Crash struct {
+	Value any // of the panic; nil: runtime.Goexit
+}
+
+// Error says which of the two it was. It has nothing of the value, which may hold a secret.
+func (c *Crash) Error() string {
+	if c.Value == nil {
+		return "runtime.Goexit was called"
+	}
+	return fmt.Sprintf("panic with a %T", c.Value)
+}
 
 // Run runs the call in the current goroutine, once no earlier call of the same operation is left, and gives
-// everybody its result. Where run panics or ends the goroutine, crashed makes the result; a panic goes on in the
+// everybody its result. Where run panics or ends the goroutine, crashed makes the result, of a *Crash; a panic goes on in the
 // caller that started the call.
 func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 	ended := false
 	defer func() {
-		if c.ending != nil { // a panic goes on
+		if c.ending != nil {
+			c.late = recover()
 			c.end()
 			close(c.ending)
 			c.letGo()
 			return
 		}
-		if c.panicked = recover(); c.panicked != nil {
-			c.result = crashed(fmt.Errorf("panic: %v", c.panicked))
-		} else if !ended {
-			c.result = crashed(errGoexit)
+		if c.panicked = recover(); !ended {
+			c.result = crashed(&Crash{c.panicked})
 		}
 		c.end()
 		close(c.done)
 		c.letGo()
 	}()
-	if c.previous != nil { // wait for the call that was given up or answered: no two runs of one operation
-		<-c.previous.done
-		if c.previous.ending != nil {
-			<-c.previous.ending
-		}
-		c.previous = nil
+	if err := c.awaitPrevious(); err != nil {
+		c.result, ended = crashed(err), true
+		return
 	}
 	if !c.begin() {
 		c.result, ended = crashed(context.Cause(c.ctx)), true
@@ -144,6 +178,34 @@ func (c *Call[R]) Run(run func() R, crashed func(cause error) R) {
 		c.result = result
 	}
 	ended = true
+}
+
+// awaitPrevious waits for the call that was given up or answered, and for those for whose end that has not waited: no two runs
+// of one operation. Errors: ErrGuest, ErrCircle; then the call must not run.
+func (c *Call[R]) awaitPrevious() error {
+	never := context.Background()
+	for c.previous != nil {
+		previous := c.previous
+		err := previous.work.wait(never, c.patience, previous.done)
+		if err == nil && previous.ending != nil {
+			err = previous.work.wait(never, c.patience, previous.ending)
+		}
+		previous.work.leave(&c.work)
+		if err != nil {
+			return err
+		}
+		before := previous.previous
+		if before != nil {
+			err = before.work.await(&c.work)
+		}
+		c.table.mu.Lock()
+		c.previous = before
+		c.table.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin ends the wait for the call before. It returns false if nobody is left for whom to run.
@@ -162,15 +224,21 @@ func (c *Call[R]) abandon() bool {
 	return c.abandoned
 }
 
-// end takes the call out of the table.
+// end takes the call out of the table. A call before it that has not ended takes its place again.
 func (c *Call[R]) end() {
 	c.table.mu.Lock()
 	defer c.table.mu.Unlock()
-	c.closed = true
+	c.closed, c.ended = true, true
+	c.work.End()
 	delete(c.table.ending, c)
-	if c.table.calls[c.record.ID] == c {
-		delete(c.table.calls, c.record.ID)
+	if c.table.calls[c.record.ID] != c {
+		return
 	}
+	if c.previous != nil && !c.previous.ended {
+		c.table.calls[c.record.ID] = c.previous
+		return
+	}
+	delete(c.table.calls, c.record.ID)
 }
 
 // letGo ends one use of the result.

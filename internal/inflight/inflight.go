@@ -6,6 +6,7 @@ package inflight
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -35,6 +36,10 @@ type Entry struct {
 	Draining context.Context
 	// PlainHTTP: the caller sees plain HTTP.
 	PlainHTTP bool
+	// Client is the caller's, whose functions a call that it starts will call.
+	Client any
+	// Patience is how long a wait lets a call be in one function of a user. Zero: for ever.
+	Patience time.Duration
 	// InDoubt: the operation may be of unknown outcome from before. Call.SetInDoubt tells more.
 	InDoubt bool
 }
@@ -44,12 +49,13 @@ type Arrival uint8
 
 const (
 	Refused Arrival = iota // a call is under way that it may not join
+	Circle                 // the call that it would wait for waits for it
 	Joined                 // it waits for a call that another caller started
 	Started                // it started a call, and must see to it that Call.Run is called
 )
 
 // Enter lets a caller join the call that is under way with its operation, or start one. caller is nil if it is
-// refused. same reports whether the request of a call under way is the caller's own; without it the caller joins
+// refused or would close a circle. same reports whether the request of a call under way is the caller's own; without it the caller joins
 // nobody. A call that was given up, or answered, is not joined: the next one waits for its end in Run.
 func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (caller *Caller[R], arrival Arrival) {
 	t.mu.Lock()
@@ -59,16 +65,28 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 		if same == nil || !same(running.record) {
 			return nil, Refused
 		}
+		by := From(e.Context)
+		if running.work.await(by) != nil {
+			return nil, Circle
+		}
 		running.everPlain = running.everPlain || e.PlainHTTP
-		return running.admit(e, false), Joined
+		return running.admit(e, by), Joined
 	}
 	call := &Call[R]{
-		table: t, record: e.Record, previous: running, values: endless(e.Context), draining: e.Draining,
+		table: t, record: e.Record, previous: running, draining: e.Draining,
 		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, waits: running != nil, users: 1, done: make(chan struct{}),
 	}
-	call.ctx, call.cancel = context.WithCancelCause(call.values)
+	call.work.parent, call.work.client = From(e.Context), e.Client
+	call.values = guest{endless(e.Context), &call.work}
+	call.patience = e.Patience
+	if running != nil && running.work.await(&call.work) != nil {
+		return nil, Circle
+	}
+	call.ctx, call.cancel = context.WithCancelCause(&call.values)
 	t.calls[e.Record.ID] = call
-	return call.admit(e, true), Started
+	caller = call.admit(e, nil)
+	caller.first = true
+	return caller, Started
 }
 
 // endless is ctx if that cannot end, else a context with its values.
@@ -79,9 +97,9 @@ func endless(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// admit takes a caller in. Under table.mu.
-func (c *Call[R]) admit(e Entry, first bool) *Caller[R] {
-	caller := &Caller[R]{call: c, ctx: e.Context, plain: e.PlainHTTP, first: first, next: c.callers}
+// admit takes a caller in, which by waits for. Under table.mu.
+func (c *Call[R]) admit(e Entry, by *Work) *Caller[R] {
+	caller := &Caller[R]{call: c, ctx: e.Context, by: by, patience: e.Patience, plain: e.PlainHTTP, next: c.callers}
 	c.callers = caller
 	c.users++
 	return caller
@@ -105,8 +123,9 @@ func (t *Table[R]) Operation(id persist.ID) *persist.Record {
 	return nil
 }
 
-// Ended waits for the end of the calls that were answered before, of the operations that pick selects. Error: the cause of ctx.
-func (t *Table[R]) Ended(ctx context.Context, pick func(persist.ID) bool) error {
+// Ended waits for the end of the calls that were answered before, of the operations that pick selects, with patience as in Entry.
+// Errors: the cause of ctx, ErrCircle, ErrGuest.
+func (t *Table[R]) Ended(ctx context.Context, patience time.Duration, pick func(persist.ID) bool) error {
 	t.mu.Lock()
 	var answered []*Call[R]
 	for call := range t.ending {
@@ -115,11 +134,15 @@ func (t *Table[R]) Ended(ctx context.Context, pick func(persist.ID) bool) error 
 		}
 	}
 	t.mu.Unlock()
+	by := From(ctx)
 	for _, call := range answered {
-		select {
-		case <-call.ending:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := call.work.await(by); err != nil {
+			return err
+		}
+		err := call.work.wait(ctx, patience, call.ending)
+		call.work.leave(by)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -139,12 +162,12 @@ func (t *Table[R]) Len() int {
 	return len(t.calls)
 }
 
-// GiveUpDraining gives up every call whose Draining has ended.
-func (t *Table[R]) GiveUpDraining() {
+// GiveUpDraining gives up every call of a client whose Draining has ended.
+func (t *Table[R]) GiveUpDraining(client any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, call := range t.calls {
-		if cause := context.Cause(call.draining); cause != nil {
+		if cause := context.Cause(call.draining); cause != nil && call.work.client == client {
 			call.cancel(cause)
 		}
 	}
@@ -156,6 +179,10 @@ type Caller[R any] struct {
 	ctx   context.Context
 	first bool // it started the call
 	plain bool
+
+	until    context.Context // see Until; nil: no other end
+	by       *Work           // in whose function it waits for another's call; nil: in none
+	patience time.Duration
 
 	// Under table.mu.
 	next *Caller[R] // of the same call
@@ -175,14 +202,17 @@ func (c *Caller[R]) Done() {
 	gone := c.gone
 	c.gone = true
 	c.call.table.mu.Unlock()
+	c.call.work.leave(c.by)
 	if !gone {
 		c.call.letGo()
 	}
 }
 
 // Wait returns the result of the call. If the caller's context ends first, the caller leaves, and err is the
-// context's cause. Whoever leaves last gives the call up and waits for its result all the same, to learn what
-// became of it, but for a call that still waits for the one before: that runs nothing then. A panic of the call
+// context's cause. Where the caller has joined, and the call stays in a function of the user for longer than its patience, it
+// leaves too, and err is ErrGuest. Whoever leaves last gives the call up and waits for its result all the same, to learn what
+// became of it, but for a call that still waits for the one before: that runs nothing then. So does the caller that started the
+// call, once Call.Recording was called. A panic of the call
 // goes on in the caller that started it.
 func (c *Caller[R]) Wait() (result R, err error) {
 	if err := c.Await(); err != nil {
@@ -196,17 +226,33 @@ func (c *Caller[R]) Wait() (result R, err error) {
 
 // Await is Wait without the result: it returns nil once that is there, also after a panic.
 func (c *Caller[R]) Await() error {
-	select {
-	case <-c.call.done:
-	case <-c.ctx.Done():
-		if last := c.leave(); !c.call.over() && (!last || c.call.abandon()) {
-			c.Done()
-			return context.Cause(c.ctx)
-		}
-		<-c.call.done
+	patience := c.patience
+	if c.first {
+		patience = 0
 	}
+	ctx := c.ctx
+	if c.until != nil {
+		within, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(c.until, func() { cancel(context.Cause(c.until)) })()
+		ctx = within
+	}
+	err := c.call.work.wait(ctx, patience, c.call.done)
+	if err == nil {
+		return nil
+	}
+	stays, told := c.leave(), c.until != nil && c.until.Err() != nil
+	if !c.call.over() && (!stays || told || err == ErrGuest || c.call.abandon()) {
+		c.Done()
+		return err
+	}
+	<-c.call.done
 	return nil
 }
+
+// Until lets a caller that has joined leave when ctx ends, with the cause of that, as when its own context ends; if it is the last one,
+// it does not wait for the result. It is called before Wait.
+func (c *Caller[R]) Until(ctx context.Context) { c.until = ctx }
 
 // Leave takes the caller out of the call, which is given up if nobody is left.
 func (c *Caller[R]) Leave() {
@@ -215,17 +261,26 @@ func (c *Caller[R]) Leave() {
 	}
 }
 
-// leave is Leave for a caller that may still use the result. last reports that nobody is left and the call is given up; the
-// last caller stays in the list, so that PlainHTTP and Deadline still see it.
-func (c *Caller[R]) leave() (last bool) {
+// leave is Leave for a caller that may still use the result. stays reports that it waits for that: nobody else is left and the
+// call is given up, or it started the call and its end is being recorded. It stays in the list, so that PlainHTTP and Deadline
+// still see it.
+func (c *Caller[R]) leave() (stays bool) {
 	call := c.call
 	call.table.mu.Lock()
 	defer call.table.mu.Unlock()
 	if call.callers == c && c.next == nil {
 		call.closed = true
-		call.cancel(context.Cause(c.ctx))
+		cause := context.Cause(c.ctx)
+		if cause == nil && c.until != nil {
+			cause = context.Cause(c.until)
+		}
+		call.cancel(cause)
 		return true
 	}
+	if c.first && call.recording {
+		return true
+	}
+	call.firstLeft = call.firstLeft || c.first
 	for at := &call.callers; *at != nil; at = &(*at).next {
 		if *at == c {
 			*at = c.next

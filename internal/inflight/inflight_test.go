@@ -181,6 +181,47 @@ func TestPlainHTTP(t *testing.T) {
 	check(false, true)
 }
 
+// TestRecording: the caller that started a call leaves it before its end is recorded, and not from then on. Another one may.
+func TestRecording(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ first, second bool }{
+		"the first leaves before": {first: true}, "the second leaves before": {second: true}, "both wait": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := NewTable(func(string) {})
+			ctx, end := context.WithCancel(t.Context())
+			other, endOther := context.WithCancel(t.Context())
+			defer end()
+			defer endOther()
+			first, _ := table.Enter(entry(ctx, "k"), anything)
+			second, _ := table.Enter(entry(other, "k"), anything)
+			_, _ = table.Enter(entry(t.Context(), "k"), anything)
+			if c.first {
+				if end(); first.Await() == nil {
+					t.Fatal("the first caller stays")
+				}
+			}
+			if c.second {
+				if endOther(); second.Await() == nil {
+					t.Fatal("the second caller stays")
+				}
+			}
+			if got := first.Call().Recording(); got != c.first {
+				t.Errorf("the first caller has left: %t", got)
+			}
+			end()
+			endOther()
+			go first.Call().Run(func() string { return "done" }, func(error) string { return "crashed" })
+			if !c.first {
+				if got, err := first.Wait(); err != nil || got != "done" {
+					t.Errorf("the first caller, whose context ended during the record: %q, %v", got, err)
+				}
+			}
+		})
+	}
+}
+
 // TestInDoubt is told by who enters, and later by the call itself.
 func TestInDoubt(t *testing.T) {
 	t.Parallel()
@@ -197,24 +238,30 @@ func TestInDoubt(t *testing.T) {
 	}
 }
 
-// TestGiveUpDraining: only calls that are draining.
+// TestGiveUpDraining: only calls that are draining, of one client.
 func TestGiveUpDraining(t *testing.T) {
 	t.Parallel()
 	table := NewTable(func(string) {})
 	cause := errors.New("closing")
 	draining, drain := context.WithCancelCause(t.Context())
 	e := entry(t.Context(), "k")
-	e.Draining = draining
+	e.Draining, e.Client = draining, "mine"
 	one, _ := table.Enter(e, anything)
 	two, _ := table.Enter(entry(t.Context(), "other"), anything)
-	table.GiveUpDraining()
+	e = entry(t.Context(), "another client's")
+	e.Draining, e.Client = draining, "theirs"
+	three, _ := table.Enter(e, anything)
+	table.GiveUpDraining("mine")
 	if one.Call().Context().Err() != nil {
 		t.Error("given up before it drains")
 	}
 	drain(cause)
-	table.GiveUpDraining()
+	table.GiveUpDraining("mine")
 	if context.Cause(one.Call().Context()) != cause || two.Call().Context().Err() != nil || one.Call().Draining().Err() == nil {
 		t.Error("want the one given up, and the other not")
+	}
+	if three.Call().Context().Err() != nil {
+		t.Error("another client's call was given up")
 	}
 }
 
@@ -223,8 +270,8 @@ func TestGiveUpDraining(t *testing.T) {
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]func() string{
-		"panic: boom":     func() string { panic("boom") },
-		errGoexit.Error(): func() string { runtime.Goexit(); return "" },
+		(&Crash{"boom"}).Error(): func() string { panic("boom") },
+		(&Crash{}).Error():       func() string { runtime.Goexit(); return "" },
 	} {
 		table := NewTable(func(string) {})
 		first, _ := table.Enter(entry(t.Context(), "k"), anything)
@@ -238,7 +285,7 @@ func TestCrash(t *testing.T) {
 			_, _ = first.Wait()
 			return nil
 		}()
-		if (caught != nil) != (first.Call().Panicked() != nil) || (caught == "boom") != (name == "panic: boom") || table.Len() != 0 {
+		if (caught != nil) != (first.Call().Panicked() != nil) || (caught == "boom") != (name == (&Crash{"boom"}).Error()) || table.Len() != 0 {
 			t.Errorf("%s: caught %v, %d calls left", name, caught, table.Len())
 		}
 	}

@@ -2,6 +2,7 @@ package jsonpointer_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +30,32 @@ func TestTextFollowsThePointer(t *testing.T) {
 	}
 }
 
+// TestTexts: several values only where a name on the way is there twice, and none of what is no value.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		body, pointer string
+		want          []string
+	}{
+		{`{"a":"x","b":1.50}`, "/b", []string{"1.50"}},
+		{`{"a/b":[true,["y"]]} trailing`, "/a~1b/1/0", []string{"y"}},
+		{`{"a":null}`, "/a", []string{""}},
+		{`{"a":{}}`, "/a", []string{""}},
+		{`{"a":{}}`, "/a/b", nil},
+		{`{"a":1,"a":2}`, "/a", []string{"1", "2"}},
+		{`{"a":1,"\u0061":1}`, "/a", []string{"1", "1"}},
+		{`{"a":{"b":1},"a":{}}`, "/a/b", []string{"1", ""}},
+		{`{"a":7,"a":{"b":[1,{"c":2,"c":3}]}}`, "/a/b/1/c", []string{"", "2", "3"}},
+		{`{"b":1,"b":2,"a":3}`, "/a", []string{"3"}},
+		{`[1,2]`, "/01", nil}, {`[1,2]`, "/2", nil}, {`"a"`, "/a", nil},
+		{`{"a":1`, "/a", nil}, {`{"a":1,}`, "/a", nil}, {`[1`, "/0", nil}, {``, "/a", nil}, {`{"a":1}`, "a", nil}, {`{"a":1}`, "", nil},
+	} {
+		if got := jsonpointer.Texts([]byte(row.body), row.pointer); !slices.Equal(got, row.want) {
+			t.Errorf("%s has %q at %s, want %q", row.body, got, row.pointer, row.want)
+		}
+	}
+}
+
 // FuzzText: a pointer made for a string leads to that string, and none panics.
 func FuzzText(f *testing.F) {
 	f.Add("a/b", "x", "/a~1b/00")
@@ -42,7 +69,10 @@ func FuzzText(f *testing.F) {
 			return
 		}
 		document := jsonpointer.Decode(raw)
-		jsonpointer.Text(document, pointer)
+		text, found := jsonpointer.Text(document, pointer)
+		if texts := jsonpointer.Texts(raw, pointer); found != (len(texts) == 1) || found && texts[0] != text {
+			t.Errorf("%q at %s, and %q, %v", texts, pointer, text, found)
+		}
 		for n, values := range back {
 			at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(n) + "/0"
 			if text, found := jsonpointer.Text(document, at); !found || text != values[0] {

@@ -9,7 +9,7 @@ import (
 // Begins are the records that are being begun. The zero value is ready; it is safe for concurrent use.
 type Begins struct {
 	mu  sync.Mutex
-	now map[persist.ID]*begins
+	now map[persist.ID]begins
 }
 
 // begins is what is known of one operation.
@@ -23,47 +23,42 @@ type begins struct {
 func (b *Begins) Enter(id persist.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.at(id).underWay++
+	at := b.now[id]
+	at.underWay++
+	b.set(id, at)
 }
 
 // Leave ends what Enter began. made: the journal has a record of the operation.
 func (b *Begins) Leave(id persist.ID, made bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := b.at(id)
+	at := b.now[id]
 	at.underWay--
 	if made {
 		at.made++
 	}
-	b.drop(id, at)
+	b.set(id, at)
 }
 
-// at returns what is known of the operation. The caller holds mu.
-func (b *Begins) at(id persist.ID) *begins {
-	at := b.now[id]
-	if at == nil {
-		at = &begins{}
-		if b.now == nil {
-			b.now = map[persist.ID]*begins{}
-		}
-		b.now[id] = at
-	}
-	return at
-}
-
-// drop forgets an operation of which nothing is known any more. The caller holds mu.
-func (b *Begins) drop(id persist.ID, at *begins) {
+// set notes what is known of the operation, or forgets it if that is nothing any more. The caller holds mu.
+func (b *Begins) set(id persist.ID, at begins) {
 	if at.underWay == 0 && at.watches == 0 {
 		delete(b.now, id)
+		return
 	}
+	if b.now == nil {
+		b.now = map[persist.ID]begins{}
+	}
+	b.now[id] = at
 }
 
 // Watch returns a watch over the Begins of the operation. Its End must follow.
 func (b *Begins) Watch(id persist.ID) Watch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := b.at(id)
+	at := b.now[id]
 	at.watches++
+	b.set(id, at)
 	return Watch{b, id, at.made}
 }
 
@@ -80,6 +75,6 @@ func (w Watch) End() (begun bool) {
 	defer w.of.mu.Unlock()
 	at := w.of.now[w.id]
 	at.watches--
-	w.of.drop(w.id, at)
+	w.of.set(w.id, at)
 	return at.underWay > 0 || at.made > w.made
 }

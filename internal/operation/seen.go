@@ -8,7 +8,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// Act is what a person does about an operation that was looked at before.
+// Act is a person's act on an operation that was looked at before.
 type Act uint8
 
 const (
@@ -64,7 +64,7 @@ func standingText(rec *persist.Record) string {
 	return rec.State.String()
 }
 
-// SeenLength is the length of what Seen returns.
+// SeenLength is the length of a digest of Seen.
 const SeenLength = 12
 
 // Seen returns a digest of everything that Moved compares, in lower-case hexadecimal digits. Two records with one digest are alike

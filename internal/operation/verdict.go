@@ -58,6 +58,8 @@ const (
 	Keyless
 	// Unread: the call names the key, and its request could not be compared.
 	Unread
+	// Incomparable: the call names the key, and whether its request is the record's cannot be told.
+	Incomparable
 	// Same: its request is the record's.
 	Same
 	// Other: its request is another one.
@@ -67,23 +69,23 @@ const (
 )
 
 // Judge returns the verdict on an operation that stands so, for a call that knows this much. Without a record nothing
-// happened, except for a call that expects one. Settled as absent is "no effect" only for the request that was settled.
+// happened, except for a call that expects one. Where requests cannot be compared, nothing is known of the call's. Settled as absent is "no effect" only for the request that was settled.
 func Judge(s Standing, k Knowledge) Verdict {
 	if s >= standings || k >= knowledges {
 		return Unknown
 	}
 	return [standings][knowledges]Verdict{
-		//          KeyOnly   Keyless   Unread    Same      Other
-		Unclear:   {Unknown, Unknown, Unknown, Unknown, Unknown},
-		None:      {Unknown, NoEffect, NoEffect, NoEffect, NoEffect},
-		Open:      {Unknown, Unknown, Unknown, Unknown, Unknown},
-		Succeeded: {Final, Unknown, Final, Final, Final},
-		Accepted:  {Final, Unknown, Final, Final, Final},
-		Refused:   {Final, Unknown, Final, Final, Final},
-		Ended:     {Final, Unknown, Final, Final, Final},
-		Happened:  {Final, Unknown, Final, Final, Final},
-		Absent:    {NoEffect, Unknown, NoEffect, NoEffect, Final},
-		Abandoned: {Unknown, Unknown, Unknown, Unknown, Unknown},
+		//          KeyOnly   Keyless   Unread    Incomparable  Same   Other
+		Unclear:   {Unknown, Unknown, Unknown, Unknown, Unknown, Unknown},
+		None:      {Unknown, NoEffect, NoEffect, Unknown, NoEffect, NoEffect},
+		Open:      {Unknown, Unknown, Unknown, Unknown, Unknown, Unknown},
+		Succeeded: {Final, Unknown, Final, Unknown, Final, Final},
+		Accepted:  {Final, Unknown, Final, Unknown, Final, Final},
+		Refused:   {Final, Unknown, Final, Unknown, Final, Final},
+		Ended:     {Final, Unknown, Final, Unknown, Final, Final},
+		Happened:  {Final, Unknown, Final, Unknown, Final, Final},
+		Absent:    {NoEffect, Unknown, NoEffect, Unknown, NoEffect, Final},
+		Abandoned: {Unknown, Unknown, Unknown, Unknown, Unknown, Unknown},
 	}[s][k]
 }
 

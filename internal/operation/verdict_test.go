@@ -20,6 +20,8 @@ func TestNoVerdictClaimsTooMuch(t *testing.T) {
 				t.Errorf("standing %d, knowledge %d: final", s, k)
 			case v != Unknown && (k == Keyless && s != None || s >= standings || k >= knowledges):
 				t.Errorf("standing %d, knowledge %d: %d, want unknown", s, k, v)
+			case v != Unknown && k == Incomparable:
+				t.Errorf("standing %d, requests that cannot be compared: %d, want unknown", s, v)
 			case v == NoEffect && s == Absent && k == Other:
 				t.Error("another request under a key that was settled as absent: no effect")
 			}

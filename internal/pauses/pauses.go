@@ -36,6 +36,7 @@ type origin struct {
 	failures int       // in a row
 	until    time.Time // not tried before
 	trying   time.Time // a caller tries it, until then at most
+	by       any       // that caller; nil if nobody does
 }
 
 // originsMax bounds what is remembered. An origin beyond it is tried at any time.
@@ -61,7 +62,7 @@ func (o *Origins) Failed(name string, now time.Time, least, most time.Duration) 
 		return at.until
 	}
 	at.failures++
-	at.trying = time.Time{}
+	at.trying, at.by = time.Time{}, nil
 	at.until = now.Add(After(at.failures, least, most))
 	return at.until
 }
@@ -92,10 +93,19 @@ func (o *Origins) Wait(name string, now time.Time) time.Duration {
 	return 0
 }
 
-// Try reports whether the origin may be tried at now. Of those who ask about one
-// that failed, one in each period is told yes; the others wait for what it learns,
-// for as long as a try takes.
-func (o *Origins) Try(name string, now time.Time, try time.Duration) bool {
+// Open reports whether caller may go on to the origin: it has not failed since Try, or
+// this is the caller that tries it again.
+func (o *Origins) Open(name string, caller any) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := o.down[name]
+	return at == nil || at.by == caller
+}
+
+// Try reports whether caller, which is not nil, may try the origin at now. Of those who
+// ask about one that failed, one in each period is told yes; the others wait for what it
+// learns, for as long as a try takes.
+func (o *Origins) Try(name string, caller any, now time.Time, try time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	at := o.down[name]
@@ -105,6 +115,6 @@ func (o *Origins) Try(name string, now time.Time, try time.Duration) bool {
 	if now.Before(at.until) || now.Before(at.trying) {
 		return false
 	}
-	at.trying = now.Add(try)
+	at.trying, at.by = now.Add(try), caller
 	return true
 }

@@ -18,12 +18,12 @@ var errTooLarge = errors.New("body is larger than MaxRequestBytes")
 // readBody reads the whole body, at most limit bytes. If Body was read or closed before, it reads the body of GetBody. If
 // ContentLength is positive, the length must match. If the request's context ends first it returns an error, and another
 // goroutine may still be reading. The caller closes req.Body with closeBody, and gives it this error.
-func readBody(req *http.Request, limit int64) ([]byte, error) {
+func (r *Reader) readBody(req *http.Request, limit int64) ([]byte, error) {
 	if !mayBlock(req) {
 		body, err := readBytes(req, limit)
 		return body, bodyTrouble(err)
 	}
-	body, err := readWithin(req, func() ([]byte, error) { return readBytes(req, limit) })
+	body, err := r.readWithin(req, func() ([]byte, error) { return readBytes(req, limit) })
 	return body, bodyTrouble(err)
 }
 

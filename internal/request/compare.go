@@ -2,6 +2,7 @@ package request
 
 import (
 	"bytes"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,9 +20,9 @@ const (
 	OtherRequest
 )
 
-// Compare compares s with the request that an existing record names, by the rules of that record. Where the configuration
-// of credentials has changed since, the requests are SameRequest only if the rules of s find no difference either, and OtherRequest only
-// if there is one beside what the rules of s leave out.
+// Compare compares s with the request that an existing record names, by the rules of that record. Where those of s are others,
+// the requests are SameRequest only if the rules of s find no difference either, and OtherRequest only
+// if there is one beside what the rules of s leave out as a credential.
 func (s *Snapshot) Compare(standing *persist.Record) Likeness {
 	own, known := s.by(standing.Recipe)
 	if !known {
@@ -38,6 +39,23 @@ func (s *Snapshot) Compare(standing *persist.Record) Likeness {
 		return CannotTell
 	}
 	return OtherRequest
+}
+
+// Unclear says why s cannot be compared with the request that an existing record names: the names that count by the rules of one
+// of them only, or what a later version has written. It repeats no value.
+func (s *Snapshot) Unclear(standing *persist.Record) error {
+	if err := Newer(standing); err != nil {
+		return err
+	}
+	mine, _ := parseRecipe(s.Record.Recipe)
+	theirs, _ := parseRecipe(standing.Recipe)
+	var names []string
+	for _, name := range append(without(mine.parameters, theirs.parameters), without(theirs.parameters, mine.parameters)...) {
+		names = append(names, omittedParameter+name)
+	}
+	names = append(names, without(mine.headers, theirs.headers)...)
+	names = append(names, without(theirs.headers, mine.headers)...)
+	return fmt.Errorf("by the Config of one of them these count, and not by that of the other: %s", strings.Join(names, ", "))
 }
 
 // by returns the record of s by a recipe. known is false for one of a later version.
@@ -78,8 +96,8 @@ func (r *rules) target(u *url.URL, rec *persist.Record) string {
 	return target
 }
 
-// uncompared reports whether s counts something that the rules of a record leave out as a credential, and that either
-// request has, or may have had: a swept record does not say.
+// uncompared reports whether s counts something that the rules of a record leave out, and in which the requests differ or, where it
+// was a credential, may differ: what a swept record had is not known.
 func (s *Snapshot) uncompared(standing *persist.Record) bool {
 	if standing.Recipe == s.Record.Recipe {
 		return false
@@ -92,8 +110,15 @@ func (s *Snapshot) uncompared(standing *persist.Record) bool {
 		}
 	}
 	for _, name := range without(mine.headers, theirs.headers) {
-		// Of another profile it may not have been a credential, but a header that does not count.
-		if contains(standing.Omitted, name) || standing.Swept && standing.Profile == s.Record.Profile {
+		carried := joinedLines(s.Record.Header, name)
+		switch {
+		case contains(standing.Omitted, name):
+			return true
+		case standing.Swept: // of another profile it was, where it is carried at all, mostly a header that does not count
+			if carried != "" || standing.Profile == s.Record.Profile {
+				return true
+			}
+		case carried != joinedLines(standing.Header, name):
 			return true
 		}
 	}

@@ -17,8 +17,11 @@ import (
 
 // SameOrigin is where a Location leads from a URL, or nil if that is another origin or no URL.
 func SameOrigin(from *url.URL, location string) *url.URL {
+	if location == "" {
+		return nil
+	}
 	to, err := from.Parse(location)
-	if err != nil || location == "" || to.Host == "" || Origin(to) != Origin(from) {
+	if err != nil || to.Host == "" || Origin(to) != Origin(from) {
 		return nil
 	}
 	next := sentTo(to)
@@ -124,7 +127,7 @@ func Rekeyed(rec *persist.Record, p *profile.Profile, key string) (next persist.
 		ID: persist.ID{Account: rec.Account, Key: key}, Replaces: rec.Key, Generated: rec.Generated, Credential: rec.Credential, Region: rec.Region,
 		Origin: rec.Origin, Method: rec.Method, Target: rec.Target, Header: rec.Header, Body: rec.Body, Omitted: rec.Omitted, KeptFields: rec.KeptFields,
 		Carrier: rec.Carrier, CarrierName: rec.CarrierName, Protected: rec.Protected, Credentials: rec.Credentials, WireKey: wire, ServerToken: rec.ServerToken,
-		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe,
+		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, Window: rec.Window, Pauses: rec.Pauses, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe,
 	}
 	return next, nil
 }

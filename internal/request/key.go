@@ -54,7 +54,7 @@ func (r *Reader) bodyForKey(req *http.Request) func() (io.ReadCloser, error) {
 		return nil
 	}
 	return func() (io.ReadCloser, error) {
-		body, err := readWithin(req, func() ([]byte, error) {
+		body, err := r.readWithin(req, func() ([]byte, error) {
 			again, err := req.GetBody()
 			if err != nil {
 				return nil, err
@@ -180,18 +180,14 @@ func carriedKeys(req *http.Request, p *profile.Profile) []string {
 	return nil
 }
 
-// keysInBody are the texts at the carrier in the body of a request with these headers: at a JSON pointer at most one, of
-// which what is neither string, number nor boolean is empty; in a form those of all fields of that name. A body that is no
-// form, or whose Content-Type does not say so, has no fields.
+// keysInBody are the texts at the carrier in the body of a request with these headers: at a JSON pointer more than one
+// only where an object on the way has a name twice, and empty what is neither string, number nor boolean; in a form those of
+// all fields of that name. A body that is no form, or whose Content-Type does not say so, has no fields.
 func keysInBody(h http.Header, body []byte, c profile.Carrier) []string {
 	if c.Place == profile.Form {
 		return FieldsOf(h, body).form[c.Name]
 	}
-	text, found := jsonpointer.Text(jsonpointer.Decode(body), c.Name)
-	if !found {
-		return nil
-	}
-	return []string{text}
+	return jsonpointer.Texts(body, c.Name)
 }
 
 // queryCarrier is the query parameter that carries the key; empty if it travels elsewhere.
@@ -252,8 +248,8 @@ func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) 
 	same = req.WithContext(req.Context())
 	var body []byte
 	var err error
-	defer func() { closeBody(req, err) }()
-	body, err = readBody(req, r.MaxBodyBytes)
+	defer func() { r.closeBody(req, err) }()
+	body, err = r.readBody(req, r.MaxBodyBytes)
 	if err != nil {
 		same.Body, same.GetBody, same.ContentLength = failedBody{err}, nil, -1
 		return true, same

@@ -7,6 +7,7 @@
 package request
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -37,8 +38,12 @@ type Reader struct {
 	Secrets Secrets
 	// Credential and Region go into each record as they are.
 	Credential, Region string
+	// Pauses become Record.Pauses.
+	Pauses persist.Pauses
 	// KeepFields are pointers to values of the body that become Record.KeptFields. CheckPointers has taken them.
 	KeepFields []string
+	// Crashed is told of a body that has panicked, or ended its goroutine (value is nil), once the caller has left; nil: nobody is.
+	Crashed func(ctx context.Context, value any, stack []byte)
 }
 
 // Given is what the call itself says about its operation, beside the request.
@@ -124,7 +129,7 @@ type Credentials struct {
 // closes it in every case. If it may generate a key, it calls NewKey before it reads the body. Errors are of type *Error;
 // named is set with and without an error.
 func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Snapshot, named Named, err error) {
-	defer func() { closeBody(req, err) }()
+	defer func() { r.closeBody(req, err) }()
 	named = r.named(req, p, given)
 	if given.Scoped && given.Account == "" {
 		return nil, named, &Error{Invalid, errors.New("an empty account in ContextWithAccount")}
@@ -142,7 +147,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	if err := r.check(req); err != nil {
 		return nil, named, err
 	}
-	body, err := readBody(req, r.MaxBodyBytes)
+	body, err := r.readBody(req, r.MaxBodyBytes)
 	if err != nil {
 		named.Unread = inBody(p)
 		return nil, named, err
@@ -250,6 +255,7 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		Profile:        p.Name,
 		ProfileVersion: p.Version,
 		Window:         p.Window.Floor,
+		Pauses:         r.Pauses,
 		Recipe:         r.recipe(p),
 		Created:        given.Now.Round(0),
 	}

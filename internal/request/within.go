@@ -7,14 +7,16 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // readWithin runs read, which reads req's body, and returns when it does or when the request's context ends. In the
 // latter case the error's trouble is Ended, and read goes on by itself until the body lets it go: closeBody then
-// closes the body beside it. A panic of read goes on in the caller.
-func readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) {
+// closes the body beside it. A panic of read goes on in the caller; once the caller has left, Crashed is told.
+func (r *Reader) readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) {
 	ctx := req.Context()
 	if ctx.Err() != nil {
 		return nil, &Error{Ended, context.Cause(ctx)}
@@ -26,28 +28,46 @@ func readWithin(req *http.Request, read func() ([]byte, error)) ([]byte, error) 
 		returned bool
 	}
 	done := make(chan result, 1)
+	var first atomic.Bool // set by the first of two ends: read's own, and the caller's
 	go func() {
-		var r result
+		var res result
 		defer func() {
-			if !r.returned {
-				r.panicked = recover()
+			var stack []byte
+			if !res.returned {
+				stack = debug.Stack()
+				res.panicked = recover()
 			}
-			done <- r
+			if !first.Swap(true) {
+				done <- res
+			} else if !res.returned {
+				r.crashed(ctx, res.panicked, stack)
+			}
 		}()
-		r.body, r.err = read()
-		r.returned = true
+		res.body, res.err = read()
+		res.returned = true
 	}()
+	var res result
 	select {
-	case r := <-done:
-		switch {
-		case r.panicked != nil:
-			panic(r.panicked)
-		case !r.returned:
-			return nil, errors.New("the body called runtime.Goexit")
-		}
-		return r.body, r.err
+	case res = <-done:
 	case <-ctx.Done():
-		return nil, &Error{Ended, stillReading{context.Cause(ctx)}}
+		if !first.Swap(true) {
+			return nil, &Error{Ended, stillReading{context.Cause(ctx)}}
+		}
+		res = <-done
+	}
+	switch {
+	case res.panicked != nil:
+		panic(res.panicked)
+	case !res.returned:
+		return nil, errors.New("the body called runtime.Goexit")
+	}
+	return res.body, res.err
+}
+
+// crashed tells Crashed, if there is one.
+func (r *Reader) crashed(ctx context.Context, value any, stack []byte) {
+	if r.Crashed != nil {
+		r.Crashed(ctx, value, stack)
 	}
 }
 
@@ -75,11 +95,11 @@ var typeInMemory = reflect.TypeOf(bytesBody(nil))
 
 // closeBody closes req's body after reading it gave err, or nil. A body that may still be read closes in its own time,
 // since Close may wait for Read; so does one whose Close outlasts the request's context.
-func closeBody(req *http.Request, err error) {
+func (r *Reader) closeBody(req *http.Request, err error) {
 	switch {
 	case req.Body == nil:
 	case err != nil && isStillRead(err):
-		go req.Body.Close()
+		go r.closeUnheard(req)
 	case req.Context().Done() == nil || req.Body == http.NoBody || reflect.TypeOf(req.Body) == typeInMemory:
 		_ = req.Body.Close()
 	default:
@@ -88,11 +108,25 @@ func closeBody(req *http.Request, err error) {
 			defer cancel()
 			req = req.WithContext(ctx)
 		}
-		_, _ = readWithin(req, func() ([]byte, error) { return nil, req.Body.Close() })
+		_, _ = r.readWithin(req, func() ([]byte, error) { return nil, req.Body.Close() })
 	}
 }
 
-// closeWithin is how long a call whose context has ended waits for the Close of its body.
+// closeUnheard closes a body beside the call, which has gone on: of a panic Crashed is told.
+func (r *Reader) closeUnheard(req *http.Request) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		stack := debug.Stack()
+		r.crashed(req.Context(), recover(), stack)
+	}()
+	_ = req.Body.Close()
+	returned = true
+}
+
+// closeWithin bounds the wait of a call whose context has ended for the Close of its body.
 const closeWithin = time.Second
 
 // isStillRead reports whether err is a body that was given up while it was being read.

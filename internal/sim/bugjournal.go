@@ -123,6 +123,9 @@ func (j *faultyJournal) Finish(ctx context.Context, rec persist.Record) error {
 	if j.bug == BugNeverUnreported {
 		rec.Unreported = false
 	}
+	if j.bug == BugToldKeyForgotten {
+		rec.KeyTold = false
+	}
 	refusal := rec.State == persist.StateConfirmed && rec.Answer != nil && rec.Answer.Status >= 400
 	j.mu.Lock()
 	if rec.Answer != nil {

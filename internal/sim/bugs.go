@@ -25,6 +25,7 @@ const (
 	BugLazyMismatch      Bug = "mismatch finished lazily"
 	BugLazyRefusal       Bug = "final 4xx finished lazily"
 	BugNeverUnreported   Bug = "a pass that ends an operation leaves no mark for loops"
+	BugToldKeyForgotten  Bug = "a generated key that an error named is forgotten with its answer"
 	BugEnqueueMarkLost   Bug = "an Enqueue beside a Do leaves no mark"
 	BugHeldIsSent        Bug = "what is held is sent"
 	BugLateEndDropped    Bug = "a late end is said to be written, and is dropped"
@@ -37,7 +38,7 @@ func Bugs() []Bug {
 	return []Bug{
 		BugKeyPerAttempt, BugSendBeforeSync, BugMarkBeforeSync, BugHeadIsEnough, BugDropOnCancel, BugNoWindow, BugNoLease,
 		BugNoFingerprint, BugNewKeyAfter422, BugForgetInDoubt, BugOthersAnswer, BugStaleAnswer, BugTornCommit, BugLazyForget,
-		BugLazyMismatch, BugLazyRefusal, BugNeverUnreported, BugEnqueueMarkLost, BugHeldIsSent, BugAbandonedIsResent,
+		BugLazyMismatch, BugLazyRefusal, BugNeverUnreported, BugToldKeyForgotten, BugEnqueueMarkLost, BugHeldIsSent, BugAbandonedIsResent,
 		BugLateEndDropped, BugLateEndsSwapped,
 	}
 }

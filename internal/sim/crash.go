@@ -60,7 +60,7 @@ func (d *disk) restore(records map[persist.ID]persist.Record, last uint64) {
 func (d *disk) replay(rec persist.Record) persist.Record {
 	ctx, unfinished := context.Background(), rec.Clone()
 	if rec.State.Final() {
-		unfinished.State, unfinished.Effect, unfinished.Swept, unfinished.Unreported = persist.StatePending, persist.EffectUnknown, false, false
+		unfinished.State, unfinished.Effect, unfinished.Swept, unfinished.Unreported, unfinished.KeyTold = persist.StatePending, persist.EffectUnknown, false, false, false
 	}
 	standing, _, err := d.mem.Begin(ctx, unfinished)
 	must(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// customers is how a program tells its customers apart.
+// customers is a program's way to tell its customers apart.
 type customers uint8
 
 const (
@@ -36,7 +36,7 @@ func (s *Setting) customers(r *rand.Rand) {
 	}
 }
 
-// clients is how many clients a process needs for all customers.
+// clients returns the number of clients that a process needs for all customers.
 func (s *Setting) clients() int {
 	if s.Customers == apart {
 		return s.Accounts
@@ -121,7 +121,7 @@ func (w *world) as(ctx context.Context, customer string) context.Context {
 	return context.WithValue(ctx, customerKey{}, customer)
 }
 
-// customer is whose request a client sends.
+// customer returns the owner of a client's request.
 func (n *network) customer(req *http.Request) string {
 	if n.w.plan.Setting.Customers == apart {
 		return accountName(n.account)
@@ -143,7 +143,7 @@ func (w *world) id(o *order, key oncehttp.Key) persist.ID {
 	return persist.ID{Account: w.plan.Setting.account(o.account), Key: string(key)}
 }
 
-// credentialsOf is what a record has of credentials.
+// credentialsOf returns the credentials in a record.
 func credentialsOf(rec persist.Record) string {
 	var b strings.Builder
 	for _, c := range rec.Credentials {
@@ -163,7 +163,7 @@ func (m *model) owns(ctx context.Context, rec persist.Record) {
 	m.owners[credentialsOf(rec)] = customer
 }
 
-// customer is whose operation a record is. The caller holds mu.
+// customer returns the owner of a record. The caller holds mu.
 func (m *model) customer(rec persist.Record) string {
 	switch m.w.plan.Setting.Customers {
 	case byAccount:

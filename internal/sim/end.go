@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing/synctest"
@@ -61,6 +62,7 @@ func (w *world) end() {
 		}
 	}
 	time.Sleep(2 * lateFor) // what was told last is written
+	w.comeBack()
 	for _, rec := range w.unfinished() {
 		w.model.fail(Ends, "%q is still %v %s", rec.Key, rec.State, rec.HoldReason)
 	}
@@ -96,7 +98,9 @@ func (w *world) settleHeld(n int) int {
 			continue
 		}
 		if rec.State == persist.StateHeld || all {
-			w.resolve(context.Background(), w.live(0), rec, false)
+			if seen, found := w.lookAt(w.live(0), rec); found {
+				w.resolve(context.Background(), w.live(0), seen, false)
+			}
 		}
 	}
 	return len(doubts)
@@ -123,6 +127,34 @@ func (w *world) askAgain(n int) (left int) {
 		}
 	}
 	return left
+}
+
+// comeBack lets everybody to whom an error has named a generated key send with it once more, after every answer was swept.
+func (w *world) comeBack() {
+	var back []*order
+	w.model.mu.Lock()
+	for _, o := range w.model.orders {
+		if o.named != "" && !o.settled && !o.excused {
+			back = append(back, o)
+		}
+	}
+	w.model.mu.Unlock()
+	if len(back) == 0 {
+		return
+	}
+	slices.SortFunc(back, func(a, b *order) int { return a.id - b.id })
+	time.Sleep(max(w.plan.Setting.KeepAnswer, w.plan.Setting.Profile.Window.Floor) + time.Hour)
+	for range 3 { // the answer, the mark for callers without a key, the key
+		if _, err := w.live(0).clients[0].Sweep(context.Background()); err != nil {
+			w.model.fail(Ends, "the sweep at the end: %v", err)
+		}
+	}
+	for _, o := range back {
+		l := w.live(o.proc)
+		w.model.round(o)
+		w.plannedCall(o, l, w.dice.of("back", o.id))()
+	}
+	time.Sleep(2 * lateFor)
 }
 
 // close takes everything down, and looks at what is left.
@@ -178,12 +210,6 @@ func (m *model) waiting() []*order {
 	return orders
 }
 
-func (m *model) sendsOf(id persist.ID) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.op(id).sends
-}
-
 // dismiss tells a caller without a key that an operator settles its operation: it
 // does not ask any more.
 func (m *model) dismiss(rec persist.Record) {
@@ -192,15 +218,6 @@ func (m *model) dismiss(rec persist.Record) {
 	if o := m.orders[want{m.customer(rec), refOf(rec.Target)}]; o != nil && (o.kind == keyless || o.kind == bare) {
 		o.settled = true
 		o.excused = o.excused || o.calls > 0 // who asks at this moment is not told
-	}
-}
-
-// excuse takes an order out of the count: an operator acted on what was not true.
-func (m *model) excuse(rec persist.Record) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if o := m.orders[want{m.customer(rec), refOf(rec.Target)}]; o != nil {
-		o.excused = true
 	}
 }
 

@@ -2,8 +2,8 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,83 +12,95 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// operate is a person who looks at one operation in doubt and settles it honestly,
-// abandons it, or begins it once more under its next key. Callers may ask for it meanwhile.
+// operate is a person who looks at one operation in doubt, and later settles it honestly,
+// abandons it, or begins it once more under its next key, as it was seen. Meanwhile callers ask for it and passes send it.
 func (w *world) operate(r, ways *rand.Rand) {
 	doubts := w.unfinished()
 	if len(doubts) == 0 {
 		return
 	}
 	rec := doubts[r.IntN(len(doubts))]
+	unsent, slow := slices.DeleteFunc(slices.Clone(doubts), func(d persist.Record) bool { return d.MaybeSent }), ways.IntN(2) == 0
+	if slow && len(unsent) > 0 { // a pass may send it before the act
+		rec = unsent[ways.IntN(len(unsent))]
+	}
 	if l := w.live(0); l.unassigned(rec) {
 		w.assign(l, oncehttp.Key(rec.Key))
 		return
 	}
-	l, abandons := w.live(r.IntN(len(w.procs))), r.IntN(4) == 0
+	proc, abandons, rekeys := r.IntN(len(w.procs)), r.IntN(4) == 0, ways.IntN(2) == 0
+	look, found := w.lookAt(w.live(proc), rec)
+	if !found {
+		return
+	}
+	takes := rekeys && w.plan.Setting.Finds && w.model.takes(rec)
+	if slow {
+		time.Sleep(upTo(ways, pick(ways, time.Millisecond, time.Minute, time.Hour)))
+	}
+	l := w.live(proc)
 	ctx, cancel := context.Background(), func() {}
-	if ways.IntN(3) == 0 {
+	if ways.IntN(2) == 0 {
 		ctx, cancel = context.WithTimeout(ctx, upTo(ways, pick(ways, 10*time.Millisecond, 5*time.Second)))
 	}
 	defer cancel()
-	if ways.IntN(2) == 0 {
+	if ways.IntN(4) > 0 {
 		defer w.join(l, rec, ways)()
 	}
-	rekeys := ways.IntN(2) == 0
-	if rekeys && w.plan.Setting.Finds && w.model.takes(rec) {
-		w.rekey(ctx, l, rec, ways)
+	if takes {
+		w.rekey(ctx, l, look, ways)
 		return
 	}
-	w.resolve(ctx, l, rec, abandons)
+	w.resolve(ctx, l, look, abandons)
 	if !rekeys || abandons {
 		return
 	}
 	if now, stands := w.standing(rec.ID); stands && now.Effect == persist.EffectAbsent && w.model.takes(rec) {
-		w.rekey(ctx, l, rec, ways)
+		w.rekey(ctx, l, look, ways)
 	}
 }
 
-// resolve settles one operation as an honest person would, or abandons it. Where the
-// operation is sent between the look and the settling, the person was honest and wrong;
-// a real one is told to look when nothing moves. Such an order is not counted.
-func (w *world) resolve(ctx context.Context, l *life, rec persist.Record, abandons bool) {
+// look is an operation as a person saw it, with its effect as found out since.
+type look struct {
+	persist.Record
+	effect persist.Effect
+}
+
+// lookAt looks an operation up, and finds out what became of it, in this order: what is sent after the look has moved the record.
+func (w *world) lookAt(l *life, rec persist.Record) (look, bool) {
 	customer := w.model.customerOf(rec)
-	c, key := l.of(customer), oncehttp.Key(rec.Key)
+	seen, err := l.of(customer).Lookup(w.as(context.Background(), customer), oncehttp.Key(rec.Key))
+	return look{seen, w.model.truth(rec)}, err == nil
+}
+
+// resolve settles one operation as an honest person would who saw it a while ago, or abandons it. Where it has moved since, what
+// the person has found out is no longer true, and the act has to change nothing.
+func (w *world) resolve(ctx context.Context, l *life, seen look, abandons bool) {
+	if seen.effect == persist.EffectUnknown && !abandons {
+		return
+	}
+	customer := w.model.customerOf(seen.Record)
+	c, key := l.of(customer), oncehttp.Key(seen.Key)
 	ctx = w.as(ctx, customer)
-	seen, err := c.Lookup(ctx, key)
-	if err != nil {
-		return
-	}
-	sends := w.model.sendsOf(rec.ID)
-	effect := w.model.truth(rec)
-	if effect == persist.EffectUnknown && !abandons {
-		return
-	}
-	w.model.dismiss(rec)
+	w.model.dismiss(seen.Record)
 	defer w.inTime(ctx, l, "a person's act")()
+	var err error
 	if abandons {
-		err = c.Abandon(ctx, key, oncehttp.AsSeen(seen))
+		err = c.Abandon(ctx, key, oncehttp.AsSeen(seen.Record))
 	} else {
-		err = c.Settle(ctx, key, oncehttp.Resolution{Effect: effect}, oncehttp.AsSeen(seen))
+		err = c.Settle(ctx, key, oncehttp.Resolution{Effect: seen.effect}, oncehttp.AsSeen(seen.Record))
 	}
-	w.logf("operator: %s abandoned %t, else %q: %v", rec.Key, abandons, effect, err)
-	if w.model.sendsOf(rec.ID) != sends && !errors.Is(err, oncehttp.ErrInFlight) && !errors.Is(err, oncehttp.ErrStale) { // it was sent while the person looked
-		w.model.excuse(rec)
-	}
+	w.logf("operator: %s abandoned %t, else %q: %v", seen.Key, abandons, seen.effect, err)
 }
 
 // rekey begins an operation once more under the key that its caller would use next. One that is cut off is
 // repeated by the same person, or left to another.
-func (w *world) rekey(ctx context.Context, l *life, rec persist.Record, r *rand.Rand) {
-	customer := w.model.customerOf(rec)
+func (w *world) rekey(ctx context.Context, l *life, seen look, r *rand.Rand) {
+	rec, customer := seen.Record, w.model.customerOf(seen.Record)
 	c, next := l.of(customer), nextKey(rec)
 	ctx = w.as(ctx, customer)
-	seen, err := c.Lookup(ctx, oncehttp.Key(rec.Key))
-	if err != nil {
-		return
-	}
 	for again := true; again; again = r.IntN(2) == 0 {
 		done := w.inTime(ctx, l, "a Rekey")
-		err := c.Rekey(ctx, oncehttp.Key(rec.Key), next, "the person has looked", oncehttp.AsSeen(seen))
+		err := c.Rekey(ctx, oncehttp.Key(rec.Key), next, "the person has looked", oncehttp.AsSeen(rec))
 		done()
 		w.logf("operator: %s goes on as %s: %v", rec.Key, next, err)
 		if err == nil && l.told() && !rec.Generated { // what takes the place of a generated key is swept as one

@@ -30,7 +30,7 @@ type Setting struct {
 	Processes int
 	// Accounts have a client each in every process, and the same keys.
 	Accounts int
-	// Customers says how those accounts are told apart.
+	// Customers is the way in which those accounts are told apart.
 	Customers customers
 	// Profile of the mock server, and of the clients.
 	Profile *profile.Profile

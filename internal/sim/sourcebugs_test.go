@@ -68,6 +68,8 @@ func sourceBugs() []sourceBug {
 			"	case !a.Stored: // asked", "	case !a.Stored && false: // asked"},
 		{"the business's own key is begun beside what is in doubt under a generated one", ".",
 			"if op.named.Unnamed {\n			if err", "if op.rec.Generated {\n			if err"},
+		{"acts are not bound to what was seen", ".",
+			"act); why != \"\" {\n		return errors.New(why)", "act); why != why {\n		return errors.New(why)"},
 		{"what an operator does goes on for those who have joined it", ".",
 			"do(ownCall{call, within}, rec.ID)", "do(call, rec.ID)\n		_ = within"},
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -75,9 +76,15 @@ func keyIn(err error) oncehttp.Key {
 
 // answerKept checks that a call whose process has read a whole 2xx gives it to its
 // caller, and that after a final no that the server stores it does not say that
-// nothing was answered. Who leaves while others wait does not get it.
+// nothing was answered. Who leaves while others wait does not get it, nor does a call whose
+// context ended before it began or joined anything: it says how the record stands.
 func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time, err error) {
 	if o.overlap || key == "" || errors.Is(err, oncehttp.ErrInFlight) {
+		return
+	}
+	var e *oncehttp.Error
+	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	if ended && errors.As(err, &e) && (e.Sends == 0 || errors.Is(err, oncehttp.ErrFinal)) {
 		return
 	}
 	id := m.w.id(o, key)

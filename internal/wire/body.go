@@ -23,6 +23,8 @@ type Body struct {
 	x      *exchange
 	body   io.ReadCloser
 	events bool
+	// handing is told of each Read and Close, as of RoundTrip; nil: nobody is.
+	handing Requests
 }
 
 // Read reads from the body, for AttemptTimeout at most. An error after that matches the reason.
@@ -30,7 +32,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	if !b.events {
 		b.x.arm()
 	}
-	n, err := b.body.Read(p)
+	n, err := b.read(p)
 	b.x.timer.Stop()
 	if err != nil && err != io.EOF {
 		err = b.x.reason(err)
@@ -38,11 +40,23 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// read is a Read of the transport's body.
+func (b *Body) read(p []byte) (int, error) {
+	if b.handing != nil {
+		b.handing.Handing()
+		defer b.handing.Handed()
+	}
+	return b.body.Read(p)
+}
+
 // Close closes the body and releases what belongs to it.
 func (b *Body) Close() error {
-	err := b.body.Close()
-	b.x.end()
-	return err
+	defer b.x.end()
+	if b.handing != nil {
+		b.handing.Handing()
+		defer b.handing.Handed()
+	}
+	return b.body.Close()
 }
 
 // Cancel ends the body: reading it fails with the cause, as with a context that ended.
@@ -54,7 +68,10 @@ func Drain(body io.ReadCloser) {
 	if body == nil {
 		return
 	}
-	cut := time.AfterFunc(drainTime, func() { _ = body.Close() })
+	cut := time.AfterFunc(drainTime, func() {
+		defer func() { _ = recover() }() // of a body that is somebody else's: the Close below panics alike, if at all
+		_ = body.Close()
+	})
 	_, _ = io.CopyN(io.Discard, body, drainBytes)
 	cut.Stop()
 	_ = body.Close()
@@ -66,7 +83,7 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	if isEventStream(resp) {
 		return Result{Answer: eventStream(x, resp)}
 	}
-	body := Body{x: x, body: resp.Body}
+	body := Body{x: x, body: resp.Body, handing: s.Requests}
 	kept, err := body.readKept(resp.ContentLength, s.Limits.BodyBytes)
 	if err == nil {
 		err = s.checkComplete(resp, kept)

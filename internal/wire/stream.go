@@ -13,9 +13,12 @@ import (
 // answer's headers for at most timeout, counted from the moment at which the request's body is sent; the answer's body
 // has no time limit. prepare returns the request; if it returns an error too, the request's body is closed.
 //
+// Before that, the end of cut ends it, too, with the cause of that.
+//
 // Beside an error, unsent says that it is proved that nothing was sent, and fatal that another send would fail alike.
-func Stream(ctx context.Context, transport http.RoundTripper, timeout time.Duration, prepare func(context.Context) (*http.Request, error)) (resp *http.Response, unsent, fatal bool, err error) {
+func Stream(ctx, cut context.Context, transport http.RoundTripper, timeout time.Duration, prepare func(context.Context) (*http.Request, error)) (resp *http.Response, unsent, fatal bool, err error) {
 	x := begin(ctx, timeout, time.Time{})
+	defer context.AfterFunc(cut, func() { x.cancel(context.Cause(cut)) })()
 	req, err := prepare(x.ctx)
 	if err == nil {
 		err = context.Cause(x.ctx)

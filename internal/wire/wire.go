@@ -1,6 +1,6 @@
 // Package wire makes one attempt at sending a request: it hands the request to the transport, bounds every wait,
 // reports whether it is proved that nothing was sent, reads the answer as far as it is kept, and follows redirects
-// within the origin. It knows nothing of keys, records and retries: its input is values and an interface of two methods,
+// within the origin. It knows nothing of keys, records and retries: its input is values and an interface,
 // its output a Result.
 package wire
 
@@ -56,6 +56,10 @@ type Requests interface {
 	Admit(ctx context.Context, hop bool) error
 	// Dismiss ends what Admit began.
 	Dismiss()
+	// Handing is called when a request is about to be handed to the Transport, and Handed once that has returned; likewise for each
+	// Read and Close of an answer's body, as far as that is kept.
+	Handing()
+	Handed()
 	// Prepare returns the request of one send to target, complete with its credentials. It is asked before each
 	// send, also before one that follows a redirect; its request must be that send's own, and its context must be
 	// send. ctx is the same without the trace of the send, for whatever else Prepare asks for. Both end with the
@@ -172,7 +176,7 @@ func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time)
 		return Result{Err: err, Unsent: true, Fatal: !timeout}
 	}
 	x.arm()
-	resp, err := x.roundTrip(s.Transport, req)
+	resp, err := s.hand(x, req)
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
 		_ = resp.Body.Close()
 		err = errSwitched
@@ -189,6 +193,13 @@ func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time)
 		result.Answer.From = target
 	}
 	return result
+}
+
+// hand hands a request to the transport.
+func (s *Sender) hand(x *exchange, req *http.Request) (*http.Response, error) {
+	s.Requests.Handing()
+	defer s.Requests.Handed()
+	return x.roundTrip(s.Transport, req)
 }
 
 // untrusted reports whether err says that the server's certificate is not to be trusted. A second attempt would meet

@@ -76,6 +76,8 @@ func (r *requests) Follow(from *url.URL, location string) *url.URL { return r.fo
 
 func (r *requests) Admit(context.Context, bool) error { return nil }
 func (r *requests) Dismiss()                          {}
+func (r *requests) Handing()                          {}
+func (r *requests) Handed()                           {}
 
 // sender sends empty POSTs over tr and follows redirects wherever they lead.
 func sender(tr *transport) *wire.Sender {
@@ -404,13 +406,13 @@ func TestStream(t *testing.T) {
 			return &http.Request{Method: "PUT", URL: parse(t, "http://a/"), Header: http.Header{}, Body: upload}, nil
 		}
 		start := time.Now()
-		_, unsent, _, err := wire.Stream(t.Context(), tr, 30*time.Second, prepare)
+		_, unsent, _, err := wire.Stream(t.Context(), context.Background(), tr, 30*time.Second, prepare)
 		if took := time.Since(start); !errors.Is(err, wire.ErrAttemptTimeout) || unsent || took != time.Hour+30*time.Second {
 			t.Errorf("%v after %v, want ErrAttemptTimeout 30s after the upload", err, took)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, unsent, _, err := wire.Stream(ctx, tr, time.Second, prepare); !errors.Is(err, context.Canceled) || !unsent || upload.closed != 1 {
+		if _, unsent, _, err := wire.Stream(ctx, context.Background(), tr, time.Second, prepare); !errors.Is(err, context.Canceled) || !unsent || upload.closed != 1 {
 			t.Errorf("%v, unsent %v, closed %d times; want it not sent, and closed", err, unsent, upload.closed)
 		}
 	})

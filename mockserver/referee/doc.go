@@ -23,4 +23,6 @@
 // the same connection, which a client of HTTP/1.1 uses again only when it has
 // read the answer before. A client that makes a connection for each request, or
 // speaks HTTP/2, is not judged by those rules, and the report says so.
+//
+// A nil [Referee], server or send panics where it is used.
 package referee

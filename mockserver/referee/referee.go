@@ -12,7 +12,7 @@ const patience = 15
 
 // Referee plays a script to one client and judges it. It is a
 // [mockserver.Referee], for the Config of one server, and safe for concurrent
-// use.
+// use. New makes one: most methods of a zero one panic.
 type Referee struct {
 	script   Script
 	finished chan struct{}
@@ -94,6 +94,9 @@ func (r *Referee) rearm() {
 func (r *Referee) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.finished == nil {
+		panic("referee: a zero Referee; New makes one")
+	}
 	if !r.over {
 		r.over = true
 		close(r.finished)

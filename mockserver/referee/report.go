@@ -131,13 +131,17 @@ const (
 	exchangesMax = 30
 )
 
+// evidence returns what was seen so far, and when that began.
+func (r *Referee) evidence() (*evidence, time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &evidence{server: r.server, script: r.script, operations: r.history.snapshot()}, r.history.begun
+}
+
 // Report judges what the client has done so far. It may be called at any time,
 // and again; a send that is still being handled counts as not answered.
 func (r *Referee) Report() *Report {
-	r.mu.Lock()
-	begun := r.history.begun
-	e := &evidence{server: r.server, script: r.script, operations: r.history.snapshot()}
-	r.mu.Unlock()
+	e, begun := r.evidence()
 	e.pairs = pairs(e.operations)
 	if e.server.Profile == nil {
 		return e.head(begun) // it was never given to a server

@@ -12,7 +12,7 @@ import (
 // Assign implements [persist.Journal]. The record gets a new entry among the intents, with its progress, in its place. Until
 // the commit is durable memory finds it by both IDs, so that a Begin of either waits for the commit.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
-	if err := ctx.Err(); err != nil {
+	if err := j.start(ctx); err != nil {
 		return persist.Record{}, err
 	}
 	if err := rec.Validate(); err != nil {

@@ -17,7 +17,7 @@ import (
 // hashes only: a hit may be the record of another ID, and then the next one with this
 // hash is looked at.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
-	if err := ready(ctx, &rec, false); err != nil {
+	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, false, err
 	}
 	if err := j.place.check(); err != nil {
@@ -72,6 +72,7 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 	s := slot{rev: 1, flags: c.keys.check, intentSum: sealSum(c.intent, kindIntent, c.seq), group: c.keys.group}
 	s.setState(rec.State, rec.NextAttempt, rec.SendUntil)
 	s.mark(slotGenerated, rec.Generated)
+	s.mark(slotForgets, rec.KeepKey != 0)
 	s.mark(slotOutside, c.request != nil || c.answer != nil)
 	j.ids.add(c.keys.id, c.seq)
 	if rec.Generated {
@@ -86,7 +87,7 @@ func (j *Journal) enter(rec *persist.Record, c change) uint64 {
 // Update implements [persist.Journal]. Others see the new revision in memory at once;
 // a Begin or Get of the same ID that needs it durable waits for the commit.
 func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Record, error) {
-	if err := ready(ctx, &rec, false); err != nil {
+	if err := j.ready(ctx, &rec, false); err != nil {
 		return persist.Record{}, err
 	}
 	c, _, err := j.change(&rec, false)
@@ -105,7 +106,7 @@ func (j *Journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 // next commits, see groupcommit.go. Finish itself waits only where so much is queued
 // already that memory would grow.
 func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
-	if err := ready(ctx, &rec, true); err != nil {
+	if err := j.ready(ctx, &rec, true); err != nil {
 		return err
 	}
 	c, after, err := j.change(&rec, true)
@@ -118,7 +119,7 @@ func (j *Journal) Finish(ctx context.Context, rec persist.Record) error {
 // MarkReported implements [persist.Journal]. It waits for a commit only where
 // Finish does.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
-	if err := ctx.Err(); err != nil {
+	if err := j.start(ctx); err != nil {
 		return err
 	}
 	for {
@@ -231,7 +232,7 @@ func (j *Journal) index(keys recordKeys, seq uint64, was, is bool) {
 // Forget implements [persist.Journal]. Until the commit is durable, readers of the
 // record wait for it: unreadable in read.go.
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
-	if err := ctx.Err(); err != nil {
+	if err := j.start(ctx); err != nil {
 		return err
 	}
 	keys := j.hash.keys(&rec)
@@ -310,8 +311,8 @@ func (j *Journal) lockCurrent(rec *persist.Record, keys recordKeys, settled bool
 
 // ready is what every writing method asks before it looks at the journal: ctx has not
 // ended, and rec is valid and final or not, as the method needs.
-func ready(ctx context.Context, rec *persist.Record, final bool) error {
-	if err := ctx.Err(); err != nil {
+func (j *Journal) ready(ctx context.Context, rec *persist.Record, final bool) error {
+	if err := j.start(ctx); err != nil {
 		return err
 	}
 	if err := rec.Validate(); err != nil {

@@ -221,7 +221,7 @@ func TestFinishGoesWithNoOtherChange(t *testing.T) {
 			return d.Finish(ctx, confirmed(r))
 		}},
 		"MarkReported beside a Sweep": {func(d *fullDisk) error {
-			_, err := d.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: record("").Created.Add(2 * time.Minute)})
+			_, err := d.Sweep(ctx, persist.Limits{Prune: true, KeepAnswer: -1, Now: record("").Created.Add(2 * time.Minute)})
 			return err
 		}, func(d *fullDisk) error {
 			return d.MarkReported(ctx, persist.ID{Account: "acct", Key: "mark-0"})

@@ -80,11 +80,11 @@ func storyWith(t *testing.T, opts bolt.Options) []moment {
 	}
 	flush(t, j)
 	take("Finish with a large answer")
-	if _, err := j.Sweep(context.Background(), persist.Limits{KeepAnswer: -1}); err != nil {
+	if _, err := j.Sweep(context.Background(), persist.Limits{Prune: true, KeepAnswer: -1}); err != nil {
 		t.Fatal(err)
 	}
 	take("Sweep")
-	if _, err := j.Sweep(context.Background(), persist.Limits{KeepAnswer: -1, KeepKey: -1}); err != nil {
+	if _, err := j.Sweep(context.Background(), persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1}); err != nil {
 		t.Fatal(err)
 	}
 	take("second Sweep")
@@ -114,7 +114,7 @@ func longStory(t *testing.T) []moment {
 		})
 	}
 	wg.Wait()
-	if _, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, KeepKey: -1, Max: 100}); err != nil {
+	if _, err := j.Sweep(ctx, persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1, Max: 100}); err != nil {
 		t.Fatal(err)
 	}
 	moments := []moment{{"500 Begins and a Sweep", readFile(t, path), mustContents(t, j)}}
@@ -125,7 +125,7 @@ func longStory(t *testing.T) []moment {
 		}
 		moments = append(moments, moment{fmt.Sprintf("Update of record %d of 500", i), readFile(t, path), mustContents(t, j)})
 	}
-	if _, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, KeepKey: -1, Max: 60}); err != nil {
+	if _, err := j.Sweep(ctx, persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1, Max: 60}); err != nil {
 		t.Fatal(err)
 	}
 	moments = append(moments, moment{"Sweep of 60 of 500", readFile(t, path), mustContents(t, j)})

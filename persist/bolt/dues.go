@@ -118,7 +118,7 @@ func (d *dues) remove(i int, others bool) {
 	case len(d.at) > 0:
 		d.changed(was, math.MaxInt64)
 	case others:
-		*d = dues{at: d.at}
+		*d = dues{at: d.at, until: d.until}
 	default:
 		*d = dues{}
 	}

@@ -18,6 +18,9 @@ import (
 // DueTimes implements [persist.DueTimes]. It looks at what is in memory, at a few numbers for 64 records, and reads one
 // record for each account and origin, whose names are only in the file; all that is pending where that is damaged. Leases mean nothing in a journal of one process.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
+	if err := j.start(ctx); err != nil {
+		return nil, err
+	}
 	by, after := q.DueBy, int64(math.MaxInt64) // nothing is after that
 	if !by.IsZero() {
 		after = dueAt(by)

@@ -70,6 +70,9 @@ func (e expected) String() string {
 	if e.op != "" {
 		return fmt.Sprintf("one of %q, or that and %s", e.any, e.op)
 	}
+	if e.closed {
+		return fmt.Sprintf("one of %q, and the mark", e.any)
+	}
 	return fmt.Sprintf("one of %q", e.any)
 }
 

@@ -1,3 +1,5 @@
+//go:build filesystems
+
 package bolt_test
 
 import (
@@ -18,14 +20,14 @@ import (
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
-var cutsOfEach = flag.Int("filesystems", 0, "how often TestFileSystems cuts each file system off; as root, with mkfs.ext4, mkfs.xfs and mkfs.btrfs")
+// TestFileSystems mounts file systems, which takes root, mkfs.ext4, mkfs.xfs and mkfs.btrfs. So it has a build tag:
+//
+//	go test -tags filesystems ./persist/bolt -run TestFileSystems -v -timeout 1h -args -filesystems 80
+var cutsOfEach = flag.Int("filesystems", 8, "how often TestFileSystems cuts each file system off")
 
 // TestFileSystems cuts whole file systems off while eight writers work with a journal, a new one every fourth time, and
 // mounts what is left. The device has all that was written to it by then, in the order in which it was written.
 func TestFileSystems(t *testing.T) {
-	if *cutsOfEach == 0 {
-		t.Skip("it is run by command, as root: -args -filesystems 80")
-	}
 	// Below is a file system that copies a file at one moment.
 	m := &machine{t, memoryDir(t)}
 	m.sh("mkdir %[1]s/host %[1]s/disk %[1]s/image; truncate -s 3G %[1]s/host.img; mkfs.xfs -q -m reflink=1 %[1]s/host.img", m.dir)

@@ -123,7 +123,7 @@ func TestSweepKeeps(t *testing.T) {
 	path := newPath(t)
 	j := open(t, path)
 	finish(t, j, begin(t, j, withKept(sized("order-1", 100<<10))))
-	if n, err := j.Sweep(context.Background(), persist.Limits{KeepAnswer: -1, Now: time.Now()}); n != 1 || err != nil {
+	if n, err := j.Sweep(context.Background(), persist.Limits{Prune: true, KeepAnswer: -1, Now: time.Now()}); n != 1 || err != nil {
 		t.Fatalf("Sweep: %d, %v", n, err)
 	}
 	closeIt(t, j)
@@ -131,4 +131,65 @@ func TestSweepKeeps(t *testing.T) {
 	if err != nil || !got.Swept || got.Body != nil || !slices.Equal(got.KeptFields, withKept(record("")).KeptFields) {
 		t.Errorf("the tombstone is %+v, %v", got, err)
 	}
+}
+
+// TestAboutIsInTheDigest: what the file says about itself, its format, id and secret, is a part of what a whole commit must
+// have. Junk over it in the newest commit, which has lost its mark, gives the commit before; in a marked one it is damage.
+func TestAboutIsInTheDigest(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	j := open(t, path)
+	begin(t, j, record("older"))
+	older := mustContents(t, j)
+	begin(t, j, record("newest"))
+	closeIt(t, j)
+	marked := readFile(t, path)
+	unmarked := slices.Clone(marked)
+	clear(unmarked[(1-bolt.NewestMeta(marked))*pageSize+sectorSize:][:sectorSize])
+	pages := bolt.NewPages(marked)
+	root := int(pages[len(pages)-1]) * pageSize
+	for name, value := range about(t, path) {
+		at := bytes.Index(marked[root:][:pageSize], value)
+		if at < 0 {
+			t.Fatalf("the %s is not in the root page", name)
+		}
+		for _, file := range [][]byte{marked, unmarked} {
+			b := slices.Clone(file)
+			b[root+at] ^= 1
+			writeFile(t, path, b)
+			j, err := tryOpen(path, bolt.Options{})
+			if &file[0] == &marked[0] {
+				wantErr(t, err, persist.ErrCorrupt, path)
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if got := mustContents(t, j); !slices.Equal(got, older) {
+				t.Errorf("%s: it holds %q, want %q", name, got, older)
+			}
+			closeIt(t, j)
+		}
+	}
+}
+
+// about is what a file says about itself.
+func about(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]byte{}
+	err = db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("oncehttp")).ForEach(func(k, v []byte) error {
+			all[string(k)] = bytes.Clone(v)
+			return nil
+		})
+	})
+	if err := errors.Join(err, db.Close()); err != nil || len(all) != 3 {
+		t.Fatalf("it says %d things about itself, %v; want its format, id and secret", len(all), err)
+	}
+	return all
 }

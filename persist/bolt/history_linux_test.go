@@ -87,13 +87,17 @@ func (h *history) play(t *testing.T, s trace, images int) {
 	h.keys = append(h.keys, "another 100")
 	mkdir(t, h.dir)
 	disk, before, script, fault := powercut.NewDisk(h.dir, s.files), s.before, s.script, s.fault
-	for range 5 {
+	for process := range 5 {
 		l := live(t, h.dir, disk, before, script, fault)
 		l.name = s.name + ": " + l.name
 		h.m.lives++
 		l.cuts(t, h.dir, h.r, images/5, h.m)
 		if t.Failed() {
 			return
+		}
+		if process == 0 && s.then != nil {
+			disk, before, script, fault = l.ended(h.r), l.at[len(l.at)-1], s.then.script, s.then.fault
+			continue
 		}
 		disk, before = h.next(l)
 		script, fault = h.open+"\nbegin "+strings.Join(h.keys, "\nbegin ")+"\nclose", h.fault()
@@ -114,6 +118,16 @@ func (h *history) next(l *life) (*powercut.Disk, expected) {
 		d.Do(&l.calls[i], h.r)
 	}
 	return powercut.NewDisk(h.dir, d.Cut(powercut.Random(h.r))), l.at[at]
+}
+
+// ended is the disk after the process, where chance says what of a failed sync has arrived.
+func (l *life) ended(r *rand.Rand) *powercut.Disk {
+	d := l.start.Clone()
+	for i := range l.calls {
+		d.Do(&l.calls[i], r)
+	}
+	d.Exit()
+	return d
 }
 
 // fault is one for a process, or none.

@@ -48,6 +48,9 @@ type Options struct {
 // Journal is a journal in one file. [Open] makes one. All methods are safe for
 // concurrent use. A context that has ended stops a method before it queues
 // anything; afterwards it is not looked at.
+//
+// A Journal that Open did not return is closed: the methods of a zero one return
+// [persist.ErrClosed], those of a nil one panic.
 type Journal struct {
 	persist.Attachment
 
@@ -63,6 +66,7 @@ type Journal struct {
 	names    names
 	hooks    hooks
 	secret   [persist.SecretSize]byte // of the file, once it was read
+	about    uint64                   // the file's aboutSum
 
 	// Only the committer uses what follows, and Open and Close.
 	scratch    [64]byte
@@ -173,14 +177,27 @@ func openJournal(path string, opts Options) (*Journal, error) {
 // usable reports why nothing can be done. The caller holds mu.
 func (j *Journal) usable() error {
 	if j.closed {
-		return fmt.Errorf("persist/bolt: %s: %w", j.path, persist.ErrClosed)
+		return j.errClosed()
 	}
 	return j.broken
 }
 
+// start is the first question of a method: whether the journal was opened, and ctx lasts. The caller does not hold mu.
+func (j *Journal) start(ctx context.Context) error {
+	if j.released == nil {
+		return j.errClosed()
+	}
+	return ctx.Err()
+}
+
+// errClosed is the error of a journal that was closed, or never opened.
+func (j *Journal) errClosed() error {
+	return fmt.Errorf("persist/bolt: %s: %w", j.path, persist.ErrClosed)
+}
+
 // Secret implements [persist.Journal].
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
+	if err := j.start(ctx); err != nil {
 		return nil, err
 	}
 	j.mu.Lock()
@@ -193,7 +210,7 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 
 // Flush implements [persist.Journal]. It is nil exactly if all changes that had returned are durable.
 func (j *Journal) Flush(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := j.start(ctx); err != nil {
 		return err
 	}
 	j.mu.Lock()
@@ -234,6 +251,9 @@ func (j *Journal) flush() (err error) {
 // of the last commit or of the mark's sync. Whatever it returns, the file is released: changes that are not durable are
 // lost. A second Close returns when the first has, and is nil whatever that has returned.
 func (j *Journal) Close() error {
+	if j.released == nil { // it was never opened
+		return nil
+	}
 	j.mu.Lock()
 	if j.closed {
 		j.mu.Unlock()

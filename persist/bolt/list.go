@@ -26,10 +26,13 @@ type found struct {
 // List implements [persist.Journal]. Records begun after the call are left out,
 // so that a loop whose body begins records ends.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	if err := j.start(ctx); err != nil {
+		return failed(err)
+	}
 	j.mu.Lock()
 	last := j.seq
 	// Asked before every operation without a key, and nearly always in vain.
-	none := j.noneUnresolved(&q) && j.usable() == nil && ctx.Err() == nil
+	none := j.noneUnresolved(&q) && j.usable() == nil
 	j.mu.Unlock()
 	if none {
 		return nothing
@@ -44,6 +47,11 @@ func (j *Journal) noneUnresolved(q *persist.Query) bool {
 		return !j.unresolved.has(j.hash.fingerprint(q.Unresolved))
 	}
 	return q.AnyUnresolved && len(j.unresolved.first) == 0
+}
+
+// failed is a listing that yields an error alone.
+func failed(err error) iter.Seq2[persist.Record, error] {
+	return func(yield func(persist.Record, error) bool) { yield(persist.Record{}, err) }
 }
 
 // nothing is a listing without records.

@@ -44,7 +44,8 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error
 	if j.place.id, j.secret, err = readAbout(r.about); err != nil {
 		return err
 	}
-	st, ok := decodeState(r.state, aboutSum(j.place.id, j.secret))
+	j.about = aboutSum(j.place.id, j.secret)
+	st, ok := decodeState(r.state, j.about)
 	if !ok || st.txid != m.txid {
 		return fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
 	}
@@ -170,6 +171,7 @@ func (s *slot) loadProgress(progress []byte) error {
 	s.rev = uint32(f.Revision)
 	s.setState(f.State, f.NextAttempt, f.SendUntil)
 	s.mark(slotSwept, f.Swept)
+	s.mark(slotForgets, f.KeepKey != 0)
 	s.mark(slotUnreported, f.Unreported)
 	s.mark(slotOutside, f.Outside)
 	return nil
@@ -264,6 +266,7 @@ func (j *Journal) enterLoaded(l *loaded) {
 		s.mark(slotOpen, later.is(slotOpen))
 		s.mark(slotHeld, later.is(slotHeld))
 		s.mark(slotSwept, later.is(slotSwept))
+		s.mark(slotForgets, later.is(slotForgets))
 		s.mark(slotUnreported, later.is(slotUnreported))
 		s.mark(slotOutside, outside)
 	}

@@ -20,7 +20,7 @@ var errAgain = errors.New("persist/bolt: look again")
 
 // Get implements [persist.Journal]. A record that is queued is read from the queue.
 func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error) {
-	if err := ctx.Err(); err != nil {
+	if err := j.start(ctx); err != nil {
 		return persist.Record{}, err
 	}
 	return j.lookup(id)

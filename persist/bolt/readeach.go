@@ -18,7 +18,7 @@ import (
 // a commit that is under way. Get tells which it is.
 // Errors: those of a journal that is closed or broken, and of ctx.
 func (j *Journal) GetEach(ctx context.Context, ids []persist.ID, yield func(i int, rec persist.Record) bool) error {
-	if err := ctx.Err(); err != nil {
+	if err := j.start(ctx); err != nil {
 		return err
 	}
 	found, v, err := j.findEach(ids)

@@ -153,7 +153,7 @@ func (s *script) do(op []string) error {
 	case "mark":
 		return errors.Join(s.j.MarkReported(ctx, persist.ID{Account: "acct", Key: op[1]}), s.j.Flush(ctx))
 	case "sweep":
-		_, err := s.j.Sweep(ctx, persist.Limits{KeepAnswer: -1, KeepKey: -time.Duration(1 - arg(2)), Max: arg(1)})
+		_, err := s.j.Sweep(ctx, persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -time.Duration(1 - arg(2)), Max: arg(1)})
 		return err
 	}
 	r, err := s.j.Get(ctx, persist.ID{Account: "acct", Key: op[1]})
@@ -166,7 +166,7 @@ func (s *script) do(op []string) error {
 		_, err = s.j.Update(ctx, r)
 	case "finish", "late", "leave":
 		r = confirmed(r)
-		r.Unreported = r.Generated
+		r.Unreported, r.KeyTold = r.Generated, r.Generated && r.Seq%2 == 0
 		r.Answer.Body = bytes.Repeat([]byte("a"), arg(2))
 		err = s.finish(ctx, r, op[0])
 	case "forget":

@@ -34,6 +34,7 @@ const (
 	slotOutside                // has bodies in the bucket of bodies
 	slotUnreported             // final, and no caller was told
 	slotHeld                   // unfinished, and held
+	slotForgets                // its key is not kept for ever
 
 	// The upper bits hold a hash of what a record can never change, so that a
 	// caller's mistake is found without reading.
@@ -70,7 +71,7 @@ type chunk struct {
 	used       uint64 // which slots hold a record
 	open       uint64 // which of those are unfinished
 	held       uint64 // which of the unfinished are held
-	kept       uint64 // which of those in use are tombstones of chosen keys
+	kept       uint64 // which of those in use are tombstones of chosen keys that are kept for ever
 	unresolved uint64 // which of those in use are unresolved
 	dues       dues   // of the unfinished
 	slots      [64]packed
@@ -130,7 +131,7 @@ func (s *slots) set(seq uint64, v slot) {
 	c.setDue(bit, v.is(slotOpen), &v)
 	c.open = masked(c.open, bit, v.is(slotOpen))
 	c.held = masked(c.held, bit, v.is(slotHeld))
-	c.kept = masked(c.kept, bit, v.is(slotSwept) && !v.is(slotGenerated))
+	c.kept = masked(c.kept, bit, v.is(slotSwept) && !v.is(slotGenerated|slotForgets))
 	c.unresolved = masked(c.unresolved, bit, v.unresolved())
 }
 
@@ -181,7 +182,7 @@ type which struct {
 	pending    bool // unfinished, and not held
 	held       bool
 	final      bool // finished, but for those of kept
-	kept       bool // tombstones of chosen keys
+	kept       bool // tombstones of chosen keys that are kept for ever
 	unresolved bool // of all these, the unresolved only
 
 	bounded bool  // of the unfinished, only those that are due

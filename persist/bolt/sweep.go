@@ -35,7 +35,7 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	}
 	total := 0
 	// Tombstones that are kept for ever need not be looked at.
-	kinds := which{final: true, kept: l.KeepKey != 0}
+	kinds := which{final: true, kept: l.Prune && l.KeepKey != 0}
 	for after := uint64(0); total < left; {
 		if err := ctx.Err(); err != nil {
 			return total, err
@@ -133,7 +133,10 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	if err != nil {
 		return decision{}, false, err
 	}
-	head := persist.Record{State: f.State, Finished: f.Finished, Swept: f.Swept, Unreported: f.Unreported, Generated: i.Generated, Window: i.Window}
+	head := persist.Record{
+		State: f.State, Finished: f.Finished, Swept: f.Swept, Unreported: f.Unreported, KeyTold: f.KeyTold, Generated: i.Generated, Window: i.Window,
+		KeepAnswer: f.KeepAnswer, KeepKey: f.KeepKey,
+	}
 	drop, strip := l.Sweep(&head, now)
 	c := change{seq: seq, before: before, keys: j.hash.intentKeys(&i)}
 	if !strip {
@@ -153,6 +156,8 @@ func (j *Journal) decideOne(view *view, seq uint64, before slot, l *persist.Limi
 	next := slot{rev: before.rev + 1, flags: before.flags, intentSum: sealSum(c.intent, kindIntent, seq)}
 	next.mark(slotChanged|slotOutside, false)
 	next.mark(slotSwept, true)
+	next.mark(slotGenerated, rec.Generated)
+	next.mark(slotUnreported, rec.Unreported)
 	return decision{change: c, next: next}, true, nil
 }
 
@@ -178,6 +183,7 @@ func (j *Journal) applyDecisions(decisions []decision) (int, error) {
 		if c.drop {
 			j.removeSlot(c.seq, c.before, c.keys)
 		} else {
+			j.index(c.keys, c.seq, c.before.unresolved(), decisions[i].next.unresolved())
 			j.slots.set(c.seq, decisions[i].next)
 		}
 		j.collecting.put(c)

@@ -42,7 +42,7 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
+	if !j.open {
 		return nil, time.Time{}, errClosed()
 	}
 	now := now()
@@ -83,7 +83,7 @@ func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, 
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
+	if !j.open {
 		return nil, time.Time{}, errClosed()
 	}
 	at = now()
@@ -113,7 +113,7 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueT
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
+	if !j.open {
 		return nil, errClosed()
 	}
 	by := q.DueBy

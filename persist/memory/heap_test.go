@@ -47,7 +47,7 @@ func TestHeapARecord(t *testing.T) {
 		}
 	}
 	whole := (liveHeap() - before) / n
-	if swept, err := j.Sweep(context.Background(), persist.Limits{KeepAnswer: -1, Max: n}); swept != n || err != nil {
+	if swept, err := j.Sweep(context.Background(), persist.Limits{Prune: true, KeepAnswer: -1, Max: n}); swept != n || err != nil {
 		t.Fatalf("Sweep: %d, %v", swept, err)
 	}
 	tombstone := (liveHeap() - before) / n

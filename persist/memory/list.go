@@ -16,9 +16,10 @@ const step = 256
 // List implements [persist.Journal]. Records begun after the call are left out,
 // so that a loop whose body begins records ends.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
+	ended := ctx.Err() != nil // a nil ctx panics here, with nothing held
 	j.mu.Lock()
 	last := j.seq
-	none := j.noneUnresolved(&q) && !j.closed && ctx.Err() == nil
+	none := j.noneUnresolved(&q) && j.open && !ended
 	j.mu.Unlock()
 	if none {
 		return func(func(persist.Record, error) bool) {}
@@ -65,7 +66,7 @@ func (j *Journal) page(ctx context.Context, q *persist.Query, after, last uint64
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
+	if !j.open {
 		return nil, 0, errClosed()
 	}
 	entries, next := j.candidates(q, after), last
@@ -137,7 +138,7 @@ func (j *Journal) sweepStep(ctx context.Context, l *persist.Limits, now time.Tim
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
+	if !j.open {
 		return 0, 0, false, errClosed()
 	}
 	// A copy, because drop moves what is in order.
@@ -174,9 +175,14 @@ func (j *Journal) sweepOne(e *entry, l *persist.Limits, now time.Time) (changed 
 	case drop:
 		j.drop(e)
 	case strip:
+		was := e.unresolved()
 		rec.Strip()
 		rec.Revision++
+		e.generated = rec.Generated
 		e.begin(&rec) // into its room again
+		if was && !e.unresolved() {
+			j.unlink(e)
+		}
 	}
 	return drop || strip, nil
 }

@@ -29,13 +29,16 @@ var (
 //
 // Records are held encoded, so that nothing is ever shared with a caller and a
 // record costs few allocations.
+//
+// A Journal that New did not return is closed: the methods of a zero one return
+// [persist.ErrClosed], those of a nil one panic.
 type Journal struct {
 	persist.Attachment
 
 	secret [persist.SecretSize]byte
 
 	mu         sync.Mutex
-	closed     bool
+	open       bool // New has made it, and Close has not been called
 	seq        uint64
 	byID       map[persist.ID]*entry
 	unresolved map[[32]byte]*entry // by fingerprint, a list through entry.next, see entry.unresolved
@@ -65,7 +68,7 @@ type entry struct {
 
 // New returns an empty journal.
 func New() *Journal {
-	j := &Journal{byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}}
+	j := &Journal{open: true, byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}}
 	_, _ = rand.Read(j.secret[:]) // never fails
 	return j
 }
@@ -82,7 +85,7 @@ func (j *Journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
+	if !j.open {
 		return persist.Record{}, false, errClosed()
 	}
 	if existing := j.byID[rec.ID]; existing != nil {
@@ -185,7 +188,7 @@ func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
+	if !j.open {
 		return errClosed()
 	}
 	e := j.byID[id]
@@ -247,7 +250,7 @@ func (j *Journal) Flush(ctx context.Context) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
+	if !j.open {
 		return errClosed()
 	}
 	return nil
@@ -274,7 +277,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.closed {
+	if !j.open {
 		return persist.Record{}, errClosed()
 	}
 	e := j.byID[id]
@@ -288,7 +291,7 @@ func (j *Journal) Get(ctx context.Context, id persist.ID) (persist.Record, error
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.closed = true
+	j.open = false
 	j.byID, j.unresolved, j.order = nil, nil, nil
 	return nil
 }
@@ -305,7 +308,7 @@ func (j *Journal) current(rec *persist.Record) (*entry, error) {
 
 // standing is current for a record in any state.
 func (j *Journal) standing(rec *persist.Record) (*entry, error) {
-	if j.closed {
+	if !j.open {
 		return nil, errClosed()
 	}
 	e := j.byID[rec.ID]
@@ -337,50 +340,6 @@ func (e *entry) record() (persist.Record, error) {
 	_, err := codec.DecodeIntent(e.intent, &rec)
 	_, err2 := codec.DecodeProgress(e.progress, &rec)
 	return rec, errors.Join(err, err2)
-}
-
-// unresolved reports whether a query for unresolved records may select the entry.
-func (e *entry) unresolved() bool {
-	return e.generated && (e.unreported || !e.state.Final())
-}
-
-// link enters a record into the index of unresolved ones, if it belongs there.
-func (j *Journal) link(e *entry) {
-	if e.unresolved() {
-		e.next = j.unresolved[e.fingerprint]
-		j.unresolved[e.fingerprint] = e
-	}
-}
-
-// unlink removes a record from that index. It changes nothing if the record is
-// not in it.
-func (j *Journal) unlink(e *entry) {
-	first := j.unresolved[e.fingerprint]
-	if first == e && e.next == nil {
-		delete(j.unresolved, e.fingerprint)
-		return
-	}
-	if first == e {
-		j.unresolved[e.fingerprint] = e.next
-	}
-	for p := first; p != nil; p = p.next {
-		if p.next == e {
-			p.next = e.next
-		}
-	}
-	e.next = nil
-}
-
-// drop removes a record whole. Its place in order is given up once half of the
-// places are, so that removing a million records stays linear.
-func (j *Journal) drop(e *entry) {
-	j.unlink(e)
-	delete(j.byID, e.id)
-	e.dropped, e.intent, e.progress = true, nil, nil
-	if j.gone++; j.gone > 64 && j.gone > len(j.order)/2 {
-		j.order = slices.DeleteFunc(j.order, func(e *entry) bool { return e.dropped })
-		j.gone = 0
-	}
 }
 
 // ready is what every writing method asks before it looks at the journal.

@@ -32,4 +32,8 @@
 // [persist.ErrTooLarge] before anything is written. In a transaction of the caller's own all parts together
 // may not. A client records an answer that is larger without its body, as one over
 // Config.MaxResponseBytes. Of a server whose max_allowed_packet was raised since, open the journal anew.
+//
+// # Nil
+//
+// A nil context or transaction panics, on the caller's goroutine.
 package mysql

@@ -84,6 +84,9 @@ func (o Options) migrate(ctx context.Context, db *sql.DB) error {
 // Print writes the SQL that Migrate would run on an empty database, for administrators who
 // run it themselves. Errors: ErrOptions, w's.
 func Print(w io.Writer, opts Options) error {
+	if w == nil {
+		return fmt.Errorf("%w: no writer to print to", ErrOptions)
+	}
 	opts, err := opts.checked()
 	if err != nil {
 		return err

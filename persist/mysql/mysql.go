@@ -81,12 +81,12 @@ func (o Options) checked() (Options, error) {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = defaultCallTimeout
 	}
-	o.polls = o.LockWait == 0 && o.CallTimeout <= 3*time.Second
+	o.polls = o.LockWait == 0 && o.CallTimeout/3 <= time.Second
 	switch {
 	case o.polls:
 		o.LockWait = time.Second // of a Begin in a caller's transaction
 	case o.LockWait == 0:
-		o.LockWait = min(defaultLockWait, (o.CallTimeout-1)/3/time.Second*time.Second)
+		o.LockWait = min(defaultLockWait, (o.CallTimeout/3-1)/time.Second*time.Second)
 	}
 	switch {
 	case !databaseName.MatchString(o.Database):
@@ -103,6 +103,9 @@ func (o Options) checked() (Options, error) {
 
 // Journal is a journal on MariaDB. It implements [persist.Journal], [persist.SendClaimer],
 // [persist.LateFinisher], [persist.Prober] and [persist.DueTimes]. Make one with Open.
+//
+// A Journal that Open did not return is closed: the methods of a zero one return
+// [persist.ErrClosed], those of a nil one panic.
 type Journal struct {
 	*sqljournal.Journal
 }

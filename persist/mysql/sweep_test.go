@@ -37,7 +37,7 @@ func TestSweepLocksNothingElse(t *testing.T) {
 	}
 	for _, s := range []string{
 		copies(2000),
-		"UPDATE oncehttp_record SET keep_window = 1, finished = finished + 1 ORDER BY seq DESC LIMIT 1", // it is due, and comes last in the index
+		"UPDATE oncehttp_record SET finished = finished - 90000000000000, sweep_at = sweep_at - 90000000000000 ORDER BY seq DESC LIMIT 1", // it is due
 		"ANALYZE TABLE oncehttp_record",
 		"CREATE TRIGGER stops BEFORE UPDATE ON oncehttp_record FOR EACH ROW IF NEW.swept > OLD.swept THEN DO GET_LOCK('" + opts.Database + "', 60); END IF",
 		"DO GET_LOCK('" + opts.Database + "', 60)",

@@ -142,6 +142,6 @@ func aliasUntouched(k *check) {
 		k.fatalf("Finish: %v", err)
 	}
 	unchanged("Finish")
-	k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 1)
+	k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}, 1)
 	unchanged("Sweep")
 }

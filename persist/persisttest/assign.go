@@ -61,7 +61,7 @@ func assignable(k *check, j persist.Journal) []persist.Record {
 	}
 	answered.Revision++
 	swept := k.finish(j, k.begin(j, fullestChosen("", "swept")))
-	k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done(), Max: 10}, 2)
+	k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done(), Max: 10}, 2)
 	k.swept(j, answered, "Sweep")
 	return []persist.Record{
 		large, k.get(j, answered.ID), k.get(j, swept.ID),

@@ -81,6 +81,7 @@ func mutantReportReopen() mutant {
 			}
 			return filtered(s, ctx, q, func(r *persist.Record) bool { return !r.State.Final() })
 		},
+		fails: []string{"sweep/told-reopen"},
 	}
 }
 

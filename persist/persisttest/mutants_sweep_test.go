@@ -20,11 +20,11 @@ func limited(change func(*persist.Limits)) func(*store, context.Context, persist
 func mutantSweepAnswers() mutant {
 	return mutant{
 		sweep: limited(func(l *persist.Limits) {
-			if l.KeepAnswer > 0 {
+			if l.Prune && l.KeepAnswer > 0 {
 				l.KeepAnswer++
 			}
 		}),
-		fails: []string{"sweep/generated", "sweep/keep-key"},
+		fails: []string{"sweep/generated", "sweep/told", "sweep/keep-key"},
 	}
 }
 
@@ -36,6 +36,7 @@ func mutantSweepTombstones() mutant {
 				l.KeepKey = 10 * 365 * 24 * time.Hour
 			}
 		}),
+		fails: []string{"sweep/told"},
 	}
 }
 
@@ -70,10 +71,45 @@ func mutantSweepGenerated() mutant {
 	}
 }
 
+// mutantSweepTold: forgets that a key was told, where its end was, too.
+func mutantSweepTold() mutant {
+	return mutant{
+		finish: func(s *store, ctx context.Context, r persist.Record) error {
+			r.KeyTold = r.KeyTold && (r.Unreported || !r.Generated)
+			return s.Finish(ctx, r)
+		},
+		fails: []string{"sweep/told-reopen"},
+	}
+}
+
+// mutantSweepToldUnreported: forgets that a key was told, where its end was not.
+func mutantSweepToldUnreported() mutant {
+	return mutant{
+		finish: func(s *store, ctx context.Context, r persist.Record) error {
+			r.KeyTold = r.KeyTold && !r.Unreported
+			return s.Finish(ctx, r)
+		},
+		fails: []string{"sweep/told-reopen"},
+	}
+}
+
+// mutantSweepToldReopen: loads no tombstone of a key that was told.
+func mutantSweepToldReopen() mutant {
+	return mutant{
+		get: func(s *store, ctx context.Context, id persist.ID) (persist.Record, error) {
+			if s.opened > 1 && id.Key == "told and swept" {
+				return persist.Record{}, persist.ErrNotFound
+			}
+			return s.Get(ctx, id)
+		},
+	}
+}
+
 // mutantSweepKeepKey: keeps keys for ever.
 func mutantSweepKeepKey() mutant {
 	return mutant{
 		sweep: limited(func(l *persist.Limits) { l.KeepKey = min(l.KeepKey, 0) }),
+		fails: []string{"sweep/told", "sweep/told-unreported"},
 	}
 }
 
@@ -81,10 +117,11 @@ func mutantSweepKeepKey() mutant {
 func mutantSweepWindow() mutant {
 	return mutant{
 		sweep: limited(func(l *persist.Limits) {
-			if l.KeepAnswer == 0 {
-				l.KeepAnswer = time.Minute
+			if !l.Prune && l.KeepAnswer == 0 && l.KeepKey == 0 {
+				l.Prune, l.KeepAnswer = true, time.Minute
 			}
 		}),
+		fails: []string{"keeping/answer", "keeping/lengthened", "keeping/unsaid"},
 	}
 }
 

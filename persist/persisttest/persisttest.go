@@ -9,6 +9,7 @@
 package persisttest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -45,6 +46,9 @@ type Harness struct {
 	Patience time.Duration
 }
 
+// errNoNew is the error of a Harness that opens nothing.
+var errNoNew = errors.New("persisttest: no Harness.New")
+
 // testCase is one thing that a journal has to do.
 type testCase struct {
 	name    string // topic/what, the name of the subtest
@@ -62,9 +66,12 @@ func Names() []string {
 	return names
 }
 
-// Run tests the journal, each case as a parallel subtest.
+// Run tests the journal, each case as a parallel subtest. It panics if t is nil.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
+	if h.New == nil {
+		t.Fatal(errNoNew)
+	}
 	for _, c := range h.cases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -78,6 +85,9 @@ func Run(t *testing.T, h Harness) {
 // Check runs the cases one after the other and returns what is wrong, by the
 // name of the case. The error is of what Check itself needs.
 func Check(h Harness) (failures map[string]error, err error) {
+	if h.New == nil {
+		return nil, errNoNew
+	}
 	failures = map[string]error{}
 	for _, c := range h.cases() {
 		dir, err := os.MkdirTemp("", "persisttest")

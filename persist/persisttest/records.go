@@ -46,6 +46,7 @@ func fullest(account, key string) persist.Record {
 	r.Omitted = []string{"Authorization", "userinfo"}
 	r.KeptFields = []persist.KeptField{{Pointer: "/amount", Value: "1.50"}, {Pointer: "/a~1b/0", Value: "ä\n\""}, {Pointer: "/empty"}, {Pointer: "/long", Omitted: true}}
 	r.WireKey = `"` + key + `"`
+	r.KeepAnswer, r.KeepKey = 90*24*time.Hour+1, 400*24*time.Hour+1
 	r.Credentials = []persist.Credential{{Name: "Authorization", Digest: strings.Repeat("ab", 32)}, {Name: "?api_key", Digest: "\xff\x00"}}
 	r.Replaces, r.Credential, r.Region = "the key before", "sha256:"+strings.Repeat("0f", 32), "eu-west"
 	return changed(r)

@@ -71,7 +71,7 @@ func reopenForgotten(k *check) {
 	generated.Generated = true
 	generated = k.finish(j, k.begin(j, generated))
 	chosen := k.finish(j, k.begin(j, fullestChosen("a", "chosen")))
-	k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 2)
+	k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}, 2)
 	j = k.reopen(j)
 	k.gone(j, r.ID, "Forget and reopening")
 	k.gone(j, generated.ID, "Sweep and reopening")
@@ -95,7 +95,7 @@ func reopenSeq(k *check) {
 			}
 		} else {
 			k.finish(j, r)
-			k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 1)
+			k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}, 1)
 		}
 		j = k.reopen(j)
 	}

@@ -115,13 +115,13 @@ func reportSweep(k *check) {
 	j := k.journal()
 	r := k.unreported(j, record("a", "swept"))
 	q := persist.Query{Account: "a", Unresolved: r.Fingerprint}
-	early := persist.Limits{KeepAnswer: -1, Now: done()}
+	early := persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}
 	k.sweep(j, early, 1)
 	k.swept(j, r, "a Sweep of an unreported record")
 	k.lists(j, q, []persist.Record{k.get(j, r.ID)}, "what is unreported without its answer")
 	k.sweep(j, early, 0)
-	k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done().Add(r.Window - 1)}, 0)
-	k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done().Add(r.Window)}, 1)
+	k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done().Add(r.Window - 1)}, 0)
+	k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done().Add(r.Window)}, 1)
 	k.gone(j, r.ID, "a Sweep after its window")
 	k.lists(j, q, nil, "what is unreported after its window")
 
@@ -145,7 +145,7 @@ func reportReopen(k *check) {
 	j := k.journal()
 	told := k.unreported(j, record("a", "told"))
 	swept := k.unreported(j, record("a", "tombstone"))
-	k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 2)
+	k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}, 2)
 	left := k.unreported(j, record("a", "left"))
 	told = k.told(j, tombstone(told))
 	for range 2 {

@@ -127,6 +127,7 @@ func (w *modelWorker) get(ctx context.Context, key string, known persist.Record,
 
 func (w *modelWorker) update(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := changed(w.orNew(key, known, exists))
+	next.KeyTold = false
 	next.Attempts = w.r.IntN(100)
 	got, err := w.j.Update(ctx, next)
 	next.Revision++
@@ -139,6 +140,7 @@ func (w *modelWorker) update(ctx context.Context, key string, known persist.Reco
 func (w *modelWorker) finish(ctx context.Context, key string, known persist.Record, exists bool) {
 	next := finished(w.orNew(key, known, exists))
 	next.Unreported = next.Generated && w.r.IntN(2) == 0
+	next.KeyTold = next.Generated && w.r.IntN(2) == 0
 	finish := w.j.Finish
 	if late, ok := w.j.(persist.LateFinisher); ok && w.r.IntN(2) == 0 {
 		finish = late.FinishLate

@@ -12,7 +12,7 @@ import (
 )
 
 func sweepCases() []testCase {
-	return []testCase{
+	return append(keepingCases(), []testCase{
 		{name: "sweep/answers", run: sweepAnswers,
 			why: "answers are dropped in time, and not before: until then they are replayed"},
 		{name: "sweep/tombstones", run: sweepTombstones,
@@ -21,6 +21,12 @@ func sweepCases() []testCase {
 			why: "a swept operation is held against the server's books by its kept fields, state and times"},
 		{name: "sweep/generated", run: sweepGenerated,
 			why: "no caller asks for a generated key again, so that it must not be kept for ever"},
+		{name: "sweep/told", run: sweepTold,
+			why: "a caller who was told a generated key may come back with it at any time, and pay twice"},
+		{name: "sweep/told-unreported", run: sweepToldUnreported,
+			why: "whoever was told the key comes back after the window, too; a caller without a key is told of it no longer"},
+		{name: "sweep/told-reopen", run: sweepToldReopen, durable: true,
+			why: "whoever was told the key comes back in a later process"},
 		{name: "sweep/keep-key", run: sweepKeepKey,
 			why: "KeepKey is exact, unless the answer is kept longer"},
 		{name: "sweep/window", run: sweepWindow,
@@ -35,7 +41,7 @@ func sweepCases() []testCase {
 			why: "large bodies must be deleted too"},
 		{name: "sweep/concurrent", run: sweepConcurrent,
 			why: "records are swept while others are begun and finished"},
-	}
+	}...)
 }
 
 // done is when the suite's records are finished.
@@ -72,7 +78,7 @@ func (k *check) swept(j persist.Journal, r persist.Record, after string) {
 
 func sweepAnswers(k *check) {
 	j := k.journal()
-	l := persist.Limits{KeepAnswer: time.Hour}
+	l := persist.Limits{Prune: true, KeepAnswer: time.Hour}
 	r := k.finish(j, k.begin(j, record("a", "k")))
 	l.Now = done().Add(time.Hour - 1)
 	k.sweep(j, l, 0)
@@ -87,7 +93,7 @@ func sweepAnswers(k *check) {
 func sweepTombstones(k *check) {
 	ctx, j := context.Background(), k.journal()
 	r := k.finish(j, k.begin(j, fullestChosen("a", "k")))
-	l := persist.Limits{KeepAnswer: -1, Now: done().Add(50 * 365 * 24 * time.Hour)}
+	l := persist.Limits{Prune: true, KeepAnswer: -1, Now: done().Add(50 * 365 * 24 * time.Hour)}
 	k.sweep(j, l, 1)
 	k.sweep(j, l, 0)
 	k.swept(j, r, "a Sweep fifty years later")
@@ -122,8 +128,8 @@ func sweepKeptFields(k *check) {
 		begun := k.begin(j, r)
 		r = k.finish(j, begun)
 		k.holds(j, r, "Finish")
-		k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 1)
-		k.sweep(j, persist.Limits{KeepAnswer: -1, KeepKey: time.Hour, Now: done()}, 0)
+		k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}, 1)
+		k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: time.Hour, Now: done()}, 0)
 		got, err := j.Get(ctx, r.ID)
 		if err != nil {
 			k.fatalf("Get of a tombstone: %v", err)
@@ -139,7 +145,7 @@ func sweepKeptFields(k *check) {
 // fullestChosen is a full record whose key a caller chose.
 func fullestChosen(account, key string) persist.Record {
 	r := fullest(account, key)
-	r.Generated = false
+	r.Generated, r.KeepKey = false, 0
 	return r
 }
 
@@ -148,7 +154,7 @@ func sweepGenerated(k *check) {
 	r := record("a", "k")
 	r.Generated = true
 	r = k.finish(j, k.begin(j, r))
-	l := persist.Limits{KeepAnswer: time.Hour, Now: done().Add(time.Hour - 1)}
+	l := persist.Limits{Prune: true, KeepAnswer: time.Hour, Now: done().Add(time.Hour - 1)}
 	k.sweep(j, l, 0)
 	k.holds(j, r, "a Sweep just before its time")
 	l.Now = done().Add(time.Hour)
@@ -160,7 +166,7 @@ func sweepGenerated(k *check) {
 
 func sweepKeepKey(k *check) {
 	j := k.journal()
-	l := persist.Limits{KeepAnswer: time.Minute, KeepKey: time.Hour}
+	l := persist.Limits{Prune: true, KeepAnswer: time.Minute, KeepKey: time.Hour}
 	r := k.finish(j, k.begin(j, record("a", "k")))
 	l.Now = done().Add(time.Minute)
 	k.sweep(j, l, 1)
@@ -173,12 +179,12 @@ func sweepKeepKey(k *check) {
 	// Both at once, and a key that is not kept at all.
 	for i, keep := range []time.Duration{time.Hour, -1} {
 		r := k.finish(j, k.begin(j, record("a", fmt.Sprint(i))))
-		k.sweep(j, persist.Limits{KeepAnswer: time.Minute, KeepKey: keep, Now: done().Add(time.Hour)}, 1)
+		k.sweep(j, persist.Limits{Prune: true, KeepAnswer: time.Minute, KeepKey: keep, Now: done().Add(time.Hour)}, 1)
 		k.gone(j, r.ID, "a Sweep after both times")
 	}
 	// A key that is kept for less than its answer goes with the answer.
 	r = k.finish(j, k.begin(j, record("a", "longer answer")))
-	l = persist.Limits{KeepAnswer: time.Hour, KeepKey: time.Minute, Now: done().Add(time.Minute)}
+	l = persist.Limits{Prune: true, KeepAnswer: time.Hour, KeepKey: time.Minute, Now: done().Add(time.Minute)}
 	k.sweep(j, l, 0)
 	k.holds(j, r, "a Sweep while its answer is kept")
 }
@@ -205,7 +211,7 @@ func sweepUnfinished(k *check) {
 		}
 		all = append(all, r)
 	}
-	k.sweep(j, persist.Limits{KeepAnswer: -1, KeepKey: -1, Now: done().Add(100 * 365 * 24 * time.Hour)}, 0)
+	k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: -1, Now: done().Add(100 * 365 * 24 * time.Hour)}, 0)
 	k.lists(j, persist.Query{Account: "a"}, all, "what is unfinished")
 }
 
@@ -216,7 +222,7 @@ func sweepMax(k *check) {
 		r.Generated = i%2 == 0
 		k.finish(j, k.begin(j, r))
 	}
-	l := persist.Limits{KeepAnswer: -1, Now: done(), Max: 250}
+	l := persist.Limits{Prune: true, KeepAnswer: -1, Now: done(), Max: 250}
 	k.sweep(j, l, 250)
 	k.sweep(j, l, 250)
 	k.sweep(j, l, 100)
@@ -239,7 +245,7 @@ func sweepNow(k *check) {
 	if err := j.Finish(ctx, old); err != nil {
 		k.fatalf("Finish: %v", err)
 	}
-	k.sweep(j, persist.Limits{KeepAnswer: time.Hour}, 1)
+	k.sweep(j, persist.Limits{Prune: true, KeepAnswer: time.Hour}, 1)
 	r.Revision++
 	k.holds(j, r, "a Sweep now")
 	k.swept(j, old, "a Sweep now")
@@ -257,7 +263,7 @@ func sweepLarge(k *check) {
 		}
 		r.Revision++
 		k.holds(j, r, "Finish")
-		k.sweep(j, persist.Limits{KeepAnswer: -1, Now: done()}, 1)
+		k.sweep(j, persist.Limits{Prune: true, KeepAnswer: -1, Now: done()}, 1)
 		if generated {
 			k.gone(j, r.ID, "a Sweep of a large record")
 		} else {
@@ -277,7 +283,7 @@ func sweepConcurrent(k *check) {
 	for range 2 {
 		wg.Go(func() {
 			for range 60 {
-				n, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: done(), Max: 64})
+				n, err := j.Sweep(ctx, persist.Limits{Prune: true, KeepAnswer: -1, Now: done(), Max: 64})
 				if err != nil {
 					k.errorf("Sweep: %v", err)
 					return
@@ -316,7 +322,7 @@ func sweepConcurrent(k *check) {
 	workers.Wait()
 	close(over)
 	wg.Wait()
-	last, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: done()})
+	last, err := j.Sweep(ctx, persist.Limits{Prune: true, KeepAnswer: -1, Now: done()})
 	if err != nil || total+last > n {
 		k.errorf("%d records were swept %d times, error %v", n, total+last, err)
 	}

@@ -24,4 +24,8 @@
 // It works through PgBouncer in transaction mode: it uses no prepared statement with a name,
 // and no state of a session outside a transaction. Only what other processes enqueue is not heard
 // through it, but found by polling: Options.ListenURL gives the one connection that listens a URL of the server itself.
+//
+// # Nil
+//
+// A nil context, transaction or connection panics, on the caller's goroutine.
 package postgres

@@ -18,17 +18,26 @@ var _ persist.Notifier = (*Journal)(nil)
 const deafAdvice = "behind a pooler such as PgBouncer LISTEN hears nothing; set Options.ListenURL to the server itself"
 
 // Notify implements [persist.Notifier]. It sends a NOTIFY of its own over one of the journal's connections.
-func (j *Journal) Notify() { j.wakes.Notify() }
+func (j *Journal) Notify() {
+	if j.wakes != nil {
+		j.wakes.Notify()
+	}
+}
 
 // Listen implements [persist.Notifier]. All who listen on this journal share one connection, which is not counted by
 // Options.MaxConns: see Options.ListenURL.
 func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
+	if j.wakes == nil {
+		return j.Flush(ctx) // which says that it was never opened
+	}
 	return j.wakes.Listen(ctx, heard)
 }
 
 // Close implements [persist.Journal].
 func (j *Journal) Close() error {
-	j.wakes.Close()
+	if j.wakes != nil {
+		j.wakes.Close()
+	}
 	return j.Journal.Close()
 }
 

@@ -101,6 +101,9 @@ func (o Options) checked() (Options, error) {
 
 // Journal is a journal on PostgreSQL. It implements [persist.Journal], [persist.SendClaimer],
 // [persist.LateFinisher], [persist.Prober], [persist.DueTimes] and [persist.Notifier]. Make one with Open.
+//
+// A Journal that Open did not return is closed: the methods of a zero one return
+// [persist.ErrClosed], those of a nil one panic.
 type Journal struct {
 	*sqljournal.Journal
 	wakes *notify.Hub

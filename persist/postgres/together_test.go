@@ -41,7 +41,7 @@ func TestWriteAll(t *testing.T) {
 	for i, was := range []*sqljournal.Row{one, two} {
 		now := changed[i]
 		now.Seq, now.Revision, now.Created, now.Fingerprint, now.Intent, now.Body = was.Seq, was.Revision, was.Created, was.Fingerprint, was.Intent, was.Body
-		now.Generated, now.Window, now.State = was.Generated, was.Window, 1
+		now.Generated, now.State = was.Generated, 1
 	}
 	changed[1].Seq, changed[1].Answer = sql.NullInt64{}, nil // it had no number when it was read
 	four := filledRow("four", 600)
@@ -63,7 +63,7 @@ func TestWriteAll(t *testing.T) {
 func filledRow(key string, n int64) *sqljournal.Row {
 	rec := sqltest.Record("account", key)
 	row := sqljournal.NewRow(&rec)
-	row.Revision, row.Window, row.Unreported, row.Generated, row.Swept = n+1, n+2, 1, n%200/100, 1-n%200/100
+	row.Revision, row.SweepAt, row.Unreported, row.Generated, row.Swept = n+1, n+2, 1, n%200/100, 1-n%200/100
 	row.Created, row.NextAttempt, row.Finished, row.LeaseUntil = n+3, n+4, n+5, n+6
 	row.LeaseOwner, row.Answer = []byte("owner of "+key), []byte("answer to "+key)
 	return row

@@ -24,9 +24,9 @@ const (
 	unresolved                // by number: those that a caller without a key may still have to hear of
 	fingerprints              // by member, which is a fingerprint and an id: the same
 	finished                  // by Finished: final, with the answer
-	expiring                  // by Finished and Window: the same
-	tombstones                // by Finished: swept, under chosen keys
-	unreported                // by when they may go: swept, under generated keys
+	expiring                  // by Record.SweepAt: the same
+	tombstones                // by Record.SweepAt: swept, under chosen keys
+	unreported                // by Record.SweepAt: swept, under generated keys
 	origins                   // by member, see origins.go: pending, by origin and account
 
 	indexes
@@ -78,6 +78,9 @@ func hashOf(key string) string {
 
 // of returns the bucket of the id, or of what hashOf gave.
 func (j *Journal) of(id string) *bucket {
+	if len(j.buckets) == 0 { // it was never opened; enter says so
+		return &bucket{}
+	}
 	return j.buckets[binary.BigEndian.Uint32([]byte(id))%uint32(len(j.buckets))]
 }
 

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,10 +23,13 @@ func ready(ctx context.Context, rec *persist.Record, final bool) error {
 	return nil
 }
 
-// Begin implements [persist.Journal].
+// Begin implements [persist.Journal]. A record that does not say how long its key is kept says then what Options.KeepKey does.
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
-	if err := ready(ctx, &rec, false); err != nil {
+	if err := cmp.Or(j.opened(), ready(ctx, &rec, false)); err != nil {
 		return persist.Record{}, false, err
+	}
+	if rec.KeepKey == 0 && j.keepKey != 0 {
+		rec.KeepKey = max(j.keepKey, rec.Window)
 	}
 	b := j.of(idOf(rec.ID))
 	e := b.newEntry(&rec, 1)
@@ -109,7 +113,7 @@ func (j *Journal) FinishesLate() persist.Journal { return j }
 // change replaces the progress of the unfinished record with rec's ID and revision. Of rec.SendUntil and the stored one the
 // later stays, and rec has it then. late: nobody waits for it.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
-	if err := ready(ctx, rec, final); err != nil {
+	if err := cmp.Or(j.opened(), ready(ctx, rec, final)); err != nil {
 		return err
 	}
 	b := j.of(idOf(rec.ID))
@@ -183,6 +187,9 @@ func goneSince(number uint64, word string, rest []any) bool {
 
 // Assign implements [persist.Journal]. The bucket of a record depends on its key only, so that one script moves it.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	if err := j.opened(); err != nil {
+		return persist.Record{}, err
+	}
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, err
 	}

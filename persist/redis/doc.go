@@ -42,7 +42,7 @@
 //
 // Redis holds every record in memory. What is remembered of a key that a caller chose (about
 // 1.1 KB) is kept for ever by the other journals; here Options.KeepKey has to say for how
-// long. Requests and answers leave with [Journal.Sweep].
+// long. It goes into the records that are begun with it. Requests and answers leave with [Journal.Sweep].
 //
 // # Large records
 //

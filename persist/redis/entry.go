@@ -159,12 +159,16 @@ func intact(body []byte, want codec.Outside) bool {
 	return len(body) == want.Len && (want.Len == 0 || codec.Checksum(body) == want.Sum)
 }
 
-// scores are when a final record ended, and when its window does, as sorted sets have it; both
+// scores are when a final record ended, and when a sweep may change it, as sorted sets have it; both
 // are empty for an unfinished one.
 func scores(rec *persist.Record) (ended, over any) {
 	if !rec.State.Final() {
 		return "", ""
 	}
-	end := rec.Finished.Add(rec.Window)
-	return microseconds(rec.Finished.Unix(), rec.Finished.Nanosecond()), microseconds(end.Unix(), end.Nanosecond())
+	ended = microseconds(rec.Finished.Unix(), rec.Finished.Nanosecond())
+	at, ever := rec.SweepAt()
+	if !ever {
+		return ended, int64(maxNumber)
+	}
+	return ended, microseconds(at.Unix(), at.Nanosecond())
 }

@@ -33,6 +33,9 @@ var (
 
 // Journal is a journal on Redis. It implements [persist.Journal], [persist.Claimer],
 // [persist.LateFinisher], [persist.DueTimes] and [persist.Notifier]. Make one with Open.
+//
+// A Journal that Open did not return is closed: the methods of a zero one return
+// [persist.ErrClosed], those of a nil one panic.
 type Journal struct {
 	persist.Attachment
 
@@ -151,18 +154,30 @@ func (j *Journal) noted(ctx context.Context, place string, buckets int, secret [
 	return answer, err
 }
 
-// enter notes a call under way. It returns false once the journal is closed.
+// opened returns an error if Open has not made the journal.
+func (j *Journal) opened() error {
+	if j.client == nil {
+		return j.failed(persist.ErrClosed)
+	}
+	return nil
+}
+
+// enter notes a call under way. It returns false once the journal is closed, and where it was never opened.
 func (j *Journal) enter() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.shut {
+	open := j.client != nil && !j.shut
+	if open {
 		j.running.Add(1)
 	}
-	return !j.shut
+	return open
 }
 
 // Close implements [persist.Journal].
 func (j *Journal) Close() error {
+	if j.client == nil { // it was never opened
+		return nil
+	}
 	j.wakes.Close()
 	j.mu.Lock()
 	was := j.shut

@@ -24,7 +24,10 @@ const (
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
 		l := listing{j: j, q: &q, rows: chunkRows / 8}
-		err := l.start(ctx)
+		err := j.opened()
+		if err == nil {
+			err = l.start(ctx)
+		}
 		for err == nil {
 			var chunk []found
 			chunk, err = l.next(ctx)

@@ -17,11 +17,18 @@ var _ persist.Notifier = (*Journal)(nil)
 const deafAdvice = "the server's users need the right to its channel, and a proxy has to pass on what is published"
 
 // Notify implements [persist.Notifier]. It publishes over one of the journal's connections.
-func (j *Journal) Notify() { j.wakes.Notify() }
+func (j *Journal) Notify() {
+	if j.wakes != nil {
+		j.wakes.Notify()
+	}
+}
 
 // Listen implements [persist.Notifier]. All who listen on this journal share one connection, which is not counted by
 // Options.MaxConns.
 func (j *Journal) Listen(ctx context.Context, heard func(err error)) error {
+	if j.wakes == nil {
+		return j.failed(persist.ErrClosed)
+	}
 	return j.wakes.Listen(ctx, heard)
 }
 

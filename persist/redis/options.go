@@ -37,8 +37,8 @@ type Options struct {
 	_ struct{}
 
 	// KeepKey is how long after its end it is remembered that a key was used that a caller
-	// chose: what a Sweep takes for Limits.KeepKey where that is zero. A key that comes again
-	// after that is a new operation. It has to be set; [KeepForever] is a choice.
+	// chose: what Begin writes into a record whose KeepKey is zero, and its Window at least. A key that comes
+	// again after that is a new operation. It has to be set; [KeepForever] is a choice.
 	KeepKey time.Duration
 	// Prefix begins the names of the journal's keys: letters, digits, '.', '_', '-' and ':',
 	// at most 60. Empty is "oncehttp".

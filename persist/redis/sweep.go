@@ -29,13 +29,9 @@ type shelf struct {
 	upTo string
 }
 
-// Sweep implements [persist.Journal]. Where l.KeepKey is zero it takes Options.KeepKey, and
-// where l.Now is, the time by the server's clock. Each step is one script, and passes over what has
+// Sweep implements [persist.Journal]. Where l.Now is zero it takes the time by the server's clock. Each step is one script, and passes over what has
 // changed since it was read.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
-	if l.KeepKey == 0 {
-		l.KeepKey = j.keepKey
-	}
 	if l.Max <= 0 {
 		l.Max = sweepMax
 	}
@@ -55,18 +51,17 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 	return s.total, nil
 }
 
-// shelves are the indexes that can hold something to sweep. The tombstones of chosen keys are
-// looked at only if they may go, since there may be millions of them.
+// shelves are the indexes that can hold something to sweep. The tombstones of chosen keys are not looked at before they may
+// go, since there may be millions of them, unless a prune shortens how long they are kept.
 func (s *sweeping) shelves() []shelf {
-	answers := shelf{expiring, s.ago(0)}
-	if s.l.KeepAnswer != 0 {
+	answers, keys := shelf{expiring, s.ago(0)}, shelf{tombstones, s.ago(0)}
+	if s.l.Prune && s.l.KeepAnswer != 0 {
 		answers = shelf{finished, s.ago(s.l.KeepAnswer)}
 	}
-	shelves := []shelf{answers, {unreported, s.ago(0)}}
-	if s.l.KeepKey != 0 {
-		shelves = append(shelves, shelf{tombstones, s.ago(s.l.KeepKey)})
+	if s.l.Prune && s.l.KeepKey != 0 {
+		keys.upTo = "+inf"
 	}
-	return shelves
+	return []shelf{answers, {unreported, s.ago(0)}, keys}
 }
 
 // ago is the score of what is older than keep. Of a negative keep that is everything.

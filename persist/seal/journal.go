@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -55,9 +56,15 @@ const checkMax = 100
 // Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one, a
 // persist.DueTimes if j is one, and a persist.Notifier if j is all three. It looks at the oldest record and at some of the unfinished ones first.
 //
-// Errors: persist.ErrSealed if the keys are not those of these records, or these are not sealed; what j.List failed with. Then j is the caller's to
+// Errors: persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer that New did not make; persist.ErrSealed if the keys are not those of these records, or these are not sealed; what j.List failed with. Then j is the caller's to
 // close; else closing the result closes it.
 func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journal, error) {
+	if err := s.made(); err != nil {
+		return nil, err
+	}
+	if v := reflect.ValueOf(j); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, fmt.Errorf("persist/seal: %w: the journal is a nil %T; open it first", persist.ErrInvalid, j)
+	}
 	unfinished := []persist.State{persist.StatePending, persist.StateHeld}
 	for _, look := range []struct {
 		query persist.Query
@@ -111,7 +118,7 @@ func (j *journal) Begin(ctx context.Context, rec persist.Record) (persist.Record
 	case err != nil:
 		return persist.Record{}, false, err
 	case created:
-		rec.Seq, rec.Revision = got.Seq, got.Revision
+		rec.Seq, rec.Revision, rec.KeepAnswer, rec.KeepKey = got.Seq, got.Revision, got.KeepAnswer, got.KeepKey
 		return rec, true, nil
 	}
 	existing, err := j.s.Unseal(got)

@@ -21,7 +21,20 @@ const placeholder = "sealed"
 //	existing, created, err := postgres.Begin(ctx, tx, sealed)
 //
 // Existing is sealed, too; see [Sealer.Unseal]. Errors: persist.ErrInvalid.
-func (s *Sealer) Seal(rec persist.Record) (persist.Record, error) { return s.sealBy(s.keys[0], &rec) }
+func (s *Sealer) Seal(rec persist.Record) (persist.Record, error) {
+	if err := s.made(); err != nil {
+		return persist.Record{}, err
+	}
+	return s.sealBy(s.keys[0], &rec)
+}
+
+// made returns an error if New did not make the Sealer.
+func (s *Sealer) made() error {
+	if s == nil || len(s.keys) == 0 {
+		return fmt.Errorf("persist/seal: %w: the Sealer is nil or zero; New makes one", persist.ErrInvalid)
+	}
+	return nil
+}
 
 // sealBy is Seal by one of the keys.
 func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
@@ -42,7 +55,7 @@ func identityOf(rec *persist.Record) persist.Record {
 	return persist.Record{
 		ID: rec.ID, Generated: rec.Generated, Origin: rec.Origin, Method: rec.Method, Target: rec.Target, KeptFields: rec.KeptFields,
 		Carrier: rec.Carrier, CarrierName: rec.CarrierName, WireKey: rec.WireKey, Profile: rec.Profile, ProfileVersion: rec.ProfileVersion,
-		Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe, Created: rec.Created, Protected: rec.Protected, Credentials: rec.Credentials,
+		Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe, Created: rec.Created, Protected: rec.Protected, Credentials: rec.Credentials, Pauses: rec.Pauses,
 	}
 }
 
@@ -89,6 +102,9 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 // Errors: persist.ErrSealed if its key was not given or is another one, or if it is not sealed and Config.AcceptPlain is
 // not set; persist.ErrCorrupt if something of it was changed, cut off, or put there from elsewhere.
 func (s *Sealer) Unseal(sealed persist.Record) (persist.Record, error) {
+	if err := s.made(); err != nil {
+		return persist.Record{}, err
+	}
 	switch {
 	case sealed.Carrier == persist.CarrierSealed:
 		return s.unseal(&sealed)
@@ -118,6 +134,7 @@ func (s *Sealer) unseal(sealed *persist.Record) (persist.Record, error) {
 }
 
 // identity is the sealed record with what Begin froze in clear again. What the journal finds it by must be what belongs to it.
+// The tombstone of a generated key may be that of a chosen one: see persist.Record.Strip.
 func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	var was persist.Record
 	plain, err := o.open(fieldIdentity, []byte(sealed.Target))
@@ -131,7 +148,7 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 		return persist.Record{}, fmt.Errorf("%w: %q is the hash of a business key under another HashKey than the one that was given", persist.ErrSealed, o.id.Key)
 	}
 	same := was.Account == o.id.Account && was.Created.Equal(sealed.Created) && was.Window == sealed.Window
-	same = same && was.Origin == sealed.Origin && was.Generated == sealed.Generated && was.ServerToken == sealed.ServerToken && was.Protected == sealed.Protected
+	same = same && was.Origin == sealed.Origin && (was.Generated == sealed.Generated || was.Generated && sealed.Swept) && was.ServerToken == sealed.ServerToken && was.Protected == sealed.Protected && was.Pauses == sealed.Pauses
 	if !same || !bytes.Equal(o.box.key.index(was.Fingerprint), sealed.Fingerprint) {
 		return persist.Record{}, o.corrupt(fieldIdentity)
 	}

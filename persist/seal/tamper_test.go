@@ -26,7 +26,7 @@ func full(key string) persist.Record {
 		KeptFields: []persist.KeptField{{Pointer: "/secret-pointer", Value: "secret-kept"}},
 		Carrier:    "header", CarrierName: "X-Secret-Carrier", ServerToken: true, Token: "secret-token", Replaces: "secret-replaces", Credential: "secret-credential", Region: "secret-region", Profile: "secret-profile", ProfileVersion: "secret-version",
 		Window: 24 * time.Hour, Fingerprint: []byte("secret-fingerprint-of-32-bytes!!"), Recipe: "secret-recipe", Created: at,
-		Credentials: []persist.Credential{{Name: "X-Secret-Credential", Digest: "secret-digest"}}, Protected: true,
+		Credentials: []persist.Credential{{Name: "X-Secret-Credential", Digest: "secret-digest"}}, Protected: true, Pauses: persist.Pauses{Attempts: 3, First: 1, Most: 2},
 		MaybeSent: true, FirstSent: at, SendUntil: at.Add(time.Minute), Attempts: 2, Sends: 2,
 		Answer:  &persist.Answer{Status: 500, Header: http.Header{"X-Answer": {"secret-answer-header"}}, Body: []byte("secret-answer-body"), Stored: true, At: at},
 		History: []persist.Attempt{{At: at, Error: "secret-history"}}, Note: "secret-note",
@@ -112,7 +112,7 @@ func TestEveryField(t *testing.T) {
 	t.Parallel()
 	const known = "Method Target Header Body Omitted KeptFields Carrier CarrierName WireKey Profile ProfileVersion Fingerprint Recipe Credentials " + // sealed by Begin
 		"Token Replaces Credential Region Answer History Note " + // sealed by each change
-		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported Origin ServerToken Protected Window Created MaybeSent FirstSent SendUntil " + // in clear
+		"ID Seq Revision State HoldReason Generated PlainHTTP Enqueued Unreported KeyTold Origin ServerToken Protected Pauses Window KeepAnswer KeepKey Created MaybeSent FirstSent SendUntil " + // in clear
 		"NextAttempt SendBefore Attempts Sends Drives LeaseOwner LeaseUntil Effect Finished Swept Status"
 	var fields []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[persist.Record]()) {

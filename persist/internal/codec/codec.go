@@ -46,6 +46,7 @@ const (
 	intentProtected
 	intentKept        // kept fields follow the omitted names
 	intentCredentials // credentials follow those
+	intentPauses      // the pauses follow those
 
 	intentFlags // one past the last
 )
@@ -60,6 +61,8 @@ const (
 	progressUnreported
 	progressForOperators // status, note and history follow the lease's owner
 	progressTexts        // a list of tagged texts follows those
+	progressKeyTold
+	progressKeeping // KeepAnswer and KeepKey follow the revision
 
 	progressFlags // one past the last
 )
@@ -171,6 +174,7 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	set(intentProtected, r.Protected)
 	set(intentKept, len(r.KeptFields) > 0)
 	set(intentCredentials, len(r.Credentials) > 0)
+	set(intentPauses, r.Pauses != persist.Pauses{})
 	b = binary.AppendUvarint(b, flags)
 	b = appendLength(b, r.Body, outside)
 	b = binary.AppendVarint(b, int64(r.Window))
@@ -192,6 +196,11 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	}
 	if len(r.Credentials) > 0 {
 		b = appendCredentials(b, r.Credentials)
+	}
+	if flags&intentPauses != 0 {
+		b = binary.AppendVarint(b, int64(r.Pauses.Attempts))
+		b = binary.AppendVarint(b, int64(r.Pauses.First))
+		b = binary.AppendVarint(b, int64(r.Pauses.Most))
 	}
 	if r.Header != nil {
 		b = appendHeader(b, r.Header)
@@ -241,11 +250,16 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressAnswer, r.Answer != nil)
 	set(progressEnqueued, r.Enqueued)
 	set(progressUnreported, r.Unreported)
+	set(progressKeyTold, r.KeyTold)
+	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
 	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "")
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
+	if flags&progressKeeping != 0 {
+		b = binary.AppendVarint(binary.AppendVarint(b, int64(r.KeepAnswer)), int64(r.KeepKey))
+	}
 	b = appendTimes(b, r, limit)
 	b = appendString(b, string(r.HoldReason))
 	b = appendString(b, string(r.Effect))
@@ -343,53 +357,6 @@ func appendTimes(b []byte, r *persist.Record, limit int) []byte {
 			b[at] |= 1 << i
 			b = appendTime(b, t)
 		}
-	}
-	return b
-}
-
-// appendLength writes the length of a body, and its checksum if it is outside.
-// A body that is absent and one that is empty differ by a flag.
-func appendLength(b, body []byte, outside bool) []byte {
-	b = binary.AppendUvarint(b, uint64(len(body)))
-	if outside {
-		b = binary.LittleEndian.AppendUint32(b, Checksum(body))
-	}
-	return b
-}
-
-// appendTime keeps the instant to the nanosecond, neither zone nor monotonic
-// reading. The zero time is an instant like any other.
-func appendTime(b []byte, t time.Time) []byte {
-	b = binary.AppendVarint(b, t.Unix())
-	return binary.AppendUvarint(b, uint64(t.Nanosecond()))
-}
-
-// appendString appends the length of s, and s.
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// appendBytes appends the length of s, and s.
-func appendBytes(b, s []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// appendStrings appends how many strings there are, and each of them.
-func appendStrings(b []byte, list []string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(list)))
-	for _, s := range list {
-		b = appendString(b, s)
-	}
-	return b
-}
-
-// appendHeader appends a header, its names in any order: nothing compares encoded
-// records.
-func appendHeader(b []byte, h http.Header) []byte {
-	b = binary.AppendUvarint(b, uint64(len(h)))
-	for name, values := range h {
-		b = appendString(b, name)
-		b = appendStrings(b, values)
 	}
 	return b
 }

@@ -1,9 +1,6 @@
 package codec
 
 import (
-	"encoding/binary"
-	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -28,10 +25,13 @@ type Progress struct {
 	Revision    uint64        // Record.Revision
 	Swept       bool          // Record.Swept
 	Unreported  bool          // Record.Unreported
+	KeyTold     bool          // Record.KeyTold
 	Outside     bool          // the answer's body is kept outside
 	Finished    time.Time     // Record.Finished
 	NextAttempt time.Time     // Record.NextAttempt
 	SendUntil   time.Time     // Record.SendUntil
+	KeepAnswer  time.Duration // Record.KeepAnswer
+	KeepKey     time.Duration // Record.KeepKey
 }
 
 // PeekIntent reads the head of an intent and allocates nothing.
@@ -50,8 +50,9 @@ func PeekProgress(b []byte) (Progress, error) {
 	var r persist.Record
 	times, _ := d.progressHead(&r)
 	f := Progress{
-		State: r.State, Revision: r.Revision, Swept: r.Swept, Unreported: r.Unreported,
+		State: r.State, Revision: r.Revision, Swept: r.Swept, Unreported: r.Unreported, KeyTold: r.KeyTold,
 		Outside: times&answerIsOutside != 0, Finished: r.Finished, NextAttempt: r.NextAttempt, SendUntil: r.SendUntil,
+		KeepAnswer: r.KeepAnswer, KeepKey: r.KeepKey,
 	}
 	return f, d.err("progress")
 }
@@ -85,6 +86,9 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	}
 	if flags&intentCredentials != 0 {
 		r.Credentials = d.credentials()
+	}
+	if flags&intentPauses != 0 {
+		r.Pauses = persist.Pauses{Attempts: int(d.varint()), First: time.Duration(d.varint()), Most: time.Duration(d.varint())}
 	}
 	if flags&intentHeader != 0 {
 		r.Header = d.header()
@@ -152,7 +156,11 @@ func (d *decoder) progressHead(r *persist.Record) (times byte, flags uint64) {
 	r.Swept = flags&progressSwept != 0
 	r.Enqueued = flags&progressEnqueued != 0
 	r.Unreported = flags&progressUnreported != 0
+	r.KeyTold = flags&progressKeyTold != 0
 	r.Revision = d.uvarint()
+	if flags&progressKeeping != 0 {
+		r.KeepAnswer, r.KeepKey = time.Duration(d.varint()), time.Duration(d.varint())
+	}
 	times = d.byte()
 	r.Finished = d.timeIf(times, timeFinished)
 	r.NextAttempt = d.timeIf(times, timeNextAttempt)
@@ -242,180 +250,4 @@ func (d *decoder) answer(a *persist.Answer) Outside {
 		a.Body = d.body(body.inside)
 	}
 	return body.Outside
-}
-
-// decoder reads forward. The first thing that does not fit sets bad, after
-// which every read gives zero, so that callers check once.
-type decoder struct {
-	b    []byte
-	at   int
-	text string // b up to an inside body, copied once for many strings
-	bad  bool
-}
-
-type bodySize struct {
-	Outside
-	inside int
-}
-
-// err is persist.ErrCorrupt if anything did not fit. part is what was read.
-func (d *decoder) err(part string) error {
-	if d.bad {
-		return fmt.Errorf("%w: %s of %d bytes cannot be read", persist.ErrCorrupt, part, len(d.b))
-	}
-	return nil
-}
-
-// end is err, and takes bytes that were not read for damage.
-func (d *decoder) end(part string) error {
-	if d.at != len(d.b) {
-		d.bad = true
-	}
-	return d.err(part)
-}
-
-// strings copies everything but the last keep bytes for string to cut from.
-func (d *decoder) strings(keep int) {
-	if keep > len(d.b)-d.at {
-		d.bad = true
-		return
-	}
-	d.text = string(d.b[:len(d.b)-keep])
-}
-
-// take returns the next n bytes, which point into b, or nil if there are not as many.
-func (d *decoder) take(n uint64) []byte {
-	if d.bad || n > uint64(len(d.b)-d.at) {
-		d.bad = true
-		return nil
-	}
-	s := d.b[d.at : d.at+int(n)]
-	d.at += int(n)
-	return s
-}
-
-// byte reads one byte.
-func (d *decoder) byte() byte {
-	if s := d.take(1); s != nil {
-		return s[0]
-	}
-	return 0
-}
-
-// uvarint reads a number as binary.AppendUvarint writes it.
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b[d.at:])
-	if d.bad || n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.at += n
-	return v
-}
-
-// varint reads a number as binary.AppendVarint writes it.
-func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.b[d.at:])
-	if d.bad || n <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.at += n
-	return v
-}
-
-// time reads a time, in UTC.
-func (d *decoder) time() time.Time {
-	sec, nsec := d.varint(), d.uvarint()
-	if d.bad || nsec >= 1e9 {
-		d.bad = true
-		return time.Time{}
-	}
-	return time.Unix(sec, int64(nsec)).UTC()
-}
-
-// timeIf reads a time if it is among those that are set, else it is the zero time.
-func (d *decoder) timeIf(times, which byte) time.Time {
-	if times&which == 0 {
-		return time.Time{}
-	}
-	return d.time()
-}
-
-// bytes reads a length and as many bytes, which point into b.
-func (d *decoder) bytes() []byte { return d.take(d.uvarint()) }
-
-// string reads a string out of the text, if it is prepared, else into memory of
-// its own.
-func (d *decoder) string() string {
-	s := d.bytes()
-	if len(d.text) == 0 {
-		return string(s)
-	}
-	if d.at > len(d.text) {
-		d.bad = true
-		return ""
-	}
-	return d.text[d.at-len(s) : d.at]
-}
-
-// count reads the length of a list whose entries take at least one byte each,
-// so that a damaged one cannot ask for more memory than it has bytes.
-func (d *decoder) count() int {
-	n := d.uvarint()
-	if n > uint64(len(d.b)-d.at) {
-		d.bad = true
-		return 0
-	}
-	return int(n)
-}
-
-// list reads a list of strings.
-func (d *decoder) list() []string {
-	list := make([]string, d.count())
-	for i := range list {
-		list[i] = d.string()
-	}
-	return list
-}
-
-// header reads a header, which is never nil unless it is damaged.
-func (d *decoder) header() http.Header {
-	n := d.count()
-	h := make(http.Header, n)
-	for range n {
-		name := d.string()
-		h[name] = d.list()
-		if d.bad {
-			return nil
-		}
-	}
-	return h
-}
-
-// bodySize reads how long a body is. outside says that it is not among these bytes, and
-// then its checksum follows.
-func (d *decoder) bodySize(outside bool) bodySize {
-	n := d.uvarint()
-	if n > uint64(Inline) {
-		d.bad = true
-		return bodySize{}
-	}
-	if !outside {
-		return bodySize{inside: int(n)}
-	}
-	sum := d.take(4)
-	if d.bad {
-		return bodySize{}
-	}
-	return bodySize{Outside: Outside{Len: int(n), Sum: binary.LittleEndian.Uint32(sum)}}
-}
-
-// body reads a body of n bytes into memory of its own.
-func (d *decoder) body(n int) []byte {
-	s := d.take(uint64(n))
-	if d.bad {
-		return nil
-	}
-	return append(make([]byte, 0, len(s)), s...)
 }

@@ -16,6 +16,9 @@ const assigned = "id = ?, account = ?, revision = revision + 1, token = ?, inten
 
 // Assign implements [persist.Journal]. The row changes its primary key in one statement.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
+	if j == nil {
+		return persist.Record{}, errNotOpened
+	}
 	if err := rec.Validate(); err != nil {
 		return persist.Record{}, err
 	}
@@ -61,6 +64,9 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 
 // Secret implements [persist.Journal]. The first call of all processes makes it.
 func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
+	if j == nil {
+		return nil, errNotOpened
+	}
 	j.mu.Lock()
 	secret := j.secret
 	j.mu.Unlock()

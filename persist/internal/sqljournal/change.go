@@ -12,11 +12,11 @@ import (
 
 // changeable is what an Update or a Finish sets, in the order of changed.
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
-	"finished = ?, lease_owner = ?, lease_until = ?, send_until = ?, progress = ?, answer = ?"
+	"finished = ?, sweep_at = ?, lease_owner = ?, lease_until = ?, send_until = ?, progress = ?, answer = ?"
 
 // changed are pointers to the fields for changeable. Drivers take them as values.
 func (r *Row) changed() []any {
-	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Progress, &r.Answer}
+	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Progress, &r.Answer}
 }
 
 // current selects the unfinished record that a caller read, in the order of currently. A
@@ -51,6 +51,9 @@ func (j *Journal) FinishLate(ctx context.Context, rec persist.Record) error {
 // change replaces the progress of the unfinished record with rec's ID and revision. Of rec.SendUntil and the stored one it
 // keeps the later, and sets rec to it. late: nobody waits for it.
 func (j *Journal) change(ctx context.Context, rec *persist.Record, final, late bool) error {
+	if j == nil {
+		return errNotOpened
+	}
 	if err := ready(ctx, rec, final); err != nil {
 		return err
 	}
@@ -128,6 +131,9 @@ func (now *Row) refuse(row *Row) error {
 
 // Forget implements [persist.Journal].
 func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
+	if j == nil {
+		return errNotOpened
+	}
 	if j.landing.May(string(RowID(rec.ID)), rec.Seq) {
 		return j.failed(fmt.Errorf("%w: a statement that began the record may still be on its way", persist.ErrUncertain))
 	}
@@ -157,7 +163,10 @@ func (j *Journal) Forget(ctx context.Context, rec persist.Record) error {
 
 // MarkReported implements [persist.Journal]. It is durable on return.
 func (j *Journal) MarkReported(ctx context.Context, id persist.ID) error {
-	statement := j.d.Rebind(j.d.Update("unreported = 0, revision = revision + 1", "id = ? AND unreported = 1"))
+	if j == nil {
+		return errNotOpened
+	}
+	statement := j.d.Rebind(j.d.Update("unreported = 0, sweep_at = CASE WHEN swept = 1 THEN finished ELSE sweep_at END, revision = revision + 1", "id = ? AND unreported = 1"))
 	return j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, repeated bool) error {
 		n, err := exec(ctx, conn, statement, []any{RowID(id)})
 		if err == nil && n == 0 && repeated {

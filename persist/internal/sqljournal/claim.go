@@ -16,6 +16,9 @@ import (
 
 // Now implements [persist.Claimer]. It is the clock of the database server.
 func (j *Journal) Now(ctx context.Context) (time.Time, error) {
+	if j == nil {
+		return time.Time{}, errNotOpened
+	}
 	var now int64
 	err := j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
 		return conn.QueryRowContext(ctx, "SELECT "+j.d.Now()).Scan(&now)
@@ -39,6 +42,9 @@ func (j *Journal) ClaimToSend(ctx context.Context, q persist.Query, owner string
 
 // claim is Claim, and ClaimToSend where mark is not nil, which marks a record that is claimed at now.
 func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int, mark func(rec *persist.Record, now time.Time)) (claimed []persist.Record, at time.Time, err error) {
+	if j == nil {
+		return nil, time.Time{}, errNotOpened
+	}
 	if n <= 0 {
 		at, err := j.Now(ctx)
 		return nil, at, err
@@ -87,6 +93,9 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 // Renew implements [persist.Claimer]. What another transaction has locked, such as one that began
 // the same key again and is still open, keeps nothing else from being renewed.
 func (j *Journal) Renew(ctx context.Context, owner string, lease time.Duration, ids []persist.ID) (held []persist.ID, at time.Time, err error) {
+	if j == nil {
+		return nil, time.Time{}, errNotOpened
+	}
 	if len(ids) == 0 {
 		at, err := j.Now(ctx)
 		return nil, at, err

@@ -42,7 +42,7 @@ type Index int
 // The indexes that a statement asks for.
 const (
 	PrimaryKey Index = iota // id
-	SweepIndex              // swept, generated, finished, id; it may lack unfinished records
+	SweepIndex              // sweep_at, id; it may lack unfinished records
 )
 
 // Dialect is what differs between the engines.

@@ -14,6 +14,9 @@ const pageOrigins = 1000
 // DueTimes implements [persist.DueTimes]. It steps from origin to origin through an index, in pages: each is one statement
 // with a time limit of its own, so that any number of origins can be read.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
+	if j == nil {
+		return nil, errNotOpened
+	}
 	if err := j.number(ctx); err != nil {
 		return nil, err
 	}

@@ -45,6 +45,20 @@ func New(c Config) *Journal {
 	return j
 }
 
+// A nil Journal is what a zero postgres.Journal or mysql.Journal embeds. Its methods say that it is closed.
+
+// errNotOpened is the error of a nil Journal.
+var errNotOpened = fmt.Errorf("journal: not opened: %w", persist.ErrClosed)
+
+// Attach implements [persist.Journal].
+func (j *Journal) Attach(create func() any) any {
+	if j == nil {
+		var nobody persist.Attachment
+		return nobody.Attach(create)
+	}
+	return j.Attachment.Attach(create)
+}
+
 // enter notes a call under way. It returns false once the journal is closed.
 func (j *Journal) enter() bool {
 	j.mu.Lock()
@@ -59,6 +73,9 @@ func (j *Journal) closed() error { return j.failed(persist.ErrClosed) }
 
 // Close implements [persist.Journal].
 func (j *Journal) Close() error {
+	if j == nil {
+		return nil
+	}
 	j.mu.Lock()
 	was := j.shut
 	j.shut = true
@@ -73,6 +90,9 @@ func (j *Journal) Close() error {
 // Flush implements [persist.Journal]. Every method returns after its commit, so that there
 // is nothing to wait for.
 func (j *Journal) Flush(ctx context.Context) error {
+	if j == nil {
+		return errNotOpened
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -110,6 +130,9 @@ func NewBegun(ctx context.Context, rec *persist.Record) (*Row, error) {
 
 // Begin implements [persist.Journal].
 func (j *Journal) Begin(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if j == nil {
+		return persist.Record{}, false, errNotOpened
+	}
 	row, err := NewBegun(ctx, &rec)
 	if err != nil {
 		return persist.Record{}, false, err
@@ -176,6 +199,9 @@ func Begun(rec *persist.Record, row, standing *Row) (existing persist.Record, cr
 
 // Get implements [persist.Journal].
 func (j *Journal) Get(ctx context.Context, id persist.ID) (rec persist.Record, err error) {
+	if j == nil {
+		return persist.Record{}, errNotOpened
+	}
 	query := j.d.Rebind("SELECT " + columnList("") + " FROM " + j.d.Records() + " WHERE id = ?")
 	row := &Row{ID: RowID(id)}
 	err = j.read(ctx, j.gets.first(sharer{row: row}), func(ctx context.Context, conn *sql.Conn) error {

@@ -79,6 +79,10 @@ func (j *Journal) selecting(q *persist.Query) condition {
 // reading yields all records without a number, first.
 func (j *Journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Record, error] {
 	return func(yield func(persist.Record, error) bool) {
+		if j == nil {
+			yield(persist.Record{}, errNotOpened)
+			return
+		}
 		l := listing{j: j, q: &q, after: number(q.After), rows: pageRows, lastID: []byte{}}
 		for !l.over {
 			page, err := l.next(ctx)

@@ -55,7 +55,7 @@ type Row struct {
 	Fingerprint []byte        // of the request
 	Generated   int64         // 0 or 1, as the other flags
 	Created     int64         // nanoseconds since 1970, as the other times; 0: none
-	Window      int64         // nanoseconds
+	SweepAt     int64         // a time: persist.Record.SweepAt; the latest one where no Sweep changes the record
 	Origin      []byte        // where it is sent to
 	State       int64         // a persist.State
 	Unreported  int64         // a flag
@@ -81,7 +81,7 @@ type Column struct {
 func Columns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"token", 'b'}, {"account", 'b'}, {"op_key", 'b'},
-		{"fingerprint", 'b'}, {"generated", 'i'}, {"created", 'i'}, {"keep_window", 'i'}, {"origin", 'b'},
+		{"fingerprint", 'b'}, {"generated", 'i'}, {"created", 'i'}, {"sweep_at", 'i'}, {"origin", 'b'},
 		{"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'}, {"finished", 'i'},
 		{"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"intent", 'b'}, {"progress", 'b'}, {"body", 'b'}, {"answer", 'b'},
 	}
@@ -105,7 +105,7 @@ func ColumnList(prefix string) string { return columnList(prefix) }
 // Fields are pointers to the row's fields, in the order of Columns, for a Scan or an INSERT: drivers take them as values.
 func (r *Row) Fields() []any {
 	return []any{
-		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.Window, &r.Origin,
+		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin,
 		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Intent, &r.Progress, &r.Body, &r.Answer,
 	}
 }
@@ -148,7 +148,7 @@ func newChange(rec *persist.Record) *Row {
 	row := &Row{
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
 		Token: NewToken(), Account: []byte(rec.Account), Key: []byte(rec.Key), Fingerprint: rec.Fingerprint,
-		Generated: flag(rec.Generated), Window: int64(rec.Window), Origin: []byte(rec.Origin), State: int64(rec.State),
+		Generated: flag(rec.Generated), SweepAt: sweepAt(rec), Origin: []byte(rec.Origin), State: int64(rec.State),
 		Unreported: flag(rec.Unreported), Swept: flag(rec.Swept), LeaseOwner: []byte(rec.LeaseOwner), Body: orNull(rec.Body),
 	}
 	if rec.Answer != nil {
@@ -184,7 +184,7 @@ func withoutColumns(rec *persist.Record) persist.Record {
 	case rec.WireKey == rec.Key:
 		rest.WireKey = ""
 	}
-	rest.ID, rest.Fingerprint, rest.Generated, rest.Window, rest.Origin = persist.ID{}, nil, false, 0, ""
+	rest.ID, rest.Fingerprint, rest.Generated, rest.Origin = persist.ID{}, nil, false, ""
 	for _, t := range []*time.Time{&rest.Created, &rest.NextAttempt, &rest.Finished, &rest.LeaseUntil, &rest.SendUntil} {
 		if inRange(nanoseconds(*t)) {
 			*t = time.Time{}
@@ -233,7 +233,7 @@ func (r *Row) head() (rec persist.Record, intent, progress codec.Outside, err er
 		rec.WireKey = rec.Key
 	}
 	rec.Seq, rec.Revision = uint64(r.Seq.Int64), uint64(r.Revision)
-	rec.Fingerprint, rec.Generated, rec.Window, rec.Origin = r.Fingerprint, r.Generated != 0, time.Duration(r.Window), string(r.Origin)
+	rec.Fingerprint, rec.Generated, rec.Origin = r.Fingerprint, r.Generated != 0, string(r.Origin)
 	for _, t := range []struct {
 		column int64
 		to     *time.Time
@@ -284,6 +284,18 @@ func nanoseconds(t time.Time) int64 {
 		return tooLate
 	}
 	return max(t.UnixNano(), tooEarly)
+}
+
+// sweepAt is SweepAt of a row.
+func sweepAt(rec *persist.Record) int64 {
+	at, ever := rec.SweepAt()
+	switch {
+	case !rec.State.Final():
+		return 0
+	case !ever:
+		return tooLate
+	}
+	return nanoseconds(at)
 }
 
 // inRange reports whether a column has the time itself.

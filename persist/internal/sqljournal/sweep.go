@@ -32,6 +32,9 @@ type sweeping struct {
 // What of a page is due is changed by its primary key, in transactions of their own, which pass
 // over what another process changes just now.
 func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
+	if j == nil {
+		return 0, errNotOpened
+	}
 	if l.Now.IsZero() {
 		now, err := j.Now(ctx)
 		if err != nil {
@@ -43,12 +46,8 @@ func (j *Journal) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 		l.Max = sweepMax
 	}
 	s := sweeping{j: j, l: l}
-	for _, shelf := range s.shelves() {
-		if err := s.sweep(ctx, shelf); err != nil || s.total >= l.Max {
-			return s.total, err
-		}
-	}
-	return s.total, nil
+	err := s.sweep(ctx, s.shelf())
+	return s.total, err
 }
 
 // sweep sweeps one shelf, unless Limits.Max is reached before its end.
@@ -76,25 +75,28 @@ func (s *sweeping) sweep(ctx context.Context, shelf shelf) error {
 // shelf is a range of the index of sweeps, and which records in it are due.
 type shelf struct{ in, due condition }
 
-// shelves are the ranges of the index that can hold something to sweep: answers under
-// chosen and under generated keys, and their tombstones. The tombstones of chosen keys are
-// looked at only if they may go, since there may be millions of them.
-func (s *sweeping) shelves() []shelf {
-	now, answersEnded := nanoseconds(s.l.Now), ended(nanoseconds(s.l.Now), s.l.KeepAnswer)
-	all := condition{where: "1 = 1"}
-	due := all
-	if s.l.KeepAnswer == 0 {
-		due = condition{"keep_window <= ? - finished", []any{now}}
+// shelf is the range of the index that can hold something to sweep. That of a prune is all that has ended, and most of it may have
+// to be read: what it shortens has no place of its own there.
+func (s *sweeping) shelf() shelf {
+	now := nanoseconds(s.l.Now)
+	over := condition{"sweep_at > 0 AND sweep_at <= ?", []any{now}}
+	if !s.l.Prune {
+		return shelf{in: over, due: condition{where: "1 = 1"}}
 	}
-	shelves := []shelf{
-		{condition{"swept = 0 AND generated = 0 AND finished <= ?", []any{answersEnded}}, due},
-		{condition{"swept = 0 AND generated = 1 AND finished <= ?", []any{answersEnded}}, due},
-		{condition{"swept = 1 AND generated = 1 AND finished <= ?", []any{now}}, condition{"(unreported = 0 OR keep_window <= ? - finished)", []any{now}}},
+	due := condition{"(sweep_at <= ?", []any{now}}
+	if s.l.KeepAnswer != 0 {
+		due.or("swept = 0 AND finished <= ?", ended(now, s.l.KeepAnswer))
 	}
 	if s.l.KeepKey != 0 {
-		shelves = append(shelves, shelf{condition{"swept = 1 AND generated = 0 AND finished <= ?", []any{ended(now, s.l.KeepKey)}}, all})
+		due.or("swept = 1 AND generated = 0 AND finished <= ?", ended(now, s.l.KeepKey))
 	}
-	return shelves
+	due.where += ")"
+	return shelf{in: condition{where: "sweep_at > 0"}, due: due}
+}
+
+// or adds another condition that is enough.
+func (c *condition) or(where string, args ...any) {
+	c.where, c.args = c.where+" OR "+where, append(c.args, args...)
 }
 
 // ended is when a record must have ended, to be older than keep. Of a negative keep, the
@@ -111,19 +113,18 @@ const isFinal = "finished > 0 AND state >= 2"
 
 // place is where a page ended in the index.
 type place struct {
-	finished int64
-	id       []byte
+	sweepAt int64
+	id      []byte
 }
 
 // read reads the next page of a shelf, and returns the ids of what is due in it.
 func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any, at place, more bool, err error) {
 	c := condition{args: slices.Clone(shelf.due.args)}
-	c.and("finished > 0")
 	c.and(shelf.in.where, shelf.in.args...)
 	if from.id != nil {
-		c.and("finished >= ? AND (finished > ? OR finished = ? AND id > ?)", from.finished, from.finished, from.finished, from.id)
+		c.and("sweep_at >= ? AND (sweep_at > ? OR sweep_at = ? AND id > ?)", from.sweepAt, from.sweepAt, from.sweepAt, from.id)
 	}
-	query := s.j.d.Rebind(fmt.Sprintf("SELECT id, finished, CASE WHEN %s THEN 1 ELSE 0 END FROM %s WHERE %s ORDER BY finished, id LIMIT %d",
+	query := s.j.d.Rebind(fmt.Sprintf("SELECT id, sweep_at, CASE WHEN %s THEN 1 ELSE 0 END FROM %s WHERE %s ORDER BY sweep_at, id LIMIT %d",
 		shelf.due.where, s.j.d.By(SweepIndex), c.where, readRows))
 	err = s.j.read(ctx, nil, func(ctx context.Context, conn *sql.Conn) error {
 		due, at = nil, from
@@ -136,7 +137,7 @@ func (s *sweeping) read(ctx context.Context, shelf shelf, from place) (due []any
 		for ; rows.Next(); n++ {
 			var is int
 			at.id = nil // each Scan makes its bytes anew
-			if err := rows.Scan(&at.id, &at.finished, &is); err != nil {
+			if err := rows.Scan(&at.id, &at.sweepAt, &is); err != nil {
 				return err
 			}
 			if is == 1 {
@@ -185,7 +186,7 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // sweptColumns are what a sweep reads: all but the bodies.
-const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, keep_window, origin, " +
+const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, sweep_at, origin, " +
 	"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, intent, progress"
 
 // readSwept reads the rows of one step.
@@ -197,7 +198,7 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var r Row
-		err := rows.Scan(&r.ID, &r.Seq, &r.Revision, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.Window, &r.Origin,
+		err := rows.Scan(&r.ID, &r.Seq, &r.Revision, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin,
 			&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.Intent, &r.Progress)
 		if err != nil {
 			return nil, err
@@ -210,7 +211,7 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 // change does to the rows what the limits say, and returns how many it changed. A damaged
 // row stays as it is.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed int, err error) {
-	strip := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET swept = 1, revision = revision + 1, intent = ?, progress = ?, body = NULL, answer = NULL WHERE id = ?")
+	strip := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET swept = 1, generated = ?, unreported = ?, sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL, answer = NULL WHERE id = ?")
 	var drop []any
 	for i := range rows {
 		rec, _, _, err := rows[i].head()
@@ -224,7 +225,7 @@ func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed 
 		case answer:
 			rec.Strip()
 			rows[i].Intent, rows[i].Progress = encodeIntent(&rec), encodeProgress(&rec)
-			if _, err := tx.ExecContext(ctx, strip, rows[i].Intent, rows[i].Progress, rows[i].ID); err != nil {
+			if _, err := tx.ExecContext(ctx, strip, flag(rec.Generated), flag(rec.Unreported), sweepAt(&rec), rows[i].Intent, rows[i].Progress, rows[i].ID); err != nil {
 				return 0, err
 			}
 			changed++

@@ -27,27 +27,7 @@ func OpenTransaction(t *testing.T, e Engine) {
 		t.Fatal(err)
 	}
 	defer func() { _ = client.Close() }()
-	ended, end := context.WithCancel(t.Context())
-	end()
-	request := func(ctx context.Context) *http.Request {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, web.URL, strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return req
-	}
-	large := func() *http.Request {
-		req := request(t.Context())
-		req.ContentLength = 1 << 40
-		return req
-	}
-	calls := map[string]func(oncehttp.Key) error{
-		"Do with an ended context":      func(k oncehttp.Key) error { _, err := client.DoKey(request(ended), k); return err },
-		"Enqueue with an ended context": func(k oncehttp.Key) error { return client.Enqueue(request(ended), k) },
-		"Do of too large a request":     func(k oncehttp.Key) error { _, err := client.DoKey(large(), k); return err },
-		"Enqueue of too large a one":    func(k oncehttp.Key) error { return client.Enqueue(large(), k) },
-		"Prepare of too large a one":    func(k oncehttp.Key) error { _, err := client.Prepare(large(), k); return err },
-	}
+	calls := callsThatCannotBegin(t, client, web.URL)
 	check := func(when string, key oncehttp.Key, want error) {
 		t.Helper()
 		for name, call := range calls {
@@ -64,7 +44,7 @@ func OpenTransaction(t *testing.T, e Engine) {
 	}
 	for _, commits := range []bool{false, true} {
 		key := oncehttp.Key(Name())
-		rec, err := client.Prepare(request(t.Context()), key)
+		rec, err := client.Prepare(post(t.Context(), t, web.URL), key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,4 +70,33 @@ func OpenTransaction(t *testing.T, e Engine) {
 	if n := api.of(""); n != 0 {
 		t.Errorf("%d sends, want none", n)
 	}
+}
+
+// callsThatCannotBegin are calls whose context has ended, or whose request is too large.
+func callsThatCannotBegin(t *testing.T, client *oncehttp.Client, url string) map[string]func(oncehttp.Key) error {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	late := func() *http.Request { return post(ended, t, url) }
+	large := func() *http.Request {
+		req := post(t.Context(), t, url)
+		req.ContentLength = 1 << 40
+		return req
+	}
+	return map[string]func(oncehttp.Key) error{
+		"Do with an ended context":      func(k oncehttp.Key) error { _, err := client.DoKey(late(), k); return err },
+		"Enqueue with an ended context": func(k oncehttp.Key) error { return client.Enqueue(late(), k) },
+		"Do of too large a request":     func(k oncehttp.Key) error { _, err := client.DoKey(large(), k); return err },
+		"Enqueue of too large a one":    func(k oncehttp.Key) error { return client.Enqueue(large(), k) },
+		"Prepare of too large a one":    func(k oncehttp.Key) error { _, err := client.Prepare(large(), k); return err },
+	}
+}
+
+// post returns a small request.
+func post(ctx context.Context, t *testing.T, url string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
 }

@@ -156,7 +156,7 @@ func passes() map[string]call {
 		}},
 		"Sweep": {finishedIn, func(j persist.Journal, rec persist.Record) error {
 			return patiently(func() (done bool, err error) {
-				if _, err := j.Sweep(ctx, persist.Limits{KeepAnswer: -1, Now: rec.Finished}); err != nil {
+				if _, err := j.Sweep(ctx, persist.Limits{Prune: true, KeepAnswer: -1, Now: rec.Finished}); err != nil {
 					return false, err
 				}
 				now, err := j.Get(ctx, rec.ID)

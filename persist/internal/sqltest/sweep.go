@@ -24,20 +24,26 @@ func ended(t *testing.T, j persist.Journal, rec persist.Record) persist.Record {
 // sweeps checks how many records a sweep changes, an hour after they have ended.
 func sweeps(t *testing.T, j persist.Journal, rec persist.Record, most, want int) {
 	t.Helper()
-	if n, err := j.Sweep(t.Context(), persist.Limits{Now: rec.Finished.Add(time.Hour), Max: most}); n != want || err != nil {
-		t.Errorf("Sweep of %d at most changed %d, error %v; want %d", most, n, err, want)
+	sweepsBy(t, j, persist.Limits{Now: rec.Finished.Add(time.Hour), Max: most}, want)
+}
+
+// sweepsBy checks how many records a sweep changes under these limits.
+func sweepsBy(t *testing.T, j persist.Journal, l persist.Limits, want int) {
+	t.Helper()
+	if n, err := j.Sweep(t.Context(), l); n != want || err != nil {
+		t.Errorf("Sweep of %d at most changed %d, error %v; want %d", l.Max, n, err, want)
 	}
 }
 
-// SweepPages sweeps a table of several pages, nearly all of which ended at the same moment and are
-// within their window. multiply fills the table with 2,500 copies of its only row, each with an
+// SweepPages prunes a table of several pages, nearly all of which ended at the same moment, too lately
+// to go. multiply fills the table with 2,500 copies of its only row, each with an
 // id and a number of its own.
 func SweepPages(t *testing.T, e Engine, multiply string) {
 	j := e.Open(t, e.Address, time.Minute)
 	rec := ended(t, j, Record("a", "first"))
-	numbers := func(where string) (list []int64) {
+	numbers := func(where, order string) (list []int64) {
 		t.Helper()
-		rows, err := e.DB.Query("SELECT seq FROM " + e.Records + " WHERE " + where + " ORDER BY finished, id")
+		rows, err := e.DB.Query("SELECT seq FROM " + e.Records + " WHERE " + where + " ORDER BY " + order)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,20 +66,24 @@ func SweepPages(t *testing.T, e Engine, multiply string) {
 	if _, err := e.DB.Exec(multiply); err != nil {
 		t.Fatal(err)
 	}
-	set("finished = finished + 1", numbers("1 = 1")[2200:])
-	all := numbers("1 = 1")
+	const place = "sweep_at, id" // in the index
+	set("sweep_at = sweep_at + 1", numbers("1 = 1", place)[2200:])
+	all := numbers("1 = 1", place)
 	var due []int64
 	for _, i := range []int{0, 1, 500, 998, 999, 1000, 1001, 1999, 2000, 2001, 2250, 2499, 2500} {
 		due = append(due, all[i])
 	}
-	set("keep_window = 1", due)
-	sweeps(t, j, rec, 4, 4)
-	sweeps(t, j, rec, 0, len(due)-4)
-	sweeps(t, j, rec, 0, 0)
-	if got := numbers("swept = 1"); !slices.Equal(got, due) {
+	set("finished = finished - 7200000000000", due)
+	l := persist.Limits{Prune: true, KeepAnswer: 3 * time.Hour, Now: rec.Finished.Add(time.Hour), Max: 4}
+	sweepsBy(t, j, l, 4)
+	l.Max = 0
+	sweepsBy(t, j, l, len(due)-4)
+	sweepsBy(t, j, l, 0)
+	slices.Sort(due)
+	if got := numbers("swept = 1", "seq"); !slices.Equal(got, due) {
 		t.Errorf("the tombstones have the numbers %v, want %v", got, due)
 	}
-	if n := len(numbers("1 = 1")); n != 2501 {
+	if n := len(numbers("1 = 1", place)); n != 2501 {
 		t.Errorf("there are %d records, want 2501", n)
 	}
 }

@@ -18,7 +18,7 @@ func Tombstones(b *testing.B, empty, full Engine, tombstones int, multiply strin
 	if err := beside.Finish(b.Context(), Finished(rec)); err != nil {
 		b.Fatal(err)
 	}
-	if n, err := beside.Sweep(b.Context(), persist.Limits{KeepAnswer: -1, Now: rec.Created.Add(time.Minute)}); n != 1 || err != nil {
+	if n, err := beside.Sweep(b.Context(), persist.Limits{Prune: true, KeepAnswer: -1, Now: rec.Created.Add(time.Minute)}); n != 1 || err != nil {
 		b.Fatalf("swept %d, error %v", n, err)
 	}
 	start := time.Now()
@@ -50,7 +50,7 @@ func Tombstones(b *testing.B, empty, full Engine, tombstones int, multiply strin
 	}
 	b.ReportMetric(float64(took[1][n*99/100])/float64(took[0][n*99/100]), "p99-ratio")
 	start = time.Now()
-	swept, err := beside.Sweep(b.Context(), persist.Limits{KeepAnswer: -1, KeepKey: time.Nanosecond, Max: min(tombstones, 10_000), Now: rec.Created.Add(time.Hour)})
+	swept, err := beside.Sweep(b.Context(), persist.Limits{Prune: true, KeepAnswer: -1, KeepKey: time.Nanosecond, Max: min(tombstones, 10_000), Now: rec.Created.Add(time.Hour)})
 	if err != nil || swept == 0 {
 		b.Fatalf("swept %d tombstones, error %v", swept, err)
 	}

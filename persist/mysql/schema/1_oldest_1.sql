@@ -27,8 +27,8 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_secret (
 -- AUTO_INCREMENT because an INSERT with a SELECT locks its counter while it waits.
 --
 -- The keys record_ready and record_origin hold what is due in the order in which it is due, of all origins or of one: an
--- origin may be longer than an entry of an index. record_sweep holds the windows, so that a sweep reads in the index alone
--- which are over: the rows lie in the order of their ids, which are hashes, and to look each up costs a page each.
+-- origin may be longer than an entry of an index. record_sweep holds from when on a sweep may change a row, so that a sweep finds in the index
+-- alone which it has to read: the rows lie in the order of their ids, which are hashes, and to look each up costs a page each.
 CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   id           BINARY(32) NOT NULL PRIMARY KEY,
   seq          BIGINT,
@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   fingerprint  BINARY(32) NOT NULL,
   generated    TINYINT NOT NULL,
   created      BIGINT NOT NULL,
-  keep_window  BIGINT NOT NULL,
+  sweep_at     BIGINT NOT NULL,
   origin       MEDIUMBLOB NOT NULL,
   state        TINYINT NOT NULL,
   unreported   TINYINT NOT NULL,
@@ -60,5 +60,5 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   KEY record_ready (state, next_attempt, seq),
   KEY record_origin (state, origin_hash, next_attempt, seq),
   KEY record_orphan (orphan, seq),
-  KEY record_sweep (swept, generated, finished, id, keep_window)
+  KEY record_sweep (sweep_at, id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary;

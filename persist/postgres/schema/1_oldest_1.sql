@@ -11,7 +11,7 @@ CREATE TABLE {schema}.secret (
 );
 
 -- One row is one operation. Keys and accounts are bytes, so that no collation makes two of
--- them one. Times are nanoseconds since 1970; 0 is no time. state: 0 pending, 1 held,
+-- them one. Times are nanoseconds since 1970; 0 is no time. From sweep_at on a sweep may change the row. state: 0 pending, 1 held,
 -- 2 confirmed, 3 mismatched, 4 settled, 5 abandoned.
 CREATE TABLE {schema}.record (
   id           bytea    NOT NULL PRIMARY KEY,
@@ -23,7 +23,7 @@ CREATE TABLE {schema}.record (
   fingerprint  bytea    NOT NULL,
   generated    smallint NOT NULL,
   created      bigint   NOT NULL,
-  keep_window  bigint   NOT NULL,
+  sweep_at     bigint   NOT NULL,
   origin       bytea    NOT NULL,
   state        smallint NOT NULL,
   unreported   smallint NOT NULL,
@@ -53,7 +53,7 @@ CREATE INDEX record_origin_idx ON {schema}.record (sha256(origin), next_attempt,
 
 CREATE INDEX record_orphan_idx ON {schema}.record (fingerprint) WHERE generated = 1 AND (unreported = 1 OR state < 2);
 
-CREATE INDEX record_sweep_idx ON {schema}.record (swept, generated, finished, id) WHERE finished > 0 AND state >= 2;
+CREATE INDEX record_sweep_idx ON {schema}.record (sweep_at, id) WHERE sweep_at > 0;
 
 -- One statement begins and changes several records, in one transaction. It is a function, so that a session plans its parts
 -- once, also behind a pooler that allows no prepared statements. Its parameters are the bound of a wait for a lock in
@@ -72,7 +72,7 @@ BEGIN
   bound := set_config('lock_timeout', $1, true);
   IF cardinality($2) > 0 THEN
     RETURN QUERY INSERT INTO {schema}.record (
-      id, seq, revision, token, account, op_key, fingerprint, generated, created, keep_window, origin, state,
+      id, seq, revision, token, account, op_key, fingerprint, generated, created, sweep_at, origin, state,
       unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, intent, progress, body, answer
     ) SELECT
       $2[1][i], nextval('{schema}.record_seq'), $3[2][i], $2[2][i], $2[3][i], $2[4][i], $2[5][i], $3[3][i], $3[4][i],
@@ -83,11 +83,11 @@ BEGIN
   IF cardinality($4) > 0 THEN
     RETURN QUERY UPDATE {schema}.record r SET revision = r.revision + 1,
       token = $4[3][i], state = $5[4][i], unreported = $5[5][i], swept = $5[6][i], next_attempt = $5[7][i],
-      finished = $5[8][i], lease_owner = $4[4][i], lease_until = $5[9][i], send_until = $5[10][i],
+      finished = $5[8][i], sweep_at = $5[9][i], lease_owner = $4[4][i], lease_until = $5[10][i], send_until = $5[11][i],
       progress = $4[5][i], answer = $4[6][i]
     FROM generate_series(1, array_length($4, 2)) AS i
     WHERE r.id = $4[1][i] AND r.revision = $5[2][i] AND r.state + 0 < 2 AND ($5[1][i] IS NULL OR r.seq = $5[1][i])
-      AND r.created = $5[3][i] AND r.fingerprint = $4[2][i] AND r.send_until <= $5[10][i] RETURNING r.token, r.seq;
+      AND r.created = $5[3][i] AND r.fingerprint = $4[2][i] AND r.send_until <= $5[11][i] RETURNING r.token, r.seq;
   END IF;
 END
 $$;

@@ -98,7 +98,7 @@ local function lease(r, owner, till, tillNano)
 end
 
 -- place enters a record into the indexes that change with it. ended is when it was finished,
--- over when its window ends after that, in microseconds; both are '' as long as it is open.
+-- over when a sweep may change it, in microseconds; both are '' as long as it is open.
 local function place(r, ended, over)
   local open = r.state < 2
   local swept = has(r, sweptFlag)
@@ -118,7 +118,7 @@ local function place(r, ended, over)
   if not open then
     list(finished, not swept, ended, r.id)
     list(expiring, not swept, over, r.id)
-    list(tombstones, swept and not mine, ended, r.id)
+    list(tombstones, swept and not mine, over, r.id)
     list(unreported, swept and mine, told and 0 or over, r.id)
   end
 end

@@ -13,6 +13,10 @@ for at = 1, #ARGV, 8 do
       redis.call('HSET', records, 'h' .. id, head, 'i' .. id, intent, 'p' .. id, progress)
       redis.call('HDEL', records, 'b' .. id, 'a' .. id)
       place(r, ended, over)
+      if has(standing, generatedFlag) and not has(r, generatedFlag) then -- the key counts as chosen from now on
+        redis.call('ZREM', unresolved, id)
+        redis.call('ZREM', fingerprints, r.fingerprint .. id)
+      end
     end
     changed = changed + 1
   end

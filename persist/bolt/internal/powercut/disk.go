@@ -37,6 +37,7 @@ type Disk struct {
 	durable map[string]*file // as they are on the disk
 	moves   []move           // of entries, since their directory was last synced
 	open    map[int]opened
+	failed  bool
 }
 
 // opened is an open file.
@@ -97,7 +98,7 @@ func (d *Disk) Clone() *Disk {
 		copied[f] = c
 		return c
 	}
-	c := &Disk{root: d.root, names: map[string]*file{}, durable: map[string]*file{}, open: map[int]opened{}}
+	c := &Disk{root: d.root, names: map[string]*file{}, durable: map[string]*file{}, open: map[int]opened{}, failed: d.failed}
 	for name, f := range d.names {
 		c.names[name] = clone(f)
 	}
@@ -126,6 +127,9 @@ func (d *Disk) Memory() Files {
 
 // Exit closes what the process had open. What it has written stays under way.
 func (d *Disk) Exit() { clear(d.open) }
+
+// SyncFailed reports whether the sync of a file has failed, so that the kernel may show what the disk lacks.
+func (d *Disk) SyncFailed() bool { return d.failed }
 
 // name is a path below the root, or false for any other.
 func (d *Disk) name(p string) (string, bool) {
@@ -203,7 +207,7 @@ func (d *Disk) doOpen(c *Call, o opened, r *rand.Rand) {
 		}
 	case c.Name == "fsync" || c.Name == "fdatasync":
 		if c.Failed != "" {
-			f.disk = f.cut(Choice{r: r, arrive: r.Float64(), one: r.IntN(8) - 4})
+			f.disk, d.failed = f.cut(Choice{r: r, arrive: r.Float64(), one: r.IntN(8) - 4}), true
 		} else {
 			f.sync()
 		}

@@ -1,0 +1,100 @@
+package oncehttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds how an operator's act holds the place of its operation in the table of calls.
+
+// end ends an unfinished operation that no call runs.
+func (c *Client) end(ctx context.Context, name string, key Key, options []LookupOption, end func(callers, persist.Record) error) error {
+	chosen := choose(options)
+	return c.inPlace(ctx, name, key, options, func(call callers, id persist.ID) error {
+		return endRecord(call.Values(), c.engine, name, id, chosen, func(rec persist.Record) error { return end(call, rec) })
+	})
+}
+
+// inPlace looks a key up, and calls do while it holds the place of the operation in the table of calls, so that no call
+// of this process runs it meanwhile. Errors: those of Lookup and of do; ErrInFlight while a call runs it.
+func (c *Client) inPlace(ctx context.Context, name string, key Key, options []LookupOption, do func(callers, persist.ID) error) error {
+	rec, err := c.lookup(ctx, name, key, options)
+	if err != nil {
+		return err
+	}
+	return c.holding(ctx, name, rec, do)
+}
+
+// holding calls do while it holds the place of an operation in the table of calls. Errors: those of do; ErrInFlight while a call
+// runs it.
+func (c *Client) holding(ctx context.Context, name string, rec persist.Record, do func(callers, persist.ID) error) (err error) {
+	if err := c.engine.clock.sync(ctx, &c.cfg); err != nil {
+		return journalError(name, &rec, err)
+	}
+	caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
+		Record: &rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.patience(), InDoubt: true,
+	}, nil)
+	if arrival != inflight.Started {
+		return newError(name, subjectOf(&rec, operation.KeyOnly), nil, ErrInFlight)
+	}
+	defer context.AfterFunc(ctx, caller.Leave)()
+	call := caller.Call()
+	within, stop := context.WithCancelCause(call.Work().Context(ctx))
+	defer stop(nil)
+	defer context.AfterFunc(call.Context(), func() { stop(context.Cause(call.Context())) })()
+	call.Run(func() *result {
+		c.engine.leases.touched(rec.ID)
+		defer c.engine.leases.touched(rec.ID)
+		err = do(ownCall{call, within}, rec.ID)
+		return &result{notShared: true}
+	}, func(cause error) *result {
+		res := crashed(name, rec.Key, call)(cause)
+		err = res.err
+		return res
+	})
+	if panicked := call.Panicked(); panicked != nil {
+		panic(panicked)
+	}
+	return err
+}
+
+// ownCall is a call that ends with the context of the one who began it, also where others have joined it.
+type ownCall struct {
+	callers
+	within context.Context
+}
+
+// Context ends with the caller's own context, and when the call is given up.
+func (c ownCall) Context() context.Context { return c.within }
+
+// endRecord reads the record again, which may have moved on, and ends it.
+func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chosen chosen, end func(persist.Record) error) error {
+	rec, err := e.journal.Get(ctx, id)
+	act := operation.End
+	if chosen.undo {
+		act = operation.EndUndone
+	}
+	moved := chosen.moved(&rec, act)
+	switch {
+	case err != nil:
+		return newError(name, unclear(Key(id.Key)), err)
+	case moved != nil && operation.StandingOf(&rec) != operation.Absent:
+		return e.stale(ctx, name, &rec, moved)
+	case rec.State.Final():
+		return e.refuse(ctx, name, &rec, operation.KeyOnly, fmt.Errorf("it is %v", rec.State), whyFinal(&rec)...).err
+	case e.leasedElsewhere(&rec):
+		return e.refuse(ctx, name, &rec, operation.KeyOnly, errElsewhere, ErrInFlight).err
+	}
+	if err := e.change(ctx, &rec, func() error { return end(rec) }); err != nil {
+		if e := (*Error)(nil); errors.As(err, &e) {
+			return e
+		}
+		return outrun(name, &rec, err)
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+// Package guests lets every function of a user, in the middle of an operation, make every call of a client.
+package guests_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/bolt"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+var whole = flag.Bool("guests", false, "TestGuests runs every cell of its matrix; else a sample that has each pair of rows")
+
+// way is how a function of a user calls.
+type way struct {
+	background bool // else with the context that it got
+	goroutine  bool // in a goroutine of its own
+	waits      bool // for that goroutine
+}
+
+// ways are all of them.
+var ways = []way{{}, {background: true}, {goroutine: true, waits: true}, {goroutine: true}, {true, true, true}, {true, true, false}}
+
+func (w way) String() string {
+	text := "with its context"
+	if w.background {
+		text = "with Background"
+	}
+	if w.goroutine {
+		text += fmt.Sprintf(" in a goroutine, waited for %t", w.waits)
+	}
+	return text
+}
+
+// ends are how the function ends after the call.
+var ends = []string{"returns", "panics", "exits"}
+
+// cell is one cell of the matrix.
+type cell struct {
+	*testing.T
+	name    string
+	place   place
+	call    string
+	ask     ask
+	key     oncehttp.Key // of the call
+	way     way
+	end     string
+	journal string
+
+	dir      string
+	ctx      context.Context
+	inner    persist.Journal
+	server   *server
+	client   *oncehttp.Client
+	armed    atomic.Bool
+	visited  atomic.Bool
+	refusals atomic.Int32
+	done     chan struct{} // closed once the call has ended
+
+	mu   sync.Mutex
+	told error // by the call
+	took time.Duration
+	over bool
+}
+
+// String is its name.
+func (c *cell) String() string {
+	return fmt.Sprintf("%s/%s of %s/%s/%s/%s", c.name, c.call, c.key, c.way, c.end, c.journal)
+}
+
+// possible reports whether there is such a cell.
+func (c *cell) possible() bool {
+	bare := c.place.bare || c.place.journal || strings.HasPrefix(c.name, "Client.") || strings.HasPrefix(c.name, "Config.Limiter") ||
+		c.name == "persist.Notifier.Notify"
+	if c.place.journal && c.name != "persist.Notifier.Notify" {
+		bare = false
+	}
+	if bare && !c.way.background {
+		return false
+	}
+	shared := strings.HasPrefix(c.name, "persist.Claimer.") || strings.HasPrefix(c.name, "persist.SendClaimer.")
+	if shared && c.journal == "bolt" {
+		return false
+	}
+	return c.exception() == ""
+}
+
+// visit is what the place does, once.
+func (c *cell) visit(ctx context.Context) {
+	if !c.armed.Load() || c.visited.Swap(true) {
+		return
+	}
+	if c.way.background {
+		ctx = context.Background()
+	}
+	call := func() {
+		defer close(c.done)
+		began := time.Now()
+		err := c.ask.do(c, ctx, c.key)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.told, c.took, c.over = err, time.Since(began), true
+	}
+	switch {
+	case !c.way.goroutine:
+		call()
+	case c.way.waits:
+		go call()
+		<-c.done
+	default:
+		go call()
+	}
+	switch c.end {
+	case "panics":
+		panic("the user's")
+	case "exits":
+		runtime.Goexit()
+	}
+}
+
+// server answers 201, and keeps the ledger.
+type server struct {
+	mu    sync.Mutex
+	sends map[string]int
+	delay time.Duration // of its first answer
+	// refuses the next connection.
+	refuses atomic.Bool
+}
+
+// RoundTrip counts the send.
+func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+		req.Body.Close()
+	}
+	if err := context.Cause(req.Context()); err != nil {
+		return nil, err
+	}
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
+		trace.GetConn(req.URL.Host)
+		if s.refuses.Swap(false) {
+			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+		}
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
+	s.mu.Lock()
+	s.sends[req.Header.Get("Idempotency-Key")]++
+	delay := s.delay
+	s.delay = 0
+	s.mu.Unlock()
+	select {
+	case <-time.After(delay):
+	case <-req.Context().Done():
+		return nil, context.Cause(req.Context())
+	}
+	return &http.Response{
+		StatusCode: 201, Header: http.Header{}, Request: req, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+		Body: io.NopCloser(strings.NewReader("{}")),
+	}, nil
+}
+
+// ledger is what was sent.
+func (s *server) ledger() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.sends)
+}
+
+// ending is how the operation's own call ended.
+type ending struct {
+	err      error
+	panicked any
+	returned bool
+}
+
+// run runs the cell in a bubble.
+func (c *cell) run(t *testing.T) {
+	c.T, c.dir = t, t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c.T, c.ctx = t, t.Context()
+		c.server = &server{sends: map[string]int{}}
+		c.done = make(chan struct{})
+		c.inner = memory.New()
+		if c.journal == "bolt" {
+			j, err := bolt.Open(filepath.Join(c.dir, "j.db"), bolt.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.inner = j
+		}
+		c.client = c.newClient()
+		c.inBubble()
+		if err := errors.Join(c.client.Close(), c.inner.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// newClient is the client with the function of the user.
+func (c *cell) newClient() *oncehttp.Client {
+	cfg := oncehttp.Config{Journal: c.inner, Transport: c.server, Retry: policy()}
+	if c.ask.sent {
+		cfg.ResumeWorkers, cfg.OriginWorkers = 1, 1
+	}
+	if c.place.journal {
+		cfg.Journal = journalOf(c)
+	}
+	if c.place.set != nil {
+		c.place.set(c, &cfg)
+	}
+	client, err := oncehttp.New(cfg)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.armed.Store(true)
+	return client
+}
+
+// inBubble runs the operation, and checks what became of it.
+func (c *cell) inBubble() {
+	began, own := time.Now(), make(chan ending, 1)
+	go func() {
+		var e ending
+		defer func() { own <- e }()
+		defer func() { e.panicked = recover() }()
+		e.err = c.place.start(c)
+		e.returned = true
+	}()
+	hang := func(what string) {
+		c.Errorf("%s hangs", what)
+		go c.client.Close()
+	}
+	var e ending
+	select {
+	case e = <-own:
+	case <-time.After(time.Minute):
+		hang("the operation")
+		e = <-own
+	}
+	select {
+	case <-c.done: // after a journal that finishes late only later than the operation
+	case <-time.After(time.Minute):
+		if !c.visited.Load() {
+			c.Fatalf("it was not reached: %v", e.err)
+		}
+		hang("the call")
+		<-c.done
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		c.Errorf("it took %v", took)
+	}
+	c.check(e)
+}

@@ -1,0 +1,66 @@
+package jsonpointer
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Texts returns the text, as Text reads it, of each value at pointer in the JSON value that b begins with. There are several
+// where an object on the way has two members of the name: of these some readers take the first, others the last. A member
+// without the value counts as empty then.
+func Texts(b []byte, pointer string) []string {
+	if !strings.HasPrefix(pointer, "/") {
+		return nil
+	}
+	values := []json.RawMessage{b}
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		var next []json.RawMessage
+		for _, value := range values {
+			found, sound := members(value, token)
+			if !sound {
+				return nil
+			}
+			if len(found) == 0 && len(values) > 1 {
+				found = []json.RawMessage{json.RawMessage("null")}
+			}
+			next = append(next, found...)
+		}
+		values = next
+	}
+	texts := make([]string, 0, len(values))
+	for _, value := range values {
+		text, _ := Text([]any{Decode(value)}, "/0")
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// members returns the values that a token of a pointer leads to in the value that b begins with: each member of that name in an
+// object, one item of an array at most. sound says whether b begins with a value.
+func members(b json.RawMessage, token string) (found []json.RawMessage, sound bool) {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	opening, err := decoder.Token()
+	if _, nested := opening.(json.Delim); err != nil || !nested {
+		return nil, err == nil
+	}
+	name := unescape(token)
+	for i := 0; decoder.More(); i++ {
+		at := json.Token(strconv.Itoa(i))
+		if opening == json.Delim('{') {
+			if at, err = decoder.Token(); err != nil {
+				return nil, false
+			}
+		}
+		var value json.RawMessage
+		if decoder.Decode(&value) != nil {
+			return nil, false
+		}
+		if at == name {
+			found = append(found, value)
+		}
+	}
+	_, err = decoder.Token()
+	return found, err == nil
+}

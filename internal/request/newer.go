@@ -1,0 +1,22 @@
+package request
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// Newer returns an error that names what a later version of this module froze in the record and this one does not know; nil
+// if there is nothing. Such a record is not sent: with an unknown carrier the key would be left out.
+func Newer(rec *persist.Record) error {
+	places := []profile.Place{profile.Header, profile.Body, profile.Form, profile.Query, profile.Nowhere}
+	if !slices.Contains(places, profile.Place(rec.Carrier)) {
+		return fmt.Errorf("its key travels in %q, which this version does not know; a later one has begun it", rec.Carrier)
+	}
+	if _, known := parseRecipe(rec.Recipe); !known {
+		return fmt.Errorf("its fingerprint has the recipe %q, which this version does not know; a later one has begun it", rec.Recipe)
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package sqltest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// repeats is a program whose documented transaction was committed, with a lost answer, and is repeated.
+type repeats struct {
+	*testing.T
+	e      Engine
+	j      persist.Journal
+	client *oncehttp.Client
+	orders string // the table
+	key    string
+	url    string
+	sends  atomic.Int32
+	status atomic.Int32
+}
+
+// newRepeats is a program with an API of its own.
+func newRepeats(t *testing.T, e Engine, j persist.Journal, orders, key string) *repeats {
+	t.Helper()
+	r := &repeats{T: t, e: e, j: j, orders: orders, key: key}
+	r.status.Store(http.StatusCreated)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		r.sends.Add(1)
+		w.WriteHeader(int(r.status.Load()))
+		_, _ = io.WriteString(w, "said")
+	}))
+	t.Cleanup(server.Close)
+	r.url = server.URL
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Retry: oncehttp.Policy{MaxAttempts: 1}, Authorize: func(*http.Request) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	r.client = client
+	return r
+}
+
+// as is who places the order, and what of it differs.
+type as struct {
+	account, token, body string
+}
+
+// request is the payment of the order.
+func (r *repeats) request(a as) *http.Request {
+	r.Helper()
+	ctx := context.Background()
+	if a.account != "" {
+		ctx = oncehttp.ContextWithAccount(ctx, a.account)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(`{"order":"`+r.key+a.body+`"}`))
+	if err != nil {
+		r.Fatal(err)
+	}
+	if a.token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	return req
+}
+
+// place is the documented transaction.
+func (r *repeats) place(a as, level sql.IsolationLevel) error {
+	r.Helper()
+	tx := r.e.begin(r.T, level)
+	defer func() { _ = tx.Rollback() }()
+	return r.placeIn(r.Context(), tx, a)
+}
+
+// placeIn is the documented transaction from its Begin to its end.
+func (r *repeats) placeIn(ctx context.Context, tx *sql.Tx, a as) error {
+	r.Helper()
+	payment, err := r.client.Prepare(r.request(a), oncehttp.Key(r.key))
+	if err != nil {
+		return err
+	}
+	existing, created, err := r.e.Begin(ctx, tx, payment)
+	switch {
+	case err != nil:
+		if !errors.Is(err, persist.ErrOutcomeUnknown) || errors.Is(err, persist.ErrTaken) {
+			r.Errorf("Begin: %v, want ErrOutcomeUnknown", err)
+		}
+		return err
+	case !created:
+		return existing.CheckRepeat(&payment)
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO "+r.orders+" VALUES ('"+r.key+"')"); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// committed places the order, whose answer is lost.
+func (r *repeats) committed(a as) {
+	r.Helper()
+	if err := r.place(a, sql.LevelDefault); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// sent resumes what is pending of the account under this key. Others of the table may be sent, too: each counts its own.
+func (r *repeats) sent(a as) {
+	r.Helper()
+	resp, err := r.client.DoKey(r.request(a), oncehttp.Key(r.key))
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if err := r.client.Flush(r.Context()); err != nil {
+		r.Error(err)
+	}
+}
+
+// settled settles the operation as an operator does.
+func (r *repeats) settled(effect persist.Effect) {
+	r.Helper()
+	rec, err := r.client.Lookup(r.Context(), oncehttp.Key(r.key))
+	if err == nil {
+		err = r.client.Settle(r.Context(), oncehttp.Key(r.key), oncehttp.Resolution{Effect: effect}, oncehttp.AsSeen(rec))
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// told checks the error of a repetition. A verdict comes with ErrTaken.
+func (r *repeats) told(err, verdict error) {
+	r.Helper()
+	if verdict == nil && err != nil || verdict != nil && (!errors.Is(err, verdict) || !errors.Is(err, persist.ErrTaken)) {
+		r.Errorf("repeated: %v, want %v", err, verdict)
+	}
+	for _, other := range []error{persist.ErrNoEffect, persist.ErrFinal, persist.ErrOutcomeUnknown} {
+		if verdict != nil && other != verdict && errors.Is(err, other) {
+			r.Errorf("repeated: %v matches %v, too", err, other)
+		}
+	}
+}
+
+// repeatRow is what becomes of an order after its commit, and what is there at the end.
+type repeatRow struct {
+	before as // who places it first
+	act    func(r *repeats)
+	repeat as
+	told   error // by the repetitions
+	orders int
+	sends  int // once everything is sent
+}
+
+// repeatRows are the rows of LostCommitNeighbours with a commit that stands.
+func repeatRows() map[string]repeatRow {
+	nothing := func(*repeats) {}
+	return map[string]repeatRow{
+		"as it was":           {as{}, nothing, as{}, nil, 1, 1},
+		"sent":                {as{}, func(r *repeats) { r.sent(as{}) }, as{}, nil, 1, 1},
+		"accepted":            {as{}, func(r *repeats) { r.status.Store(202); r.sent(as{}) }, as{}, nil, 1, 1},
+		"refused":             {as{}, func(r *repeats) { r.status.Store(402); r.sent(as{}) }, as{}, persist.ErrFinal, 1, 1},
+		"in doubt":            {as{}, func(r *repeats) { r.status.Store(500); r.sent(as{}); r.status.Store(201) }, as{}, nil, 1, 2},
+		"settled as happened": {as{}, func(r *repeats) { r.settled(persist.EffectHappened) }, as{}, nil, 1, 0},
+		"settled as absent":   {as{}, func(r *repeats) { r.settled(persist.EffectAbsent) }, as{}, persist.ErrNoEffect, 1, 0},
+		"abandoned": {as{}, func(r *repeats) {
+			if err := r.client.Abandon(r.Context(), oncehttp.Key(r.key)); err != nil {
+				r.Error(err)
+			}
+		}, as{}, persist.ErrOutcomeUnknown, 1, 0},
+		"other bytes":             {as{}, nothing, as{body: "-2"}, persist.ErrOutcomeUnknown, 1, 1},
+		"other bytes, sent":       {as{}, func(r *repeats) { r.sent(as{}) }, as{body: "-2"}, persist.ErrFinal, 1, 1},
+		"the same credentials":    {as{token: "alice"}, nothing, as{token: "alice"}, nil, 1, 1},
+		"other credentials, sent": {as{token: "alice"}, func(r *repeats) { r.sent(as{token: "alice"}) }, as{token: "bob"}, persist.ErrOutcomeUnknown, 1, 1},
+		"a Do has it": {as{}, func(r *repeats) {
+			r.key += "-do"
+			r.status.Store(500)
+			r.sent(as{})
+			r.status.Store(201)
+		}, as{}, persist.ErrOutcomeUnknown, 0, 2},
+	}
+}
+
+// LostCommitNeighbours repeats the documented transaction after a commit whose answer was lost, whatever became of its operation
+// meanwhile, and by whatever request: no second order, no second operation and no second effect follows.
+func LostCommitNeighbours(t *testing.T, e Engine) {
+	orders := e.orders(t)
+	j := e.Open(t, e.Address, time.Minute)
+	rows := repeatRows()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			r := newRepeats(t, e, j, orders, strings.ReplaceAll(name, " ", "-"))
+			r.committed(row.before)
+			row.act(r)
+			for _, level := range []sql.IsolationLevel{sql.LevelDefault, sql.LevelRepeatableRead, sql.LevelSerializable} {
+				r.told(r.place(row.repeat, level), row.told)
+			}
+			r.sent(row.before)
+			r.ended(row.orders, row.sends)
+		})
+	}
+	t.Run("another account", func(t *testing.T) {
+		r := newRepeats(t, e, j, orders, "another-account")
+		r.committed(as{})
+		if err := r.place(as{account: "bob"}, sql.LevelDefault); err == nil || errors.Is(err, persist.ErrTaken) {
+			t.Errorf("a second INSERT of the order: %v", err)
+		}
+		if _, err := j.Get(t.Context(), persist.ID{Account: "bob", Key: r.key}); !errors.Is(err, persist.ErrNotFound) {
+			t.Errorf("%v, want nothing of a transaction that failed", err)
+		}
+		r.sent(as{})
+		r.ended(1, 1)
+	})
+	for name, commit := range map[string]bool{"committed late": true, "rolled back late": false} {
+		t.Run(name, func(t *testing.T) { lateEnd(newRepeats(t, e, j, orders, strings.ReplaceAll(name, " ", "-")), commit) })
+	}
+	t.Run("an older snapshot", func(t *testing.T) {
+		for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+			olderSnapshot(newRepeats(t, e, j, orders, strings.ReplaceAll("snapshot "+level.String(), " ", "-")), level)
+		}
+	})
+}
+
+// ended checks what is there of the order.
+func (r *repeats) ended(orders, sends int) {
+	r.Helper()
+	var n int
+	if err := r.e.DB.QueryRow("SELECT COUNT(*) FROM " + r.orders + " WHERE id = '" + r.key + "'").Scan(&n); err != nil || n != orders {
+		r.Errorf("%d orders, %v; want %d", n, err, orders)
+	}
+	if got := int(r.sends.Load()); got != sends {
+		r.Errorf("%d sends, want %d", got, sends)
+	}
+}
+
+// lateEnd repeats a transaction whose first run is still open, and ends then.
+func lateEnd(r *repeats, commit bool) {
+	first := r.e.begin(r.T, sql.LevelReadCommitted)
+	payment, err := r.client.Prepare(r.request(as{}), oncehttp.Key(r.key))
+	if err != nil {
+		r.Fatal(err)
+	}
+	if _, created, err := r.e.Begin(r.Context(), first, payment); err != nil || !created {
+		r.Fatal(created, err)
+	}
+	if _, err := first.Exec("INSERT INTO " + r.orders + " VALUES ('" + r.key + "')"); err != nil {
+		r.Fatal(err)
+	}
+	second := r.e.begin(r.T, sql.LevelReadCommitted)
+	repeated := make(chan error, 1)
+	go func() { repeated <- r.placeIn(r.Context(), second, as{}) }()
+	if commit {
+		err = first.Commit()
+	} else {
+		err = first.Rollback()
+	}
+	if err != nil {
+		r.Error(err)
+	}
+	r.told(<-repeated, nil)
+	_ = second.Rollback()
+	r.sent(as{})
+	r.ended(1, 1)
+}
+
+// olderSnapshot repeats in a transaction that has read before the first one was committed: it is told so, or fails and is told so
+// the next time, and inserts nothing.
+func olderSnapshot(r *repeats, level sql.IsolationLevel) {
+	second := r.e.begin(r.T, level)
+	var n int
+	if err := second.QueryRow("SELECT COUNT(*) FROM " + strings.TrimSuffix(r.e.Records, "record") + "version").Scan(&n); err != nil {
+		r.Fatal(err)
+	}
+	r.committed(as{})
+	if err := r.placeIn(r.Context(), second, as{}); errors.Is(err, persist.ErrTaken) {
+		r.Errorf("%v: %v", level, err)
+	}
+	_ = second.Rollback()
+	r.told(r.place(as{}, level), nil)
+	r.sent(as{})
+	r.ended(1, 1)
+}

@@ -1,0 +1,47 @@
+package memory
+
+import "slices"
+
+// unresolved reports whether a query for unresolved records may select the entry.
+func (e *entry) unresolved() bool {
+	return e.generated && (e.unreported || !e.state.Final())
+}
+
+// link enters a record into the index of unresolved ones, if it belongs there.
+func (j *Journal) link(e *entry) {
+	if e.unresolved() {
+		e.next = j.unresolved[e.fingerprint]
+		j.unresolved[e.fingerprint] = e
+	}
+}
+
+// unlink removes a record from that index. It changes nothing if the record is
+// not in it.
+func (j *Journal) unlink(e *entry) {
+	first := j.unresolved[e.fingerprint]
+	if first == e && e.next == nil {
+		delete(j.unresolved, e.fingerprint)
+		return
+	}
+	if first == e {
+		j.unresolved[e.fingerprint] = e.next
+	}
+	for p := first; p != nil; p = p.next {
+		if p.next == e {
+			p.next = e.next
+		}
+	}
+	e.next = nil
+}
+
+// drop removes a record whole. Its place in order is given up once half of the
+// places are, so that removing a million records stays linear.
+func (j *Journal) drop(e *entry) {
+	j.unlink(e)
+	delete(j.byID, e.id)
+	e.dropped, e.intent, e.progress = true, nil, nil
+	if j.gone++; j.gone > 64 && j.gone > len(j.order)/2 {
+		j.order = slices.DeleteFunc(j.order, func(e *entry) bool { return e.dropped })
+		j.gone = 0
+	}
+}

@@ -1,0 +1,64 @@
+package persist
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// Validate reports the first rule that the record breaks. Journals call it
+// before they write and after they read.
+func (r *Record) Validate() error {
+	return cmp.Or(r.validateIdentity(), r.validateState(), r.validateBounds())
+}
+
+func (r *Record) validateIdentity() error {
+	switch {
+	case r.Key == "":
+		return fmt.Errorf("%w: empty key", ErrInvalid)
+	case len(r.Fingerprint) != 32:
+		return fmt.Errorf("%w: fingerprint of %d bytes, want 32", ErrInvalid, len(r.Fingerprint))
+	case r.Method == "" || r.Origin == "" || r.WireKey == "" && !r.ServerToken:
+		return fmt.Errorf("%w: method, origin and wire key are required", ErrInvalid)
+	case r.ServerToken && r.WireKey != "", !r.ServerToken && r.Token != "":
+		return fmt.Errorf("%w: a wire key and a server's token in one record", ErrInvalid)
+	case r.Pauses != Pauses{} && (r.Pauses.Attempts < 1 || r.Pauses.First < 1 || r.Pauses.Most < r.Pauses.First):
+		return fmt.Errorf("%w: pauses %+v, want at least 1 each, and First up to Most", ErrInvalid, r.Pauses)
+	case r.ServerToken && r.Token == "" && (r.MaybeSent || r.Sends > 0):
+		return fmt.Errorf("%w: maybe sent, but without the server's token", ErrInvalid)
+	}
+	return nil
+}
+
+func (r *Record) validateState() error {
+	switch {
+	case r.State >= stateCount:
+		return fmt.Errorf("%w: %v", ErrInvalid, r.State)
+	case (r.State == StateHeld) != (r.HoldReason != ""):
+		return fmt.Errorf("%w: state %v with reason %q", ErrInvalid, r.State, r.HoldReason)
+	case r.MaybeSent && r.FirstSent.IsZero():
+		return fmt.Errorf("%w: maybe sent, but never first sent", ErrInvalid)
+	case r.State.Final() && r.Finished.IsZero():
+		return fmt.Errorf("%w: %v without a time", ErrInvalid, r.State)
+	case !r.State.mayHave(r.Effect):
+		return fmt.Errorf("%w: state %v with effect %q", ErrInvalid, r.State, r.Effect)
+	case r.Unreported && !(r.Generated && r.State.Final()):
+		return fmt.Errorf("%w: state %v, generated key %t, but unreported", ErrInvalid, r.State, r.Generated)
+	case r.KeyTold && !(r.Generated && r.State.Final()):
+		return fmt.Errorf("%w: state %v, generated key %t, but its key was told", ErrInvalid, r.State, r.Generated)
+	}
+	return nil
+}
+
+func (r *Record) validateBounds() error {
+	note := NoteBytesMax
+	if r.Carrier == CarrierSealed {
+		note += sealedNoteMax
+	}
+	switch {
+	case len(r.Note) > note:
+		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), note)
+	case len(r.History) > HistoryMax:
+		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
+	}
+	return cmp.Or(r.validateKeptFields(), r.validateCredentials())
+}

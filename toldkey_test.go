@@ -1,0 +1,206 @@
+package oncehttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/memory"
+)
+
+// toldEnds are the ways in which an operation can end after an error told its generated key.
+func toldEnds() map[string]func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
+	return map[string]func(t *testing.T, c *oncehttp.Client, key oncehttp.Key){
+		"Resume": func(t *testing.T, c *oncehttp.Client, _ oncehttp.Key) { resume(t, c) },
+		"Resume, and DoKey is told": func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
+			resume(t, c)
+			if _, err := c.DoKey(post(t, "{}"), key); err != nil {
+				t.Error(err)
+			}
+		},
+		"DoKey": func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
+			if _, err := c.DoKey(post(t, "{}"), key); err != nil {
+				t.Error(err)
+			}
+		},
+		"Settle": func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
+			if err := c.Settle(t.Context(), key, oncehttp.Resolution{Effect: oncehttp.EffectHappened}); err != nil {
+				t.Error(err)
+			}
+		},
+		"Abandon": func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
+			if err := c.Abandon(t.Context(), key); err != nil {
+				t.Error(err)
+			}
+		},
+		"Reconcile": func(t *testing.T, c *oncehttp.Client, key oncehttp.Key) {
+			time.Sleep(25 * time.Hour) // the key's window is over, so that it is held
+			resume(t, c)
+			resume(t, c)
+		},
+	}
+}
+
+// TestToldKeyIsKept: an error that named a generated key has no end, so that the key is kept like a caller's: whoever goes on with
+// it sends nothing, however long after the answer was swept. Invariant 1.
+func TestToldKeyIsKept(t *testing.T) {
+	t.Parallel()
+	for name, end := range toldEnds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+				c, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) {
+					cfg.Reconcile = func(context.Context, persist.Record) (oncehttp.Resolution, error) {
+						return oncehttp.Resolution{Effect: oncehttp.EffectHappened}, nil
+					}
+				}))
+				_, err := c.Do(post(t, "{}"))
+				var e *oncehttp.Error
+				if !errors.As(err, &e) || e.Key == "" {
+					t.Fatalf("%v, want an error that names the key", err)
+				}
+				time.Sleep(time.Minute)
+				end(t, c, e.Key)
+				sent := w.count()
+				for range 3 {
+					time.Sleep(25 * time.Hour)
+					if _, err := c.Sweep(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if rec := lookup(t, c, e.Key); !rec.Swept || rec.Answer != nil {
+					t.Errorf("swept %t, answer %v: want a tombstone", rec.Swept, rec.Answer)
+				}
+				_, err = c.DoKey(post(t, "{}"), e.Key)
+				if exactlyOne(t, err); w.count() != sent || errors.Is(err, oncehttp.ErrNoEffect) {
+					t.Errorf("days later, with the key that the error named: %d sends more, %v", w.count()-sent, err)
+				}
+				if _, err := c.Do(post(t, "{}")); errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+					t.Errorf("the same without a key, after the window: %v, want a new operation", err)
+				}
+			})
+		})
+	}
+}
+
+// TestUntoldKeyIsForgotten: the key of a Do that gave its own answer is forgotten with it.
+func TestUntoldKeyIsForgotten(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+		c, _ := newClient(t, w, on(j))
+		resp, err := c.Do(post(t, "{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(25 * time.Hour)
+		if _, err := c.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if rec, err := c.Lookup(t.Context(), oncehttp.ResultOf(resp).Key); !errors.Is(err, persist.ErrNotFound) {
+			t.Errorf("%v, state %v; want nothing", err, rec.State)
+		}
+	})
+}
+
+// TestKeyIsToldToWhoLeft: the caller that began a call leaves it to another one, is told the key, and the call ends later.
+func TestKeyIsToldToWhoLeft(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 201, delay: time.Second}}}
+		c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
+			cfg.NewKey = func(*http.Request) (oncehttp.Key, error) { return "made", nil }
+		}))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond*100)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := c.Do(post(t, "{}").WithContext(ctx)); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+				t.Errorf("%v, want it unknown", err)
+			}
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			if _, err := c.DoKey(post(t, "{}"), "made"); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Wait()
+		time.Sleep(25 * time.Hour)
+		if _, err := c.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.DoKey(post(t, "{}"), "made"); !errors.Is(err, oncehttp.ErrFinal) || w.count() != 1 {
+			t.Errorf("a day later: %d sends, %v; want one, and ErrFinal", w.count(), err)
+		}
+	})
+}
+
+// TestNoKeyOfWhoSends: while another process sends the same request, a call without a key is refused and told no key: the other's
+// call may end the operation, and its key is forgotten with the answer then.
+func TestNoKeyOfWhoSends(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		first, _ := newClient(t, &wire{replies: replies(accepted(time.Minute))}, on(newLeasing(j), slowAnswers))
+		w := &wire{replies: replies(accepted(0))}
+		second, _ := newClient(t, w, on(newLeasing(j), oneAttempt))
+		done := make(chan error)
+		go func() { _, err := first.Do(post(t, "{}")); done <- err }()
+		for range 3 {
+			time.Sleep(15 * time.Second)
+			_, err := second.Do(post(t, "{}"))
+			var e *oncehttp.Error
+			if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrInFlight) || e.Key != "" || w.count() != 0 {
+				t.Errorf("while another process sends it: %v after %d sends", err, w.count())
+			}
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestKeyOfAFrozenProcess: a process freezes past its lease, another one is told the key, and the first ends the operation all the
+// same. The key is kept, since whoever was told it may come back.
+func TestKeyOfAFrozenProcess(t *testing.T) {
+	t.Parallel()
+	for name, thaws := range map[string]time.Duration{"it has thawed before the answer": time.Minute, "it has not": 2 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				j := memory.New()
+				f := &freezing{Journal: &leasing{Journal: j, Claimer: j}, Claimer: j}
+				first, _ := newClient(t, &wire{replies: replies(accepted(90 * time.Second))}, on(f, slowAnswers))
+				w := &wire{replies: replies(accepted(0))}
+				second, _ := newClient(t, w, on(newLeasing(j), oneAttempt))
+				done := make(chan error)
+				f.freeze(0, thaws)
+				go func() { _, err := first.Do(post(t, "{}")); done <- err }()
+				time.Sleep(45 * time.Second)
+				_, err := second.Do(post(t, "{}"))
+				var e *oncehttp.Error
+				if !errors.As(err, &e) || errors.Is(err, oncehttp.ErrInFlight) || e.Key == "" {
+					t.Fatalf("past the lease: %v, want the key", err)
+				}
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				time.Sleep(25 * time.Hour)
+				if _, err := second.Sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := second.DoKey(post(t, "{}"), e.Key); !errors.Is(err, oncehttp.ErrFinal) || w.count() != 0 {
+					t.Errorf("a day later, with the key: %v after %d sends; want ErrFinal", err, w.count())
+				}
+			})
+		})
+	}
+}
