@@ -88,8 +88,8 @@ func TestPausesAreTheRecords(t *testing.T) {
 						t.Fatalf("%v", got)
 					}
 				}
-				if rec := lookup(t, beginner, "k0"); rec.NextAttempt.Sub(time.Now()).Round(time.Second) != c.want {
-					t.Errorf("due in %v, want in %v, after %d attempts", rec.NextAttempt.Sub(time.Now()), c.want, rec.Attempts)
+				if rec := lookup(t, beginner, "k0"); time.Until(rec.NextAttempt).Round(time.Second) != c.want {
+					t.Errorf("due in %v, want in %v, after %d attempts", time.Until(rec.NextAttempt), c.want, rec.Attempts)
 				}
 			})
 		})
