@@ -15,7 +15,7 @@ import (
 // records it changed: see Config.KeepAnswer and Config.KeepKey. What another client began is kept as that one's Config says. Run
 // does so hourly.
 func (c *Client) Sweep(ctx context.Context) (int, error) {
-	return c.sweep(ctx, "Sweep", persist.Limits{KeepAnswer: c.cfg.KeepAnswer})
+	return c.sweep(ctx, "Sweep", func() (persist.Limits, error) { return persist.Limits{KeepAnswer: c.cfg.KeepAnswer}, nil })
 }
 
 // Keeping is for how long a Prune keeps what has ended.
@@ -31,21 +31,27 @@ type Keeping struct {
 // replayed, and a forgotten key is new again: the next call with it may take effect once more. Error: ErrConfig for a Keeping
 // that no Config could have.
 func (c *Client) Prune(ctx context.Context, keep Keeping) (int, error) {
-	asked := c.cfg
-	asked.KeepAnswer, asked.KeepKey = keep.KeepAnswer, keep.KeepKey
-	if err := cmp.Or(asked.checkUnits(), asked.checkWindows()); err != nil {
-		return 0, fmt.Errorf("oncehttp: prune: %w: %w", ErrConfig, err)
-	}
-	return c.sweep(ctx, "Prune", persist.Limits{Prune: true, KeepAnswer: keep.KeepAnswer, KeepKey: keep.KeepKey})
+	return c.sweep(ctx, "Prune", func() (persist.Limits, error) {
+		asked := c.cfg
+		asked.KeepAnswer, asked.KeepKey = keep.KeepAnswer, keep.KeepKey
+		if err := cmp.Or(asked.checkUnits(), asked.checkWindows()); err != nil {
+			return persist.Limits{}, fmt.Errorf("oncehttp: prune: %w: %w", ErrConfig, err)
+		}
+		return persist.Limits{Prune: true, KeepAnswer: keep.KeepAnswer, KeepKey: keep.KeepKey}, nil
+	})
 }
 
-// sweep sweeps under these limits until nothing is left to do, for the call of this name.
-func (c *Client) sweep(ctx context.Context, name string, l persist.Limits) (int, error) {
+// sweep sweeps until nothing is left to do, for the call of this name. limits is asked once the call has begun, of a client that New made.
+func (c *Client) sweep(ctx context.Context, name string, limits func() (persist.Limits, error)) (int, error) {
 	ctx, leave, err := c.visit(ctx, name)
 	if err != nil {
 		return 0, fmt.Errorf("oncehttp: %s: %w", strings.ToLower(name), err)
 	}
 	defer leave()
+	l, err := limits()
+	if err != nil {
+		return 0, err
+	}
 	if err := c.engine.clock.sync(ctx, &c.cfg); err != nil {
 		return 0, err
 	}
