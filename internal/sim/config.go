@@ -25,6 +25,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 	}
 	l.variant.profiles(&cfg, s.Upgrades && l.proc.lives%2 == 0)
 	l.variant.secrets(&cfg)
+	l.variant.company.apply(w, l, &cfg)
 	switch {
 	case s.Customers == byAccount:
 		cfg.Authorize = w.names

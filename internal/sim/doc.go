@@ -19,6 +19,7 @@
 //   - handle.go: the journal as one process sees it, by that process's clock; late.go: one that writes ends late.
 //   - process.go: processes that die and come back; config.go and variant.go: how each is configured, and in what one life differs
 //     from the next.
+//   - company.go: what clients of one journal have each of its own at the same time.
 //   - operator.go: people who look, settle, and begin once more; joiner.go: second callers, who ask for the same operation meanwhile.
 //   - customers.go: whose operation it is, where several customers share a client.
 //   - caller.go: what one caller wants, and how it goes on after each answer.

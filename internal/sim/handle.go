@@ -77,14 +77,14 @@ func (h *handle) Begin(ctx context.Context, rec persist.Record) (persist.Record,
 		return persist.Record{}, false, errDead
 	}
 	h.life.w.model.owns(ctx, rec)
-	standing, created, err := h.to.Begin(ctx, shift(rec, -h.clock))
+	standing, created, err := h.to.Begin(ctx, h.life.frozen(h.in(rec)))
 	if created {
 		h.life.w.model.begun(h.life, rec)
 	}
 	if h.step("begun") {
 		return persist.Record{}, false, errDead
 	}
-	return shift(standing, h.clock), created, h.life.heed(err)
+	return h.out(standing), created, h.life.heed(err)
 }
 
 // Update implements [persist.Journal].
@@ -92,23 +92,24 @@ func (h *handle) Update(ctx context.Context, rec persist.Record) (persist.Record
 	if h.step("update") {
 		return persist.Record{}, errDead
 	}
-	updated, err := h.to.Update(ctx, shift(rec, -h.clock))
+	h.life.w.model.written(h.life, h.in(rec))
+	updated, err := h.to.Update(ctx, h.in(rec))
 	if h.step("updated") {
 		return persist.Record{}, errDead
 	}
-	return shift(updated, h.clock), h.life.heed(err)
+	return h.out(updated), h.life.heed(err)
 }
 
 // Finish implements [persist.Journal].
 func (h *handle) Finish(ctx context.Context, rec persist.Record) error {
-	return h.around("finish", func() error { return h.to.Finish(ctx, shift(rec, -h.clock)) })
+	return h.around("finish", func() error { return h.to.Finish(ctx, h.in(rec)) })
 }
 
 // Forget implements [persist.Journal].
 func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 	return h.around("forget", func() error {
 		acked := h.life.w.model.isAcknowledged(rec.ID)
-		err := h.to.Forget(ctx, shift(rec, -h.clock))
+		err := h.to.Forget(ctx, h.in(rec))
 		if err == nil {
 			h.life.w.model.free(rec.ID) // nothing stands under the key
 		}
@@ -124,11 +125,11 @@ func (h *handle) Assign(ctx context.Context, rec persist.Record, account string)
 	if h.life.step("assign") {
 		return persist.Record{}, errDead
 	}
-	assigned, err := h.to.Assign(ctx, shift(rec, -h.clock), account)
+	assigned, err := h.to.Assign(ctx, h.in(rec), account)
 	if h.life.step("assigned") {
 		return persist.Record{}, errDead
 	}
-	return shift(assigned, h.clock), h.life.heed(err)
+	return h.out(assigned), h.life.heed(err)
 }
 
 // Secret implements [persist.Journal].
@@ -171,7 +172,7 @@ func (h *handle) Get(ctx context.Context, id persist.ID) (persist.Record, error)
 		return persist.Record{}, errDead
 	}
 	rec, err := h.to.Get(ctx, id)
-	return shift(rec, h.clock), err
+	return h.out(rec), err
 }
 
 // List implements [persist.Journal].
@@ -183,7 +184,7 @@ func (h *handle) List(ctx context.Context, q persist.Query) iter.Seq2[persist.Re
 			return
 		}
 		for rec, err := range h.to.List(ctx, q) {
-			if !yield(shift(rec, h.clock), err) {
+			if !yield(h.out(rec), err) {
 				return
 			}
 		}
@@ -217,7 +218,7 @@ func (h sharedHandle) claim(ctx context.Context, step string, claim claimFunc, q
 		h.life.claimed()
 	}
 	for i := range claimed {
-		claimed[i] = shift(claimed[i], h.clock)
+		claimed[i] = h.out(claimed[i])
 	}
 	if h.step(step + " done") {
 		return nil, time.Time{}, errDead
@@ -256,6 +257,12 @@ func (h *handle) Sweep(ctx context.Context, l persist.Limits) (int, error) {
 
 // Close implements [persist.Journal]. The world closes what is beneath.
 func (h *handle) Close() error { return nil }
+
+// in returns a record as it is written.
+func (h *handle) in(rec persist.Record) persist.Record { return shift(rec, -h.clock) }
+
+// out returns a record as the process reads it.
+func (h *handle) out(rec persist.Record) persist.Record { return h.life.known(shift(rec, h.clock)) }
 
 // shift moves all times of a record, on a copy. What the journal keeps is in true time,
 // so that each process reads it as its own clock would have it.

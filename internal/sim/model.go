@@ -27,6 +27,7 @@ const (
 	Ends                               // once faults stop everything ends
 	NothingLeft                        // no goroutine and no body is left
 	OneProcess                         // two processes do not send one operation at once
+	TriedAgain    Invariant = 16       // what is tried again is tried by its own pauses
 )
 
 // Failure is one violation of an invariant.
@@ -199,7 +200,7 @@ func (m *model) journaled(s *send, rec persist.Record, stands bool) {
 // it, else by the clock of who sends, since a process alone cannot know better. Nothing may be sent so late that its answer could come after the window, nor
 // at a time before the first send.
 func (m *model) inWindow(l *life, s *send, rec persist.Record) {
-	window := min(rec.Window, m.w.plan.Setting.Profile.Window.Floor)
+	window := min(rec.Window, l.window())
 	skew := min(time.Minute, window/10)
 	margin := l.variant.retry.AttemptTimeout + skew
 	first := rec.FirstSent

@@ -177,6 +177,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	s.answers(dice(seed).of("answers", 0))
 	s.api(dice(seed).of("api", 0))
 	s.changes(dice(seed).of("changes", 0))
+	s.company(dice(seed).of("company", 0))
 	if s.Finds = dice(seed).of("finds", 0).IntN(2) == 0; s.Finds {
 		s.Profile.Reference = reference()
 	}

@@ -33,6 +33,7 @@ type life struct {
 	store   store
 	clock   time.Duration      // how far its clock is off
 	variant variant            // what is configured of its own
+	journal persist.Journal    // as its clients have it
 	clients []*oncehttp.Client // by account, then again where there are pairs
 	wires   *http.Transport
 
@@ -59,6 +60,7 @@ func (p *process) start() {
 		l.clock = pick(r, 0, 0, 30*time.Second, -30*time.Second, time.Hour, -clockMax)
 	}
 	l.variant = w.plan.Setting.variant(w.dice.of("variant", p.n<<16|p.lives))
+	l.variant.company = w.plan.Setting.Changes.company(w.dice.of("company", p.n<<16|p.lives))
 	l.wires = w.pipe.Transport()
 	l.wires.DisableKeepAlives = r.IntN(3) == 0
 	dial := l.wires.DialContext
@@ -72,14 +74,14 @@ func (p *process) start() {
 		}
 		return l.track(conn)
 	}
-	journal := journalOf(l, w.plan.Setting.Processes > 1)
+	l.journal = journalOf(l, w.plan.Setting.Processes > 1)
 	clients := w.plan.Setting.clients()
 	if w.plan.Setting.Pairs {
 		clients *= 2
 	}
 	for n := range clients {
 		account := n % w.plan.Setting.clients()
-		c, err := oncehttp.New(w.config(l, journal, account))
+		c, err := oncehttp.New(w.config(l, l.journal, account))
 		if err != nil {
 			panic(err)
 		}

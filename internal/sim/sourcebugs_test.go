@@ -72,6 +72,18 @@ func sourceBugs() []sourceBug {
 			"act); why != \"\" {\n		return errors.New(why)", "act); why != why {\n		return errors.New(why)"},
 		{"what an operator does goes on for those who have joined it", ".",
 			"do(ownCall{call, within}, rec.ID)", "do(call, rec.ID)\n		_ = within"},
+		{"a window that one client has corrected does not count", ".",
+			"return min(r.rec.Window, r.prof.Window.Floor)", "return r.rec.Window"},
+		{"what one client leaves out as a credential makes it another request", "internal/request",
+			"	case same && s.uncompared(standing):\n		return CannotTell", "	case same && s.uncompared(standing):\n		return OtherRequest"},
+		{"a sweep goes by the Config of who sweeps", ".",
+			"persist.Limits{KeepAnswer: c.cfg.KeepAnswer})", "persist.Limits{Prune: true, KeepAnswer: c.cfg.KeepAnswer, KeepKey: c.cfg.KeepKey})"},
+		{"the pauses of who tries count", ".",
+			"frozen := cmp.Or(d.rec.Pauses, usualPauses)\n", "frozen := cmp.Or(d.cfg.Retry.pauses(), usualPauses)\n"},
+		{"a carrier of a later build is taken for none", "internal/request",
+			"if !slices.Contains(places, profile.Place(rec.Carrier)) {", "if !slices.Contains(append(places, profile.Place(rec.Carrier)), profile.Place(rec.Carrier)) {"},
+		{"a recipe of a later build makes it another request", "internal/request",
+			"	if !known {\n		return CannotTell\n	}\n	sum", "	if !known {\n		return OtherRequest\n	}\n	sum"},
 	}
 }
 

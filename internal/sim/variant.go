@@ -18,6 +18,7 @@ type variant struct {
 	keys          keySource     // Config.NewKey
 	next          bool          // the profile is of the next version, with a shorter window
 	keepsNote     bool          // Config.KeepHeader keeps what looks like a credential
+	company       company       // what is local
 
 	secretHeaders, secretParameters []string
 }
@@ -65,6 +66,12 @@ type Changes struct {
 	Keys     bool // Config.NewKey
 	Profiles bool // the profile's version, and its window
 	Secrets  bool // SecretHeaders, SecretParameters and KeepHeader
+	Builds   bool // some lives are of a later build, which freezes what the others do not know
+	Limits   bool // Limiter
+	Pauses   bool // Retry.MaxDelay and Retry.MaxPause
+	Bodies   bool // MaxRequestBytes
+	Windows  bool // the window of the profile, under the same version
+	Keeping  bool // who sweeps keeps nothing by its own Config
 	// Accounts: from this life on Config.Account is named, and before it is not. Zero: it always is.
 	Accounts int
 }

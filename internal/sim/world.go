@@ -166,9 +166,7 @@ func (w *world) do(s Step) {
 	case StepOperator:
 		w.operate(r, w.dice.of("operator's ways", s.ID))
 	case StepSweep:
-		l := w.live(r.IntN(len(w.procs)))
-		_, err := l.client(r).Sweep(context.Background())
-		w.logf("sweep: %v", err)
+		w.sweep(w.live(r.IntN(len(w.procs))), r)
 	case StepLook:
 		w.look(w.live(0), r)
 	case StepStranger:

@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// This file holds what clients of one journal have each of its own at the same time, beside what variant.go has, and the
+// checks that it stays with them.
+
+// company is the part of a variant that is local: nothing of it may show in a record that another client has begun.
+type company struct {
+	limiter   limiterKind
+	patient   bool  // the client's own pauses are of hours
+	bodies    int64 // Config.MaxRequestBytes
+	corrected bool  // the profile of the same name and version has half the window
+	build     build // which freezes values of its own
+	hasty     bool  // who sweeps keeps as little as a Config can
+}
+
+// limiterKind is a way in which Config.Limiter keeps a client from sending.
+type limiterKind uint8
+
+const (
+	noLimiter limiterKind = iota
+	refuses               // it returns an error, every second time
+	waits                 // it lets a send wait, for minutes
+)
+
+// build is the version of the client that a life runs. Each later one freezes a value in what it begins that this build does not know; they
+// know all of them.
+type build uint8
+
+const (
+	thisBuild build = iota
+	laterCarrier
+	laterRecipe
+)
+
+// What later builds freeze.
+const (
+	unknownCarrier = "trailer"
+	unknownRecipe  = "v9:"
+)
+
+// later reports whether a life is of a later build. Once the faults have stopped, all are.
+func (l *life) later() bool {
+	return l.variant.company.build != thisBuild || l.w.plan.Setting.Changes.Builds && l.w.calm.Load()
+}
+
+// frozen returns a record that a life begins as its build freezes it.
+func (l *life) frozen(rec persist.Record) persist.Record {
+	switch {
+	case l.variant.company.build == laterCarrier && rec.Carrier == string(profile.Header):
+		rec.Carrier = unknownCarrier
+	case l.variant.company.build == laterRecipe:
+		rec.Recipe = unknownRecipe + rec.Recipe
+	}
+	return rec
+}
+
+// known returns a record as the build of a life reads it.
+func (l *life) known(rec persist.Record) persist.Record {
+	if !l.later() {
+		return rec
+	}
+	if rec.Carrier == unknownCarrier {
+		rec.Carrier = string(profile.Header)
+	}
+	rec.Recipe = strings.TrimPrefix(rec.Recipe, unknownRecipe)
+	return rec
+}
+
+// company draws whether lives differ in these.
+func (s *Setting) company(r *rand.Rand) {
+	s.Changes.Limits = r.IntN(3) == 0
+	s.Changes.Pauses = r.IntN(3) == 0
+	s.Changes.Bodies = r.IntN(3) == 0
+	s.Changes.Windows = r.IntN(3) == 0
+	s.Changes.Keeping = r.IntN(3) == 0
+	s.Changes.Builds = r.IntN(4) == 0
+}
+
+// company draws that of a life.
+func (c *Changes) company(r *rand.Rand) (own company) {
+	if c.Limits {
+		own.limiter = pick(r, noLimiter, refuses, waits)
+	}
+	own.patient = c.Pauses && r.IntN(2) == 0
+	if own.bodies = bodyMax; c.Bodies {
+		own.bodies = pick[int64](r, bodyMax, 60)
+	}
+	own.corrected = c.Windows && r.IntN(2) == 0
+	own.hasty = c.Keeping
+	if c.Builds {
+		own.build = pick(r, thisBuild, laterCarrier, laterRecipe)
+	}
+	return own
+}
+
+// patience is MaxDelay and MaxPause of a patient client. It is longer than what servers ask for.
+const patience = 3 * time.Hour
+
+// askedMax is the longest wait that the mock server asks for, with what a schedule adds: see weather.
+const askedMax = 2*time.Hour + time.Minute
+
+// slack is what the way to the journal, and a clock that is only known about, may add to a wait.
+const slack = time.Minute
+
+// apply sets what a life has of its own. Once the faults have stopped no client lacks anything.
+func (c *company) apply(w *world, l *life, cfg *oncehttp.Config) {
+	if c.patient {
+		cfg.Retry.MaxDelay, cfg.Retry.MaxPause = patience, patience
+	}
+	if c.corrected && !l.variant.next {
+		cfg.Profile = cfg.Profile.Clone()
+		cfg.Profile.Window.Floor /= 2
+	}
+	if w.calm.Load() {
+		return
+	}
+	cfg.MaxRequestBytes = c.bodies
+	if c.limiter != noLimiter {
+		limits := &limiter{l: l, kind: c.limiter}
+		cfg.Limiter = func(string) oncehttp.Limiter { return limits }
+	}
+}
+
+// window is the retention window as a life's profile has it, for what was begun under that name and version.
+func (l *life) window() time.Duration {
+	window := l.w.plan.Setting.Profile.Window.Floor
+	if l.variant.company.corrected && !l.variant.next {
+		window /= 2
+	}
+	return window
+}
+
+// limiter is Config.Limiter of one life.
+type limiter struct {
+	l     *life
+	kind  limiterKind
+	asked atomic.Int64
+}
+
+var errLimited = errors.New("sim: not now")
+
+// Wait implements [oncehttp.Limiter].
+func (m *limiter) Wait(ctx context.Context) error {
+	r := m.l.w.dice.of("limiter "+m.l.name, int(m.asked.Add(1)))
+	switch {
+	case m.l.w.calm.Load():
+		return nil
+	case m.kind == refuses && r.IntN(2) == 0:
+		return errLimited
+	case m.kind == refuses:
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(upTo(r, 3*time.Minute)):
+		return nil
+	}
+}
+
+// sweep is Client.Sweep of a life: where clients keep for other times, by one that keeps as little as it can.
+func (w *world) sweep(l *life, r *rand.Rand) {
+	c := l.client(r)
+	if l.variant.company.hasty {
+		cfg := w.config(l, l.journal, 0)
+		if cfg.KeepAnswer = -1; r.IntN(2) == 0 {
+			cfg.KeepAnswer, cfg.KeepKey = w.plan.Setting.Profile.Window.Floor, -1
+		}
+		janitor, err := oncehttp.New(cfg)
+		if err != nil {
+			panic(err)
+		}
+		defer func() { _ = janitor.Close() }() // it is a call's own
+		c = janitor
+	}
+	_, err := c.Sweep(context.Background())
+	w.logf("sweep: %v", err)
+}
+
+// written checks a change of a record at the moment of its write: it is due again by the pauses that it has, or by the server's
+// word.
+func (m *model) written(l *life, rec persist.Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.w.plan.Setting.Clocks { // nobody can say when it is due
+		return
+	}
+	pause := max(cmp.Or(rec.Pauses.Most, usualPause), askedMax)
+	if wait := time.Until(rec.NextAttempt); rec.State == persist.StatePending && wait > pause+slack {
+		m.failLocked(TriedAgain, "%s lets %q wait for %v, and it has pauses of %v", l.name, rec.Key, wait, rec.Pauses.Most)
+	}
+}
+
+// usualPause is Policy.MaxPause by default.
+const usualPause = 15 * time.Minute
