@@ -32,7 +32,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 	case s.Authorize:
 		cfg.Authorize = w.authorize(accountName(account))
 	}
-	if s.Customers == byCredentials || s.Changes.Accounts > 0 {
+	if s.Customers == byCredentials || s.Changes.Accounts > 0 || s.Changes.Builds {
 		cfg.Logger = slog.New(slog.DiscardHandler) // Run says of what it cannot send that it is not its own
 	}
 	if s.Reconcile {

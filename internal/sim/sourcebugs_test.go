@@ -77,7 +77,7 @@ func sourceBugs() []sourceBug {
 		{"what one client leaves out as a credential makes it another request", "internal/request",
 			"	case same && s.uncompared(standing):\n		return CannotTell", "	case same && s.uncompared(standing):\n		return OtherRequest"},
 		{"a sweep goes by the Config of who sweeps", ".",
-			"persist.Limits{KeepAnswer: c.cfg.KeepAnswer})", "persist.Limits{Prune: true, KeepAnswer: c.cfg.KeepAnswer, KeepKey: c.cfg.KeepKey})"},
+			"persist.Limits{KeepAnswer: c.cfg.KeepAnswer}, nil", "persist.Limits{Prune: true, KeepAnswer: c.cfg.KeepAnswer, KeepKey: c.cfg.KeepKey}, nil"},
 		{"the pauses of who tries count", ".",
 			"frozen := cmp.Or(d.rec.Pauses, usualPauses)\n", "frozen := cmp.Or(d.cfg.Retry.pauses(), usualPauses)\n"},
 		{"a carrier of a later build is taken for none", "internal/request",
