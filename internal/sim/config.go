@@ -40,6 +40,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 			return oncehttp.Resolution{Effect: w.model.truth(rec)}, nil
 		}
 	}
+	w.guests(l, &cfg)
 	return cfg
 }
 

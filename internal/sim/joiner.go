@@ -29,7 +29,7 @@ func (w *world) joiners(l *life, r *rand.Rand) func() {
 // Of a key that was generated nobody else knows.
 func (w *world) join(l *life, rec persist.Record, r *rand.Rand) func() {
 	o := w.model.orderOf(rec)
-	if o == nil || rec.Generated || o.kind == keyless || o.kind == bare {
+	if !joinable(o, rec) {
 		return func() {}
 	}
 	if r.IntN(3) == 0 {
@@ -49,10 +49,19 @@ func (w *world) join(l *life, rec persist.Record, r *rand.Rand) func() {
 			return
 		}
 		defer w.model.leftBy(o)
-		req := w.newRequest(o, true).WithContext(ctx)
-		w.call(o, l, key, func() (*http.Response, error) { return o.client(l).DoKey(req, key) })
+		w.joinNow(l, o, key, w.newRequest(o, true).WithContext(ctx))
 	}()
 	return func() { <-done }
+}
+
+// joinable reports whether a second caller may ask for a record of an order. Nil is a stranger's.
+func joinable(o *order, rec persist.Record) bool {
+	return o != nil && !rec.Generated && o.kind != keyless && o.kind != bare
+}
+
+// joinNow asks for an order under a key.
+func (w *world) joinNow(l *life, o *order, key oncehttp.Key, req *http.Request) {
+	w.call(o, l, key, func() (*http.Response, error) { return o.client(l).DoKey(req, key) })
 }
 
 // joins reports whether another caller may ask under a key: the one that the order's caller uses now, who keeps it until leftBy.

@@ -58,6 +58,7 @@ type Setting struct {
 	Zip        bool            // some callers take gzip
 	LargeNo    bool            // what the server refuses it refuses at length
 	PostOnly   bool            // the API honours keys on POST only, as its profile says, and some requests have another method
+	Guests     bool            // functions of the Config call the client: see guests.go
 	Late       bool            // callers are told answers before the journal, which processes share, has them: see late.go
 	Claims     float64         // share of the claims soon after which the process dies
 	Workers    int             // Config.ResumeWorkers
@@ -178,6 +179,7 @@ func newSetting(seed uint64, r *rand.Rand) Setting {
 	s.api(dice(seed).of("api", 0))
 	s.changes(dice(seed).of("changes", 0))
 	s.company(dice(seed).of("company", 0))
+	s.Guests = dice(seed).of("guests", 0).IntN(3) == 0
 	if s.Finds = dice(seed).of("finds", 0).IntN(2) == 0; s.Finds {
 		s.Profile.Reference = reference()
 	}
@@ -207,8 +209,8 @@ func (p Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: bolt %t, %d processes, %d accounts (%v), profile %s with a window of %v, storm %v, disk %v, clocks %t\n",
 		p.Seed, s.Bolt, s.Processes, s.Accounts, s.Customers, s.Profile.Name, s.Profile.Window.Floor, s.Storm, s.Disk, s.Clocks)
-	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, far %v, deaths after %v of the claims, finds %t, changes %+v, pages %v, gzip %t, large refusals %t, keys on POST only %t, ",
-		s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late, s.Far, s.Claims, s.Finds, s.Changes, s.Pages, s.Zip, s.LargeNo, s.PostOnly)
+	fmt.Fprintf(&b, "answers kept for %v, pairs %t, upgrades %t, roam %t, late %t, far %v, deaths after %v of the claims, finds %t, changes %+v, pages %v, gzip %t, large refusals %t, keys on POST only %t, guests %t, ",
+		s.KeepAnswer, s.Pairs, s.Upgrades, s.Roam, s.Late, s.Far, s.Claims, s.Finds, s.Changes, s.Pages, s.Zip, s.LargeNo, s.PostOnly, s.Guests)
 	fmt.Fprintf(&b, "random keys %t, fixed keys %t, authorize %t, reconcile %t, keep %d bytes, %d workers, %d attempts of %v\n",
 		s.RandomKeys, s.FixedKeys, s.Authorize, s.Reconcile, s.KeepBytes, s.Workers, s.Retry.MaxAttempts, s.Retry.AttemptTimeout)
 	for _, step := range p.Steps {

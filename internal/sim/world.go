@@ -66,16 +66,18 @@ type world struct {
 	ghosts *http.Transport // for copies, which belong to no process
 
 	calm       atomic.Bool    // nothing fails any more
+	calling    atomic.Int64   // calls of functions of the Config under way: see guests.go
 	background sync.WaitGroup // processes that come back, copies that arrive late
 
-	mu      sync.Mutex
-	procs   []*process
-	store   store
-	deaths  int
-	crashes int
-	dials   int
-	made    map[string]int // keys, by path
-	reopens bool           // the journal is broken, and an operator is about to reopen it
+	mu         sync.Mutex
+	procs      []*process
+	store      store
+	deaths     int
+	crashes    int
+	dials      int
+	guestsSeen int            // how often a function of the Config was called that may call the client
+	made       map[string]int // keys, by path
+	reopens    bool           // the journal is broken, and an operator is about to reopen it
 
 	logs    sync.Mutex
 	history []string
@@ -133,6 +135,9 @@ func (w *world) play() {
 	steps.Wait()
 	w.disarm()
 	w.calm.Store(true)
+	for w.calling.Load() > 0 {
+		time.Sleep(time.Second)
+	}
 	w.background.Wait()
 	w.end()
 	w.close()

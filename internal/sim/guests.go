@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Functions of the Config that call the client: a guest. They do it with the context that they are given or with one of their own, and
+// wait for the call, until their context ends, or do not.
+
+// firstGuest is the lowest number of an order whose caller is a function of the Config. Those of steps are lower.
+const firstGuest = 1 << 20
+
+// guests adds calls to the functions of a Config, in the runs that have them.
+func (w *world) guests(l *life, cfg *oncehttp.Config) {
+	if !w.plan.Setting.Guests {
+		return
+	}
+	if f := cfg.Authorize; f != nil {
+		cfg.Authorize = func(req *http.Request) error {
+			w.guest(req.Context(), l, "authorize")
+			return f(req)
+		}
+	}
+	if f := cfg.Reconcile; f != nil {
+		cfg.Reconcile = func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {
+			said, err := f(ctx, rec) // what it finds out is true of the record that it was given
+			w.guest(ctx, l, "reconcile")
+			return said, err
+		}
+	}
+	cfg.Observe = func(ctx context.Context, e oncehttp.Event) {
+		if e.Kind == oncehttp.EventAttempt || e.Kind == oncehttp.EventFinished {
+			w.guest(ctx, l, "observe")
+		}
+	}
+}
+
+// guest is what a function of the Config does once in a while: a call of the client.
+func (w *world) guest(ctx context.Context, l *life, from string) {
+	w.calling.Add(1)
+	defer w.calling.Add(-1)
+	w.mu.Lock()
+	w.guestsSeen++
+	n := w.guestsSeen
+	w.mu.Unlock()
+	r := w.dice.of("guest", n)
+	if r.IntN(12) > 0 || w.calm.Load() || l.dead.Load() {
+		return
+	}
+	own, waits := ctx, r.IntN(4) > 0
+	if r.IntN(2) == 0 {
+		own = context.Background()
+	}
+	done := make(chan struct{})
+	w.calling.Add(1)
+	go func() {
+		defer w.calling.Add(-1)
+		defer close(done)
+		w.asGuest(own, l, from, firstGuest+n, r)
+	}()
+	if !waits {
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done(): // Authorize must return then
+	case <-time.After(w.plan.Setting.Retry.AttemptTimeout):
+	}
+}
+
+// asGuest makes one call.
+func (w *world) asGuest(ctx context.Context, l *life, from string, id int, r *rand.Rand) {
+	doubts := w.unfinished()
+	what := r.IntN(5)
+	w.logf("%s: %s calls the client, %d of %d", l.name, from, what, len(doubts))
+	switch {
+	case what == 0:
+		w.ask(ctx, l, id)
+	case what == 1:
+		if err := l.client(r).Flush(ctx); err != nil {
+			w.logf("%s: a guest's flush: %v", l.name, err)
+		}
+	case what == 2:
+		for range l.client(r).Unfinished(ctx) { // what it lists was listed before
+		}
+	case len(doubts) == 0:
+	case what == 3:
+		if seen, found := w.lookAt(l, doubts[r.IntN(len(doubts))]); found && !l.unassigned(seen.Record) {
+			w.resolve(ctx, l, seen, false)
+		}
+	default:
+		rec := doubts[r.IntN(len(doubts))]
+		if o := w.model.orderOf(rec); joinable(o, rec) && w.model.joins(o, oncehttp.Key(rec.Key)) {
+			defer w.model.leftBy(o)
+			w.joinNow(l, o, oncehttp.Key(rec.Key), w.guestRequest(ctx, o))
+		}
+	}
+}
+
+// ask sends what the function wants itself, such as a token: an order of its own, without a key. It is another request than any that
+// is under way, whatever key the caller's context names.
+func (w *world) ask(ctx context.Context, l *life, id int) {
+	o := w.newGuestOrder(id, l.proc.n)
+	o.lastLife, o.asked = l, time.Now()
+	w.model.round(o)
+	req := w.guestRequest(ctx, o)
+	c := o.client(l)
+	v := w.call(o, l, "", func() (*http.Response, error) { return c.Do(req) })
+	if v == stuck && !w.calm.Load() {
+		w.model.fail(OneRequest, "what a function of the Config asks for is taken for another request: %s", o.ref)
+	}
+	w.conclude(o, v, w.dice.of("guest's rounds", id))
+}
+
+// newGuestOrder enters the order of a function of the Config, in a process.
+func (w *world) newGuestOrder(id, proc int) *order {
+	account := w.dice.of("guest's account", id).IntN(w.plan.Setting.Accounts)
+	o := &order{
+		want: want{accountName(account), "g" + strconv.Itoa(id)}, id: id, kind: keyless, proc: proc, gen: 1,
+		effects: map[string]int{}, closed: map[string]string{}, told: map[string]bool{},
+	}
+	m := w.model
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.orders[o.want] = o
+	return o
+}
+
+// guestRequest is the request of an order, made with this context. It has its credentials, since what Authorize asks for at the same
+// origin goes out without Authorize.
+func (w *world) guestRequest(ctx context.Context, o *order) *http.Request {
+	req := w.newRequest(o, false).WithContext(w.as(ctx, o.account))
+	if w.plan.Setting.Authorize {
+		req.Header.Set("Authorization", o.account)
+	}
+	return req
+}
