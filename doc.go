@@ -73,7 +73,8 @@
 // A compressed answer (gzip, deflate) is read as the text that it holds, up to
 // Config.MaxResponseBytes of it. The caller gets it, and the journal keeps it, as it
 // came, with its Content-Encoding, as net/http gives it to who sets Accept-Encoding.
-// Another coding cannot be read; where its text would decide, the outcome is unknown.
+// Another coding cannot be read; where its text would decide, the outcome is unknown,
+// and its Content-Type says whether it is an HTML document.
 //
 // # Requests without a key
 //

@@ -112,6 +112,46 @@ func TestUnreadableAnswers(t *testing.T) {
 	}
 }
 
+// TestUnreadablePages: of a body that nobody here can decode the Content-Type says whether it is an HTML page, as the first bytes of
+// others do: a 2xx that is one proves nothing, and a 4xx refuses one send.
+func TestUnreadablePages(t *testing.T) {
+	t.Parallel()
+	for _, coding := range []string{"br", "zstd", "gzip, br", "x-own"} {
+		for kind, r := range map[string]struct {
+			header string // of the request
+			page   bool
+		}{
+			"text/html":                        {"", true},
+			"Text/HTML; charset=utf-8":         {"", true},
+			"application/xhtml+xml":            {"Accept: */*", true},
+			"text/html; charset=iso-8859-1":    {"Accept: application/json", true},
+			" text/html ;charset=utf-8":        {"Accept: text/html", false},
+			"application/json":                 {"", false},
+			"":                                 {"", false},
+			"text/plain; profile=text/html":    {"", false},
+			"application/vnd.api+json":         {"Accept-Encoding: br", false},
+			"application/xml; a=\"text/html\"": {"", false},
+		} {
+			for _, status := range []int{200, 404} {
+				bubble(t, func(t *testing.T) {
+					w := &wire{replies: []reply{{status: status, body: "\x8b\x01\x80??\x03", header: "Content-Encoding: " + coding + "\nContent-Type: " + kind}}}
+					c, _ := newClient(t, w, nil)
+					req := post(t, "{}")
+					if name, value, found := strings.Cut(r.header, ": "); found {
+						req.Header.Set(name, value)
+					}
+					_, err := c.DoKey(req, "k")
+					refused := status == 404 && (r.page || r.header == "Accept: text/html") // who asks for HTML is refused by it all the same
+					switch {
+					case refused && !errors.Is(err, oncehttp.ErrRefused), !refused && r.page && !errors.Is(err, oncehttp.ErrHeld), !refused && !r.page && err != nil:
+						t.Errorf("%s in %s, %d: %v", kind, coding, status, err)
+					}
+				})
+			}
+		}
+	}
+}
+
 // TestACompressedBombIsBounded: no more is decoded than an answer may have bytes, however much its body holds.
 func TestACompressedBombIsBounded(t *testing.T) {
 	const size = 512 << 20

@@ -108,6 +108,7 @@ func seen(a *wire.Answer) classify.Answer {
 	location := a.Head.Header.Get("Location")
 	return classify.Answer{
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Text, Whole: a.TextWhole, Framed: a.Framed,
+		Unread:     a.Text == nil && len(a.Body) > 0,
 		SameOrigin: request.SameOrigin(a.From, location) != nil,
 	}
 }

@@ -41,12 +41,13 @@ func TestRunSaysWhatItLacks(t *testing.T) {
 	for name, r := range map[string]struct {
 		before, after func(*oncehttp.Config)
 		says          string // empty: nothing is lacking
+		count         string // of the operations that lack it
 	}{
-		"Authorize":           {nothing, nothing, "set Config.Authorize"},
-		"the pinned region":   {func(c *oncehttp.Config) { c.Region = "eu" }, nothing, `the region "eu"`},
-		"the profile":         {func(c *oncehttp.Config) { c.Profile = ownProfile() }, authorized, `profile "own"`},
-		"nothing":             {nothing, authorized, ""},
-		"nothing, and a host": {func(c *oncehttp.Config) { c.Region = "eu" }, func(c *oncehttp.Config) { authorized(c); c.Region = "eu" }, ""},
+		"Authorize":           {nothing, nothing, "set Config.Authorize", "2"},
+		"the pinned region":   {func(c *oncehttp.Config) { c.Region = "eu" }, nothing, `the region "eu"`, "3"},
+		"the profile":         {func(c *oncehttp.Config) { c.Profile = ownProfile() }, authorized, `profile "own"`, "3"},
+		"nothing":             {nothing, authorized, "", ""},
+		"nothing, and a host": {func(c *oncehttp.Config) { c.Region = "eu" }, func(c *oncehttp.Config) { authorized(c); c.Region = "eu" }, "", ""},
 	} {
 		for _, logger := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, logger %t", name, logger), func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestRunSaysWhatItLacks(t *testing.T) {
 						}
 					}))
 					stop := running(t, c)
-					time.Sleep(3 * time.Hour)
+					time.Sleep(3*time.Hour + 30*time.Minute)
 					err := stop()
 					said, silent := byDefault.String(), own.String()
 					if logger {
@@ -79,8 +80,12 @@ func TestRunSaysWhatItLacks(t *testing.T) {
 						t.Errorf("%s: Run returns %v, want ErrConfig that says %s", name, err, r.says)
 					}
 					quoted := strings.ReplaceAll(r.says, `"`, `\"`)
-					if n := strings.Count(said, quoted); n == 0 || !logger && n != 1 || silent != "" {
-						t.Errorf("%s, logger %t: said %d times, %q; another logger heard %q", name, logger, n, said, silent)
+					want := 1
+					if logger { // once, and each hour
+						want = 4
+					}
+					if n := strings.Count(said, quoted); n != want || silent != "" || strings.Count(said, "operations="+r.count) != want-1 {
+						t.Errorf("%s, logger %t: said %d times, want %d, %q; another logger heard %q", name, logger, n, want, said, silent)
 					}
 					if name == "Authorize" && lookup(t, c, "free").State != persist.StateConfirmed {
 						t.Errorf("what anybody can send was not: %v", lookup(t, c, "free").State)
@@ -127,6 +132,30 @@ func TestRunForgetsWhatWasSent(t *testing.T) {
 		cancel()
 		if err := c.Run(ended); err != nil {
 			t.Errorf("another Run: %v", err)
+		}
+	})
+}
+
+// TestRunLacksManyThings: what lacks more things than are remembered is told of, too, in one line an hour.
+func TestRunLacksManyThings(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		j := memory.New()
+		for i := range 12 {
+			c, _ := newClient(t, &wire{}, on(j, func(c *oncehttp.Config) { c.Region = fmt.Sprint("r", i) }))
+			if err := c.Enqueue(post(t, "{}"), oncehttp.Key(fmt.Sprint("k", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var said bytes.Buffer
+		c, _ := newClient(t, &wire{}, on(j, func(c *oncehttp.Config) { c.Logger = slog.New(slog.NewTextHandler(&said, nil)) }))
+		stop := running(t, c)
+		time.Sleep(30 * time.Minute)
+		if err := stop(); !errors.Is(err, oncehttp.ErrConfig) || strings.Count(err.Error(), "the region") != 8 {
+			t.Errorf("Run returns %v", err)
+		}
+		if n := strings.Count(said.String(), "cannot send this"); n != 9 {
+			t.Errorf("said %d times, want one for each of 8 causes and one for the rest:\n%s", n, &said)
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 // Run resumes now, after each Enqueue, and whenever something falls due, until
 // ctx ends; then it lets the attempts on the wire come to their end, as Resume
 // does after a break, and returns nil. Operations that it cannot send for want of
-// something in the Config, such as Authorize, it passes by: it says so once for each
-// cause, to slog.Default where Config.Logger is nil, and in the end returns an error
+// something in the Config, such as Authorize, it passes by: it tells Config.Logger of each
+// cause once and then hourly, or slog.Default once where there is none, and in the end returns an error
 // that matches ErrConfig (persist.ErrSealed for want of a seal's key) if some are
 // still unfinished. On a journal that several processes share
 // (persist.Claimer and persist.DueTimes) it gives each origin with something due its
@@ -171,8 +171,9 @@ func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 			case !more:
 				return p.query.DueBy, nil
 			case errors.As(res.err, &e):
-				r.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), res.err)
-				r.lacks(ctx, e)
+				if !r.lacks(ctx, e) {
+					r.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), res.err)
+				}
 			case res.err != nil:
 				return p.query.DueBy, res.err
 			}

@@ -207,6 +207,32 @@ func TestWorkTellsOfNone(t *testing.T) {
 	}
 }
 
+// TestResumeTellsOfNone: journal resume of an account says what is unfinished under none, and does not send it.
+func TestResumeTellsOfNone(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
+	j := filepath.Join(t.TempDir(), "j.db")
+	enqueueOne(t, j, s.url, "k", "{}")
+	resume := func(args ...string) ran {
+		return run(t, append([]string{"journal", "resume", "--journal", j}, args...)...)
+	}
+	told := `left alone: 1 unfinished operation under no account, beside "shop"; give each to the one to which it belongs with oncehttp journal assign`
+	for _, more := range [][]string{nil, {"--dry-run"}} {
+		if got := resume(append(more, "--account", "shop")...).want(t, exitOK); !strings.Contains(got.err, told) {
+			t.Errorf("resume %q: stderr %s", more, got.err)
+		}
+	}
+	if s.sends.Load() != 0 {
+		t.Errorf("%d sends", s.sends.Load())
+	}
+	if got := resume("--account", "").want(t, exitOK); strings.Contains(got.err, "no account") || s.sends.Load() != 1 {
+		t.Errorf("stderr %s after %d sends", got.err, s.sends.Load())
+	}
+	if got := resume("--account", "shop").want(t, exitOK); strings.Contains(got.err, "no account") {
+		t.Errorf("stderr %s, though nothing is unfinished", got.err)
+	}
+}
+
 // TestAssignWhatHasMoved: what was sent since it was listed is left alone and printed with its new KEY@SEEN, also with --yes; from
 // stdin an unfinished one needs SEEN; the others are assigned.
 func TestAssignWhatHasMoved(t *testing.T) {

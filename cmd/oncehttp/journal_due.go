@@ -88,6 +88,9 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session, keys []string, h
 	if ferr := w.end(); err == nil && ferr != nil {
 		return &exitError{status: exitUnknown, err: pathless(ferr)}
 	}
+	if err == nil && f.hasAccount {
+		err = f.sayNone(ctx, ses, f.account, s.err)
+	}
 	return err
 }
 

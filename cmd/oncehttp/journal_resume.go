@@ -49,6 +49,9 @@ server, --origin has to say whose the headers are; the others then stay pending.
 What was begun with a profile file needs that file again: --profile FILE. Without
 it such an operation is not sent, stays pending, and its line says so.
 
+What stands under no account is not sent for an account, and is counted on stderr:
+give it to one with oncehttp journal assign. It does not change the exit status.
+
 Exit status: 0 nothing is left; 1 nothing is left, and some were finally
 refused; 2 the call is wrong and nothing was sent; 3 something is still pending
 or held.`,
@@ -181,10 +184,33 @@ func (f *resumeFlags) conclude(ctx context.Context, ses *session, account string
 	if wait := time.Until(due); !due.IsZero() && wait > 0 {
 		say(stderr, "the next is due in %v", wait.Round(time.Millisecond))
 	}
+	if err := f.sayNone(ctx, ses, account, stderr); err != nil {
+		return err
+	}
 	if len(left) > 0 {
 		return exitWith(exitUnknown)
 	}
 	return exitWith(t.exit)
+}
+
+// sayNone tells what is unfinished under no account beside that of this call: it was not sent, and keeps calls with its keys from
+// beginning anything.
+func (f *resumeFlags) sayNone(ctx context.Context, ses *session, account string, stderr io.Writer) error {
+	if account == "" {
+		return nil
+	}
+	n := 0
+	q := persist.Query{States: unfinished()}
+	err := eachRecord(context.WithoutCancel(ctx), ses, q, func(rec *persist.Record) error {
+		if withoutHeaders(rec.Account) == "" {
+			n++
+		}
+		return nil
+	})
+	if err == nil && n > 0 {
+		say(stderr, "left alone: %s under no account, beside %q; give each to the one to which it belongs with oncehttp journal assign", count(n, "unfinished operation"), account)
+	}
+	return err
 }
 
 func unfinished() []persist.State { return []persist.State{persist.StatePending, persist.StateHeld} }

@@ -21,6 +21,8 @@ type Answer struct {
 	Body []byte
 	// Whole says that Body is all of it.
 	Whole bool
+	// Unread says that there is a body, in a content coding that could not be taken off.
+	Unread bool
 	// Framed says that a length or a framing marked the end of the body, and not the end of the connection alone.
 	Framed bool
 	// SameOrigin says that the Location leads to the origin that was asked. It matters for a 303 only, whose

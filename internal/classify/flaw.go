@@ -88,8 +88,12 @@ func (r *reader) refusalFlaw() Flaw {
 }
 
 // isPage reports whether the body is an HTML document, by its first bytes: a page may come with the Content-Type of the API.
-// Elements that other XML has, too, count only where neither the Content-Type nor an XML declaration says that it is XML.
+// Elements that other XML has, too, count only where neither the Content-Type nor an XML declaration says that it is XML. Of a
+// body that could not be decoded only the Content-Type is known.
 func (r *reader) isPage() bool {
+	if r.Unread {
+		return isHTML(r.Header.Get("Content-Type"))
+	}
 	body, declared := skipProlog(r.Body)
 	kind, _, _ := strings.Cut(http.DetectContentType(body), ";")
 	switch {
@@ -130,11 +134,22 @@ func startsElement(body []byte, tag string) bool {
 	return strings.IndexByte("> \t\r\n\f/", body[len(tag)]) >= 0
 }
 
+// isHTML reports whether a Content-Type is HTML or XHTML.
+func isHTML(contentType string) bool {
+	kind := mediaType(contentType)
+	return kind == "text/html" || kind == "application/xhtml+xml"
+}
+
 // isXML reports whether a Content-Type is XML, other than XHTML.
 func isXML(contentType string) bool {
-	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
-	kind = strings.TrimSpace(kind)
+	kind := mediaType(contentType)
 	return kind == "application/xml" || kind == "text/xml" || strings.HasSuffix(kind, "+xml") && kind != "application/xhtml+xml"
+}
+
+// mediaType returns a Content-Type in lower case, without its parameters.
+func mediaType(contentType string) string {
+	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	return strings.TrimSpace(kind)
 }
 
 // endsEarly reports whether a text begins as a JSON object or array and ends within it.

@@ -36,6 +36,11 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// unread is a 201 whose body has a coding that nobody knows.
+func unread(kind string) classify.Answer {
+	return classify.Answer{Status: 201, Header: http.Header{"Content-Encoding": {"br"}, "Content-Type": {kind}}, Unread: true}
+}
+
 // TestFlawedSuccess: what a 2xx that may not be the API's, or not the whole answer, leads to.
 func TestFlawedSuccess(t *testing.T) {
 	t.Parallel()
@@ -77,7 +82,11 @@ func TestFlawedSuccess(t *testing.T) {
 		"cut, named":                    {named, framed(cut), nil, again(classify.FlawCut)},
 		"cut, asked for HTML":           {named, framed(cut), func(f *classify.Facts) { f.TakesHTML = true }, again(classify.FlawCut)},
 		"over the bound":                {profile.Draft07(), part, nil, final},
-		"a coding that nobody knows":    {named, classify.Answer{Status: 201, Header: http.Header{"Content-Encoding": {"br"}}}, nil, final},
+		"a coding that nobody knows":    {named, unread("application/json"), nil, final},
+		"the same, of no type":          {named, unread(""), nil, final},
+		"the same, of a page":           {named, unread("text/html; charset=utf-8"), nil, again(classify.FlawPage)},
+		"the same, of XHTML, default":   {profile.Draft07(), unread("application/xhtml+xml"), nil, held(classify.FlawPage)},
+		"the same, asked for":           {named, unread("text/html"), func(f *classify.Facts) { f.TakesHTML = true }, final},
 	} {
 		f := facts(false)
 		if r.change != nil {
