@@ -94,15 +94,43 @@ func (r *reader) isPage() bool {
 	if r.Unread {
 		return isHTML(r.Header.Get("Content-Type"))
 	}
-	body, declared := skipProlog(r.Body)
+	body, declared := skipProlog(fromUTF16(r.Body))
 	kind, _, _ := strings.Cut(http.DetectContentType(body), ";")
+	said := r.Header.Get("Content-Type")
 	switch {
 	case startsElement(body, "<!doctype html"), startsElement(body, "<html"):
 		return true
-	case declared || isXML(r.Header.Get("Content-Type")):
+	case declared || isXML(said):
 		return false
 	}
-	return kind == "text/html"
+	return kind == "text/html" || isHTML(said) && slices.ContainsFunc(htmlAlone, func(tag string) bool { return startsElement(body, tag) })
+}
+
+// htmlAlone are elements with which a page may begin that [http.DetectContentType] does not know. Other XML hardly begins with them, and
+// is rarely called HTML.
+var htmlAlone = []string{"<meta", "<center", "<noscript", "<span", "<img", "<hr", "<h2", "<h3", "<h4", "<h5", "<h6"}
+
+// fromUTF16 returns the head of a text that begins with a byte order mark of UTF-16, with "?" for all but ASCII; another text as it is.
+func fromUTF16(text []byte) []byte {
+	var high int // where the high byte of a unit is
+	switch {
+	case bytes.HasPrefix(text, []byte("\xff\xfe")):
+		high = 1
+	case bytes.HasPrefix(text, []byte("\xfe\xff")):
+	default:
+		return text
+	}
+	var head []byte
+	for unit := range slices.Chunk(text[2:min(len(text), 2048)], 2) {
+		switch {
+		case len(unit) < 2:
+		case unit[high] == 0 && unit[1-high] < 0x80:
+			head = append(head, unit[1-high])
+		default:
+			head = append(head, '?')
+		}
+	}
+	return head
 }
 
 // skipProlog returns a document without what may stand before its first element: a byte order mark, blank space, comments,

@@ -33,6 +33,9 @@ func find(t *testing.T, bug Bug) found {
 	f := found{bug: bug}
 	done := 0
 	for seed := uint64(1); done < bugOperations; seed++ {
+		if *findOne { // for who reads this of a process that a panic has ended
+			fmt.Fprintf(os.Stderr, "playing seed %d until %d operations\n", seed, done+100)
+		}
 		res := Run(t, NewPlan(seed, 100), Options{Bug: bug})
 		done += res.Operations
 		if len(res.Failures) > 0 {
@@ -119,6 +122,9 @@ func table(path string, bugs []found) error {
 	b.WriteString("\n| bug | found after operations | seed | breaks invariant |\n|---|---|---|---|\n")
 	for _, f := range bugs {
 		rule, _, _ := strings.Cut(strings.TrimPrefix(f.what, "invariant "), " ")
+		if strings.HasPrefix(f.what, "panic: ") {
+			rule = "the client panics"
+		}
 		fmt.Fprintf(&b, "| %s | %d | %d | %s |\n", f.bug, f.operations, f.seed, rule)
 	}
 	b.WriteString("\n")

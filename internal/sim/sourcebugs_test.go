@@ -129,7 +129,10 @@ func (b sourceBug) overlay(dir string) (list string, err error) {
 
 var foundLine = regexp.MustCompile(`found by seed (\d+) after (\d+) operations: (.*)`)
 
-var panicLine = regexp.MustCompile(`(?m)^panic: .*`)
+var (
+	panicLine  = regexp.MustCompile(`(?m)^panic: .*`)
+	playedLine = regexp.MustCompile(`(?m)^playing seed (\d+) until (\d+) operations$`)
+)
 
 // find builds the simulator on the source with the bug, and plays seeds until one
 // breaks an invariant, or the client panics.
@@ -144,18 +147,23 @@ func (b sourceBug) find(t *testing.T, dir, list string) (f found) {
 		t.Fatalf("go test -c: %v\n%s", err, out)
 	}
 	out, err := run(binary, "-test.v", "-test.run", "TestFind$", "-find")
-	m := foundLine.FindStringSubmatch(out)
+	m, what := foundLine.FindStringSubmatch(out), ""
+	if m != nil {
+		what = m[3]
+	}
 	switch panicked := panicLine.FindString(out); {
 	case err != nil && panicked != "": // an answer that the bug has lost may be one that the client goes on to use
-		return found{bug: b.Bug, operations: 1, what: panicked}
+		if played := playedLine.FindAllStringSubmatch(out, -1); len(played) > 0 {
+			m, what = played[len(played)-1], panicked
+		}
 	case err != nil:
 		t.Fatalf("%s: %v\n%s", binary, err, out)
-	case m == nil:
-		return found{bug: b.Bug}
 	}
-	f.bug, f.what = b.Bug, m[3]
-	f.seed, _ = strconv.ParseUint(m[1], 10, 64)
-	f.operations, _ = strconv.Atoi(m[2])
+	f.bug, f.what = b.Bug, what
+	if m != nil {
+		f.seed, _ = strconv.ParseUint(m[1], 10, 64)
+		f.operations, _ = strconv.Atoi(m[2])
+	}
 	return f
 }
 
