@@ -3,6 +3,7 @@ package conformance
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // Case is one rule, and how it is tried. Cases are data; their ids never change.
@@ -94,6 +95,26 @@ func (r *runner) missing(n Need) string {
 	return ""
 }
 
+// Limit is the longest time that one try of the case may take with these options: then it
+// is cut short, and inconclusive. A key that does not resolve is waited for once, for
+// Options.Settle.
+func (c *Case) Limit(o Options) time.Duration {
+	o = o.withDefaults()
+	limit := o.Settle + 4*o.AnswerTimeout
+	for _, need := range c.Needs {
+		switch need {
+		case NeedWindow, NeedExpiry:
+			limit += 2 * o.Window
+		case NeedRestart, NeedOutage:
+			limit += 2 * max(o.Settle, comeBack) // until it is back
+		}
+	}
+	if c.Alone {
+		limit += 2 * o.Settle // it sends many requests
+	}
+	return limit
+}
+
 // Refs joins the names of the sources, for a list on one line.
 func (c *Case) Refs() string {
 	var names []string
@@ -109,8 +130,8 @@ func (c *Case) Group() string {
 	return group
 }
 
-// miss is the verdict if a rule of this level is broken.
-func miss(l Level) Verdict {
+// missed is the verdict if a rule of this level is broken.
+func missed(l Level) Verdict {
 	switch l {
 	case LevelShould:
 		return VerdictWarn

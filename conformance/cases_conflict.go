@@ -102,7 +102,7 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	}
 	same, known := sameOutcome(first, answered)
 	if known {
-		x.safe(!same, "a refusal", "the first request's %s", answered)
+		x.spared(lost, !same, "a refusal", "the first request's %s", answered)
 		return
 	}
 	n, ok := x.settledEffects(other.ref, 1)
@@ -111,14 +111,14 @@ func conflictNotSilent(x *trial, _, other *operation, first, answered *answer) {
 	}
 	if !x.counts() && first.names() {
 		// Whether it was executed or not: neither is right, and the first answer shows that a success names what it made.
-		x.safe(false, "a refusal", "%s for another request, which does not say what was made as the first does: %s", answered, first)
+		x.spared(lost, false, "a refusal", "%s for another request, which does not say what was made as the first does: %s", answered, first)
 		return
 	}
 	if !x.counts() {
 		x.inconclusive("the answer %s names nothing, and nobody counts effects (--witness)", answered)
 		return
 	}
-	x.safe(n > 0, "a refusal", "%s for a request that had no effect", answered)
+	x.spared(lost, n > 0, "a refusal", "%s for a request that had no effect", answered)
 }
 
 // conflictStatus checks that the refusal has a status that the profile declares.
@@ -129,7 +129,7 @@ func conflictStatus(x *trial, _, _ *operation, _, answered *answer) {
 		return
 	}
 	expected := expectedStatuses(p)
-	x.must(answered.status < 500, "a refusal with "+expected, "%s", answered)
+	x.noServerError(answered, "a refusal with "+expected, "%s", answered)
 	x.want(slices.Contains(strings.Split(expected, " or "), fmt.Sprint(answered.status)), "a refusal with "+expected, "%s", answered)
 }
 

@@ -39,7 +39,7 @@ func correctedBody(x *trial) {
 		return
 	}
 	if same := x.again(bad, "the same once more"); same.kind == busy && !same.throttled {
-		x.must(false, "the refusal again", "%s, and then to be told to wait: %s", first, same)
+		x.spared(stuck, false, "the refusal again", "%s, and then to be told to wait: %s", first, same)
 		return
 	}
 	corrected := x.again(op, "the corrected body")
@@ -52,7 +52,7 @@ func correctedBody(x *trial) {
 	}
 	switch {
 	case corrected.kind == busy && !corrected.throttled:
-		x.must(false, "an answer", "refused with %s; the corrected body is told to wait: %s", first, corrected)
+		x.spared(stuck, false, "an answer", "refused with %s; the corrected body is told to wait: %s", first, corrected)
 	case corrected.kind == done:
 		x.seen("refused with %s; the corrected body is executed under the same key", first)
 	default:
@@ -70,7 +70,7 @@ func unauthorised(x *trial) {
 		return
 	}
 	again := x.again(op, "with the credential")
-	x.want(again.kind == done && !again.replayed, "success", "%s, then %s", refusal, again)
+	x.spared(unresolved(again), again.kind == done && !again.replayed, "success", "%s, then %s", refusal, again)
 	if x.counts() {
 		n, ok := x.settledEffects(op.ref, count(again.kind == done))
 		x.noteEffects("its reference", n)
@@ -109,7 +109,7 @@ func storeOutage(x *trial) {
 		x.seen("it fails closed: %s", during)
 	}
 	again := x.resolve(op, "after the outage")
-	x.want(again.outcome(), "the outcome after the outage", "%s", again)
+	x.wantOutcome(again, "the outcome after the outage", "%s", again)
 	if n <= 1 && again.outcome() && x.counts() {
 		x.wantEffects(op, 1, "its reference, after the outage")
 	}

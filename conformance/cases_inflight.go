@@ -90,9 +90,9 @@ func onOverlap(n int, check func(*trial, *overlap)) func(*trial) {
 func converges(x *trial, v *overlap) {
 	for _, a := range v.followers {
 		if same, known := sameOutcome(v.leader, a); a.kind == done && known {
-			x.safe(same, "the leader's outcome", "the leader %s, a follower %s", v.leader, a)
+			x.spared(otherwise, same, "the leader's outcome", "the leader %s, a follower %s", v.leader, a)
 		} else if a.kind == done && a.ended.Before(v.leader.ended.Add(-v.hold/4)) {
-			x.safe(false, "the leader's outcome", "%s while the leader was still at work", a)
+			x.spared(otherwise, false, "the leader's outcome", "%s while the leader was still at work", a)
 		}
 	}
 	again := x.again(v.op, "after all of them")
@@ -125,7 +125,7 @@ func statusOrWait(x *trial, v *overlap) {
 		x.inconclusive("the duplicate met the limit on the rate of requests: %s", a)
 		return
 	}
-	x.must(a.status < 500, "to be told to wait", "%s", a)
+	x.noServerError(a, "to be told to wait", "%s", a)
 	declared := matchesAny(p.InProgress, a) || len(p.InProgress) == 0 && a.status == http.StatusConflict
 	x.want(declared, "to be told to wait with "+inProgressStatuses(p), "%s", a)
 }
@@ -210,7 +210,7 @@ func retryAfterHonoured(x *trial, v *overlap) {
 	}
 	x.pause(max(time.Until(told.ended.Add(wait)), 0))
 	again := x.do(v.op, "after waiting as told")
-	x.want(again.kind != busy, "the outcome", "%s after %v", again, wait)
+	x.spared(stuck, again.kind != busy, "the outcome", "%s after %v", again, wait)
 }
 
 // inflightOtherBody sends another body under the leader's key while the leader
@@ -245,7 +245,7 @@ func refusalNotConfirmed(x *trial) {
 			return
 		case v.leader.kind != busy && proved:
 			a := v.followers[0]
-			x.safe(!a.outcome(), "to be told to wait, or the refusal", "%s, and the request itself %s", a, v.leader)
+			x.spared(lost, !a.outcome(), "to be told to wait, or the refusal", "%s, and the request itself %s", a, v.leader)
 			return
 		}
 		hold *= 3

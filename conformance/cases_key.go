@@ -111,7 +111,7 @@ func keyMissing(x *trial) {
 	case a.kind == noAnswer:
 		x.inconclusive("it met no answer: %s", a)
 	case a.status >= 500:
-		x.must(false, "400, or success", "%s", a)
+		x.noServerError(a, "400, or success", "%s", a)
 	case a.kind == done:
 		x.seen("executed: %s", a)
 	default:
@@ -186,7 +186,7 @@ func (x *trial) notShared(line string, stranger bool, known func(*answer) bool) 
 		x.inconclusive("the value %q met no answer: %s, %s", line, one, two)
 		return
 	}
-	x.should(one.status < 500 && two.status < 500, "400, or success", "%s, then %s for the value %q", one, two, line)
+	x.judge(errored, one.status < 500 && two.status < 500, VerdictWarn, "400, or success", "%s, then %s for the value %q", one, two, line)
 	same, named := sameOutcome(one, two)
 	fair := (one.kind == done) == (two.kind == done) && !(one.kind == done && named && same)
 	x.want(fair, "both refused, or both executed", "%s, then %s for the value %q", one, two, line)
@@ -251,7 +251,7 @@ func (x *trial) distinct(keys [2]string) bool {
 			x.inconclusive("the key %q met no answer: %s", key, got[i])
 			return false
 		}
-		if !x.should(got[i].status < 500, "success, or 400", "%s for the key %q", got[i], key) {
+		if !x.judge(errored, got[i].status < 500, VerdictWarn, "success, or 400", "%s for the key %q", got[i], key) {
 			return false
 		}
 	}
@@ -314,7 +314,7 @@ func (x *trial) hostile(op *operation) {
 	case noAnswer:
 		x.inconclusive("the key %q met no answer: %s", op.key, a)
 	case broken:
-		x.should(false, "success, or 400", "%s for the key %q", a, op.key)
+		x.judge(errored, false, VerdictWarn, "success, or 400", "%s for the key %q", a, op.key)
 	case done:
 		x.wantFirst(op, a, x.again(op, "the repeat"), " for the key "+op.key)
 		if x.counts() {

@@ -80,7 +80,7 @@ func (x *trial) resolvesAfter(op *operation, failed *answer, effects func(op *op
 		return
 	}
 	effects(op, failed, again)
-	x.want(fine, "an outcome, or the failure again, within "+x.r.o.Settle.String(), "%s under profile %s", again, p.Name)
+	x.spared(unresolved(again), fine, "an outcome, or the failure again, within "+x.r.o.Settle.String(), "%s under profile %s", again, p.Name)
 }
 
 // fate of an error under its key.
@@ -106,7 +106,7 @@ func (x *trial) storedOrNot(status int, declared func(*answer) profile.Fact) {
 	}
 	fate, known := x.errorFate(op, first, again)
 	if fate == stuckError {
-		x.must(false, "a final answer", "%s after %d", again, status)
+		x.spared(stuck, false, "a final answer", "%s after %d", again, status)
 		return
 	}
 	if !known {
@@ -130,7 +130,7 @@ func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 	if !x.counts() {
 		same := len(again.body) > 0 && bytes.Equal(again.body, failed.body)
 		if again.outcome() && (same || again.replayed) {
-			return x.safe(false, "the failure, or a fresh execution", "%s, then %s with what was stored of the failure", failed, again)
+			return x.spared(lost, false, "the failure, or a fresh execution", "%s, then %s with what was stored of the failure", failed, again)
 		}
 		return true
 	}
@@ -138,12 +138,13 @@ func (x *trial) countFailed(op *operation, failed, again *answer) bool {
 	if !ok {
 		return false
 	}
-	x.noteEffects("the failed and the repeat together", n)
+	both := "an operation that was answered " + failed.String() + " and then " + again.String()
+	x.noteEffects(both, n)
 	most := 1
 	if failed.status >= 400 && failed.status < 500 && !again.outcome() {
 		most = 0 // what is refused has not happened; what failed may have
 	}
-	return x.atMost(op, most, n, "an operation that was answered "+failed.String()+" and then "+again.String()) && x.wantEffectOfSuccess(op, again)
+	return x.atMost(op, most, n, both) && x.wantEffectOfSuccess(op, again)
 }
 
 // errorFate tells a stored error from a second one: by the mark, or by a body

@@ -54,9 +54,9 @@ func overlapCases() []Case {
 			Impact: "One retry too early, and the payment is 'being processed' for a day.",
 			run: onOverlap(1, func(x *trial, v *overlap) {
 				again := x.resolve(v.op, "after all of them")
-				x.want(again.outcome(), "the outcome within "+x.r.o.Settle.String(), "%s", again)
+				resolved := x.wantOutcome(again, "the outcome within "+x.r.o.Settle.String(), "%s", again)
 				if x.counts() {
-					x.wantEffects(v.op, 1, "its reference")
+					x.onceIf(resolved, v.op, "its reference")
 				}
 			}),
 		},
@@ -124,7 +124,7 @@ func longWork(x *trial) {
 		return
 	}
 	if same, known := sameOutcome(leader, late); late.kind == done && known {
-		x.safe(same, "the leader's outcome, or to be told to wait", "the leader %s, a follower after %v %s", leader, hold*10/11, late)
+		x.spared(x.sameOrTwice(op, same), same, "the leader's outcome, or to be told to wait", "the leader %s, a follower after %v %s", leader, hold*10/11, late)
 	}
 	x.wantEffects(op, 1, "its reference, which took "+hold.String())
 }
@@ -183,11 +183,11 @@ func leaderLeaves(x *trial) {
 			return false
 		}
 		again := x.until(op, "afterwards", hold+x.r.o.Settle, true)
-		x.want(again.outcome(), "the outcome within "+x.r.o.Settle.String(), "%s", again)
-		if same, known := sameOutcome(told, again); told.outcome() && again.outcome() && known {
-			x.safe(same, "one outcome", "the follower %s, a later repeat %s", told, again)
+		resolved := x.wantOutcome(again, "the outcome within "+x.r.o.Settle.String(), "%s", again)
+		if same, known := sameOutcome(told, again); told.outcome() && again.outcome() && known && !same {
+			x.spared(x.twoNames(op), false, "one outcome", "the follower %s, a later repeat %s", told, again)
 		}
-		x.wantEffects(op, 1, "its reference")
+		x.onceIf(resolved, op, "its reference")
 		return true
 	})
 }

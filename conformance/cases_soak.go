@@ -67,7 +67,9 @@ func soak(x *trial) {
 	}
 	clients.Wait()
 	for k, op := range ops {
-		x.soakVerdict(op, others[k], histories[k], strings.Join(wrong, " "))
+		if x.soakVerdict(op, others[k], histories[k], strings.Join(wrong, " ")); x.failed() {
+			return // another key may be stuck for as long
+		}
 	}
 }
 
@@ -105,7 +107,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 	}
 	x.noteEffects(op.ref[:5], n+m)
 	x.claims = append(x.claims, claim{ref: op.ref, what: "one body", most: 1, seen: n}, claim{ref: other.ref, what: "the other body", most: 1, seen: m})
-	if !x.safe(n+m <= 1 || !x.counts() && n <= 1, "one effect of both bodies", "%s and %s", plural(n, "effect"), plural(m, "effect")) {
+	if !x.spared(twice, n+m <= 1 || !x.counts() && n <= 1, "one effect of both bodies", "%s and %s", x.counted(n), x.counted(m)) {
 		return
 	}
 	if strings.Contains(wrong, other.ref) {
@@ -113,7 +115,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 		return
 	}
 	if !final.outcome() {
-		x.want(false, "the outcome", "%s", final)
+		x.wantOutcome(final, "the outcome", "%s", final)
 		return
 	}
 	if !x.counts() {
@@ -124,7 +126,7 @@ func (x *trial) soakVerdict(op, other *operation, answers []*answer, wrong strin
 		x.inconclusive("%s", r.why)
 		return
 	}
-	x.want(r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
+	x.spared(r.harm, r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
 }
 
 // oasisCases: the one specification that refuses expired keys.

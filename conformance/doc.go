@@ -31,8 +31,11 @@
 // never used and something for one that was, and whether a delay makes an
 // operation slow. What does not hold is not built upon: the cases that need it
 // are inconclusive, and Report.Headline says so. A count is final only after
-// Options.EffectWait, for which cases wait beside each other. A second effect is
-// a matter of safety in every case, whatever its level.
+// Options.EffectWait, for which cases wait beside each other. Level, impact and fix of
+// a failure follow from what was seen, and not from the case that saw it: an effect too
+// many, or a success without one, is a matter of safety in every case; a key that does
+// not resolve is one of liveness. Without a witness an effect is seen only if an answer
+// names it, and the report says so in place of a number.
 //
 // Cases on which others depend run first and one at a time; the
 // others are skipped only if it fails each time. Each failure is tried again by itself. What

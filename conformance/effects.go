@@ -105,9 +105,9 @@ type claim struct {
 	most, seen int
 }
 
-// wantEffects checks how many effects an operation's reference had. One too many
-// is a matter of safety, whatever the level of the case. A count that is too low
-// is asked for again for a moment; one that is only inferred cannot be too low,
+// wantEffects checks how many effects an operation's reference had. One too many, and
+// one too few, is a matter of safety, whatever the level of the case. A count that is too
+// low is asked for again for a moment; one that is only inferred cannot be too low,
 // since it misses every effect whose answer was lost.
 func (x *trial) wantEffects(op *operation, want int, what string) bool {
 	n, ok := x.settledEffects(op.ref, want)
@@ -118,16 +118,13 @@ func (x *trial) wantEffects(op *operation, want int, what string) bool {
 	if !x.atMost(op, want, n, what) {
 		return false
 	}
-	return x.want(n == want || !x.counts(), plural(want, "effect")+" of "+what, "%s of %s", plural(n, "effect"), what)
+	return x.spared(lost, n == want || !x.counts(), plural(want, "effect")+" of "+what, "%s of %s", x.counted(n), what)
 }
 
 // atMost checks that a count is not too high, now and after late effects.
 func (x *trial) atMost(op *operation, most, n int, what string) bool {
 	x.claims = append(x.claims, claim{ref: op.ref, what: what, most: most, seen: n})
-	if n > most {
-		return x.safe(false, plural(most, "effect")+" of "+what, "%s of %s", plural(n, "effect"), what)
-	}
-	return true
+	return n <= most || x.spared(tooMany(most), false, plural(most, "effect")+" of "+what, "%s of %s", x.counted(n), what)
 }
 
 // wantEffectOfSuccess checks that an operation whose success was reported had an
@@ -137,7 +134,27 @@ func (x *trial) wantEffectOfSuccess(op *operation, a *answer) bool {
 		return true
 	}
 	n, ok := x.settledEffects(op.ref, 1)
-	return ok && x.safe(n > 0, "a success that has an effect", "%s, and no effect", a)
+	return ok && x.spared(lost, n > 0, "a success that has an effect", "%s, and no effect", a)
+}
+
+// tooMany is what an effect too many shows, where most were asked for.
+func tooMany(most int) harm {
+	if most == 0 {
+		return unasked
+	}
+	return twice
+}
+
+// counted is a number of effects in words. Without a witness an effect is seen only
+// if an answer names it, so that there may have been more.
+func (x *trial) counted(n int) string {
+	switch {
+	case x.counts():
+		return plural(n, "effect")
+	case n == 0:
+		return "no effect that an answer names (whether there was one cannot be seen without --witness)"
+	}
+	return plural(n, "effect") + " that answers name"
 }
 
 // settledEffects counts, again and again for a while where there are too few.
@@ -145,7 +162,7 @@ func (x *trial) settledEffects(ref string, want int) (int, bool) {
 	deadline := time.Now().Add(min(x.r.o.Settle, max(time.Second, x.r.o.EffectWait)))
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		n, ok := x.effects(ref)
-		if !ok || n >= want || !x.counts() || time.Now().After(deadline) || !x.pause(wait) {
+		if !ok || n >= want || !x.counts() || x.over() || time.Now().After(deadline) || !x.pause(wait) {
 			return n, ok
 		}
 	}
@@ -175,9 +192,11 @@ func (r *runner) settle(ctx context.Context, x *trial) {
 		return
 	}
 	for i, n := range r.recount(ctx, x.claims) {
-		if c := x.claims[i]; n > c.most && c.seen <= c.most {
+		c := x.claims[i]
+		x.recountNote(c.what, n)
+		if n > c.most && c.seen <= c.most {
 			x.noteEffects(c.what, n)
-			x.safe(false, plural(c.most, "effect")+" of "+c.what, "%s of %s, %v after its last answer", plural(n, "effect"), c.what, r.o.EffectWait)
+			x.spared(tooMany(c.most), false, plural(c.most, "effect")+" of "+c.what, "%s of %s, %v after its last answer", plural(n, "effect"), c.what, r.o.EffectWait)
 		}
 	}
 }
@@ -219,11 +238,29 @@ func (x *trial) noteEffects(what string, n int) {
 	x.notes = append(x.notes, note{what: what, n: n})
 }
 
-// noted joins the counts of effects, for the report.
+// recountNote raises a count that stands in the report already.
+func (x *trial) recountNote(what string, n int) {
+	for i := range x.notes {
+		if x.notes[i].what == what {
+			x.notes[i].n = max(x.notes[i].n, n)
+		}
+	}
+}
+
+// noted joins the counts of effects, for the report. What was only inferred is no
+// count: there may have been more.
 func (x *trial) noted() string {
 	var parts []string
 	for _, n := range x.notes {
-		parts = append(parts, n.what+" "+strconv.Itoa(n.n))
+		text := strconv.Itoa(n.n)
+		switch {
+		case x.counts():
+		case n.n == 0:
+			text = "cannot be seen without --witness"
+		default:
+			text = "at least " + text
+		}
+		parts = append(parts, n.what+": "+text)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -241,14 +278,14 @@ func plural(n int, noun string) string {
 // witness; without either nothing is known.
 func (x *trial) wantFirst(op *operation, first, again *answer, where string) bool {
 	const expected = "the outcome of the first request"
-	if !x.want(again.outcome(), expected, "%s, then %s%s", first, again, where) {
-		return false
+	if !again.outcome() {
+		return x.spared(unresolved(again), false, expected, "%s, then %s%s", first, again, where)
 	}
 	same, known := sameOutcome(first, again)
 	switch {
 	case known && !same:
 		x.proved = true
-		return x.want(false, expected, "%s, then %s%s", first, again, where)
+		return x.spared(x.twoNames(op), false, expected, "%s, then %s%s", first, again, where)
 	case known, again.replayed && !first.replayed:
 		return x.want(true, "", "%s, then %s%s", first, again, where)
 	}
@@ -260,5 +297,44 @@ func (x *trial) wantFirst(op *operation, first, again *answer, where string) boo
 		x.inconclusive("the answers %s and %s do not name what they are about, and nobody counts effects (--witness)", first, again)
 		return false
 	}
-	return x.atMost(op, 1, n, "its reference") && x.want(n == 1, "1 effect of both answers", "%s of both answers", plural(n, "effect"))
+	return x.atMost(op, 1, n, "its reference") && x.spared(lost, n == 1, "1 effect of both answers", "%s of both answers", plural(n, "effect"))
+}
+
+// twoNames is what two successes under one key show that name two effects: these have
+// happened, unless a witness counts no more than one.
+func (x *trial) twoNames(op *operation) harm {
+	if !x.counts() {
+		return twice
+	}
+	n, ok := x.settledEffects(op.ref, 2)
+	if ok {
+		x.noteEffects("its reference", n)
+		x.claims = append(x.claims, claim{ref: op.ref, what: "its reference", most: 1, seen: n})
+	}
+	if ok && n > 1 {
+		return twice
+	}
+	return otherwise
+}
+
+// sameOrTwice is what two successes under one key show, where they name two effects.
+func (x *trial) sameOrTwice(op *operation, same bool) harm {
+	if same {
+		return ownHarm
+	}
+	return x.twoNames(op)
+}
+
+// unresolved is what a last answer shows that is no outcome: the key is stuck, or the
+// request is refused.
+func unresolved(a *answer) harm {
+	if a.kind == busy || a.kind == noAnswer || a.kind == broken {
+		return stuck
+	}
+	return denied
+}
+
+// wantOutcome checks that a key resolved: the last answer is the outcome.
+func (x *trial) wantOutcome(a *answer, expected, format string, args ...any) bool {
+	return x.spared(unresolved(a), a.outcome(), expected, format, args...)
 }

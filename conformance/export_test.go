@@ -120,3 +120,28 @@ func WorstOf(verdicts ...Verdict) Verdict { return worstOf(verdicts...) }
 func SameOutcome(a, b [2]string) (same, known bool) {
 	return sameOutcome(&answer{kind: done, id: a[0], place: a[1]}, &answer{kind: done, id: b[0], place: b[1]})
 }
+
+// Consequences are level, impact and fix of each harm, by its name; TellsOf are the
+// cases whose own impact and fix speak of it.
+func Consequences() map[string][3]string {
+	all := map[string][3]string{}
+	for h, c := range consequences() {
+		all[string(h)] = [3]string{string(c.level), c.impact, c.fix}
+	}
+	return all
+}
+
+// TellsOf are the cases whose own impact and fix speak of a harm, by its name.
+func TellsOf() map[string][]string {
+	all := map[string][]string{}
+	for h, ids := range tellsOf() {
+		all[string(h)] = ids
+	}
+	return all
+}
+
+// ConsequenceOf is the level and the impact of a finding of a case.
+func (c *Case) ConsequenceOf(harmName string, v Verdict) (Level, string) {
+	is := c.consequenceOf(harm(harmName), v)
+	return is.level, is.impact
+}

@@ -73,20 +73,21 @@ func events(answers []*answer) []event {
 type ruling struct {
 	legal, known bool
 	why          string
+	harm         harm // if it is not legal
 }
 
 // judgeHistory holds the history of one key against the model: one effect; each
 // answer is the outcome, or in-progress while it may be running. effects is the
 // witness's count after the last event, or negative if there is none.
 func judgeHistory(history []event, effects int) ruling {
-	if why := plainViolation(history, effects); why != "" {
-		return ruling{known: true, why: why}
+	if why, shows := plainViolation(history, effects); why != "" {
+		return ruling{known: true, why: why, harm: shows}
 	}
 	switch checkModel(history, effects) {
 	case porcupine.Ok:
 		return ruling{legal: true, known: true, why: "a linearizable history of " + plural(len(history), "request")}
 	case porcupine.Illegal:
-		return ruling{known: true, why: "a history that no order of one effect explains: " + tale(shrink(history, effects))}
+		return ruling{known: true, why: "a history that no order of one effect explains: " + tale(shrink(history, effects)), harm: otherwise}
 	}
 	return ruling{why: "the history could not be judged in time"}
 }
@@ -128,9 +129,9 @@ func tale(history []event) string {
 
 // plainViolation finds what can be said in a sentence; each is a reason why no
 // linearization exists, so that the checker need not search for one.
-func plainViolation(history []event, effects int) string {
+func plainViolation(history []event, effects int) (string, harm) {
 	if effects > 1 {
-		return plural(effects, "effect") + " of one key"
+		return plural(effects, "effect") + " of one key", twice
 	}
 	var names []string
 	var given time.Time
@@ -146,14 +147,18 @@ func plainViolation(history []event, effects int) string {
 		}
 	}
 	if len(names) > 1 {
-		return fmt.Sprintf("%d outcomes of one key: %q and %q", len(names), names[0], names[1])
+		shows := otherwise // one effect was counted
+		if effects < 0 {
+			shows = twice
+		}
+		return fmt.Sprintf("%d outcomes of one key: %q and %q", len(names), names[0], names[1]), shows
 	}
 	for _, e := range history {
 		if e.fate == waiting && !given.IsZero() && e.call.After(given) {
-			return "in-progress was answered after the outcome had been given"
+			return "in-progress was answered after the outcome had been given", otherwise
 		}
 	}
-	return ""
+	return "", ownHarm
 }
 
 // reduce leaves out outcomes that constrain nothing: of those with one name, the
@@ -326,5 +331,5 @@ func (x *trial) wantHistory(op *operation, answers []*answer) bool {
 		x.inconclusive("%s", r.why)
 		return false
 	}
-	return x.want(r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
+	return x.spared(r.harm, r.legal, "one effect; each answer its outcome, or in-progress while it may be running", "%s", r.why)
 }

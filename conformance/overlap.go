@@ -88,7 +88,7 @@ func (x *trial) holding(try func(hold time.Duration) bool) {
 	hold, limits := x.r.o.Hold, 0
 	for tries := 0; tries < holdTriesMax; {
 		x.takeLimit() // of what was sent before
-		if x.ctx.Err() != nil || try(hold) {
+		if x.ctx.Err() != nil || x.over() || try(hold) {
 			return
 		}
 		if wait := x.takeLimit(); wait > 0 && limits < holdTriesMax {

@@ -57,14 +57,15 @@ type Report struct {
 type Result struct {
 	// ID is the case's.
 	ID string `json:"id"`
-	// Level is the case's, or LevelSafety where a case of another level has
-	// seen an effect too many, or an answer that was never earned.
+	// Level is the case's, or where it failed or warns that of what was seen: LevelSafety for
+	// an effect too many, LevelLiveness for a key that does not resolve, LevelShould for a warning.
 	Level Level `json:"level"`
 	// Verdict is the worst of the findings.
 	Verdict Verdict `json:"verdict"`
 	// Witness says how effects were counted for this verdict.
 	Witness Witness `json:"witness"`
-	// Rule, Impact, Fix and Spec are the case's.
+	// Rule and Spec are the case's, and so are Impact and Fix unless what was seen is
+	// something else than the case is about.
 	Rule   string `json:"rule"`             // the requirement in one sentence
 	Impact string `json:"impact,omitempty"` // what goes wrong for a customer when it is broken
 	Fix    string `json:"fix,omitempty"`    // what to change in the server; empty: nothing is known
@@ -79,7 +80,8 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 	// Odds is how often it failed when it was run again: "failed 1/3".
 	Odds string `json:"odds,omitempty"`
-	// Effects is what the witness saw: "the first 1, the other request 0".
+	// Effects is what the witness saw: "the first: 1, the other request: 0"; without one what
+	// answers named: "its reference: at least 1".
 	Effects string `json:"effects,omitempty"`
 	// MS is how long the case took, in milliseconds.
 	MS float64 `json:"ms"`
@@ -89,6 +91,7 @@ type Result struct {
 	Exchanges []Exchange `json:"exchanges"`
 
 	proved bool // a failure that rests on an effect or an answer, and not on an absence
+	waited bool // for longer than patience, for a key to resolve
 }
 
 // Finding is one check inside a case.

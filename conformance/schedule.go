@@ -272,8 +272,7 @@ func (r *runner) play(ctx context.Context, c *Case, salt string, s *slot) *trial
 
 // act is the trial itself, within its bound.
 func (r *runner) act(ctx context.Context, x *trial) {
-	limit := 3*r.o.Settle + 4*r.o.AnswerTimeout + 2*r.o.Window
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errCaseTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, x.c.Limit(r.o), errCaseTime)
 	defer cancel()
 	x.start(ctx)
 	defer x.end()
@@ -340,19 +339,7 @@ func (r *runner) confirm(ctx context.Context, cases []Case) {
 	if r.o.Reruns < 1 || r.o.Repeat > 1 {
 		return
 	}
-	again := map[string][]*trial{}
-	for i := range cases {
-		c := &cases[i]
-		if result := r.found[c.ID]; result.Verdict != VerdictFail || result.Odds != "" {
-			continue
-		}
-		for n := range r.o.Reruns {
-			if x := r.play(ctx, c, "again"+strconv.Itoa(n), nil); ctx.Err() == nil {
-				again[c.ID] = append(again[c.ID], x)
-			}
-		}
-	}
-	for id, tries := range again {
+	for id, tries := range r.playAgain(ctx, cases) {
 		r.settleAll(ctx, tries)
 		result := r.found[id]
 		failed := countFailed(tries)
@@ -365,6 +352,40 @@ func (r *runner) confirm(ctx context.Context, cases []Case) {
 		}
 		r.found[id] = result
 	}
+}
+
+// playAgain tries each case that failed as often as Options.Reruns says, and gives the trials by
+// the case's id. What has failed by waiting is tried again beside the others that have: the
+// waits do not add up.
+func (r *runner) playAgain(ctx context.Context, cases []Case) map[string][]*trial {
+	again := map[string][]*trial{}
+	var mu sync.Mutex
+	play := func(c *Case, n int) {
+		x := r.play(ctx, c, "again"+strconv.Itoa(n), nil)
+		if ctx.Err() != nil {
+			return // it was cut short, and says nothing
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		again[c.ID] = append(again[c.ID], x)
+	}
+	var waiting sync.WaitGroup
+	for i := range cases {
+		c := &cases[i]
+		result := r.found[c.ID]
+		if result.Verdict != VerdictFail || result.Odds != "" {
+			continue
+		}
+		for n := range r.o.Reruns {
+			if result.waited && !c.disruptive() {
+				waiting.Go(func() { play(c, n) })
+				continue
+			}
+			play(c, n)
+		}
+	}
+	waiting.Wait()
+	return again
 }
 
 // countFailed counts the trials that failed.

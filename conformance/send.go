@@ -137,14 +137,22 @@ func (x *trial) untilBy(send func() *answer, limit time.Duration, alsoServerErro
 	for {
 		a := send()
 		waiting := a.kind == busy && !a.replayed || a.kind == noAnswer || alsoServerErrors && a.kind == broken
-		if !waiting || time.Now().Add(wait).After(deadline) || !x.pause(wait) {
+		if !waiting || x.over() || time.Now().Add(wait).After(deadline) || !x.pause(wait) {
 			return a
 		}
 		if time.Since(begun) > patience {
+			x.waited = true
 			x.stepAside()
 		}
 		wait = min(2*wait, 500*time.Millisecond)
 	}
+}
+
+// over reports whether nothing can be sent any more: a budget is used up, or the transport failed.
+func (x *trial) over() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.broke != nil
 }
 
 // pause waits for d. It returns false, at once, when the case has ended.

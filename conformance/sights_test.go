@@ -67,7 +67,7 @@ func keySights() map[string]sight {
 		// The quoted empty key and the unterminated one begin with a quote too.
 		"quoted-key-500":            {counted: "key/sf-string-accepted key/invalid-is-4xx ?key/empty-not-shared ?key/malformed-sf-rejected", inferred: "key/sf-string-accepted key/invalid-is-4xx ?key/empty-not-shared ?key/malformed-sf-rejected ~key/invalid-not-executed"},
 		"malformed-quotes-accepted": both("?key/malformed-sf-rejected"),
-		"parameters-in-key":         both("?key/sf-parameters-ignored"),
+		"parameters-in-key":         both("key/sf-parameters-ignored"),
 		// Each of these sends keys outside the bounds.
 		"invalid-key-500":         {counted: "key/invalid-is-4xx key/two-lines key/5000-rejected-4xx ?key/empty-not-shared ?key/non-ascii ?key/malformed-sf-rejected", inferred: "key/invalid-is-4xx key/two-lines key/5000-rejected-4xx ?key/empty-not-shared ?key/non-ascii ?key/malformed-sf-rejected ~key/invalid-not-executed"},
 		"invalid-key-executed":    both("key/invalid-not-executed key/two-lines key/5000-rejected-4xx key/malformed-sf-rejected"),
@@ -78,7 +78,7 @@ func keySights() map[string]sight {
 		"comma-cuts-key":          both("key/hostile-names"),
 		"two-lines-joined":        both("?key/two-lines"),
 		"non-ascii-dropped":       both("?key/non-ascii"),
-		"other-key-ignored":       both("?key/255-accepted key/hostile-names key/invalid-not-executed key/short-protected"),
+		"other-key-ignored":       both("key/255-accepted key/hostile-names key/invalid-not-executed key/short-protected"),
 		"short-key-ignored":       both("key/short-protected"),
 		"patch-unprotected":       {owned: "replay/other-method", why: "the mock serves PATCH on what was made, and not where operations are sent; around a handler that takes it: replay/other-method"},
 		"other-route-unprotected": both("replay/second-path"),

@@ -35,12 +35,13 @@ type trial struct {
 
 	findings         []Finding
 	expected, actual string
+	worstMiss        miss // the finding that expected and actual are of
 	reason           string
 	notes            []note
 	claims           []claim
 	witness          Witness
-	unsafe           bool // safety was violated, whatever the level of the case
 	proved           bool // by an effect or an answer, and not by an absence
+	waited           bool // for longer than patience, for a key to resolve
 }
 
 // start gives the trial its context. end follows it.
@@ -72,45 +73,61 @@ func (x *trial) stepAside() {
 	}
 }
 
+// miss is a check that failed: its verdict, and what it means.
+type miss struct {
+	verdict Verdict
+	consequence
+}
+
 // want is one check: what is expected, and what was seen.
 func (x *trial) want(ok bool, expected, format string, args ...any) bool {
-	return x.judge(ok, miss(x.c.Level), expected, format, args...)
+	return x.judge(ownHarm, ok, missed(x.c.Level), expected, format, args...)
 }
 
 // must is a check that fails whatever the level of the case.
 func (x *trial) must(ok bool, expected, format string, args ...any) bool {
-	return x.judge(ok, VerdictFail, expected, format, args...)
+	return x.judge(ownHarm, ok, VerdictFail, expected, format, args...)
 }
 
 // should is a check that only warns.
 func (x *trial) should(ok bool, expected, format string, args ...any) bool {
-	return x.judge(ok, VerdictWarn, expected, format, args...)
+	return x.judge(ownHarm, ok, VerdictWarn, expected, format, args...)
 }
 
-// safe is a check of safety: missed, it fails whatever the level of the case,
-// and the result counts as one of safety.
-func (x *trial) safe(ok bool, expected, format string, args ...any) bool {
-	if !ok {
-		x.unsafe, x.proved = true, true
+// noServerError is must for the status of an answer that could be a refusal.
+func (x *trial) noServerError(a *answer, expected, format string, args ...any) bool {
+	return x.judge(errored, a.status < 500, VerdictFail, expected, format, args...)
+}
+
+// spared is a check that shows a harm if it is missed. One that is a matter of
+// safety fails whatever the level of the case.
+func (x *trial) spared(h harm, ok bool, expected, format string, args ...any) bool {
+	verdict := missed(x.c.Level)
+	if consequences()[h].level == LevelSafety || verdict == VerdictSeen {
+		verdict = VerdictFail
 	}
-	return x.judge(ok, VerdictFail, expected, format, args...)
+	if !ok && consequences()[h].level == LevelSafety {
+		x.proved = true
+	}
+	return x.judge(h, ok, verdict, expected, format, args...)
 }
 
-// judge is one check: missed is the verdict if ok is false. The first worst one
-// that fails is what the report shows as expected and actual.
-func (x *trial) judge(ok bool, missed Verdict, expected, format string, args ...any) bool {
+// judge is one check: fails is the verdict if ok is false, h what that shows. The first
+// of the heaviest that fail is what the report shows as expected and actual.
+func (x *trial) judge(h harm, ok bool, fails Verdict, expected, format string, args ...any) bool {
 	actual := fmt.Sprintf(format, args...)
 	if ok {
 		x.find(VerdictPass, actual)
 		return true
 	}
-	if x.expected == "" || missed.severity() > x.worst().severity() {
-		x.expected, x.actual = expected, actual
+	c := x.c.consequenceOf(h, fails)
+	if x.worstMiss.verdict == "" || heavier(fails, c.level, x.worstMiss.verdict, x.worstMiss.level) {
+		x.expected, x.actual, x.worstMiss = expected, actual, miss{fails, c}
 		x.mu.Lock()
 		x.sent.show()
 		x.mu.Unlock()
 	}
-	x.find(missed, "expected "+expected+", saw "+actual)
+	x.find(fails, "expected "+expected+", saw "+actual)
 	return false
 }
 
@@ -167,11 +184,9 @@ func (x *trial) result() Result {
 		ID: x.c.ID, Level: x.c.Level, Rule: x.c.Rule, Impact: x.c.Impact, Fix: x.c.Fix, Spec: x.c.Spec,
 		Verdict: x.worst(), Witness: x.witness, Expected: x.expected, Actual: x.actual, Reason: x.reason,
 		Effects: x.noted(), MS: millis(x.took), Findings: slices.Clone(x.findings), Exchanges: slices.Clone(x.sent.kept),
-		proved: x.proved,
+		proved: x.proved, waited: x.waited,
 	}
-	if x.unsafe {
-		c.Level = LevelSafety
-	}
+	x.weigh(&c)
 	switch {
 	case c.Verdict == VerdictFail:
 	case x.cut != "":
@@ -189,4 +204,19 @@ func (x *trial) result() Result {
 		c.Reason = ""
 	}
 	return c
+}
+
+// weigh gives a result that failed or warns the level, impact and fix of its heaviest
+// finding. A case of safety that also left something open stays one.
+func (x *trial) weigh(c *Result) {
+	if c.Verdict != VerdictFail && c.Verdict != VerdictWarn {
+		return
+	}
+	open := slices.ContainsFunc(x.findings, func(f Finding) bool { return f.Verdict == VerdictInconclusive })
+	if m := x.worstMiss; m.verdict != "" {
+		c.Level, c.Impact, c.Fix = m.level, m.impact, m.fix
+	}
+	if c.Verdict == VerdictWarn && open && x.c.Level == LevelSafety {
+		c.Level = LevelSafety
+	}
 }

@@ -76,6 +76,7 @@ func checkExplainCommand(s streams) *cobra.Command {
 func explain(c *conformance.Case, out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s, since %s)\n\nRule:   %s\nImpact: %s\nFix:    %s\n", c.ID, c.Level, c.Since, c.Rule, c.Impact, c.Fix)
+	fmt.Fprintf(&b, "Time:   at most %v with the defaults\n", c.Limit(conformance.Options{}))
 	for _, n := range c.Needs {
 		fmt.Fprintf(&b, "Needs:  %s\n", n)
 	}
