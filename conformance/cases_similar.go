@@ -237,7 +237,7 @@ func pipelined(x *trial) {
 	defer l.close()
 	l.load(op, withLength)
 	l.note = "twice in one piece"
-	if l.err == nil && x.r.spend() {
+	if l.err == nil && x.r.spend(op) == nil {
 		l.rest = append(l.rest, l.rest...)
 	}
 	l.write(0)

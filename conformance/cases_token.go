@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -67,25 +68,36 @@ func (x *trial) wantRefused(op *operation, note string) {
 // token fetches a key for an operation, as its caller. Without one the operation
 // has an empty key, which the server refuses.
 func (x *trial) token(op *operation) string {
-	method, target, pointer := x.tokenRequest(op)
-	fetch := op.with(func(dup *operation) {
-		dup.method, dup.target, dup.body, dup.keyless = method, target, nil, true
-	})
-	a := x.do(fetch, "a token is fetched")
+	_, _, pointer := x.tokenRequest(op)
+	a := x.do(x.tokenFetch(op), "a token is fetched")
 	if a.kind != done {
 		return ""
 	}
 	if text, found := lookupText(a.body, pointer); found {
 		return text
 	}
+	if json.Valid(a.body) && x.r.o.TokenPointer != "" {
+		return "" // there is no key where it was said to be
+	}
 	return strings.TrimSpace(string(a.body))
 }
+
+// tokenFetch is the request that fetches a token for the operation.
+func (x *trial) tokenFetch(op *operation) *operation {
+	method, target, _ := x.tokenRequest(op)
+	return op.with(func(dup *operation) {
+		dup.method, dup.target, dup.body, dup.keyless = method, target, nil, true
+	})
+}
+
+// tokenDefault is where a token stands in the JSON of an answer, if nobody says otherwise.
+const tokenDefault = "/token"
 
 // tokenRequest is how a token for the operation is fetched, and where it is in the answer: as Options.TokenPath says, else
 // the profile.
 func (x *trial) tokenRequest(op *operation) (method, target, pointer string) {
 	if x.r.o.TokenPath != "" {
-		return http.MethodGet, x.r.o.TokenPath, "/token"
+		return cmp.Or(x.r.o.TokenMethod, http.MethodGet), x.r.o.TokenPath, cmp.Or(x.r.o.TokenPointer, tokenDefault)
 	}
 	t := x.r.o.Profile.Token
 	path, _, _ := strings.Cut(op.target, "?")

@@ -26,7 +26,9 @@
 //
 // # Evidence
 //
-// A run begins with a few plain operations. They show whether ids or Locations
+// A run begins with a few plain operations. If the first is refused, other ways to send it
+// are tried that servers use (see Options.NoProbe); Report.WayIn names the one that is
+// taken, and Report.Learned what the whole run has shown of the server. The plain operations show whether ids or Locations
 // tell effects apart, whether the witness counts nothing for a reference that was
 // never used and something for one that was, and whether a delay makes an
 // operation slow. What does not hold is not built upon: the cases that need it

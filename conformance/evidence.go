@@ -102,7 +102,7 @@ func (x *trial) record(l *link, a *answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.latest = a.ended
-	if x.broke == nil && l.err != nil && (errors.Is(l.err, errBudget) || l.conn == nil && !x.calm) {
+	if x.broke == nil && l.err != nil && (errors.Is(l.err, errBudget) || errors.Is(l.err, errEffects) || l.conn == nil && !x.calm) {
 		x.broke = l.err
 	}
 	if a.kind == done {

@@ -145,3 +145,21 @@ func (c *Case) ConsequenceOf(harmName string, v Verdict) (Level, string) {
 	is := c.consequenceOf(harm(harmName), v)
 	return is.level, is.impact
 }
+
+// ProbesAllowed is how many operations a run with these options may send to find a way in.
+func ProbesAllowed(o Options) int {
+	r, err := newRunner(o)
+	if err != nil {
+		return -1
+	}
+	return r.probesAllowed()
+}
+
+// LessonIDs are the cases from which something is learned.
+func LessonIDs() []string {
+	var ids []string
+	for _, l := range lessons() {
+		ids = append(ids, l.id)
+	}
+	return ids
+}

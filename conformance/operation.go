@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -178,10 +179,14 @@ func withMember(object []byte, name, value string) []byte {
 func (r *runner) key(seed string) string {
 	h := []byte(digestHex("key\x00" + seed)[:32])
 	h[12] = '4'
+	if r.o.KeyFormat == KeyUUIDv7 {
+		copy(h, fmt.Sprintf("%012x", r.made.UnixMilli()))
+		h[12] = '7'
+	}
 	h[16] = "89ab"[h[16]%4]
-	text := string(h[:8]) + "-" + string(h[8:12]) + "-" + string(h[12:16]) + "-" + string(h[16:20]) + "-" + string(h[20:])
+	text := r.o.KeyPrefix + string(h[:8]) + "-" + string(h[8:12]) + "-" + string(h[12:16]) + "-" + string(h[16:20]) + "-" + string(h[20:])
 	rule := r.o.Profile.Key
-	if rule.Format != profile.AnyFormat {
+	if rule.Format != profile.AnyFormat || r.o.KeyFormat != "" || r.o.KeyPrefix != "" {
 		return text
 	}
 	if rule.Alphabet != "" {
@@ -215,7 +220,7 @@ func (r *runner) keyBytesMax() int {
 // anyFormat reports whether keys other than UUIDs may be tried.
 func (r *runner) anyFormat() bool {
 	rule := r.o.Profile.Key
-	return rule.Format == profile.AnyFormat && rule.Alphabet == "" && !r.o.handsOutKeys()
+	return rule.Format == profile.AnyFormat && rule.Alphabet == "" && r.o.KeyFormat == "" && r.o.KeyPrefix == "" && !r.o.handsOutKeys()
 }
 
 // inHeader reports whether the profile carries the key in a header.

@@ -32,6 +32,12 @@ const (
 	evidenceBytesMax = 2048
 )
 
+// The formats of keys.
+const (
+	KeyUUIDv4 = "uuid4"
+	KeyUUIDv7 = "uuid7"
+)
+
 // Options say what is judged, and how. Only URL is needed. Run copies what it
 // keeps; do not change the maps and slices while it runs.
 type Options struct {
@@ -61,11 +67,27 @@ type Options struct {
 	// KeyHeader is the header that carries the key, where it is not the one of
 	// Profile: "X-Request-ID". Empty: the profile's.
 	KeyHeader string
-	// TokenPath is where a key is fetched before each operation, with GET, by an
-	// API that hands its keys out: "/tokens". The answer is the key as text, or
-	// JSON that holds it at /token. Empty: as the profile's Token says, else keys
+	// KeyQuoted writes the key as a structured-field string, in double quotes.
+	// False: as the profile says.
+	KeyQuoted bool
+	// KeyField carries the key in the body instead of a header: a member of the JSON
+	// object, "/idempotency_key", or a field of a form. It is put into Body unless that
+	// has {key}. Empty: as the profile says.
+	KeyField string
+	// KeyFormat of the keys that are made, KeyUUIDv4 or KeyUUIDv7. Empty: as the
+	// profile says, version 4 where it says nothing.
+	KeyFormat string
+	// KeyPrefix stands in front of every key that is made. Empty: nothing does.
+	KeyPrefix string
+	// TokenPath is where a key is fetched before each operation by an API that
+	// hands its keys out: "/tokens". The answer is the key as text, or
+	// JSON that holds it at TokenPointer. Empty: as the profile's Token says, else keys
 	// are made by the client.
 	TokenPath string
+	// TokenMethod fetches a key: GET or POST, without a body. Empty: GET.
+	TokenMethod string
+	// TokenPointer is a JSON pointer to the key in the answer. Empty: /token.
+	TokenPointer string
 	// OtherMethod is a second method that the server takes at URL with the same
 	// body. Empty: PATCH is tried, then PUT; DELETE never unless it is named here.
 	OtherMethod string
@@ -118,6 +140,12 @@ type Options struct {
 	AnswerTimeout time.Duration
 	// MaxRequests bounds the requests of the whole run. Zero: 20,000.
 	MaxRequests int
+	// MaxEffects bounds the operations of the whole run, each of which has an effect if
+	// the server is right. Where the first operation is not taken, other ways to send it
+	// are tried on loopback without asking, and elsewhere only if this is set. Zero: no bound.
+	MaxEffects int
+	// NoProbe: where the first operation is not taken no other way to send it is tried.
+	NoProbe bool
 	// AllowHosts names hosts besides loopback that may be contacted.
 	AllowHosts []string
 	// Parallel is how many cases run at once. Zero: 8.
@@ -151,6 +179,12 @@ func (o Options) withDefaults() Options {
 		setDefault(&o.Body, formDefault)
 	}
 	setDefault(&o.Body, bodyDefault)
+	if o.KeyQuoted {
+		o.Profile.Encoding = profile.SFString
+	}
+	if o.KeyField != "" {
+		o.carryInField()
+	}
 	setDefault(&o.IDPointer, idDefault)
 	setDefault(&o.Rounds, roundsDefault)
 	setDefault(&o.Timeout, timeoutDefault)

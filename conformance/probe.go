@@ -36,7 +36,10 @@ func (r *runner) probe(ctx context.Context, chosen []Case) error {
 		return fmt.Errorf("conformance: the run was ended: %w", err)
 	}
 	if a.kind != done {
-		return fmt.Errorf("%w: %s %s was answered %s%s", ErrRefuses, r.o.Method, r.target.Path, a, x.advice(a))
+		refusal := a
+		if one, a = x.findWayIn(a); one == nil {
+			return fmt.Errorf("%w: %s %s was answered %s%s", ErrRefuses, r.o.Method, r.target.Path, refusal, x.advice(refusal))
+		}
 	}
 	// The same body under another key: an id that is made of the body tells
 	// operations apart, and not executions.
@@ -83,19 +86,16 @@ func keyHeaders() []string {
 	return []string{"Idempotency-Key", "X-Idempotency-Key", "X-Request-Id", "Idempotence-Key", "Request-Id"}
 }
 
-// advice says what may be wrong if every operation is refused: a server that wants
-// its key in another header refuses operations without that header.
+// advice says what may be wrong if every operation is refused, and no other way was found.
 func (x *trial) advice(a *answer) string {
-	if a.kind != refused || !x.r.o.inHeader() {
+	if !findable(a) || !x.r.o.inHeader() {
 		return ""
 	}
-	for _, name := range keyHeaders() {
-		op := x.newOperation().with(func(dup *operation) { dup.extra = append(dup.extra, [2]string{name, dup.key}) })
-		if !strings.EqualFold(name, x.r.o.Profile.Carrier.Name) && x.do(op, "with "+name).kind == done {
-			return "; it takes operations with " + name + ": give --key-header " + name
-		}
+	text := "; where it wants its key under another name than " + x.r.o.Profile.Carrier.Name + ", give --key-header NAME"
+	if x.r.probesAllowed() == 0 && !x.r.o.NoProbe {
+		text += "; other ways to send it are tried elsewhere than on loopback only with --max-effects N, since each may have an effect"
 	}
-	return "; where it wants its key under another name than " + x.r.o.Profile.Carrier.Name + ", give --key-header NAME"
+	return text
 }
 
 // tryWitness believes the witness only where it counts nothing for a reference
@@ -167,6 +167,9 @@ func (r *runner) unfounded(c *Case) string {
 func (r *runner) headline(rep *Report) string {
 	rep.Witness = r.learnt.witness
 	var parts []string
+	if found := r.wayFound(); found != "" {
+		parts = append(parts, found)
+	}
 	if why := r.blind(); why != "" {
 		rep.Witness = WitnessNone
 		parts = append(parts, "Effects could not be counted: "+why+".")

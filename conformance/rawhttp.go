@@ -36,6 +36,7 @@ type link struct {
 
 var (
 	errBudget  = errors.New("the budget of requests is used up")
+	errEffects = errors.New("the budget of effects is used up (--max-effects)")
 	errLeft    = errors.New("the client left")
 	errTooLong = errors.New("the answer is too long")
 )
@@ -90,8 +91,8 @@ func (l *link) load(op *operation, f framing) {
 	if l.started.IsZero() {
 		l.started = time.Now()
 	}
-	if l.err == nil && !l.x.r.spend() {
-		l.err = errBudget
+	if l.err == nil {
+		l.err = l.x.r.spend(op)
 	}
 	l.rest = message(op, l.x.r, f)
 }
@@ -253,7 +254,7 @@ func errorText(err error) string {
 	switch {
 	case err == nil:
 		return "none"
-	case errors.Is(err, errLeft), errors.Is(err, errBudget), errors.Is(err, errTooLong):
+	case errors.Is(err, errLeft), errors.Is(err, errBudget), errors.Is(err, errEffects), errors.Is(err, errTooLong):
 		return err.Error()
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "timeout"

@@ -42,7 +42,10 @@ type Report struct {
 	// sentence: that no effect could be seen, or that the run was cut short.
 	// Empty: nothing.
 	Headline string `json:"headline,omitempty"`
-	// Cut reports that the run ended by its timeout, by its budget of requests
+	// WayIn holds the flags of the command with which operations are taken, where the first
+	// one was refused and they were found by trying. Empty: operations are taken as given.
+	WayIn string `json:"way_in,omitempty"`
+	// Cut reports that the run ended by its timeout, by its budget of requests or effects,
 	// or by the caller before every case was judged.
 	Cut bool `json:"cut,omitempty"`
 	// Config is how the run was set up, by name.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -46,11 +47,16 @@ type runner struct {
 	spent     atomic.Int64
 	throttled atomic.Int64 // answers that met a limit on the rate of requests
 	learnt    learnt       // by probe
+	wayIn     string       // flags by which operations are taken, found by probe; "": as given
+	tries     int          // probes until then
+	made      time.Time    // when the run was made
 	owners    owners       // of the names of effects
 
 	trials sync.WaitGroup // those that are at work, or wait for late effects
 
 	mu           sync.Mutex
+	operations   map[string]bool          // that were sent, where Options.MaxEffects bounds them
+	outOfEffects bool                     // more operations would have been sent
 	ended        map[string]chan struct{} // closed when a case has been tried
 	found        map[string]Result
 	failedAlways map[string]bool // it failed each time it was tried
@@ -59,7 +65,7 @@ type runner struct {
 // newRunner makes a run of options that are valid: its id, its seed and its
 // target.
 func newRunner(o Options) (*runner, error) {
-	r := &runner{o: o.withDefaults(), book: map[string]Case{}, ended: map[string]chan struct{}{}, found: map[string]Result{}, failedAlways: map[string]bool{}}
+	r := &runner{o: o.withDefaults(), made: time.Now(), book: map[string]Case{}, ended: map[string]chan struct{}{}, found: map[string]Result{}, failedAlways: map[string]bool{}, operations: map[string]bool{}}
 	for _, c := range Cases() {
 		r.book[c.ID] = c
 	}
@@ -85,8 +91,25 @@ func newRunner(o Options) (*runner, error) {
 // origin is scheme and host of the target.
 func (r *runner) origin() string { return r.target.Scheme + "://" + r.target.Host }
 
-// spend takes one request from the budget.
-func (r *runner) spend() bool { return r.spent.Add(1) <= int64(r.o.MaxRequests) }
+// spend takes a request from the budget. Options.MaxEffects bounds the operations, which
+// are told apart by their reference and key.
+func (r *runner) spend(op *operation) error {
+	if r.spent.Add(1) > int64(r.o.MaxRequests) {
+		return errBudget
+	}
+	if r.o.MaxEffects <= 0 || len(op.body) == 0 && (op.method == http.MethodGet || op.method == http.MethodHead || op.method == http.MethodOptions) {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.operations[op.ref+"\x00"+op.key] = true
+	if len(r.operations) > r.o.MaxEffects {
+		delete(r.operations, op.ref+"\x00"+op.key)
+		r.outOfEffects = true
+		return errEffects
+	}
+	return nil
+}
 
 func (r *runner) run(ctx context.Context) (*Report, error) {
 	chosen, err := r.o.selected()
@@ -104,7 +127,7 @@ func (r *runner) run(ctx context.Context) (*Report, error) {
 	}
 	r.schedule(inner, chosen)
 	rep := r.report(chosen, began)
-	rep.Cut = inner.Err() != nil || r.spent.Load() > int64(r.o.MaxRequests)
+	rep.Cut = inner.Err() != nil || r.spent.Load() > int64(r.o.MaxRequests) || r.outOfEffects
 	rep.Headline = r.headline(rep)
 	if err := ctx.Err(); err != nil {
 		return rep, fmt.Errorf("conformance: the run was ended: %w", err)
@@ -146,6 +169,7 @@ func (r *runner) report(chosen []Case, began time.Time) *Report {
 	rep.Profile, rep.Seed, rep.Started = r.o.Profile.Name, r.seed, began
 	rep.MS = millis(time.Since(began))
 	rep.Requests = int(r.spent.Load())
+	rep.WayIn = r.wayIn
 	rep.Config = r.config()
 	rep.Cases = make([]Result, 0, len(chosen))
 	for _, c := range chosen {

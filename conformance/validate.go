@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // ErrUsage, or nil. Run asks it first.
 func (o Options) Validate() error {
 	o = o.withDefaults()
-	for _, check := range []func() error{o.checkTarget, o.checkTemplates, o.checkCarrier, o.checkNumbers} {
+	for _, check := range []func() error{o.checkTarget, o.checkTemplates, o.checkCarrier, o.checkKeys, o.checkNumbers} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (o *Options) checkTemplates() error {
 		}
 	}
 	for _, p := range []struct{ option, text string }{
-		{"SecondPath", o.SecondPath}, {"ActionPath", o.ActionPath}, {"TokenPath", o.TokenPath}, {"IDPointer", o.IDPointer},
+		{"SecondPath", o.SecondPath}, {"ActionPath", o.ActionPath}, {"TokenPath", o.TokenPath}, {"IDPointer", o.IDPointer}, {"TokenPointer", o.TokenPointer},
 	} {
 		if p.text != "" && !strings.HasPrefix(p.text, "/") {
 			return usage(p.option, "%q does not start with a slash", p.text)
@@ -116,13 +117,32 @@ func (o *Options) checkCarrier() error {
 	return nil
 }
 
+// checkKeys refuses what does not name a key, or how one is fetched.
+func (o *Options) checkKeys() error {
+	switch {
+	case o.KeyFormat != "" && o.KeyFormat != KeyUUIDv4 && o.KeyFormat != KeyUUIDv7:
+		return usage("KeyFormat", "%q is neither %s nor %s", o.KeyFormat, KeyUUIDv4, KeyUUIDv7)
+	case strings.ContainsFunc(o.KeyPrefix, func(c rune) bool { return c <= ' ' || c > '~' }):
+		return usage("KeyPrefix", "%q is not of printable ASCII without blanks", o.KeyPrefix)
+	case o.KeyHeader != "" && o.KeyField != "":
+		return usage("KeyField", "KeyHeader is set as well, and a key travels in one place")
+	case o.KeyQuoted && !o.inHeader():
+		return usage("KeyQuoted", "the key travels in the body, where it is not quoted")
+	case o.TokenMethod != "" && o.TokenMethod != http.MethodGet && o.TokenMethod != http.MethodPost:
+		return usage("TokenMethod", "%q is neither GET nor POST", o.TokenMethod)
+	case o.TokenPath == "" && (o.TokenMethod != "" || o.TokenPointer != ""):
+		return usage("TokenPath", "there is none, and TokenMethod or TokenPointer is set")
+	}
+	return nil
+}
+
 func (o *Options) checkNumbers() error {
 	for _, n := range []struct {
 		option string
 		value  int64
 	}{
 		{"Rounds", int64(o.Rounds)}, {"Timeout", int64(o.Timeout)}, {"AnswerTimeout", int64(o.AnswerTimeout)},
-		{"MaxRequests", int64(o.MaxRequests)}, {"Parallel", int64(o.Parallel)}, {"Hold", int64(o.Hold)},
+		{"MaxRequests", int64(o.MaxRequests)}, {"MaxEffects", int64(o.MaxEffects)}, {"Parallel", int64(o.Parallel)}, {"Hold", int64(o.Hold)},
 		{"Settle", int64(o.Settle)}, {"EffectWait", int64(o.EffectWait)}, {"Repeat", int64(o.Repeat)}, {"Window", int64(o.Window)},
 	} {
 		if n.value < 0 {

@@ -29,6 +29,7 @@ type checkFlags struct {
 	outage  string
 	recover string
 	list    bool
+	explain bool
 	report  reportFlags
 }
 
@@ -40,6 +41,11 @@ func checkCommand(s streams) *cobra.Command {
 		Long: `Send real requests to URL and tell, case by case, whether the server behind it
 honours idempotency keys. Every case has real effects: only loopback is
 contacted unless --allow-host names more.
+
+If the first operation is not taken, up to 12 other ways are tried that servers
+use (another header, quotes, UUID v7, a prefix, a field of the body, a form, a
+token that is fetched first); the report begins with the flags that say so.
+Elsewhere than on loopback that needs --max-effects as well.
 
 {ref} in the body is unique to each operation. Effects are counted by --witness,
 a URL that tells how many a reference had (a JSON pointer to the number stands
@@ -53,6 +59,7 @@ itself failed; 4 nothing failed, but a safety case was not decided, or the run
 ended by --timeout or --max-requests.`,
 		Example: `  oncehttp check http://127.0.0.1:8080/payments --witness 'http://127.0.0.1:8080/_effects?ref={ref}#/count'
   oncehttp check http://127.0.0.1:8080/payments --quick --format junit --out report.xml
+  oncehttp check http://127.0.0.1:8080/payments --explain
   oncehttp check list`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,6 +102,7 @@ func (f *checkFlags) bind(cmd *cobra.Command) {
 	fs.DurationVar(&f.Hold, "hold", f.Hold, "how long an operation is kept slow so that others overlap with it")
 	fs.DurationVar(&f.Settle, "settle", f.Settle, "how long a key may take to resolve after a fault")
 	fs.BoolVar(&f.list, "list", false, "print the chosen cases and send nothing")
+	fs.BoolVar(&f.explain, "explain", false, "print what was learned of the server, in place of the verdicts")
 	f.report.bind(fs)
 }
 
@@ -103,7 +111,13 @@ func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, profileUsage)
 	fs.StringVar(&f.KeyHeader, "key-header", "", "the header that carries the key, if it is not the profile's: X-Request-ID, X-Idempotency-Key")
+	fs.BoolVar(&f.KeyQuoted, "key-quoted", false, "write the key in double quotes, as the draft does")
+	fs.StringVar(&f.KeyField, "key-field", "", "carry the key in the body: a member such as /idempotency_key, or a field of a form")
+	fs.StringVar(&f.KeyFormat, "key-format", "", "uuid4 or uuid7 (default: as the profile says, else uuid4)")
+	fs.StringVar(&f.KeyPrefix, "key-prefix", "", "stands in front of every key")
 	fs.StringVar(&f.TokenPath, "token-path", "", "where a key is fetched before each operation, such as /tokens (default: keys are made here)")
+	fs.StringVar(&f.TokenMethod, "token-method", "", "GET or POST, for --token-path (default GET)")
+	fs.StringVar(&f.TokenPointer, "token-pointer", "", "JSON pointer to the key in the answer of --token-path (default /token; else the whole text)")
 	fs.StringVar(&f.Name, "name", "", "a short name of the target for headings")
 	fs.StringVar(&f.Method, "method", f.Method, "the method of an operation")
 	fs.StringVar(&f.Body, "body", f.Body, "the template of a body, or @FILE (default: {\"reference\":\"{ref}\",\"amount\":100}, or the same as a form)")
@@ -125,6 +139,8 @@ func (f *checkFlags) bindTarget(cmd *cobra.Command) {
 	fs.StringVar(&f.recover, "recover-cmd", "", "a command that gives the store back")
 	fs.DurationVar(&f.Window, "window", 0, "how long the target says that it keeps keys; waited for up to 10s")
 	fs.StringArrayVar(&f.AllowHosts, "allow-host", nil, "a host besides loopback that may be contacted; may be repeated")
+	fs.IntVar(&f.MaxEffects, "max-effects", 0, "bounds the operations of the run; elsewhere than on loopback other ways to send are tried only with it (default: no bound)")
+	fs.BoolVar(&f.NoProbe, "no-probe", false, "where the first operation is not taken, try no other way to send it")
 	fs.DurationVar(&f.AnswerTimeout, "answer-timeout", f.AnswerTimeout, "bounds each request")
 }
 
@@ -201,6 +217,12 @@ func (f *checkFlags) run(ctx context.Context, url string, s streams) error {
 	written, formErr := asReport(rep)
 	if formErr != nil {
 		return &exitError{status: report.ExitError, err: formErr}
+	}
+	if f.explain && err == nil {
+		if err := printLearned(rep, s.out); err != nil {
+			return &exitError{status: report.ExitError, err: err}
+		}
+		return exitWith(rep.ExitStatus())
 	}
 	status := f.report.conclude(written, conformance.IDs(), s.out)
 	if err != nil { // the run was cut short: what there is has been written

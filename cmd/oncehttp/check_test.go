@@ -240,8 +240,8 @@ func TestCheckTimeout(t *testing.T) {
 	}
 }
 
-// The key goes into the header that is named, and a server that sees none there
-// makes the command say which flag to look at.
+// The key goes into the header that is named; where none is, the header is found by
+// trying, and named. Without trying the command says which flag to look at.
 func TestCheckKeyHeader(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -265,8 +265,16 @@ func TestCheckKeyHeader(t *testing.T) {
 	if !strings.Contains(named.out, "pass          replay/answered") {
 		t.Errorf("%s", named.out)
 	}
-	refused := run(t, "check", s.URL+"/p", "--run", "replay/answered").want(t, report.ExitError)
-	if !strings.Contains(refused.err, "--key-header X-Request-I") {
+	found := run(t, "check", s.URL+"/p", "--run", "replay/answered").want(t, exitOK)
+	if !strings.Contains(strings.Join(strings.Fields(found.out), " "), "taken with --key-header X-Request-ID") {
+		t.Errorf("nothing names the header that was found: %s", found.out)
+	}
+	refused := run(t, "check", s.URL+"/p", "--run", "replay/answered", "--no-probe").want(t, report.ExitError)
+	if !strings.Contains(refused.err, "--key-header NAME") {
 		t.Errorf("nothing suggests --key-header: %s", refused.err)
+	}
+	doctor := run(t, "check", "doctor", s.URL+"/p").want(t, exitOK)
+	if !strings.Contains(doctor.out, "operations are taken with --key-header X-Request-ID") {
+		t.Errorf("the doctor does not name the header: %s", doctor.out)
 	}
 }

@@ -48,6 +48,9 @@ type Report struct {
 	// Headline is what a reader has to know before any verdict, in one
 	// sentence. Empty: nothing.
 	Headline string `json:"headline,omitempty"`
+	// WayIn holds the flags of the command with which operations are taken, where these
+	// were found by trying. Empty: as given.
+	WayIn string `json:"way_in,omitempty"`
 	// Cut reports that the run ended before every case was judged.
 	Cut bool `json:"cut,omitempty"`
 	// Config is how the run was set up, name to value; it has to be enough to
