@@ -55,7 +55,8 @@ func (e *engine) assign(ctx context.Context, name string, id persist.ID, account
 	assigned, err := e.journal.Assign(ctx, rec, persist.Account(to, append(inside, selecting(scopes)...)...))
 	switch {
 	case errors.Is(err, persist.ErrExists):
-		return newError(name, subjectOf(&rec, operation.KeyOnly), fmt.Errorf("the account %q has an operation of this key already", account), ErrKeyReused)
+		about, _ := e.durable(ctx, &rec, operation.KeyOnly)
+		return newError(name, about, fmt.Errorf("the account %q has an operation of this key already", account), ErrKeyReused)
 	case err != nil:
 		return outrun(name, &rec, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -130,6 +131,51 @@ func TestNoEffectIsDurable(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestRefusalAskedForAgainIsDurable: a call that asks again for a refusal whose answer was too large to keep, and does not get it, says
+// that the operation is final once that is durable, however it fails. A success may be asked for after a crash, too.
+func TestRefusalAskedForAgainIsDurable(t *testing.T) {
+	t.Parallel()
+	const problem = "Content-Type: application/problem+json"
+	for name, second := range map[string]reply{
+		"lost": {err: errLost}, "a page, 403": {status: 403, body: maintenance}, "empty, 404": {status: 404, empty: true}, "401": {status: 401}, "500": {status: 500},
+		"429, a long wait": {status: 429, header: "Retry-After: 86400"}, "409": {status: 409, header: problem}, "another answer": {status: 404, header: problem},
+		"a redirect": {status: 302, header: "Location: https://other.example/"}, "mismatch": mismatch, "201": {status: 201},
+	} {
+		for _, first := range []int{402, 201} {
+			t.Run(fmt.Sprint(name, " after ", first), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					j := newLazy()
+					w := &wire{replies: []reply{{status: first, header: problem, body: strings.Repeat("x", 500)}, second}}
+					c, _ := newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 400 }))
+					resp, err := c.DoKey(post(t, "{}"), "k")
+					if err != nil {
+						t.Fatal(err)
+					}
+					resp.Body.Close()
+					if first == 201 && second.status == 201 {
+						return
+					}
+					j.flush = fails(errDisk)
+					_, err = c.DoKey(post(t, "{}"), "k")
+					if exactlyOne(t, err); first == 402 && (!errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, errDisk)) || first == 201 && !errors.Is(err, oncehttp.ErrFinal) {
+						t.Errorf("while no flush succeeds: %v", err)
+					}
+					j.flush = nil
+					_, err = c.DoKey(post(t, "{}"), "k")
+					if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrFinal) || !errors.Is(err, oncehttp.ErrAnswerGone) {
+						t.Errorf("%v, want ErrFinal and ErrAnswerGone", err)
+					}
+					next, _ := newClient(t, w, on(j.killed(t)))
+					if got := resume(t, next); first == 402 && len(got) != 0 {
+						t.Errorf("the next process resumed %v", got)
+					}
+				})
+			})
+		}
 	}
 }
 

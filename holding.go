@@ -40,7 +40,7 @@ func (c *Client) holding(ctx context.Context, name string, rec persist.Record, d
 		Record: &rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.patience(), InDoubt: true,
 	}, nil)
 	if arrival != inflight.Started {
-		return newError(name, subjectOf(&rec, operation.KeyOnly), nil, ErrInFlight)
+		return c.engine.refuse(ctx, name, &rec, operation.KeyOnly, nil, ErrInFlight).err
 	}
 	defer context.AfterFunc(ctx, caller.Leave)()
 	call := caller.Call()

@@ -34,13 +34,18 @@ func (d ending) writeOutcome() *result {
 	return d.leaveOpen()
 }
 
-// repeated makes the result where a confirmed operation was asked again for its answer. The record does not change.
+// repeated makes the result where a confirmed operation was asked again for its answer. The record does not change. A refusal is flushed
+// before an error says that it is final: the one that was handed out may not be durable yet.
 func (d ending) repeated() *result {
 	if d.verdict.final && sameEnd(d.rec.Answer.Status, d.last.Answer.Head.StatusCode) {
 		return &result{answer: d.answered(), unreported: d.rec.Unreported}
 	}
 	d.last.Drain()
-	return &result{err: d.failed(operation.StandingOf(&d.rec), ErrAnswerGone), unreported: d.rec.Unreported}
+	about, err := d.durable(d.call.Values(), &d.rec, operation.Same)
+	if err != nil {
+		d.stop = err
+	}
+	return &result{err: d.failed(about.standing, ErrAnswerGone), unreported: d.rec.Unreported}
 }
 
 // sameEnd reports whether two final answers of these statuses can be the same answer, given twice: a repeat of a success may
