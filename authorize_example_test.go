@@ -23,6 +23,7 @@ func ExampleConfig_authorize() {
 
 	client, err := oncehttp.New(oncehttp.Config{
 		Journal: memory.New(),
+		Origins: []string{"http://127.0.0.1:*"},
 		Authorize: func(req *http.Request) error {
 			req.Header.Set("Authorization", "Bearer fresh")
 			req.URL.RawQuery += "&access_token=fresh" // may be set because the record names it as omitted

@@ -125,6 +125,7 @@ type keySource struct {
 	key    Key
 	given  bool // the call names the key, which then must not be empty
 	chosen bool // a request without any key is an error; none is generated
+	queued bool // the call itself sends nothing
 }
 
 // preparedRequest is a caller's request, read once: the record that it would begin, its profile, and the

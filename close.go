@@ -202,6 +202,13 @@ func (c *Config) countMoreVisits(v *visits) {
 			return f(rec)
 		}
 	}
+	if f := c.OriginAllowed; f != nil {
+		c.OriginAllowed = func(origin string) bool {
+			v.begin("Config.OriginAllowed")
+			defer v.end("Config.OriginAllowed")
+			return f(origin)
+		}
+	}
 	if f := c.Limiter; f != nil {
 		c.Limiter = func(origin string) Limiter {
 			v.begin("Config.Limiter")

@@ -23,7 +23,7 @@ func TestCloseLeavesTheJournalToTheLast(t *testing.T) {
 		stay, w := make(chan struct{}), &wire{replies: []reply{{status: 201}}}
 		cfg := oncehttp.Config{
 			Transport: w, Retry: oncehttp.Policy{AttemptTimeout: time.Second},
-			Authorize: func(*http.Request) error { <-stay; return nil },
+			Origins: []string{"https://api.example.com"}, Authorize: func(*http.Request) error { <-stay; return nil },
 		}
 		c, err := oncehttp.Open(path, cfg)
 		if err != nil {

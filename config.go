@@ -89,6 +89,17 @@ type Config struct {
 	// without Authorize. Zero: Do sends the caller's credentials, and Resume yields an error for every operation
 	// that had any.
 	Authorize func(*http.Request) error
+	// Origins are those to which this client sends operations, and to which the credentials of Authorize go. An entry is an origin,
+	// as "https://api.example.com" or "https://api.example.com:8443"; "https://*.example.com" for all names with exactly one label in
+	// the place of the star; or, for tests, "http://127.0.0.1:*" (or localhost, or [::1]) for all ports of this machine. A call for
+	// another origin is ErrConfig; nothing is sent or recorded. An operation that exists is sent to no other, nor is asked of it or
+	// undone there. A request that is no operation goes anywhere, but without Authorize.
+	// An empty list that is not nil is that of a client that sends nothing: it may enqueue for any origin, and only what others send is sent.
+	// Required with Authorize, unless OriginAllowed is set. Zero: without OriginAllowed, all.
+	Origins []string
+	// OriginAllowed adds origins to those of Origins, where a table knows them. It gets an origin as Record.Origin spells it, with
+	// its port, and is asked before each send: it must return at once, and must not call the client. Zero: none.
+	OriginAllowed func(origin string) bool
 	// Reconcile is asked of held operations during Resume and Run. Zero leaves them held. It is not asked of those that a
 	// caller or an operator goes on with: persist.HoldCaller, HoldUndo, HoldRekey and HoldRekeyHeld. All but the first stay held,
 	// for as long as it takes, until an operator repeats the Abandon or the Rekey, or settles them.
@@ -168,8 +179,9 @@ type Config struct {
 	// all its operations. Choose it longer than the journal may be out of reach. Zero: 30 s. At least 100 ms.
 	Lease time.Duration
 
-	reader     request.Reader // made of the above by fill
-	randomKeys bool           // NewKey is RandomKey
+	reader     request.Reader   // made of the above by fill
+	randomKeys bool             // NewKey is RandomKey
+	origins    *request.Origins // of Origins; nil: there are none
 }
 
 // Limiter bounds the pace of sends.
@@ -223,7 +235,7 @@ func (c *Config) fill() error {
 	if err := cmp.Or(c.fillBounds(), c.checkBounds(), units); err != nil {
 		return err
 	}
-	if err := c.checkPin(); err != nil {
+	if err := cmp.Or(c.checkPin(), c.fillOrigins()); err != nil {
 		return err
 	}
 	if err := c.fillMethods(); err != nil {
@@ -286,10 +298,13 @@ func (c *Config) fillReader() error {
 		Secrets: request.Secrets{
 			KeepHeader: c.KeepHeader, Headers: c.SecretHeaders, Parameters: c.SecretParameters,
 		},
-		KeepFields: c.KeepFields, Pauses: c.Retry.pauses(),
+		KeepFields: c.KeepFields, Pauses: c.Retry.pauses(), Producer: c.producer(),
 		Crashed: func(ctx context.Context, value any, stack []byte) {
 			c.logCrash(ctx, "the body of a request has crashed, and its caller has left", "", &crash{value, stack})
 		},
+	}
+	if c.restricted() {
+		c.reader.Allowed = c.originAllowed
 	}
 	if err := c.reader.Secrets.CheckPointers(c.KeepFields); err != nil {
 		return fmt.Errorf("in KeepFields: %w", err)

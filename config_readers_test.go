@@ -50,6 +50,8 @@ func configReadings() map[string]reading {
 		"NewKey":                 {by: "Config.makeKey"},
 		"Token":                  {by: "askByConfig"},
 		"Authorize":              {by: "run.requestFor"},
+		"Origins":                {by: "Config.producer"},
+		"OriginAllowed":          {by: "Config.originAllowed"},
 		"Reconcile":              {by: "reconcile"},
 		"Observe":                {by: "Config.observe"},
 		"Logger":                 {by: "Config.log"},

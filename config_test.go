@@ -43,6 +43,7 @@ func TestConfigIsCopied(t *testing.T) {
 		"methods":           {func(cfg *oncehttp.Config) { cfg.Methods = []string{"POST"} }, func(cfg *oncehttp.Config) { cfg.Methods[0] = "PUT" }},
 		"secret headers":    {func(cfg *oncehttp.Config) { cfg.SecretHeaders = []string{"X-Pan"} }, func(cfg *oncehttp.Config) { cfg.SecretHeaders[0] = "X-Other" }},
 		"secret parameters": {func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"pan"} }, func(cfg *oncehttp.Config) { cfg.SecretParameters[0] = "other" }},
+		"origins":           {func(cfg *oncehttp.Config) { cfg.Origins = []string{"https://api.example.com"} }, func(cfg *oncehttp.Config) { cfg.Origins[0] = "https://other.example" }},
 		"kept fields":       {func(cfg *oncehttp.Config) { cfg.KeepFields = []string{"/amount"} }, func(cfg *oncehttp.Config) { cfg.KeepFields[0] = "/other" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +51,7 @@ func TestConfigIsCopied(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				cfg := oncehttp.Config{
 					Journal: memory.New(), Transport: &wire{replies: []reply{{status: 201}}}, Profile: ownProfile(),
-					Authorize: func(*http.Request) error { return nil },
+					Origins: origins(), Authorize: func(*http.Request) error { return nil },
 				}
 				if where.set != nil {
 					where.set(&cfg)

@@ -147,6 +147,7 @@ func TestCredentialsOfResume(t *testing.T) {
 		if failed != 1 || done != 1 || lookup(t, c, "a").State != persist.StatePending {
 			t.Errorf("%d failed for want of credentials, %d done; want 1 and 1", failed, done)
 		}
+		cfg.Origins = origins()
 		cfg.Authorize = func(req *http.Request) error {
 			if req.Header.Get("Idempotency-Key") == "" {
 				t.Error("Authorize does not see the key")

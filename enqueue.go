@@ -130,7 +130,7 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequ
 	if req == nil {
 		return nil, c.engine.noRequest(name, key)
 	}
-	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true}, false)
+	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true, queued: true}, false)
 	if err != nil {
 		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, requestTrouble(err))
 	}
@@ -143,7 +143,7 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequ
 	if err := c.engine.checkUnassigned(req.Context(), name, op); err != nil {
 		return nil, err
 	}
-	if err := c.engine.missing(op.rec); err != nil {
+	if err := c.engine.unable(op.rec); err != nil {
 		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, ErrConfig)
 	}
 	if err := c.engine.clock.sync(req.Context(), &c.cfg); err != nil {

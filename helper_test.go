@@ -151,12 +151,23 @@ func newClient(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)
 	if change != nil {
 		change(&cfg)
 	}
+	if cfg.Authorize != nil && cfg.Origins == nil && cfg.OriginAllowed == nil {
+		cfg.Origins = origins()
+	}
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	return c, cfg.Journal
+}
+
+// origins are those of the tests' servers, for clients with an Authorize.
+func origins() []string {
+	return []string{
+		"https://api.example.com", "https://*.example.com", "https://api.example.com:8443", "http://api.example.com", "http://api.test", "https://api.test",
+		"http://mock.test", "http://127.0.0.1:*", "https://127.0.0.1:*",
+	}
 }
 
 func post(t *testing.T, body string) *http.Request {

@@ -18,7 +18,7 @@ import (
 
 // givenBy returns what a call at now says about its operation beside the request itself.
 func givenBy(req *http.Request, key keySource, plain bool, now time.Time) request.Given {
-	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Now: now}
+	g := request.Given{Generate: !key.chosen, PlainHTTP: plain, Queued: key.queued, Now: now}
 	if key.given {
 		g.Keys = append(g.Keys, string(key.key))
 	}

@@ -69,9 +69,17 @@ func (e *engine) logUnreleased(ctx context.Context, rec *persist.Record, err err
 	}
 }
 
-// missing returns an error if this client may not send the record: it is pinned to something else, or needs credentials that
-// are not journaled and there is no Config.Authorize to add them.
+// missing returns an error if this client may not send the record: it goes to an origin to which this client does not send, is
+// pinned to something else, or needs credentials that are not journaled and there is no Config.Authorize to add them.
 func (e *engine) missing(rec *persist.Record) error {
+	if !e.cfg.originAllowed(rec.Origin) {
+		return request.NotAllowed(rec.Origin)
+	}
+	return e.unable(rec)
+}
+
+// unable is missing for a record that goes to an origin to which this client sends, or that it only enqueues.
+func (e *engine) unable(rec *persist.Record) error {
 	if err := e.cfg.pinned(rec); err != nil {
 		return err
 	}

@@ -202,7 +202,10 @@ func (k rekey) successor(old *persist.Record, newKey Key, reason string) (persis
 	prof := k.profileOf(k.call, old)
 	cause := unknownProfile(old)
 	var next persist.Record
-	if prof != nil {
+	switch {
+	case !k.cfg.producer() && !k.cfg.originAllowed(old.Origin):
+		cause = request.NotAllowed(old.Origin)
+	case prof != nil:
 		next, cause = request.Rekeyed(old, prof, string(newKey))
 	}
 	if cause != nil {

@@ -120,7 +120,10 @@ func TestTargets(t *testing.T) {
 		for _, resumed := range []bool{false, true} {
 			bubble(t, func(t *testing.T) {
 				w := &wire{replies: []reply{{status: 201}}}
-				c, _ := newClient(t, w, func(cfg *oncehttp.Config) { cfg.Authorize = func(*http.Request) error { return nil } })
+				c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
+					cfg.OriginAllowed = func(string) bool { return true }
+					cfg.Authorize = func(*http.Request) error { return nil }
+				})
 				req := request(t, "POST", in, "{}")
 				var err error
 				if resumed {

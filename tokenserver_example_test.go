@@ -150,7 +150,7 @@ func ExampleConfig_accessToken() {
 	defer server.Close()
 
 	access := newAccessTokens(server.URL + "/token")
-	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Authorize: access.authorize, Observe: access.observe})
+	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Origins: []string{"http://127.0.0.1:*"}, Authorize: access.authorize, Observe: access.observe})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -225,6 +225,9 @@ func (p passThrough) authorize(out, req *http.Request) error {
 		return nil
 	}
 	origin, ctx := request.Origin(req.URL), out.Context()
+	if !p.cfg.originAllowed(origin) {
+		return nil
+	}
 	around := inflight.From(ctx)
 	if around.Authorizes(origin) { // for the sake of such a request it was made
 		return nil

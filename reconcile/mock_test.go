@@ -86,7 +86,7 @@ func (c *played) play(t *testing.T, fault mockserver.Fault, query string, made b
 	}
 	ask, asked := c.ask(asker), 0
 	client, err := oncehttp.New(oncehttp.Config{
-		Journal: memory.New(), Profile: own, Transport: transport, Authorize: asker.Authorize,
+		Journal: memory.New(), Profile: own, Transport: transport, Origins: []string{"http://127.0.0.1:*", "http://mock.test"}, Authorize: asker.Authorize,
 		Reconcile: func(ctx context.Context, rec persist.Record) (oncehttp.Resolution, error) {
 			asked++
 			return ask(ctx, rec)

@@ -36,7 +36,7 @@ func ExampleLayout() {
 		log.Fatal(err)
 	}
 
-	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Authorize: authorize})
+	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Origins: []string{"http://127.0.0.1:*"}, Authorize: authorize})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func ExampleMessage() {
 		log.Fatal(err)
 	}
 
-	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Authorize: authorize})
+	client, err := oncehttp.New(oncehttp.Config{Journal: memory.New(), Origins: []string{"http://127.0.0.1:*"}, Authorize: authorize})
 	if err != nil {
 		log.Fatal(err)
 	}

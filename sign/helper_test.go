@@ -173,7 +173,7 @@ func oneCaller(*http.Request) string { return "shop" }
 
 func newClient(t *testing.T, journal persist.Journal, tap http.RoundTripper, authorize func(*http.Request) error) *oncehttp.Client {
 	t.Helper()
-	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Transport: tap, Authorize: authorize})
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Transport: tap, Origins: []string{"http://127.0.0.1:*", "https://api.example.com", "http://mock.test"}, Authorize: authorize})
 	fatal(t, err)
 	return client
 }

@@ -240,6 +240,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if err != nil {
 		return fail(fmt.Errorf("--url: %w", err))
 	}
+	cfg.Origins = []string{target.origin(len(needs.fields))}
 	if err := f.checkNumbers(); err != nil {
 		return fail(err)
 	}

@@ -61,6 +61,15 @@ func parseURLTemplate(text string, fields *[]string) (urlTemplate, error) {
 	return t, err
 }
 
+// origin is that of all rows, which have so many fields.
+func (t *urlTemplate) origin(fields int) string {
+	u, err := t.fill(make([]string, fields))
+	if err != nil { // cannot be: parseURLTemplate has filled it
+		return ""
+	}
+	return originOf(u)
+}
+
 // fill is the URL of the row whose fields have these values.
 func (t *urlTemplate) fill(values []string) (*url.URL, error) {
 	if t.fixed != nil {

@@ -251,7 +251,7 @@ func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), 
 		if origin != rec.Origin {
 			return cfg, fmt.Errorf("%q leads to %s, and the headers are for %s: name the operations of one server at a time", clip(rec.Key), rec.Origin, origin)
 		}
-		cfg.Authorize = authorize(header, origin)
+		cfg.Authorize, cfg.Origins = authorize(header, origin), []string{origin}
 		return cfg, nil
 	}, nil
 }

@@ -104,7 +104,10 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 		if err != nil {
 			return err
 		}
-		cfg.Authorize = inTurn(authorize(header, origin), cfg.Authorize)
+		cfg.Authorize, cfg.Origins = inTurn(authorize(header, origin), cfg.Authorize), []string{origin}
+	}
+	if cfg.Authorize != nil && cfg.Origins == nil {
+		cfg.OriginAllowed = everyOrigin
 	}
 	cfg.ProfileOf = recordedProfile(cfg.Profile)
 	cfg.Journal, cfg.ResumeWorkers = ses.journal, f.workers

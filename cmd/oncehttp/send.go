@@ -125,6 +125,7 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s streams) e
 	if err != nil {
 		return err
 	}
+	cfg.Origins = []string{originOf(u)}
 	if err := f.setUser(header); err != nil {
 		return err
 	}

@@ -373,12 +373,18 @@ func openUnjournaled(cfg oncehttp.Config) (*session, error) {
 	if cfg.Authorize == nil {
 		cfg.Authorize = func(*http.Request) error { return nil }
 	}
+	if cfg.Origins == nil {
+		cfg.OriginAllowed = everyOrigin
+	}
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return nil, plain(err)
 	}
 	return &session{client: c, journal: noJournal{}}, nil
 }
+
+// everyOrigin allows all origins.
+func everyOrigin(string) bool { return true }
 
 // accountName is the name out of which persist.Account made a record's account.
 func accountName(account string) string {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -111,7 +113,10 @@ func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
 	cfg.ResumeWorkers = f.workers
 	headers, err := f.headersByOrigin(header)
 	if err == nil && len(headers) > 0 {
-		cfg.Authorize = inTurn(authorizeOrigins(headers), cfg.Authorize)
+		cfg.Authorize, cfg.Origins = inTurn(authorizeOrigins(headers), cfg.Authorize), slices.Sorted(maps.Keys(headers))
+	}
+	if cfg.Authorize != nil && cfg.Origins == nil {
+		cfg.OriginAllowed = everyOrigin
 	}
 	return cfg, err
 }

@@ -315,6 +315,7 @@ func testDied(t *testing.T, url string) {
 		t.Fatalf("got %v", err)
 	}
 	b = open(t, copied, p.url, secret, func(c *oncehttp.Config) {
+		c.Origins = []string{"http://127.0.0.1:*"}
 		c.Authorize = func(req *http.Request) error {
 			req.Header.Set("Authorization", "Bearer "+secret)
 			return nil

@@ -42,6 +42,10 @@ type Reader struct {
 	Pauses persist.Pauses
 	// KeepFields are pointers to values of the body that become Record.KeptFields. CheckPointers has taken them.
 	KeepFields []string
+	// Allowed reports whether the client sends operations to an origin; nil: to any.
+	Allowed func(origin string) bool
+	// Producer: the client sends nothing, and takes what it only enqueues to any origin.
+	Producer bool
 	// Crashed is told of a body that has panicked, or ended its goroutine (value is nil), once the caller has left; nil: nobody is.
 	Crashed func(ctx context.Context, value any, stack []byte)
 }
@@ -55,6 +59,8 @@ type Given struct {
 	Generate bool
 	// PlainHTTP: the caller sees plain HTTP.
 	PlainHTTP bool
+	// Queued: the call itself sends nothing.
+	Queued bool
 	// Account is the account inside the client's that the call names, if Scoped is set; empty is an error then.
 	Account string
 	Scoped  bool
@@ -133,6 +139,9 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	named = r.named(req, p, given)
 	if given.Scoped && given.Account == "" {
 		return nil, named, &Error{Invalid, errors.New("an empty account in ContextWithAccount")}
+	}
+	if err := r.checkOrigin(&named, given); err != nil {
+		return nil, named, err
 	}
 	generated := ""
 	if named.Keyless && named.Origin != "" && r.mayGenerate(p, given) {

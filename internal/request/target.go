@@ -1,6 +1,7 @@
 package request
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -68,13 +69,16 @@ func plainPort(port string) bool {
 }
 
 // URL is where a record is sent to. What it omits of the query is not there. It is an error if the record's target
-// is no URL.
+// is no URL, or leads to another origin than the recorded one.
 func URL(rec *persist.Record) (*url.URL, error) {
 	u, err := url.Parse(rec.Origin + rec.Target)
 	if err != nil {
 		return nil, err
 	}
 	t := sentTo(u)
+	if Origin(&t) != rec.Origin {
+		return nil, errors.New("its target leads to another origin")
+	}
 	return &t, nil
 }
 

@@ -32,6 +32,9 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 	case s.Authorize:
 		cfg.Authorize = w.authorize(accountName(account))
 	}
+	if cfg.Authorize != nil {
+		cfg.Origins = []string{w.pipe.URL}
+	}
 	if s.Customers == byCredentials || s.Changes.Accounts > 0 || s.Changes.Builds {
 		cfg.Logger = slog.New(slog.DiscardHandler) // Run says of what it cannot send that it is not its own
 	}

@@ -27,6 +27,7 @@ func journalPlaces() map[string]place {
 		}
 		if method == "Journal.Forget" {
 			p.set = func(c *cell, cfg *oncehttp.Config) {
+				cfg.Origins = []string{"https://api.example.com"}
 				cfg.Authorize = func(*http.Request) error {
 					if c.refusals.Add(1) == 1 {
 						return errors.New("no credentials yet")

@@ -74,7 +74,7 @@ func places() map[string]place {
 // called are the functions that every send calls with a context.
 var called = map[string]func(c *cell, cfg *oncehttp.Config){
 	"Config.Authorize": func(c *cell, cfg *oncehttp.Config) {
-		cfg.Authorize = func(req *http.Request) error { c.visit(req.Context()); return nil }
+		cfg.Authorize, cfg.Origins = func(req *http.Request) error { c.visit(req.Context()); return nil }, []string{"https://api.example.com"}
 	},
 	"Config.Observe": func(c *cell, cfg *oncehttp.Config) {
 		cfg.Observe = func(ctx context.Context, e oncehttp.Event) {

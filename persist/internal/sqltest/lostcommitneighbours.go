@@ -42,7 +42,7 @@ func newRepeats(t *testing.T, e Engine, j persist.Journal, orders, key string) *
 	}))
 	t.Cleanup(server.Close)
 	r.url = server.URL
-	client, err := oncehttp.New(oncehttp.Config{Journal: j, Retry: oncehttp.Policy{MaxAttempts: 1}, Authorize: func(*http.Request) error { return nil }})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Retry: oncehttp.Policy{MaxAttempts: 1}, Origins: []string{"http://127.0.0.1:*"}, Authorize: func(*http.Request) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

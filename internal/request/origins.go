@@ -1,0 +1,128 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Origins is a list of origins and of patterns of them. The zero value has none. It is immutable and safe for concurrent use.
+type Origins struct {
+	exact   map[string]bool
+	anyPort []string    // "http://127.0.0.1:"
+	label   [][2]string // what stands before and after one label: "https://", ".example.com:443"
+}
+
+const (
+	everyPort  = ":*"
+	everyLabel = "*."
+)
+
+// errNoOrigin says how an origin is spelled.
+var errNoOrigin = errors.New(`want a scheme and a host, such as "https://api.example.com", or "https://*.example.com" for one label`)
+
+// ParseOrigins reads a list: origins, "https://*.example.com" for one label, "http://127.0.0.1:*" for all ports of this machine.
+// Errors name the entry by its index, say what to write, and repeat nothing that may be a credential.
+func ParseOrigins(entries []string) (*Origins, error) {
+	o := &Origins{exact: map[string]bool{}}
+	for i, entry := range entries {
+		if err := o.add(entry); err != nil {
+			return nil, fmt.Errorf("Origins[%d]: %w", i, err)
+		}
+	}
+	return o, nil
+}
+
+// add adds one entry.
+func (o *Origins) add(entry string) error {
+	base, ports := strings.CutSuffix(entry, everyPort)
+	u, err := url.Parse(base)
+	switch {
+	case err != nil || u.Opaque != "" || u.Host == "":
+		return errNoOrigin
+	case !isHTTP(u):
+		return fmt.Errorf(`the scheme %q; want "https", or "http"`, u.Scheme)
+	}
+	name, wild := strings.CutPrefix(hostOf(u), everyLabel)
+	switch bare := strings.Trim(name, "[]"); {
+	case bare == "" || !plainHost(u) || !plainName(bare):
+		return errNoOrigin
+	case u.User != nil || u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(entry, "#"):
+		return fmt.Errorf("an origin has no userinfo, path, query or fragment; want %q", strings.ToLower(u.Scheme)+"://"+strings.ToLower(u.Host))
+	case !plainPort(u.Port()) || strings.HasSuffix(u.Host, ":"):
+		return errors.New("the port; want one from 1 to 65535, or none for that of the scheme")
+	case ports && (wild || !loopback(name) || u.Port() != ""):
+		return errors.New(`all ports are for tests on this machine only: want "http://127.0.0.1:*", "http://localhost:*" or "http://[::1]:*", or the port`)
+	case wild && !strings.EqualFold(u.Scheme, "https"):
+		return fmt.Errorf("a pattern of names needs TLS, which proves a name; want %q, or each origin", "https://*."+name)
+	case wild && !domain(name):
+		return fmt.Errorf(`the pattern takes the names of strangers; want that of a domain of one owner, such as "https://*.example.com", or each origin`)
+	}
+	scheme := strings.ToLower(u.Scheme) + "://"
+	switch {
+	case ports:
+		o.anyPort = append(o.anyPort, scheme+name+":")
+	case wild:
+		o.label = append(o.label, [2]string{scheme, "." + name + ":" + portOf(u)})
+	default:
+		o.exact[Origin(u)] = true
+	}
+	return nil
+}
+
+// loopback reports whether a name is that of this machine.
+func loopback(name string) bool {
+	return name == "127.0.0.1" || name == "localhost" || name == "[::1]"
+}
+
+// domain reports whether a name can be that of a domain below which all names belong to one owner: no top-level domain, and no address.
+func domain(name string) bool {
+	last := strings.LastIndexByte(strings.TrimSuffix(name, "."), '.')
+	_, number := strconv.Atoi(strings.TrimSuffix(name[last+1:], "."))
+	return last > 0 && number != nil && !strings.HasPrefix(name, "[")
+}
+
+// Allows reports whether the list has an origin that is spelled as Origin does it. Another spelling of the same is not allowed.
+func (o *Origins) Allows(origin string) bool {
+	if o.exact[origin] {
+		return true
+	}
+	for _, before := range o.anyPort {
+		if port, found := strings.CutPrefix(origin, before); found && port != "" && plainPort(port) {
+			return true
+		}
+	}
+	for _, around := range o.label {
+		rest, scheme := strings.CutPrefix(origin, around[0])
+		if label, domain := strings.CutSuffix(rest, around[1]); scheme && domain && isLabel(label) {
+			return true
+		}
+	}
+	return false
+}
+
+// Empty reports whether the list allows nothing.
+func (o *Origins) Empty() bool { return len(o.exact)+len(o.anyPort)+len(o.label) == 0 }
+
+// isLabel reports whether a text is one label of a host's name, in lower case.
+func isLabel(label string) bool {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	}
+	return label != "" && !strings.ContainsFunc(label, odd)
+}
+
+// checkOrigin refuses a request to an origin to which the client sends nothing. One whose URL cannot be read is refused elsewhere.
+func (r *Reader) checkOrigin(named *Named, given Given) error {
+	if r.Allowed == nil || named.Origin == "" || r.Producer && given.Queued || r.Allowed(named.Origin) {
+		return nil
+	}
+	return &Error{Invalid, NotAllowed(named.Origin)}
+}
+
+// NotAllowed returns the error of an operation whose origin Config.Origins and Config.OriginAllowed do not allow.
+func NotAllowed(origin string) error {
+	return fmt.Errorf("this client does not send to %q: it is not among Config.Origins, and Config.OriginAllowed does not allow it", origin)
+}
