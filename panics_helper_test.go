@@ -67,6 +67,9 @@ var crashPlaces = map[string]func(cfg *oncehttp.Config, c *crasher){
 	"Observe attempt":  crashObserve("attempt", func(e *oncehttp.Event) bool { return e.Kind == oncehttp.EventAttempt }),
 	"Observe answered": crashObserve("answered", func(e *oncehttp.Event) bool { return e.Kind == oncehttp.EventAnswered }),
 	"Observe finished": crashObserve("finished", func(e *oncehttp.Event) bool { return e.Kind == oncehttp.EventFinished }),
+	"OriginAllowed": func(cfg *oncehttp.Config, c *crasher) {
+		cfg.OriginAllowed = func(string) bool { c.at("OriginAllowed"); return true }
+	},
 	"Limiter": func(cfg *oncehttp.Config, c *crasher) {
 		cfg.Limiter = func(string) oncehttp.Limiter { c.at("Limiter"); return nil }
 	},

@@ -345,7 +345,7 @@ func TestWorkCredentials(t *testing.T) {
 	journal2 := filepath.Join(t.TempDir(), "j.db")
 	enqueue(t, journal2, other.url, 1, "Authorization")
 	w = startWork(t, "--journal", journal2, "--auth", second.url+"=")
-	w.errs.await(t, "no headers were given for "+other.url)
+	w.errs.await(t, `this client does not send to "`+other.url+`"; name it with --auth`)
 	if got := w.stop(t, syscall.SIGINT); got != exitOK {
 		t.Errorf("status %d", got)
 	}

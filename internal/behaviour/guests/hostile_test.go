@@ -31,7 +31,7 @@ type hostile struct {
 
 // client returns a client on the journal.
 func (h *hostile) client(set func(cfg *oncehttp.Config)) *oncehttp.Client {
-	cfg := oncehttp.Config{Journal: h.j, Transport: h.server, Retry: policy()}
+	cfg := oncehttp.Config{Journal: h.j, Transport: h.server, Retry: policy(), Origins: []string{"https://api.example.com"}}
 	if set != nil {
 		set(&cfg)
 	}

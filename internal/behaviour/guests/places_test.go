@@ -38,6 +38,9 @@ func places() map[string]place {
 		"Config.KeepHeader": {start: send, bare: true, body: withCredential, set: func(c *cell, cfg *oncehttp.Config) {
 			cfg.KeepHeader = func(string) bool { c.visit(noContext); return false }
 		}},
+		"Config.OriginAllowed": {start: send, bare: true, set: func(c *cell, cfg *oncehttp.Config) {
+			cfg.OriginAllowed = func(string) bool { c.visit(noContext); return true }
+		}},
 		"Config.ProfileOf": {start: resumeOther, bare: true, set: func(c *cell, cfg *oncehttp.Config) {
 			cfg.ProfileOf = func(persist.Record) *profile.Profile { c.visit(noContext); return otherProfile() }
 		}},
