@@ -72,12 +72,11 @@ func (c *Call[R]) Deadline() time.Time {
 	defer c.table.mu.Unlock()
 	var latest time.Time
 	for caller := c.callers; caller != nil; caller = caller.next {
-		at, ok := caller.ctx.Deadline()
-		if !ok {
+		if !caller.bounded {
 			return time.Time{}
 		}
-		if at.After(latest) {
-			latest = at
+		if caller.deadline.After(latest) {
+			latest = caller.deadline
 		}
 	}
 	return latest

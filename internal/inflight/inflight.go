@@ -58,6 +58,8 @@ const (
 // refused or would close a circle. same reports whether the request of a call under way is the caller's own; without it the caller joins
 // nobody. A call that was given up, or answered, is not joined: the next one waits for its end in Run.
 func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (caller *Caller[R], arrival Arrival) {
+	by := From(e.Context) // before the lock: the methods of a context are a user's code
+	deadline, bounded := e.Context.Deadline()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	running := t.calls[e.Record.ID]
@@ -65,18 +67,19 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 		if same == nil || !same(running.record) {
 			return nil, Refused
 		}
-		by := From(e.Context)
 		if running.work.await(by) != nil {
 			return nil, Circle
 		}
 		running.everPlain = running.everPlain || e.PlainHTTP
-		return running.admit(e, by), Joined
+		caller = running.admit(e, by)
+		caller.deadline, caller.bounded = deadline, bounded
+		return caller, Joined
 	}
 	call := &Call[R]{
 		table: t, record: e.Record, previous: running, draining: e.Draining,
 		everPlain: e.PlainHTTP, inDoubt: e.InDoubt, waits: running != nil, users: 1, done: make(chan struct{}),
 	}
-	call.work.parent, call.work.client = From(e.Context), e.Client
+	call.work.parent, call.work.client = by, e.Client
 	call.values = guest{endless(e.Context), &call.work}
 	call.patience = e.Patience
 	if running != nil && running.work.await(&call.work) != nil {
@@ -85,13 +88,13 @@ func (t *Table[R]) Enter(e Entry, same func(running *persist.Record) bool) (call
 	call.ctx, call.cancel = context.WithCancelCause(&call.values)
 	t.calls[e.Record.ID] = call
 	caller = call.admit(e, nil)
-	caller.first = true
+	caller.first, caller.deadline, caller.bounded = true, deadline, bounded
 	return caller, Started
 }
 
-// endless is ctx if that cannot end, else a context with its values.
+// endless returns a context with the values of ctx that never ends. It asks ctx nothing.
 func endless(ctx context.Context) context.Context {
-	if ctx.Done() == nil {
+	if ctx == context.Background() { // it costs nothing
 		return ctx
 	}
 	return context.WithoutCancel(ctx)
@@ -180,6 +183,9 @@ type Caller[R any] struct {
 	first bool // it started the call
 	plain bool
 
+	deadline time.Time // of ctx
+	bounded  bool      // ctx has a deadline
+
 	until    context.Context // see Until; nil: no other end
 	by       *Work           // in whose function it waits for another's call; nil: in none
 	patience time.Duration
@@ -265,15 +271,14 @@ func (c *Caller[R]) Leave() {
 // call is given up, or it started the call and its end is being recorded. It stays in the list, so that PlainHTTP and Deadline
 // still see it.
 func (c *Caller[R]) leave() (stays bool) {
-	call := c.call
+	call, cause := c.call, context.Cause(c.ctx)
+	if cause == nil && c.until != nil {
+		cause = context.Cause(c.until)
+	}
 	call.table.mu.Lock()
 	defer call.table.mu.Unlock()
 	if call.callers == c && c.next == nil {
 		call.closed = true
-		cause := context.Cause(c.ctx)
-		if cause == nil && c.until != nil {
-			cause = context.Cause(c.until)
-		}
 		call.cancel(cause)
 		return true
 	}
