@@ -166,14 +166,15 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		defer c.visits.leave(roundTripVisit)
 	}
 	op, err := c.read(req, key, plain)
+	ctx := inflight.WithoutKey(req.Context()) // a journal of a user's own may ask for something with it
 	if err != nil {
-		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, requestTrouble(err))
+		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
 	}
-	if err := c.engine.place(req.Context(), op); err != nil {
-		return nil, c.engine.errorOfPlace(req.Context(), name, op, err)
+	if err := c.engine.place(ctx, op); err != nil {
+		return nil, c.engine.errorOfPlace(ctx, name, op, err)
 	}
 	for {
-		res, caller, err := c.run(req.Context(), name, op)
+		res, caller, err := c.run(ctx, name, op)
 		if err != nil {
 			return nil, err
 		}
@@ -210,7 +211,7 @@ func (c *Client) stream(req *http.Request, opened, plain bool) (*http.Response, 
 // answer, so that the server has to be asked again.
 func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, joined bool) (*http.Response, error) {
 	if res.unreported {
-		c.engine.markReported(context.WithoutCancel(req.Context()), id)
+		c.engine.markReported(context.WithoutCancel(inflight.WithoutKey(req.Context())), id)
 	}
 	if res.err == nil || plain && res.answer != nil {
 		if resp := res.answer.response(req, joined); resp != nil {

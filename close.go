@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -264,7 +265,7 @@ func (c *Client) visit(ctx context.Context, call string) (within context.Context
 	if !c.visits.enter(call) {
 		return ctx, nil, ErrClosed
 	}
-	within, cancel := context.WithCancelCause(ctx)
+	within, cancel := context.WithCancelCause(inflight.WithoutKey(ctx))
 	stop := context.AfterFunc(c.cutting, func() { cancel(ErrClosed) })
 	return within, func() {
 		stop()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
@@ -37,25 +38,26 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 	if err != nil {
 		return err
 	}
+	ctx := inflight.WithoutKey(req.Context())
 	for try := range enqueueTries {
-		rec, created, err := c.engine.beginRecord(req.Context(), *op.rec)
+		rec, created, err := c.engine.beginRecord(ctx, *op.rec)
 		switch {
 		case err != nil:
-			return c.engine.errorOfBegin(req.Context(), name, op, false, err)
+			return c.engine.errorOfBegin(ctx, name, op, false, err)
 		case !created && rec.Sealed() != nil:
 			return journalError(name, &rec, rec.Sealed())
 		case !created && op.strange(&rec):
-			return c.engine.strangerError(req.Context(), name, rec.ID, errOtherCredentials)
+			return c.engine.strangerError(ctx, name, rec.ID, errOtherCredentials)
 		case !created && op.read.Compare(&rec) != request.SameRequest:
-			if try == 0 && !rec.State.Final() && c.engine.recorded(req.Context(), func(id persist.ID) bool { return id == rec.ID }) == nil {
+			if try == 0 && !rec.State.Final() && c.engine.recorded(ctx, func(id persist.ID) bool { return id == rec.ID }) == nil {
 				continue // a Do may have given the answer that its record does not have yet
 			}
-			return c.engine.notSame(context.WithoutCancel(req.Context()), name, &rec, op).err
+			return c.engine.notSame(context.WithoutCancel(ctx), name, &rec, op).err
 		case !created:
-			if res := c.engine.neverGoesOn(req.Context(), name, &rec); res != nil {
+			if res := c.engine.neverGoesOn(ctx, name, &rec); res != nil {
 				return res.err
 			}
-			err = c.engine.markEnqueued(req.Context(), rec, *op.rec)
+			err = c.engine.markEnqueued(ctx, rec, *op.rec)
 		}
 		if err == nil {
 			c.engine.wakeAll()
@@ -131,23 +133,24 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequ
 		return nil, c.engine.noRequest(name, key)
 	}
 	op, err := c.read(req, keySource{key: key, given: key != "", chosen: true, queued: true}, false)
+	ctx := inflight.WithoutKey(req.Context())
 	if err != nil {
-		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, requestTrouble(err))
+		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, requestTrouble(err))
 	}
-	if err := c.engine.place(req.Context(), op); err != nil {
-		return nil, c.engine.errorOfPlace(req.Context(), name, op, err)
+	if err := c.engine.place(ctx, op); err != nil {
+		return nil, c.engine.errorOfPlace(ctx, name, op, err)
 	}
 	if c.draining.Err() != nil {
-		return nil, c.engine.errorAfterRead(req.Context(), name, op.named, false, nil, ErrClosed)
+		return nil, c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
 	}
-	if err := c.engine.checkUnassigned(req.Context(), name, op); err != nil {
+	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
 		return nil, err
 	}
 	if err := c.engine.unable(op.rec); err != nil {
-		return nil, c.engine.errorBeforeRead(req.Context(), name, op.named, err, ErrConfig)
+		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, ErrConfig)
 	}
-	if err := c.engine.clock.sync(req.Context(), &c.cfg); err != nil {
-		return nil, c.engine.errorOfBegin(req.Context(), name, op, false, err)
+	if err := c.engine.clock.sync(ctx, &c.cfg); err != nil {
+		return nil, c.engine.errorOfBegin(ctx, name, op, false, err)
 	}
 	op.rec.Created = c.engine.now().Round(0)
 	op.rec.SendBefore = op.rec.Created.Add(c.cfg.EnqueueMaxAge)

@@ -274,8 +274,8 @@ type madeKey struct {
 type madeKeyName struct{}
 
 // ContextWithKey names the one request that is made with the context. A key in
-// the request itself must be the same. The contexts that functions of the Config and the Transport get do not have it, since what
-// they ask for is another request. It panics if ctx is nil, as context.WithValue does.
+// the request itself must be the same. The contexts that functions of the Config, the Transport and the journal get do not have it, since
+// what they ask for is another request. It panics if ctx is nil, as context.WithValue does.
 func ContextWithKey(ctx context.Context, key Key) context.Context {
 	return context.WithValue(ctx, inflight.RequestKey{}, key)
 }

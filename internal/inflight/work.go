@@ -212,6 +212,25 @@ func (w *Work) awaiting() []*Work {
 // work has no such value of the contexts around it.
 type RequestKey struct{}
 
+// WithoutKey returns ctx without a RequestKey.
+func WithoutKey(ctx context.Context) context.Context {
+	if ctx.Value(RequestKey{}) == nil {
+		return ctx
+	}
+	return keyless{ctx}
+}
+
+// keyless is a context without a RequestKey.
+type keyless struct{ context.Context }
+
+// Value returns what the context around it has.
+func (k keyless) Value(key any) any {
+	if _, is := key.(RequestKey); is {
+		return nil
+	}
+	return k.Context.Value(key)
+}
+
 // workKey is the key of work in a context.
 type workKey struct{}
 

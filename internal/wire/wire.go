@@ -57,7 +57,7 @@ type Requests interface {
 	// Dismiss ends what Admit began.
 	Dismiss()
 	// Handing is called when a request is about to be handed to the Transport, and Handed once that has returned; likewise for each
-	// Read and Close of an answer's body, as far as that is kept.
+	// Read and Close of an answer's body, as far as that is kept, and while the caller's context is asked.
 	Handing()
 	Handed()
 	// Prepare returns the request of one send to target, complete with its credentials. It is asked before each
@@ -166,7 +166,10 @@ func (s *Sender) hop(r *Result) *url.URL {
 // is bounded by AttemptTimeout, too, but does not count for the wait for the headers.
 func (s *Sender) sendOnce(ctx context.Context, target *url.URL, until time.Time) Result {
 	x := begin(ctx, s.Limits.AttemptTimeout, until)
-	req, err := s.Requests.Prepare(x.ctx, x.traced(), target)
+	s.Requests.Handing() // the caller's context is asked for a trace of the caller's, by a method of its own
+	traced := x.traced()
+	s.Requests.Handed()
+	req, err := s.Requests.Prepare(x.ctx, traced, target)
 	if err == nil {
 		err = context.Cause(x.ctx)
 	}

@@ -28,6 +28,8 @@ type ask struct {
 	joins bool
 	// sent: it waits for what a Run sends beside, and succeeds.
 	sent bool
+	// fresh: it is an operation of its own, whose key is made. It takes effect, whatever key the caller's context names.
+	fresh bool
 	// slow: it may take more than an AttemptTimeout and an eighth.
 	slow bool
 }
@@ -71,10 +73,33 @@ func asks() map[string]ask {
 			return answered(do(c, payment(ctx), key))
 		}}
 	}
+	for name, do := range keylessAsks {
+		all[name+" without a key"] = ask{fresh: true, do: do}
+	}
 	for name, do := range operatorsAsks {
 		all[name] = do
 	}
 	return all
+}
+
+// keylessAsks send what a function wants for itself, such as a token.
+var keylessAsks = map[string]func(c *cell, ctx context.Context, _ oncehttp.Key) error{
+	"Client.Do": func(c *cell, ctx context.Context, _ oncehttp.Key) error { return answered(c.client.Do(grant(ctx))) },
+	"Client.Transport": func(c *cell, ctx context.Context, _ oncehttp.Key) error {
+		return answered(c.client.Transport().RoundTrip(grant(ctx)))
+	},
+	"Client.StandardClient": func(c *cell, ctx context.Context, _ oncehttp.Key) error {
+		return answered(c.client.StandardClient().Do(grant(ctx)))
+	},
+}
+
+// grant is a request for a token.
+func grant(ctx context.Context) *http.Request {
+	req, err := http.NewRequestWithContext(ctx, "POST", "https://auth.example.com/token", strings.NewReader("grant"))
+	if err != nil {
+		panic(err)
+	}
+	return req
 }
 
 // operatorsAsks are the calls of those that send nothing.
@@ -124,6 +149,11 @@ var noAsks = map[string]string{
 	"TimeBucket":         "makes a text",
 	"Undo":               "an option of Abandon, for profiles that can; TestGuestsCallTheClient of the root has it as a place",
 	"WithNote":           "an option of Settle and Abandon",
+	"Error.":             "reads a value",
+	"Key.":               "makes a value",
+	"Outcome.":           "makes a text",
+	"Scope.":             "makes a value",
+	"Source.":            "makes a text",
 }
 
 // payment is a request for a payment.

@@ -210,6 +210,7 @@ func (c *cell) run(t *testing.T) {
 		if err := errors.Join(c.client.Close(), c.inner.Close()); err != nil {
 			t.Error(err)
 		}
+		c.inner, c.client, c.server, c.place.set = nil, nil, nil, nil // there are many cells
 	})
 }
 
@@ -245,6 +246,7 @@ func (c *cell) inBubble() {
 	}()
 	hang := func(what string) {
 		c.Errorf("%s hangs", what)
+		time.AfterFunc(time.Minute, func() { panic(what + " hangs, whatever Close does: " + c.String()) }) // else the bubble does not end
 		go c.client.Close()
 	}
 	var e ending

@@ -50,6 +50,13 @@ func journalPlaces() map[string]place {
 // noPlaces are the functions of a user without a row, and why.
 var noPlaces = map[string]string{
 	"Config.Logger":                     "its handler must not call the client: see its documentation",
+	"Config.Journal":                    "its methods have rows",
+	"Error.":                            "given by the client",
+	"Event.":                            "given by the client",
+	"InheritKey.principal":              "called by a handler that is no call of a client",
+	"InheritKeyBy.principal":            "called by a handler that is no call of a client",
+	"persist.As.j":                      "a journal, whose methods have rows",
+	"persist.Attachment.Attach.create":  "given by New and Open",
 	"persist.Journal.Attach":            "called by New and Open alone, before there is a client to call",
 	"persist.Journal.Close":             "called by Close of a client of Open alone, whose journal is this package's own",
 	"persist.LateFinisher.FinishesLate": "called by New and Open alone, before there is a client to call",

@@ -81,6 +81,12 @@ func (c *cell) exception() string {
 		return "no Run is under way, its pass has begun before, or the turn is not lent on"
 	}
 	left := c.way.goroutine && !c.way.waits
+	if c.ask.fresh && c.name == "Config.NewKey" {
+		return "it makes the key of whatever has none: TestNewKeyAsksForItself of the root"
+	}
+	if c.ask.fresh && left && !c.way.background {
+		return "its context ends with the attempt, and its operation then is nobody's"
+	}
 	if c.ask.sent && left && !c.way.background {
 		return "its context ends with the attempt"
 	}

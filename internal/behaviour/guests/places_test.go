@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
@@ -26,6 +28,8 @@ type place struct {
 	bare bool
 	// body: what the request of the operation has for a body; nil: an ordinary one.
 	body func(c *cell, req *http.Request)
+	// within is the context of the request; nil: an ordinary one.
+	within func(c *cell) context.Context
 }
 
 // places are the places, by what the user gives: a field of Config, a method of an interface, or the name of a loop. After a space
@@ -61,8 +65,11 @@ func places() map[string]place {
 			req.Body = io.NopCloser(bytes.NewReader(nil)) // it was read before
 			req.GetBody = func() (io.ReadCloser, error) { c.visit(noContext); return next() }
 		}},
-		"Client.Resume":     {start: inResume},
-		"Client.Unfinished": {start: inUnfinished},
+		"Context.Value":                     {start: send, bare: true, within: asked("account")},
+		"Context.Value of a call under way": {start: send, bare: true, within: asked("work")},
+		"Context.Value of a trace":          {start: send, bare: true, within: asked("clientEvent")},
+		"Client.Resume":                     {start: inResume},
+		"Client.Unfinished":                 {start: inUnfinished},
 	}
 	for name, set := range called {
 		all[name] = place{start: send, set: set}
@@ -124,7 +131,11 @@ var called = map[string]func(c *cell, cfg *oncehttp.Config){
 
 // send sends the payment.
 func send(c *cell) error {
-	req := payment(c.ctx)
+	ctx := c.ctx
+	if c.place.within != nil {
+		ctx = c.place.within(c)
+	}
+	req := payment(ctx)
 	if c.place.body != nil {
 		c.place.body(c, req)
 	}
@@ -257,3 +268,23 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
 func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// visitingContext visits when it is asked for a value of a key whose type has this in its name.
+type visitingContext struct {
+	context.Context
+	c   *cell
+	key string
+}
+
+// asked gives the request of an operation such a context.
+func asked(key string) func(c *cell) context.Context {
+	return func(c *cell) context.Context { return &visitingContext{c.ctx, c, key} }
+}
+
+// Value visits.
+func (v *visitingContext) Value(key any) any {
+	if strings.Contains(fmt.Sprintf("%T", key), v.key) {
+		v.c.visit(noContext)
+	}
+	return v.Context.Value(key)
+}
