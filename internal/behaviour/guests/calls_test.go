@@ -95,7 +95,7 @@ var keylessAsks = map[string]func(c *cell, ctx context.Context, _ oncehttp.Key) 
 
 // grant is a request for a token.
 func grant(ctx context.Context) *http.Request {
-	req, err := http.NewRequestWithContext(ctx, "POST", "https://auth.example.com/token", strings.NewReader("grant"))
+	req, err := http.NewRequestWithContext(ctx, "POST", "https://api.example.com/token", strings.NewReader("grant"))
 	if err != nil {
 		panic(err)
 	}
