@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // The bounds of what a file may state.
@@ -17,6 +18,7 @@ const (
 	windowMax    = 10 * 365 * 24 * time.Hour // nobody promises more
 	minDelayMax  = 24 * time.Hour
 	nameBytesMax = 64
+	saidBytesMax = 400 // of what a source says of one fact
 )
 
 // The alphabets of names.
@@ -43,6 +45,14 @@ func checkHead(p *Profile, sources map[string]Source) error {
 		case !slices.Contains([]Confidence{Primary, Excerpt, Secondary, Assumed}, s.Confidence):
 			return fmt.Errorf("sources.%s.confidence: %q, want primary, excerpt, secondary or assumed", name, s.Confidence)
 		}
+	}
+	return nil
+}
+
+// checkSaid bounds what a file quotes of a source to a short text in one line.
+func checkSaid(text string) error {
+	if len(text) > saidBytesMax || strings.ContainsFunc(text, unicode.IsControl) {
+		return fmt.Errorf("want a few words of the source, in one line, at most %d bytes", saidBytesMax)
 	}
 	return nil
 }
@@ -246,6 +256,8 @@ func checkOwn(p *Profile) error {
 func checkShouldRetry(p *Profile) error {
 	s := p.ShouldRetry
 	switch {
+	case s.Absent == Yes:
+		return errors.New("absent: a header that is not there cannot advise another attempt; want no, or leave it out")
 	case s.Yes == s.No:
 		return errors.New("want another value for yes than for no")
 	case s.Yes != strings.ToLower(s.Yes) || s.No != strings.ToLower(s.No):

@@ -71,7 +71,7 @@ func requestFacts() []fact {
 		{name: "methods", field: "Methods", part: func(p *Profile) any { return &p.Methods }, check: checkMethods, assumed: true,
 			doubted: func(p *Profile) { p.Methods = nil }, use: useUnknown},
 		{name: "window", field: "Window", part: func(p *Profile) any { return (*windowText)(&p.Window) }, check: checkWindow, assumed: true,
-			doubted: func(p *Profile) { p.Window = Window{Floor: min(p.Window.Floor, WindowCap), Published: No} }, use: useTighter},
+			doubted: func(p *Profile) { p.Window = Window{Floor: min(p.Window.Floor, WindowUnknown), Published: No} }, use: useTighter},
 		{name: "account_headers", field: "AccountHeaders", part: func(p *Profile) any { return &p.AccountHeaders },
 			check: func(p *Profile) error { return checkHeaders(p.AccountHeaders) }, assumed: true,
 			doubted: func(p *Profile) { p.AccountHeaders = nil }, use: useUnknown},
@@ -199,7 +199,7 @@ func fillBlanks(p *Profile) {
 		p.Encoding, p.Sources["Encoding"] = Raw, Source{Ref: ref, Date: date, Confidence: Assumed}
 	}
 	if p.Window.Floor == 0 {
-		p.Window, p.Sources["Window"] = Window{Floor: WindowCap, Published: No}, Source{Ref: ref, Date: date, Confidence: Assumed}
+		p.Window, p.Sources["Window"] = Window{Floor: WindowUnknown, Published: No}, Source{Ref: ref, Date: date, Confidence: Assumed}
 	}
 }
 

@@ -126,6 +126,7 @@ func (f *file) fact(fact *fact) error {
 	var parts struct {
 		Value  any    `json:"value"`
 		Source string `json:"source"`
+		Said   string `json:"said"`
 	}
 	if err := into(stated, &parts); err != nil {
 		return fmt.Errorf("%s: want {\"value\": …, \"source\": NAME}: %w", fact.name, err)
@@ -138,6 +139,10 @@ func (f *file) fact(fact *fact) error {
 		return fmt.Errorf("%s: source %q is not in sources", fact.name, parts.Source)
 	}
 	f.cited[parts.Source] = true
+	if err := checkSaid(parts.Said); err != nil {
+		return fmt.Errorf("%s: said: %w", fact.name, err)
+	}
+	source.Said = parts.Said
 	to := fact.part(f.p)
 	if err := into(parts.Value, to); err != nil {
 		return fmt.Errorf("%s: %w", fact.name, err)

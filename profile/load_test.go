@@ -84,7 +84,7 @@ func TestLoadRefuses(t *testing.T) {
 		fact("own", `{"bare": [429]}`): "429 is not final", fact("own", `{"bare": [200]}`): "200 is not final", fact("own", `{"bare": [404, 404]}`): "404 is there twice",
 		fact("own", `{"html": "maybe"}`): "want yes, no or unknown", fact("own", `{}`): "an empty value",
 		fact("not_acted", `{"again": [409]}`): "409 does not prove", fact("not_acted", `{"stop": [500]}`): "500 does not prove",
-		fact("should_retry", `{"header": "X", "yes": "a", "no": "a"}`): "another value", fact("should_retry", `{"header": "X", "yes": "True"}`): "lower case",
+		fact("should_retry", `{"header": "X", "yes": "a", "no": "a"}`): "another value", fact("should_retry", `{"header": "X", "yes": "True"}`): "lower case", fact("should_retry", `{"header": "X", "no": "n", "absent": "yes"}`): "absent: a header that is not there",
 		fact("retry_after", `[{"header": "X", "unit": "s"}]`): "want http or ms", fact("min_delay", `"2d"`): "at most 24h", fact("min_delay", `60`): "a JSON number, want a string",
 		fact("retry_after", `[{"unit": "ms"}]`): "want a header or a pointer", fact("retry_after", `[{"header": "X", "pointer": "/x", "unit": "ms"}]`): "not both",
 		fact("retry_after", `[{"pointer": "wait", "unit": "http"}]`): "JSON pointer", fact("retry_after", `[{"pointer": "/wait", "unit": "s"}]`): "want http or ms",
@@ -132,7 +132,7 @@ func TestLoadFileNamesTheFile(t *testing.T) {
 func TestBlanks(t *testing.T) {
 	t.Parallel()
 	p := load(t, `, "$comment": ["a", {"x": 1}], "mismatch": null, "_comment": 7, "methods": {"$comment": "c", "value": ["POST"], "source": "excerpt"}`)
-	if p.Encoding != profile.Raw || p.Window != (profile.Window{Floor: profile.WindowCap, Published: profile.No}) {
+	if p.Encoding != profile.Raw || p.Window != (profile.Window{Floor: time.Hour, Published: profile.No}) {
 		t.Errorf("encoding %q, window %+v", p.Encoding, p.Window)
 	}
 	for _, field := range []string{"Encoding", "Window"} {
@@ -178,6 +178,7 @@ func TestConfidence(t *testing.T) {
 		{"stored", `{"success": "yes", "client": ` + list + `, "server_error": "no"}`, "", func(p *profile.Profile) any { return p.Stored }, profile.Stored{}, true},
 		{"not_acted", `{"again": [429]}`, "", func(p *profile.Profile) any { return p.NotActed }, profile.NotActed{}, true},
 		{"own", `{"html": "yes", "bare": [404]}`, "", func(p *profile.Profile) any { return p.Own }, profile.Own{}, true},
+		{"should_retry", `{"header": "X", "yes": "y", "no": "n", "absent": "no"}`, "excerpt", func(p *profile.Profile) any { return p.ShouldRetry }, profile.ShouldRetry{Header: "X", Yes: "y", No: "n", Absent: profile.No}, false},
 		{"should_retry", `{"header": "X", "yes": "y", "no": "n"}`, "", func(p *profile.Profile) any { return p.ShouldRetry }, profile.ShouldRetry{Header: "X", No: "n"}, true},
 		{"carrier", `{"place": "header", "name": "X-Key"}`, "", func(p *profile.Profile) any { return p.Carrier }, profile.Carrier{}, true},
 		{"reference", `{"path": "/o?r={/r}", "same": [{"request": "/r", "resource": "/r"}], "found_within": "90s"}`, "excerpt", func(p *profile.Profile) any { return *p.Reference },
@@ -192,8 +193,9 @@ func TestConfidence(t *testing.T) {
 		{"fingerprint", `["X"]`, "", func(p *profile.Profile) any { return p.Fingerprint }, []string{"X"}, false},
 		{"key", `{"max_bytes": 1000}`, "", func(p *profile.Profile) any { return p.Key.MaxBytes }, 255, true},
 		{"key", `{"max_bytes": 36}`, "", func(p *profile.Profile) any { return p.Key.MaxBytes }, 36, true},
-		{"window", `{"floor": "30d", "published": "yes"}`, "", func(p *profile.Profile) any { return p.Window }, profile.Window{Floor: 24 * time.Hour, Published: profile.No}, true},
-		{"window", `{"floor": "1h", "published": "yes"}`, "", func(p *profile.Profile) any { return p.Window }, profile.Window{Floor: time.Hour, Published: profile.No}, true},
+		{"window", `{"floor": "30d", "published": "yes"}`, "", func(p *profile.Profile) any { return p.Window }, profile.Window{Floor: time.Hour, Published: profile.No}, true},
+		{"window", `{"floor": "5m", "published": "yes"}`, "", func(p *profile.Profile) any { return p.Window }, profile.Window{Floor: 5 * time.Minute, Published: profile.No}, true},
+		{"window", `{"floor": "24h", "published": "no"}`, "assumed", func(p *profile.Profile) any { return p.Window }, profile.Window{Floor: 24 * time.Hour, Published: profile.No}, false},
 		{"min_delay", `"60s"`, "", func(p *profile.Profile) any { return p.MinDelay }, time.Minute, false},
 		{"window", `{"floor": "30d", "published": "yes"}`, "excerpt", func(p *profile.Profile) any { return p.Window }, profile.Window{Floor: 720 * time.Hour, Published: profile.Yes}, false},
 		{"in_progress", list, "excerpt", func(p *profile.Profile) any { return p.InProgress }, matcher, false},

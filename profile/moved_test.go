@@ -149,7 +149,7 @@ func oldGoCardless() *profile.Profile {
 		Encoding: profile.Raw,
 		Key:      profile.KeyRule{MaxBytes: 128},
 		Methods:  []string{"POST"},
-		Window:   profile.Window{Floor: 24 * time.Hour, Published: profile.No},
+		Window:   profile.Window{Floor: time.Hour, Published: profile.No},
 		AlreadyDone: []profile.Matcher{{
 			Status:  []int{409},
 			Pointer: "/error/errors/0/reason",

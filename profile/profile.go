@@ -18,7 +18,7 @@
 //   - [Primary] and [Excerpt]: the fact counts.
 //   - [Secondary], which includes pages that the vendor has since replaced: the fact may only make the readers more
 //     careful. Answers that it calls already done, mismatch, business conflict or in progress become Unclear: nothing is
-//     concluded, and the operation is held. A window counts only where it is shorter than the cap, a key rule only where
+//     concluded, and the operation is held. A window counts only where it is shorter than [WindowUnknown], a key rule only where
 //     it is tighter than the default, should-retry only where it says no. Carrier, encoding, bodies, methods, account headers,
 //     replay marks, statuses that were not acted upon, answers that are the API's own, stored answers and lookups are unknown. Headers that join the
 //     comparison of requests, poisoned keys, waits and prose count. [Profile.Doubted] lists what did not count as it is
@@ -27,7 +27,7 @@
 //     [WindowCap], not published), account headers, compared headers, replay marks whose name says what they are, waits
 //     and prose, and for a carrier that says that no key is sent. Load rejects any other.
 //
-// What a file does not say is unknown: an encoding is raw then, and the window is WindowCap, not published.
+// What a file does not say is unknown: an encoding is raw then, and the window is WindowUnknown, not published.
 //
 // Methods of a nil *Profile, *Fact or *Reference panic.
 package profile
@@ -237,7 +237,12 @@ type KeyRule struct {
 	Format Format `json:"format,omitempty"`
 }
 
-// WindowCap is the window where none is known: 24 hours, as most APIs that publish one say. No server has promised it.
+// WindowUnknown is the window where none is known: one hour. No server has promised it; a few that publish a window keep keys
+// for less.
+const WindowUnknown = time.Hour
+
+// WindowCap is the longest window that a file may state where no server promises one: 24 hours, as most APIs that publish one
+// say.
 const WindowCap = 24 * time.Hour
 
 // Window is how long the server is known to keep a key.
@@ -246,7 +251,7 @@ type Window struct {
 	// It is what the client goes by, also where it is a cautious guess
 	// (Published says which).
 	Floor time.Duration
-	// Published: the API promises Floor. Otherwise Floor is this package's cap.
+	// Published: the API promises Floor. Otherwise Floor is WindowUnknown, or the choice of the file's author.
 	Published Fact
 }
 
@@ -301,6 +306,10 @@ type ShouldRetry struct {
 	Header string `json:"header"`        // its name; empty: the API has none
 	Yes    string `json:"yes,omitempty"` // the value that advises another attempt
 	No     string `json:"no,omitempty"`  // the value that advises against one
+	// Absent: what an answer of 4xx or 5xx without the header advises. No is as the value No; unknown is no advice, and Yes is
+	// none that a file may state. Only answers that are the API's own count: with a body that is no HTML, and neither 502, 503
+	// nor 504.
+	Absent Fact `json:"absent,omitzero"`
 }
 
 // Unit is how a hint is spelled.
@@ -389,4 +398,7 @@ type Source struct {
 	Ref        string     `json:"ref"`        // URL, or repository and path
 	Date       string     `json:"date"`       // when it was read, or its own date
 	Confidence Confidence `json:"confidence"` // how sure the statement is
+	// Said is what the source says of the fact, in a few words of its own; empty: not noted. It belongs to one fact, and stands
+	// there in files.
+	Said string `json:"said,omitempty"`
 }

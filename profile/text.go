@@ -127,7 +127,17 @@ func (s Stored) String() string {
 
 // String is the header and its values.
 func (s ShouldRetry) String() string {
-	return fmt.Sprintf("%s: %q sends again, %q stops", s.Header, s.Yes, s.No)
+	text := s.Header + ":"
+	if s.Yes != "" {
+		text += fmt.Sprintf(" %q sends again,", s.Yes)
+	}
+	if s.No != "" {
+		text += fmt.Sprintf(" %q stops,", s.No)
+	}
+	if s.Absent == No {
+		text += " an error without it stops,"
+	}
+	return strings.TrimSuffix(text, ",")
 }
 
 // String is the header or pointer, and the spelling of its value.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +44,8 @@ func profileListCommand(s streams) *cobra.Command {
 		Use:   "list",
 		Short: "List the profiles",
 		Long: `List the profiles: where the key travels, how long the API says that it knows one
-(a question mark: it does not say, and 24h is the cap), and what is not known.`,
+(a question mark: it does not say, and that is what oncehttp goes by), the date of its
+oldest source (old: of more than two years ago), and what is not known.`,
 		Example: "  oncehttp profile list\n  oncehttp profile list --json",
 		Args:    wantArgs(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
@@ -57,13 +60,15 @@ func profileListCommand(s streams) *cobra.Command {
 }
 
 func profileShowCommand(s streams) *cobra.Command {
-	asJSON := false
+	asJSON, sources := false, false
 	cmd := &cobra.Command{
 		Use:   "show NAME|FILE",
 		Short: "Show what is known of one API, and from where",
-		Long: `Show every fact of a profile with its source, date and confidence, and the facts
-that are unknown. What a weak source says is marked with what becomes of it.`,
-		Example: "  oncehttp profile show stripe\n  oncehttp profile show ./my-api.json --json",
+		Long: `Show every fact of a profile with its source, date and confidence, the facts that
+are unknown, and what oncehttp assumes instead. What a weak source says is marked
+with what becomes of it, and a source of more than two years ago as old. With
+--sources it also shows the words of each source, where they were noted.`,
+		Example: "  oncehttp profile show stripe\n  oncehttp profile show stripe --sources\n  oncehttp profile show ./my-api.json --json",
 		Args:    wantArgs(1, 1, "the name or the file of a profile"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := profileOf(args[0])
@@ -73,10 +78,11 @@ that are unknown. What a weak source says is marked with what becomes of it.`,
 			if asJSON {
 				return printJSON(s.out, viewProfile(p))
 			}
-			return showProfile(s.out, p)
+			return showProfile(s.out, p, sources)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one object instead of text")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one object instead of text, with the words of the sources")
+	cmd.Flags().BoolVar(&sources, "sources", false, "also the words of each source")
 	return cmd
 }
 
@@ -140,12 +146,14 @@ func profileOf(name string) (*profile.Profile, error) {
 
 // profileView is the JSON form of a profile.
 type profileView struct {
-	Name     string     `json:"name"`
-	Version  string     `json:"version"`
-	Title    string     `json:"title,omitempty"`
-	Complete bool       `json:"complete"`
-	Unknown  []string   `json:"unknown"` // of what a complete one needs
-	Facts    []factView `json:"facts,omitempty"`
+	Name     string               `json:"name"`
+	Version  string               `json:"version"`
+	Title    string               `json:"title,omitempty"`
+	Complete bool                 `json:"complete"`
+	Unknown  []string             `json:"unknown"` // of what a complete one needs
+	Old      []string             `json:"old"`     // facts whose sources are old
+	Assumed  []profile.Assumption `json:"assumed"`
+	Facts    []factView           `json:"facts,omitempty"`
 }
 
 // factView is the JSON form of a fact; without a value it is unknown.
@@ -158,7 +166,10 @@ type factView struct {
 }
 
 func viewProfile(p *profile.Profile) profileView {
-	v := profileView{Name: p.Name, Version: p.Version, Title: p.Title, Complete: p.Complete(), Unknown: append([]string{}, p.Unknown()...)}
+	v := profileView{
+		Name: p.Name, Version: p.Version, Title: p.Title, Complete: p.Complete(), Unknown: append([]string{}, p.Unknown()...),
+		Old: append([]string{}, p.OldFacts(time.Now())...), Assumed: append([]profile.Assumption{}, p.Assumptions()...),
+	}
 	for _, s := range p.Statements() {
 		fact := factView{Name: s.Name, Value: json.RawMessage("null"), Text: s.Text, Use: s.Use}
 		if s.Value != "" {
@@ -172,15 +183,31 @@ func viewProfile(p *profile.Profile) profileView {
 // listProfiles writes the table.
 func listProfiles(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "NAME\tAPI\tKEY\tWINDOW\tNOT KNOWN") // Flush gives the error
+	_, _ = fmt.Fprintln(w, "NAME\tAPI\tKEY\tWINDOW\tSOURCES\tNOT KNOWN") // Flush gives the error
 	for _, p := range builtInProfiles() {
 		window := strings.TrimSuffix(p.Window.String(), ", a cap that nobody promised")
 		if p.Window.Published != profile.Yes {
 			window += "?"
 		}
-		_, _ = fmt.Fprintln(w, strings.Join([]string{p.Name, p.Title, orDash(p.Carrier.String()), window, orDash(strings.Join(p.Unknown(), ", "))}, "\t"))
+		_, _ = fmt.Fprintln(w, strings.Join([]string{p.Name, p.Title, orDash(p.Carrier.String()), window, orDash(oldestSource(p)), orDash(strings.Join(p.Unknown(), ", "))}, "\t"))
 	}
 	return pathless(w.Flush())
+}
+
+// oldestSource is the month of the oldest source of a fact, RFCs and assumptions aside, and whether it is old; "" if there is
+// none.
+func oldestSource(p *profile.Profile) string {
+	oldest := ""
+	for _, s := range p.Statements() {
+		lasting := s.Source.Confidence == profile.Assumed || strings.Contains(s.Source.Ref, "www.rfc-editor.org/")
+		if date := s.Source.Date; date != "" && !lasting && (oldest == "" || date < oldest) {
+			oldest = date
+		}
+	}
+	if len(p.OldFacts(time.Now())) > 0 {
+		return oldest + " old"
+	}
+	return oldest
 }
 
 func listProfilesJSON(out io.Writer) error {
@@ -202,9 +229,9 @@ func builtInProfiles() []*profile.Profile {
 	return list
 }
 
-// showProfile writes what is known of an API: a line a fact. Below a known fact stands its source, and below that what the
-// client makes of it, unless it counts as it is written. The error is that of out.
-func showProfile(out io.Writer, p *profile.Profile) error {
+// showProfile writes what is known of an API: a line a fact. Below a known fact stands its source, with what it says if that
+// is asked for, and below that what the client makes of it, unless it counts as it is written. The error is that of out.
+func showProfile(out io.Writer, p *profile.Profile, withWords bool) error {
 	state := "complete"
 	if p.Carrier.Place == profile.Nowhere {
 		state = "it takes no key"
@@ -216,21 +243,33 @@ func showProfile(out io.Writer, p *profile.Profile) error {
 	if p.Title != "" {
 		text = p.Title + "\n" + text
 	}
+	for _, a := range p.Assumptions() {
+		text += fmt.Sprintf("assumed: %s: %s\n", strings.ReplaceAll(a.Name, "_", " "), a.Text)
+	}
 	for _, s := range p.Statements() {
-		value := s.Text
-		if value == "" {
-			value = "unknown"
-		}
-		text += fmt.Sprintf("\n%-17s  %s\n", strings.ReplaceAll(s.Name, "_", " "), value)
-		if s.Value != "" {
-			text += fmt.Sprintf("%-17s  %s, %s: %s\n", "", s.Source.Confidence, s.Source.Date, s.Source.Ref)
-		}
-		if s.Use != "" {
-			text += fmt.Sprintf("%-17s  %s\n", "", s.Use)
-		}
+		text += statementText(s, withWords)
 	}
 	_, err := io.WriteString(out, text)
 	return pathless(err)
+}
+
+// statementText is a fact as showProfile writes it.
+func statementText(s profile.Statement, withWords bool) string {
+	text := fmt.Sprintf("\n%-17s  %s\n", strings.ReplaceAll(s.Name, "_", " "), cmp.Or(s.Text, "unknown"))
+	if s.Value != "" {
+		old := ""
+		if s.Source.Old(time.Now()) {
+			old = " (old)"
+		}
+		text += fmt.Sprintf("%-17s  %s, %s%s: %s\n", "", s.Source.Confidence, s.Source.Date, old, s.Source.Ref)
+	}
+	if withWords && s.Source.Said != "" {
+		text += fmt.Sprintf("%-17s  says: %s\n", "", s.Source.Said)
+	}
+	if s.Use != "" {
+		text += fmt.Sprintf("%-17s  %s\n", "", s.Use)
+	}
+	return text
 }
 
 // printJSON writes a value as indented JSON.

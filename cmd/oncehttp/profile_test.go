@@ -81,7 +81,8 @@ func TestProfileShow(t *testing.T) {
 	text := run(t, "profile", "show", "gocardless").want(t, exitOK).out
 	for _, want := range []string{
 		"GoCardless Pro API\n", "not known: window, in_progress\n", "\ncarrier            header Idempotency-Key\n", "\nin progress        unknown\n",
-		"excerpt, 2026-11: https://gocardless.com/blog/idempotency-keys\n", "24h, a cap that nobody promised\n", "assumed, 2026-11: not published\n",
+		"excerpt, 2026-11: https://gocardless.com/blog/idempotency-keys\n", "1h, a cap that nobody promised\n", "assumed, 2026-11: not published\n",
+		"assumed: window: a key counts for 1h after the first send,",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
@@ -110,6 +111,36 @@ func TestProfileShow(t *testing.T) {
 	run(t, "profile", "show", "strype").want(t, exitUsage).wantErr(t, `"strype" is not known; see oncehttp profile list`)
 	run(t, "profile", "show", "./strype.json").want(t, exitUsage).wantErr(t, "./strype.json: no such file")
 	run(t, "profile", "show").want(t, exitUsage).wantErr(t, "is missing")
+}
+
+// TestProfileShowSources: the words of the sources are shown where they are asked for, what is assumed is said, and an old
+// source is marked, also in the list.
+func TestProfileShowSources(t *testing.T) {
+	t.Parallel()
+	old := `{"name": "mine", "version": "1", "sources": {"docs": {"ref": "https://example.com/keys", "date": "2021-03", "confidence": "primary"}},
+		"carrier": {"value": {"place": "header", "name": "X-Our-Key"}, "source": "docs", "said": "send X-Our-Key"}}`
+	path := filepath.Join(t.TempDir(), "mine.json")
+	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain, words := run(t, "profile", "show", path).want(t, exitOK).out, run(t, "profile", "show", path, "--sources").want(t, exitOK).out
+	const source, said = "primary, 2021-03 (old): https://example.com/keys\n", "  says: send X-Our-Key\n"
+	if !strings.Contains(plain, source) || strings.Contains(plain, "says:") || !strings.Contains(words, source+strings.Repeat(" ", 17)+said) {
+		t.Errorf("without --sources:\n%s\nwith:\n%s", plain, words)
+	}
+	var v profileView
+	if err := json.Unmarshal([]byte(run(t, "profile", "show", path, "--json").want(t, exitOK).out), &v); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Old) != 1 || v.Old[0] != "carrier" || len(v.Assumed) == 0 || v.Facts[0].Source.Said != "send X-Our-Key" {
+		t.Errorf("as JSON: %+v", v)
+	}
+	if text := run(t, "profile", "show", "draft-07").want(t, exitOK).out; !strings.Contains(text, "assumed: window: a key counts for 24h after the first send") {
+		t.Errorf("the window of the default profile is not said to be assumed:\n%s", text)
+	}
+	if table := run(t, "profile", "list").want(t, exitOK).out; !regexp.MustCompile(`(?m)^paypal-orders .* 2024-02 old `).MatchString(table) || !regexp.MustCompile(`(?m)^none .* - +-$`).MatchString(table) {
+		t.Errorf("the list does not mark old sources:\n%s", table)
+	}
 }
 
 // TestProfileList: every name once, in the table and as JSON.

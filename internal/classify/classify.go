@@ -4,6 +4,7 @@
 package classify
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ func Classify(p *profile.Profile, a Answer, f Facts) Verdict {
 	if v.Kind == KindUnknown && v.Again && a.Status >= 500 && v.Replayed {
 		v.Again, v.Hold, v.Reason = false, true, ReasonStoredError
 	}
-	stop := obeyShouldRetry(p, &a, &v)
+	stop := r.obeyShouldRetry(p, &v)
 	if f.InDoubt && !r.settles(p, &v) {
 		v = stillUnknown(a.Status, v)
 		v.Again = v.Again && !stop
@@ -167,22 +168,32 @@ func (r *reader) byStatus(p *profile.Profile) Verdict {
 
 // obeyShouldRetry applies the profile's should-retry header to v. The header may stop or allow another attempt;
 // it never makes an unknown outcome known. stop reports that the server said no.
-func obeyShouldRetry(p *profile.Profile, a *Answer, v *Verdict) (stop bool) {
-	if p.ShouldRetry.Header == "" || a.Status < 400 || v.AlreadyDone || v.Kind == KindMismatch || v.Hold {
+func (r *reader) obeyShouldRetry(p *profile.Profile, v *Verdict) (stop bool) {
+	if p.ShouldRetry.Header == "" || r.Status < 400 || v.AlreadyDone || v.Kind == KindMismatch || v.Hold {
 		return false
 	}
-	switch strings.ToLower(strings.TrimSpace(a.Header.Get(p.ShouldRetry.Header))) {
-	case "":
-	case p.ShouldRetry.No:
-		if v.Kind == KindUnknown && a.Status >= 500 {
+	switch advice := strings.ToLower(strings.TrimSpace(r.Header.Get(p.ShouldRetry.Header))); {
+	case advice == "":
+		stop = p.ShouldRetry.Absent == profile.No && (v.Kind == KindUnknown || v.Kind == KindFinal) && r.fromAPI()
+	case advice == p.ShouldRetry.No:
+		stop = true
+	case advice == p.ShouldRetry.Yes:
+		v.Again = v.Flaw == FlawNone
+	}
+	if stop {
+		if v.Kind == KindUnknown && r.Status >= 500 {
 			v.Hold, v.Reason = true, ReasonStoredError
 		}
 		v.Again = false
-		return true
-	case p.ShouldRetry.Yes:
-		v.Again = v.Flaw == FlawNone
 	}
-	return false
+	return stop
+}
+
+// fromAPI reports whether an error looks like the API's own, so that a header which it lacks says something. What a gateway
+// answers lacks it, too: 502, 503 and 504, pages, and errors without a body.
+func (r *reader) fromAPI() bool {
+	gateway := r.Status >= http.StatusBadGateway && r.Status <= http.StatusGatewayTimeout
+	return !gateway && len(bytes.TrimSpace(r.Body)) > 0 && !r.isPage()
 }
 
 // settles reports whether v counts although an earlier attempt is in doubt: it claims nothing of that attempt,

@@ -1,0 +1,34 @@
+package profile
+
+import (
+	"strings"
+	"time"
+)
+
+// oldAfter is the age, in months, from which a source is old.
+const oldAfter = 24
+
+// Old reports whether a source is of more than two years before a time, so that the API may do otherwise by now. An RFC does
+// not change; an assumption, and a date that cannot be read, are not old.
+func (s Source) Old(at time.Time) bool {
+	if s.Confidence == Assumed || strings.Contains(s.Ref, "www.rfc-editor.org/rfc/") {
+		return false
+	}
+	for _, layout := range []string{"2006-01-02", "2006-01"} {
+		if day, err := time.Parse(layout, s.Date); err == nil {
+			return day.AddDate(0, oldAfter, 0).Before(at)
+		}
+	}
+	return false
+}
+
+// OldFacts lists the facts, by their names in files, whose sources are old at that time; see [Source.Old].
+func (p *Profile) OldFacts(at time.Time) []string {
+	var names []string
+	for _, s := range p.Statements() {
+		if s.Source.Old(at) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
