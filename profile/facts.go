@@ -203,9 +203,10 @@ func fillBlanks(p *Profile) {
 	}
 }
 
-// Unknown lists what keeps a profile from being complete, by the names in files: carrier, window, in_progress and
-// mismatch as far as no primary or excerpted source states them. Where a repeat is answered already done whatever it
-// asks for, the mismatch is known, too. Of an API that takes no key there is nothing to know.
+// Unknown lists what keeps a profile from being complete, by the names in files: carrier, window, in_progress, mismatch and
+// stored.server_error (whether errors are kept under the key) as far as no primary or excerpted source states them. Where a
+// repeat is answered already done whatever it asks for, the mismatch is known, too. Of an API that takes no key there is
+// nothing to know.
 func (p *Profile) Unknown() []string {
 	if p.Carrier.Place == Nowhere {
 		return nil
@@ -223,6 +224,7 @@ func (p *Profile) Unknown() []string {
 		{"window", p.Window.Published == Yes && sure("Window")},
 		{"in_progress", len(p.InProgress) > 0 && sure("InProgress")},
 		{"mismatch", len(p.Mismatch) > 0 && sure("Mismatch") || len(p.AlreadyDone) > 0 && sure("AlreadyDone")},
+		{"stored.server_error", p.Stored.ServerError != Unknown && sure("Stored")},
 	} {
 		if !need.sure {
 			unknown = append(unknown, need.name)

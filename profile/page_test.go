@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -35,14 +36,15 @@ func TestProvidersPage(t *testing.T) {
 
 const pageHead = `# What is known of each API
 
-Each row is a profile: ` + "`--profile NAME`, `profile.ByName`" + `. It is *complete* where carrier, window, in-progress answer and mismatch are
-known from a primary source or an official page; of the others the blanks are unknown, which makes the client more careful. The letter
+Each row is a profile: ` + "`--profile NAME`, `profile.ByName`" + `. It is *complete* where carrier, window, in-progress answer, mismatch and whether
+errors are kept are known from a primary source or an official page; of the others the blanks are unknown, which makes the client more
+careful. A window with a question mark is promised by nobody, and a row is marked *old* where a source of it is of more than two years before the newest. The letter
 behind a fact is its confidence: A the specification or the vendor's own source, B an official page seen in part, C a third party's word
 or a page that was replaced since, D a choice of this project that nobody has promised. What only C says is held: nothing is concluded
 from such an answer. The package comment of ` + "`profile`" + ` has the whole rule. Facts of more than one product are the strictest of them.
 
 The page is generated from ` + "`profile/data`" + `: ` + "`go test ./profile -run TestProvidersPage -write`" + `. Nothing here was tried against an
-account of the vendor's. ` + "`oncehttp profile show NAME`" + ` shows one profile with every source, ` + "`oncehttp profile new`" + ` starts one of your own: [my API is not in the list](my-api.md).
+account of the vendor's. ` + "`oncehttp profile show NAME`" + ` shows one profile with every source (` + "`--sources`" + `: and its words), ` + "`oncehttp profile new`" + ` starts one of your own: [my API is not in the list](my-api.md).
 
 | profile | API | key travels in | window | in progress | mismatch | mark of a replay | 5xx kept | |
 |---|---|---|---|---|---|---|---|---|
@@ -58,15 +60,23 @@ func pageText(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	var all []*profile.Profile
+	newest := ""
 	for _, name := range profile.Names() {
 		p, ok := profile.ByName(name)
 		if !ok {
 			t.Fatalf("no profile %q", name)
 		}
 		all = append(all, p)
+		for _, s := range p.Sources {
+			newest = max(newest, s.Date[:len("2006-01")])
+		}
+	}
+	at, err := time.Parse("2006-01", newest)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, p := range all {
-		b.WriteString(tableRow(p))
+		b.WriteString(tableRow(p, at))
 	}
 	for _, p := range all {
 		b.WriteString(section(p))
@@ -74,8 +84,8 @@ func pageText(t *testing.T) string {
 	return b.String()
 }
 
-// tableRow is the row of one profile.
-func tableRow(p *profile.Profile) string {
+// tableRow is the row of one profile; sources are old as of that time.
+func tableRow(p *profile.Profile, at time.Time) string {
 	cells := map[string]string{}
 	for _, s := range p.Statements() {
 		if s.Text != "" {
@@ -90,16 +100,23 @@ func tableRow(p *profile.Profile) string {
 	if mismatch == "" && cells["already_done"] != "" {
 		mismatch = "already done: " + cells["already_done"]
 	}
-	complete := ""
+	var marks []string
 	if p.Complete() {
-		complete = "complete"
+		marks = append(marks, "complete")
+	}
+	if len(p.OldFacts(at)) > 0 {
+		marks = append(marks, "old")
+	}
+	window := cells["window"]
+	if p.Window.Published != profile.Yes {
+		window = strings.Replace(window, " ", "? ", 1)
 	}
 	replay := cells["replay"]
 	if len(p.Replay) > 2 {
 		replay = "any usual one " + letter(p.Sources["Replay"].Confidence)
 	}
 	name := fmt.Sprintf("[%s](#%s)", p.Name, strings.ReplaceAll(p.Name, ".", ""))
-	return "| " + strings.Join([]string{name, escaped(p.Title), cells["carrier"], cells["window"], cells["in_progress"], mismatch, replay, kept, complete}, " | ") + " |\n"
+	return "| " + strings.Join([]string{name, escaped(p.Title), cells["carrier"], window, cells["in_progress"], mismatch, replay, kept, strings.Join(marks, ", ")}, " | ") + " |\n"
 }
 
 // section is what the row of a profile has no room for.
@@ -125,10 +142,12 @@ func section(p *profile.Profile) string {
 				text += "- " + escaped(note) + "\n"
 			}
 		}
-		if len(sources[s.Source]) == 0 {
-			order = append(order, s.Source)
+		source := s.Source
+		source.Said = "" // oncehttp profile show --sources prints it
+		if len(sources[source]) == 0 {
+			order = append(order, source)
 		}
-		sources[s.Source] = append(sources[s.Source], name)
+		sources[source] = append(sources[source], name)
 	}
 	text += "\nSources:\n\n"
 	for _, s := range order {

@@ -94,7 +94,7 @@ func TestUnknownIsNeverNo(t *testing.T) {
 		}
 	}
 	each(t, func(t *testing.T, p *profile.Profile) {
-		if weak := p.Sources["Window"].Confidence == profile.Assumed || p.Sources["Window"].Confidence == profile.Secondary; p.Window.Published == profile.Unknown || (p.Window.Published == profile.Yes) == weak {
+		if weak := p.Sources["Window"].Confidence == profile.Assumed || p.Sources["Window"].Confidence == profile.Secondary; p.Window.Published == profile.Unknown || p.Window.Published == profile.Yes && weak {
 			t.Errorf("window %+v with a source that is %q", p.Window, p.Sources["Window"].Confidence)
 		}
 		for name, fact := range map[string]profile.Fact{"Success": p.Stored.Success, "ServerError": p.Stored.ServerError} {

@@ -196,14 +196,14 @@ func mockError(flag string, err error) error {
 }
 
 // playable refuses a profile of which the mock would have to invent how the API answers. The window is not such a fact:
-// it is --window's, and a cap otherwise.
+// it is --window's, and a cap otherwise. Errors that nobody says are kept are not.
 func (f *mockFlags) playable(p *profile.Profile) error {
 	byReference := p.Reference != nil && len(p.Duplicate) > 0
 	if p.Carrier.Place == profile.Nowhere && !byReference {
 		return fmt.Errorf("--profile %s: it sends no key that the mock could honour; with --already-done, --lookup and --same the mock takes each number once", p.Name)
 	}
 	unknown := slices.DeleteFunc(p.Unknown(), func(name string) bool {
-		return name == "window" || name == "carrier" && f.header != "" // it was given
+		return name == "window" || name == "stored.server_error" || name == "carrier" && f.header != "" // it was given
 	})
 	if len(unknown) == 0 || f.assume {
 		return nil

@@ -24,9 +24,9 @@ func profileCommand(s streams) *cobra.Command {
 		Short: "Show how APIs do idempotency keys, and write a profile of your own",
 		Long: `A profile says how one API does idempotency keys: where the key travels, how long
 it is known, and what the answers mean. Each fact has a source, a date and a
-confidence. A profile is complete where carrier, window, in-progress answer and
-mismatch are known from a primary source or an official page; of any other the
-blanks are unknown, which makes oncehttp more careful.
+confidence. A profile is complete where carrier, window, in-progress answer,
+mismatch and whether errors are kept are known from a primary source or an official
+page; of any other the blanks are unknown, which makes oncehttp more careful.
 
 Wherever a command takes --profile NAME, a file of your own will do: a path with a
 slash in it, or that ends in .json.`,
@@ -189,7 +189,10 @@ func listProfiles(out io.Writer) error {
 		if p.Window.Published != profile.Yes {
 			window += "?"
 		}
-		_, _ = fmt.Fprintln(w, strings.Join([]string{p.Name, p.Title, orDash(p.Carrier.String()), window, orDash(oldestSource(p)), orDash(strings.Join(p.Unknown(), ", "))}, "\t"))
+		if p.Carrier.Place == profile.Nowhere {
+			window = "" // without a key there is nothing that is known for a time
+		}
+		_, _ = fmt.Fprintln(w, strings.Join([]string{p.Name, p.Title, orDash(p.Carrier.String()), orDash(window), orDash(oldestSource(p)), orDash(strings.Join(p.Unknown(), ", "))}, "\t"))
 	}
 	return pathless(w.Flush())
 }

@@ -80,7 +80,7 @@ func TestProfileShow(t *testing.T) {
 	t.Parallel()
 	text := run(t, "profile", "show", "gocardless").want(t, exitOK).out
 	for _, want := range []string{
-		"GoCardless Pro API\n", "not known: window, in_progress\n", "\ncarrier            header Idempotency-Key\n", "\nin progress        unknown\n",
+		"GoCardless Pro API\n", "not known: window, in_progress, stored.server_error\n", "\ncarrier            header Idempotency-Key\n", "\nin progress        unknown\n",
 		"excerpt, 2026-11: https://gocardless.com/blog/idempotency-keys\n", "1h, a cap that nobody promised\n", "assumed, 2026-11: not published\n",
 		"assumed: window: a key counts for 1h after the first send,",
 	} {
@@ -138,7 +138,7 @@ func TestProfileShowSources(t *testing.T) {
 	if text := run(t, "profile", "show", "draft-07").want(t, exitOK).out; !strings.Contains(text, "assumed: window: a key counts for 24h after the first send") {
 		t.Errorf("the window of the default profile is not said to be assumed:\n%s", text)
 	}
-	if table := run(t, "profile", "list").want(t, exitOK).out; !regexp.MustCompile(`(?m)^paypal-orders .* 2024-02 old `).MatchString(table) || !regexp.MustCompile(`(?m)^none .* - +-$`).MatchString(table) {
+	if table := run(t, "profile", "list").want(t, exitOK).out; !regexp.MustCompile(`(?m)^paypal-orders .* 2024-02-03 old `).MatchString(table) || !regexp.MustCompile(`(?m)^none .* - +- +-$`).MatchString(table) {
 		t.Errorf("the list does not mark old sources:\n%s", table)
 	}
 }
