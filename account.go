@@ -107,7 +107,7 @@ func (e *engine) checkUnassigned(ctx context.Context, name string, op *preparedR
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
-		return e.errorOfBegin(ctx, name, op, false, err)
+		return e.errorOfPlace(ctx, name, op, err)
 	}
 	if exists, err := e.exists(ctx, op.rec.ID); err == nil && exists {
 		return nil
@@ -166,7 +166,8 @@ func (e *engine) place(ctx context.Context, op *preparedRequest) error {
 }
 
 // errorOfPlace returns the error of a call whose operation has no place, because the journal failed with err. For a call that
-// names no key nobody has looked yet for what is unresolved of the same request.
+// names no key nobody has looked yet for what is unresolved of the same request: the error names none either, since whoever goes on with
+// one that NewKey made would begin a second operation.
 func (e *engine) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
 	if op.named.Unnamed {
 		return newError(name, unclear(""), err)

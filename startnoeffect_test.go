@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -327,6 +328,81 @@ func TestNoLookNamesNoFreshKey(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestNoKeyBeforeTheLook: the same, whichever call of the journal fails, with an account, too: what stands under none is looked for before
+// what is unresolved. Whoever goes on as the error says makes one effect.
+func TestNoKeyBeforeTheLook(t *testing.T) {
+	t.Parallel()
+	uncertain := fmt.Errorf("%w: no answer", persist.ErrUncertain)
+	for account, within := range map[string]func(*oncehttp.Config){"no account": func(*oncehttp.Config) {}, "an account": func(cfg *oncehttp.Config) { cfg.Account = "shop" }} {
+		for inside := range 2 {
+			for keys, withKeys := range map[string]func(*oncehttp.Config){"random": func(*oncehttp.Config) {}, "counted": nil, "of the business": fromOrder} {
+				for calls, failing := range map[string]func(j *faulty, err error){
+					"get":          func(j *faulty, err error) { j.get = fails(err) },
+					"list":         func(j *faulty, err error) { j.list = fails(err) },
+					"all of them":  func(j *faulty, err error) { j.get, j.list, j.begin = fails(err), fails(err), fails(err) },
+					"all but list": func(j *faulty, err error) { j.get, j.begin = fails(err), fails(err) },
+				} {
+					for _, err := range []error{errDisk, uncertain} {
+						for _, ended := range []bool{false, true} {
+							t.Run(fmt.Sprint(account, inside, keys, calls, err, ended), func(t *testing.T) {
+								t.Parallel()
+								bubble(t, func(t *testing.T) {
+									j := &faulty{Journal: memory.New()}
+									w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+									request := func() *http.Request {
+										req := post(t, orderSeven)
+										if inside == 1 {
+											req = req.WithContext(oncehttp.ContextWithAccount(req.Context(), "customer"))
+										}
+										return req
+									}
+									made := countedKeys()
+									withKeys := withKeys
+									if withKeys == nil {
+										withKeys = made
+									}
+									first, _ := newClient(t, w, on(j, oneAttempt, within, made))
+									_, _ = first.Do(request())
+									failing(j, err)
+									c, _ := newClient(t, w, on(j, oneAttempt, within, withKeys))
+									req, stop := context.WithCancel(request().Context())
+									if ended {
+										stop()
+									}
+									defer stop()
+									_, failed := c.Do(request().WithContext(req))
+									var e *oncehttp.Error
+									if !errors.As(failed, &e) || !errors.Is(failed, oncehttp.ErrOutcomeUnknown) {
+										t.Fatalf("%v, want ErrOutcomeUnknown", failed)
+									}
+									j.get, j.list, j.begin = nil, nil, nil
+									if e.Key != "" {
+										_, _ = c.DoKey(request(), e.Key)
+									} else {
+										_, _ = c.Do(request())
+									}
+									resume(t, c)
+									if len(w.keys()) != 1 {
+										t.Errorf("after %v: sent under %v", failed, w.keys())
+									}
+								})
+							})
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// countedKeys lets NewKey make a key of its own for each call.
+func countedKeys() func(*oncehttp.Config) {
+	var made atomic.Int64
+	return func(cfg *oncehttp.Config) {
+		cfg.NewKey = func(*http.Request) (oncehttp.Key, error) { return oncehttp.Key(fmt.Sprint("made-", made.Add(1))), nil }
 	}
 }
 
