@@ -91,12 +91,7 @@ func unassigned(account string) (none []string) {
 }
 
 // unassignedOf returns the accounts that are none beside that of a call.
-func unassignedOf(named *request.Named) (none []string) {
-	for _, account := range named.Accounts() {
-		none = append(none, unassigned(account)...)
-	}
-	return none
-}
+func unassignedOf(named *request.Named) (none []string) { return unassigned(named.Account) }
 
 // checkUnassigned stops a call that names an account while an operation of its key stands under none, unless there is one of the
 // account, too, so that nothing is begun.
@@ -134,16 +129,7 @@ func (e *engine) standsUnassigned(ctx context.Context, named *request.Named) (id
 // unassignedCause returns the error of a call for account while an operation stands under none, with the way on.
 func (e *engine) unassignedCause(ctx context.Context, id persist.ID, account string) error {
 	return fmt.Errorf("an operation of it stands under no account; nothing is begun until Client.Assign gives it to the account "+
-		"to which it belongs: %s, maybe to %q", e.referenceTo(ctx, id), nameOf(account))
-}
-
-// nameOf is an account without the headers that select it.
-func nameOf(account string) string {
-	name, scopes := persist.SplitAccount(account)
-	if len(scopes) > 0 && scopes[0][0] == "" {
-		return persist.Account(name, scopes[0])
-	}
-	return persist.Account(name)
+		"to which it belongs: %s, maybe to %q", e.referenceTo(ctx, id), request.Base(account))
 }
 
 // errIncomparable says that a request differs from that of an operation at most in what counts by one of two configurations only, or
@@ -156,43 +142,17 @@ func incomparable(op *preparedRequest, rec *persist.Record) error {
 	return fmt.Errorf("%w (%w)", errIncomparable, op.read.Unclear(rec))
 }
 
-// place notes to whom the operation belongs, and under which account it is looked for and begun, also where ctx has ended: an
-// error of such a call depends on it. Errors: the journal's.
-func (e *engine) place(ctx context.Context, op *preparedRequest) error {
-	if err := e.identify(ctx, op); err != nil {
-		return err
-	}
-	return e.spell(ctx, op)
-}
-
 // errorOfPlace returns the error of a call whose operation has no place, because the journal failed with err. For a call that
 // names no key nobody has looked yet for what is unresolved of the same request: the error names none either, since whoever goes on with
 // one that NewKey made would begin a second operation.
 func (e *engine) errorOfPlace(ctx context.Context, name string, op *preparedRequest, err error) *Error {
-	if op.named.Unnamed {
+	switch {
+	case errors.Is(err, errForgottenBefore):
+		return newError(name, nothing(Key(op.rec.Key)), err, ErrConfig)
+	case op.named.Unnamed:
 		return newError(name, unclear(""), err)
 	}
 	return e.errorOfBegin(ctx, name, op, false, err)
-}
-
-// spell gives the operation the spelling of its account under which one of its key exists: another configuration of
-// credentials spells headers that select the account in another way. Errors: the journal's.
-func (e *engine) spell(ctx context.Context, op *preparedRequest) error {
-	if op.rec.Generated && e.cfg.randomKeys { // no operation can have the key
-		return nil
-	}
-	for _, account := range op.named.Spellings {
-		id := persist.ID{Account: account, Key: op.rec.Key}
-		exists, err := e.exists(context.WithoutCancel(ctx), id)
-		if err != nil {
-			return err
-		}
-		if exists {
-			op.rec.ID = id
-			return nil
-		}
-	}
-	return nil
 }
 
 // exists reports whether there is an operation, also one that a call of this process is about to begin. Errors: the

@@ -372,11 +372,17 @@ func TestAssignRefuses(t *testing.T) {
 		if err := c.Assign(alice, "two"); !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), "acct_1") {
 			t.Errorf("two of one key: %v", err)
 		}
+		if err := c.Assign(alice, "two", oncehttp.OfAccount("")); !errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), "assign those first") {
+			t.Errorf("the first of two of one key: %v", err)
+		}
 		if err := c.Assign(alice, "two", oncehttp.OfAccount("|Stripe-Account=acct_1")); err != nil {
 			t.Error(err)
 		}
-		if _, err := j.Get(t.Context(), persist.ID{Account: "|alice|Stripe-Account=acct_1", Key: "two"}); err != nil {
-			t.Errorf("the header's scope: %v", err)
+		if rec, err := c.Lookup(alice, "two"); err != nil || rec.ScopedAccount() != "|alice|Stripe-Account=acct_1" || rec.Account == "|alice" {
+			t.Errorf("the header's scope: %q, %v", rec.Account, err)
+		}
+		if err := c.Assign(alice, "two"); err != nil { // the first, once nothing stands beside it
+			t.Error(err)
 		}
 	})
 }

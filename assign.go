@@ -1,6 +1,7 @@
 package oncehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,9 @@ func (e *engine) assign(ctx context.Context, name string, id persist.ID, account
 	case e.leasedElsewhere(&rec):
 		return e.refuse(ctx, name, &rec, operation.KeyOnly, errElsewhere, ErrInFlight).err
 	}
+	if keeps, err := e.keepsPlace(ctx, &rec); keeps || err != nil {
+		return newError(name, subjectOf(&rec, operation.KeyOnly), cmp.Or(err, errors.New("operations of other scopes stand beside it; assign those first, with OfAccount")), ErrConfig)
+	}
 	to, inside := persist.SplitAccount(account)
 	_, scopes := persist.SplitAccount(rec.Account)
 	assigned, err := e.journal.Assign(ctx, rec, persist.Account(to, append(inside, selecting(scopes)...)...))
@@ -96,7 +100,7 @@ func (c *Client) lookupUnassigned(ctx context.Context, name string, key Key, cho
 			switch {
 			case err != nil:
 				return failed(err)
-			case nameOf(rec.Account) == account && match.is(&rec) && (chosen.account == nil || *chosen.account == rec.Account):
+			case request.Base(rec.Account) == account && match.is(&rec) && chosen.is(&rec):
 				found = append(found, rec)
 			}
 		}
@@ -114,7 +118,7 @@ func (c *Client) lookupUnassigned(ctx context.Context, name string, key Key, cho
 func accountsOf(records []persist.Record) string {
 	var list []string
 	for _, rec := range records {
-		list = append(list, fmt.Sprintf("%q", rec.Account))
+		list = append(list, fmt.Sprintf("%q", rec.ScopedAccount()))
 	}
 	return strings.Join(list, ", ")
 }
@@ -154,7 +158,7 @@ func (r *runner) sayUnassigned(ctx context.Context) {
 			if err != nil || n == unassignedMost {
 				break
 			}
-			if nameOf(rec.Account) == account {
+			if request.Base(rec.Account) == account {
 				if n++; n == 1 {
 					first = rec.ID
 				}

@@ -138,6 +138,7 @@ type preparedRequest struct {
 	read        *request.Snapshot
 	named       request.Named // what the call names, as far as it could be read
 	secret      []byte        // the journal's, if the operation's owner is compared
+	places      int           // how often its place was chosen by all records of its key
 }
 
 // do runs a request as an operation, or lets it stream through if it is none. name is that of the call, for errors;
@@ -177,6 +178,13 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		res, caller, err := c.run(ctx, name, op)
 		if err != nil {
 			return nil, err
+		}
+		if res.elsewhere {
+			caller.Done()
+			if err := c.engine.choosePlace(req.Context(), op, nil); err != nil {
+				return nil, c.engine.errorOfPlace(req.Context(), name, op, err)
+			}
+			continue
 		}
 		resp, err := c.response(req, op.rec.ID, res, plain, caller.Joined())
 		err = own(err, name, caller.Joined())
@@ -240,14 +248,20 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 			return nil, nil, c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
 		}
 		var running struct { // the call that is under way
-			strange  bool
-			likeness request.Likeness
-			unclear  error
+			elsewhere *persist.Record
+			strange   bool
+			likeness  request.Likeness
+			unclear   error
 		}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
 			Record: op.rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.patience(), PlainHTTP: op.rec.PlainHTTP,
-			InDoubt: !op.rec.Generated, // a key made for this call can have no earlier operation
+			InDoubt: !op.rec.Generated || op.rec.Business, // a key made for this call can have no earlier operation
 		}, func(rec *persist.Record) bool {
+			if op.elsewhere(rec) {
+				other := rec.Clone()
+				running.elsewhere = &other
+				return false
+			}
 			if running.strange = op.strange(rec); !running.strange {
 				running.likeness = op.read.Compare(rec)
 			}
@@ -257,6 +271,11 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 			return running.likeness == request.SameRequest
 		})
 		switch {
+		case arrival == inflight.Refused && running.elsewhere != nil:
+			if err := c.engine.choosePlace(ctx, op, running.elsewhere); err != nil {
+				return nil, nil, c.engine.errorOfPlace(ctx, name, op, err)
+			}
+			continue
 		case arrival == inflight.Refused && running.strange:
 			return nil, nil, c.engine.strangerError(ctx, name, op.rec.ID, errOtherCredentials)
 		case arrival == inflight.Refused && running.likeness == request.CannotTell:

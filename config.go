@@ -182,6 +182,7 @@ type Config struct {
 	reader     request.Reader   // made of the above by fill
 	randomKeys bool             // NewKey is RandomKey
 	origins    *request.Origins // of Origins; nil: there are none
+	facts      []knownFacts     // of the profiles
 }
 
 // Limiter bounds the pace of sends.
@@ -298,7 +299,7 @@ func (c *Config) fillReader() error {
 		Secrets: request.Secrets{
 			KeepHeader: c.KeepHeader, Headers: c.SecretHeaders, Parameters: c.SecretParameters,
 		},
-		KeepFields: c.KeepFields, Pauses: c.Retry.pauses(), Producer: c.producer(),
+		KeepFields: c.KeepFields, Pauses: c.Retry.pauses(), AskFirst: c.Retry.AskFirst, Producer: c.producer(),
 		Crashed: func(ctx context.Context, value any, stack []byte) {
 			c.logCrash(ctx, "the body of a request has crashed, and its caller has left", "", &crash{value, stack})
 		},

@@ -18,8 +18,19 @@ var errOtherCredentials = errors.New("there is an operation of the same key or r
 
 // secrets keeps the secret of a journal. The zero value is ready; it is safe for concurrent use.
 type secrets struct {
-	mu    sync.Mutex
-	value []byte
+	mu      sync.Mutex
+	value   []byte
+	content *request.ContentKey // of value
+}
+
+// contentKey returns what Record.Content is keyed with; nil where the journal does not tell its secret.
+func (s *secrets) contentKey(ctx context.Context, j persist.Journal) *request.ContentKey {
+	if _, err := s.of(ctx, j); err != nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.content
 }
 
 // of returns the journal's secret, which it asks for once, also where ctx has ended. Errors: the journal's.
@@ -37,12 +48,15 @@ func (s *secrets) of(ctx context.Context, j persist.Journal) ([]byte, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.value = value
+	s.value, s.content = value, request.NewContentKey(value)
 	return value, nil
 }
 
-// identify notes in the operation's record to whom it belongs. Errors: the journal's.
+// identify notes in the operation's record to whom it belongs, and the digest of its content. Errors: the journal's.
 func (e *engine) identify(ctx context.Context, op *preparedRequest) error {
+	if key := e.shared.secrets.contentKey(ctx, e.journal); key != nil {
+		op.rec.Content = key.Content(op.rec)
+	}
 	if !op.named.Owner.Asked {
 		return nil
 	}
@@ -60,7 +74,7 @@ func (op *preparedRequest) strange(rec *persist.Record) bool {
 }
 
 // strange reports whether an operation may be another's than that of owner. Where their
-// credentials cannot be compared, a key that a caller chose tells more than they; one that was made does not.
+// credentials cannot be compared, a key that a caller chose, or that was made of the request, tells more than they; one that was made at random does not.
 func strange(owner *request.Owner, rec *persist.Record, secret []byte) bool {
 	if !owner.Asked {
 		return false
@@ -71,7 +85,7 @@ func strange(owner *request.Owner, rec *persist.Record, secret []byte) bool {
 	case persist.OtherOwner:
 		return true
 	}
-	return rec.Generated
+	return rec.Generated && !rec.Business
 }
 
 // isStrange is strange for a call whose request may not have been read whole. Where the journal does not tell its secret, any

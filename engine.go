@@ -79,6 +79,7 @@ type run struct {
 	target      *url.URL // where it is sent to
 	created     bool     // this very call began the record
 	askedAgain  bool     // it is confirmed, and asked again for an answer too large to keep
+	otherFacts  bool     // the client's profile of that name and version states other facts than the record's
 	resolved    bool     // its record says how it ended, and that its callers know
 	fromResume  bool     // Resume or Run began this run, not a caller with the key
 	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
@@ -122,7 +123,9 @@ func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	}
 	if !created {
 		if res := (existing{r}).resolve(op); res != nil {
-			r.tellRecorded(res)
+			if !res.elsewhere {
+				r.tellRecorded(res)
+			}
 			return res
 		}
 	}

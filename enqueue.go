@@ -46,6 +46,11 @@ func (c *Client) Enqueue(req *http.Request, key Key) error {
 			return c.engine.errorOfBegin(ctx, name, op, false, err)
 		case !created && rec.Sealed() != nil:
 			return journalError(name, &rec, rec.Sealed())
+		case !created && op.elsewhere(&rec):
+			if err := c.engine.choosePlace(req.Context(), op, nil); err != nil {
+				return c.engine.errorOfPlace(req.Context(), name, op, err)
+			}
+			continue
 		case !created && op.strange(&rec):
 			return c.engine.strangerError(ctx, name, rec.ID, errOtherCredentials)
 		case !created && op.read.Compare(&rec) != request.SameRequest:

@@ -49,9 +49,9 @@ type Event struct {
 	// Key is the operation's key; empty only of an event about the journal.
 	Key Key
 	// Account is the operation's account, as persist.Record.Account has it and OfAccount
-	// takes it: with Key it says which operation it is. It names the headers that part
-	// accounts (profile.Profile.AccountHeaders) with their values, of a credential a
-	// digest. Empty of an event about the journal; it may be empty otherwise, too.
+	// takes it: with Key it says which operation it is. Of several operations of one key all but the
+	// first name the headers that part them (profile.Profile.AccountHeaders), with a
+	// digest of each value. Empty of an event about the journal; it may be empty otherwise, too.
 	Account string
 	// Method is the request's method, such as "POST".
 	Method string

@@ -130,7 +130,7 @@ func TestEventsNameTheAccount(t *testing.T) {
 			}
 			for _, e := range seen.all {
 				rec, err := c.Lookup(t.Context(), e.Key, oncehttp.OfAccount(e.Account))
-				if err != nil || rec.Account != persist.Account("shop", [2]string{"Stripe-Account", account}) {
+				if err != nil || rec.ScopedAccount() != persist.Account("shop", [2]string{"Stripe-Account", account}) {
 					t.Errorf("%s of %q: %v", e.Kind, e.Account, err)
 				}
 			}
@@ -149,8 +149,12 @@ func TestEventsNameTheAccount(t *testing.T) {
 		time.Sleep(time.Hour)
 		resume(t, c) // without credentials
 		blocked := seen.of(oncehttp.EventBlocked)
-		if len(blocked) != 1 || blocked[0].Account != persist.Account("shop", [2]string{"Stripe-Account", "acct_3"}) {
-			t.Errorf("blocked: %+v", blocked)
+		if len(blocked) != 1 {
+			t.Fatalf("blocked: %+v", blocked)
+		}
+		rec, err := c.Lookup(t.Context(), "k", oncehttp.OfAccount(blocked[0].Account))
+		if err != nil || rec.ScopedAccount() != persist.Account("shop", [2]string{"Stripe-Account", "acct_3"}) {
+			t.Errorf("blocked: %+v, of %q, %v", blocked, rec.ScopedAccount(), err)
 		}
 	})
 }

@@ -85,8 +85,8 @@ func TestScopedAccounts(t *testing.T) {
 				t.Errorf("%s: %v, %d sends", account, err, w.count())
 			}
 			if i == 0 { // the only one there is
-				if rec := lookup(t, c, "k"); !strings.Contains(rec.Account, account) {
-					t.Errorf("found %q", rec.Account)
+				if rec := lookup(t, c, "k"); !strings.Contains(rec.ScopedAccount(), account) {
+					t.Errorf("found %q", rec.ScopedAccount())
 				}
 			}
 		}

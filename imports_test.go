@@ -36,7 +36,7 @@ func importRules() []rule {
 		{"internal/dsn", true, nil},
 		{"internal/jsonpointer", true, nil},
 		{"internal/request", true, []string{
-			"github.com/google/uuid", module + "/profile", module + "/persist", module + "/internal/jsonpointer", module + "/internal/sanitize",
+			"github.com/google/uuid", module + "/profile", module + "/persist", module + "/internal/jsonpointer", module + "/internal/sanitize", module + "/internal/operation",
 		}},
 		{"internal/sanitize", true, nil},
 		{"internal/pauses", true, nil},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -39,6 +40,12 @@ func (r *run) judge(v classify.Verdict, sent wire.Result) {
 	if sent.Answer != nil {
 		v, sent = followUp(r, v, sent)
 	}
+	if r.otherFacts && sent.Answer != nil {
+		var changed bool
+		if v, changed = operation.UnderOtherFacts(v, sent.Answer.Head.StatusCode); changed {
+			sent.Err = r.otherFactsError(sent.Answer.Head.StatusCode)
+		}
+	}
 	if !r.rec.Protected {
 		v = classify.Once(v)
 	}
@@ -59,6 +66,12 @@ func (r *run) judge(v classify.Verdict, sent wire.Result) {
 	}
 	r.last.Drain()
 	r.last = sent
+}
+
+// otherFactsError says why an answer settles nothing for this client.
+func (r *run) otherFactsError(status int) error {
+	return fmt.Errorf("answered %d, which this client cannot read for certain: its profile %q, version %q, states other facts than the one "+
+		"under which the operation was begun; let a client of the same facts look, or settle it", status, r.rec.Profile, r.rec.ProfileVersion)
 }
 
 // facts is what is known of the operation beside the answer a.

@@ -33,12 +33,12 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedR
 	if standing == nil {
 		return nil
 	}
-	if !op.rec.Generated { // under its own key the operation may be there already, so that nothing is begun
+	if !op.rec.Generated || op.rec.Business { // under its own key the operation may be there already, so that nothing is begun
 		if exists, err := e.exists(look, op.rec.ID); err == nil && exists {
 			return nil
 		}
 	}
-	switch none := slices.Contains(unassignedOf(&op.named), standing.Account); {
+	switch none := slices.Contains(unassignedOf(&op.named), request.Base(standing.Account)); {
 	case none:
 		return e.strangerError(ctx, name, standing.ID, e.unassignedCause(ctx, standing.ID, op.rec.Account))
 	case e.strangeLookalike(look, op, standing):
@@ -69,7 +69,7 @@ func (e *engine) strangeLookalike(ctx context.Context, op *preparedRequest, stan
 // none. Errors: the journal's.
 func (e *engine) lookalike(ctx context.Context, op *preparedRequest) (*persist.Record, error) {
 	e.shared.recipes.Use(op.rec.Recipe)
-	for _, account := range append(op.named.Accounts(), unassignedOf(&op.named)...) {
+	for _, account := range append([]string{op.named.Account}, unassignedOf(&op.named)...) {
 		if rec := e.lostLookalike(ctx, op, account); rec != nil {
 			return rec, nil
 		}
@@ -143,7 +143,7 @@ func (e *engine) lookalikeHere(ctx context.Context, op *preparedRequest, account
 		if err != nil {
 			return nil, err
 		}
-		rec, none := e.standing(ctx, found[content{recipe, string(sum)}], op.rec.Key)
+		rec, none := e.standing(ctx, found[content{recipe, string(sum)}], op)
 		if rec != nil {
 			return rec, nil
 		}
@@ -157,7 +157,7 @@ func (e *engine) lookalikeHere(ctx context.Context, op *preparedRequest, account
 // doubted notes that an operation may be unresolved from now on, although nothing was unresolved of its request before.
 func (e *engine) doubted(rec *persist.Record) {
 	if rec.Generated {
-		e.shared.cleared.Doubt(lookAt{rec.Account, rec.Recipe, string(rec.Fingerprint)})
+		e.shared.cleared.Doubt(lookAt{request.Base(rec.Account), rec.Recipe, string(rec.Fingerprint)})
 	}
 }
 
@@ -170,7 +170,7 @@ func (e *engine) lookalikeAnywhere(ctx context.Context, op *preparedRequest, acc
 	for _, recipe := range all.recipes() {
 		var rec *persist.Record
 		if sum, known := op.read.FingerprintBy(recipe); known {
-			rec, _ = e.standing(ctx, all[content{recipe, string(sum)}], op.rec.Key)
+			rec, _ = e.standing(ctx, all[content{recipe, string(sum)}], op)
 		} else {
 			rec, err = e.compareEach(ctx, op, account, recipe)
 		}
@@ -197,7 +197,7 @@ func (e *engine) unresolved(ctx context.Context, at lookAt) (unresolvedNow, erro
 			switch {
 			case err != nil:
 				return nil, err
-			case rec.Account == at.account && !e.runsUndoubted(&rec):
+			case request.InAccount(&rec, at.account) && !e.runsUndoubted(&rec):
 				found.add(&rec)
 			}
 		}
@@ -212,7 +212,7 @@ func (u unresolvedNow) add(rec *persist.Record) {
 		u[of] = &lookalikes{}
 	}
 	u[of].recs = append(u[of].recs, persist.Record{
-		ID: rec.ID, Generated: rec.Generated, Credentials: rec.Credentials, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent, Unreported: rec.Unreported,
+		ID: rec.ID, Generated: rec.Generated, Business: rec.Business, Credentials: rec.Credentials, Scopes: rec.Scopes, State: rec.State, HoldReason: rec.HoldReason, MaybeSent: rec.MaybeSent, Unreported: rec.Unreported,
 		Attempts: rec.Attempts, Sends: rec.Sends, Status: rec.Status, LeaseOwner: rec.LeaseOwner, LeaseUntil: rec.LeaseUntil,
 	})
 }
@@ -227,10 +227,10 @@ func (u unresolvedNow) recipes() (recipes []string) {
 	return recipes
 }
 
-// standing returns one of the operations that has not ended since they were listed, and that has another key than the call's: one that
+// standing returns one of the operations that has not ended since they were listed, and that has another key than the call's and no other scope: one that
 // a deterministic NewKey gave again is found by Begin. nil if there is none; none says that there is not even one of the call's own key.
 // like may be nil. Those that have ended are looked at once for all callers.
-func (e *engine) standing(ctx context.Context, like *lookalikes, key string) (rec *persist.Record, none bool) {
+func (e *engine) standing(ctx context.Context, like *lookalikes, op *preparedRequest) (rec *persist.Record, none bool) {
 	if like == nil {
 		return nil, true
 	}
@@ -239,7 +239,7 @@ func (e *engine) standing(ctx context.Context, like *lookalikes, key string) (re
 	for i := 0; i < len(like.recs); {
 		rec := &like.recs[i]
 		switch {
-		case rec.Key == key:
+		case rec.Key == op.rec.Key || op.read.OtherScope(rec):
 			i++
 		case e.endedSince(ctx, rec):
 			last := len(like.recs) - 1
@@ -260,7 +260,7 @@ func (e *engine) compareEach(ctx context.Context, op *preparedRequest, account, 
 		switch {
 		case err != nil:
 			return nil, err
-		case rec.Account != account || rec.Recipe != recipe || rec.Key == op.rec.Key || e.runsUndoubted(&rec):
+		case !request.InAccount(&rec, account) || rec.Recipe != recipe || rec.Key == op.rec.Key || e.runsUndoubted(&rec):
 			continue
 		case op.read.Compare(&rec) != request.OtherRequest && !e.endedSince(ctx, &rec):
 			return &rec, nil

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -88,11 +89,11 @@ func askByReference(r *run, get persist.Record, target *url.URL) (finding classi
 	return classify.FindingUnclear, sent
 }
 
-// askFirst is Policy.AskFirst: it asks for an operation in doubt before that is sent again. It reports whether the
+// askFirst is Policy.AskFirst, of this client or the one that began the operation: it asks for an operation in doubt before that is sent again. It reports whether the
 // operation may be sent now: nothing was found, or nothing had to be asked, or the API has no such lookup or does not
 // promise that the reference is unique. If not, it has set the verdict, and the lookup counts as an attempt.
 func askFirst(r *run) (send bool) {
-	if !r.cfg.Retry.AskFirst || len(r.prof.Duplicate) == 0 || !r.history.InDoubt() || r.askedAgain {
+	if !r.cfg.Retry.AskFirst && !r.rec.AskFirst || len(r.prof.Duplicate) == 0 || !r.history.InDoubt() || r.askedAgain {
 		return true
 	}
 	get, target := request.ByReference(&r.rec, r.prof)
@@ -114,6 +115,10 @@ func askFirst(r *run) (send bool) {
 			sent.Drain()
 			return false
 		}
+	}
+	if r.otherFacts && v.Kind != classify.KindUnknown {
+		v, _ = operation.UnderOtherFacts(v, 0)
+		finding = classify.FindingUnclear
 	}
 	r.attempts++
 	stop := !r.verdict.again && r.stop != nil // set by noteOrigin

@@ -240,7 +240,7 @@ func TestNeighbourConfigCopied(t *testing.T) {
 				t.Errorf("%v, %v is unfinished", r.ID, err)
 			}
 			rec, err = c.Lookup(t.Context(), "k-1")
-			if err != nil || !strings.Contains(rec.Account, "X-Account=a") || strings.Join(rec.Omitted, " ") != "X-Mine ?mine" || len(rec.KeptFields) != 1 ||
+			if err != nil || !strings.Contains(rec.ScopedAccount(), "X-Account=a") || strings.Join(rec.Omitted, " ") != "X-Mine ?mine" || len(rec.KeptFields) != 1 ||
 				rec.KeptFields[0].Value != "1" || !strings.Contains(rec.Recipe, "x-version") && !strings.Contains(rec.Recipe, "X-Version") {
 				t.Errorf("%s: %+v, %v", host, rec, err)
 			}

@@ -60,8 +60,8 @@ type chosen struct {
 	seen    *persist.Record // nil: no AsSeen
 }
 
-// OfAccount names the account of the operation, as persist.Account spells it and
-// as persist.Record.Account has it. It is needed where the headers that a profile
+// OfAccount names the account of the operation, as persist.Record.Account has it, or with the headers that select it
+// (persist.Record.ScopedAccount). It is needed where the headers that a profile
 // names in AccountHeaders (Stripe-Account) part one key into several operations.
 // An account of another client is never found.
 func OfAccount(account string) LookupOption {
@@ -90,6 +90,12 @@ func AsSeen(rec persist.Record) LookupOption {
 		Sends: rec.Sends, Drives: rec.Drives, LeaseOwner: rec.LeaseOwner,
 	}
 	return func(c *chosen) { c.seen = &seen }
+}
+
+// is reports whether the options mean this record.
+func (c *chosen) is(rec *persist.Record) bool {
+	bySeen := c.seen != nil && c.account == &c.seen.Account
+	return c.account == nil || *c.account == rec.Account || !bySeen && *c.account == rec.ScopedAccount()
 }
 
 func choose(options []LookupOption) (c chosen) {
@@ -149,7 +155,7 @@ func (c *Client) lookup(ctx context.Context, name string, key Key, options []Loo
 		if err != nil {
 			return failed(err)
 		}
-		if match.is(&rec) && (chosen.account == nil || *chosen.account == rec.Account) {
+		if match.is(&rec) && chosen.is(&rec) {
 			found = append(found, rec)
 		}
 	}

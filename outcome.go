@@ -282,6 +282,8 @@ type result struct {
 	notShared bool
 	// unwritten: the journal did not tell the time, or did not take what has to be written before a send.
 	unwritten bool
+	// elsewhere: the record is of another scope, and the operation stands at another place.
+	elsewhere bool
 	// unreported: the record says that no caller with the key has yet learnt how the operation ended.
 	unreported bool
 }

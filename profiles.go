@@ -34,7 +34,24 @@ func (c *Config) fillProfiles() error {
 		byHost[host] = p
 	}
 	c.ProfileByHost = byHost
+	_, all := c.profiles()
+	for _, p := range all {
+		c.facts = append(c.facts, knownFacts{p.Name, p.Version, p.FactsDigest()})
+	}
 	return c.checkNames()
+}
+
+// knownFacts is the digest of the facts of one of the client's own profiles.
+type knownFacts struct{ name, version, digest string }
+
+// factsOf returns the digest of a profile's facts. Of the client's own it is known.
+func (c *Config) factsOf(p *profile.Profile) string {
+	for _, known := range c.facts {
+		if known.name == p.Name && known.version == p.Version {
+			return known.digest
+		}
+	}
+	return p.FactsDigest()
 }
 
 // checkNames refuses two profiles of one name and version that state different facts: a record names its profile by these

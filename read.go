@@ -45,6 +45,7 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRe
 	if request.Unheard(s.Profile, s.Record.Method) {
 		c.unheard.Do(func() { c.tellUnheard(req.Context(), &s.Record) })
 	}
+	s.Record.Facts = c.cfg.factsOf(s.Profile)
 	s.Record.KeepAnswer, s.Record.KeepKey = c.cfg.keeping(s.Record.Window)
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }

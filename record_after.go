@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
@@ -86,10 +87,13 @@ func (d ending) finish(state persist.State, write func(context.Context, persist.
 		rec.State, rec.HoldReason = state, ""
 		rec.Finished = d.now().Round(0)
 		rec.Answer = d.answerForRecord(rec.Finished)
-		if state == persist.StateConfirmed {
+		switch state {
+		case persist.StateConfirmed:
 			rec.Effect = rec.Answer.Effect()
+		case persist.StateSettled:
+			rec.Effect, rec.Answer = persist.EffectAbsent, nil
 		}
-		rec.Unreported, rec.KeyTold = d.unreported(state), rec.Generated && d.keyTold()
+		rec.Unreported, rec.KeyTold = d.unreported(state), rec.Generated && (rec.Business || d.keyTold())
 		rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey)
 		return d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, rec) })
 	})
@@ -161,6 +165,7 @@ func (d ending) leaveOpen() *result {
 		}
 		if hold = d.holdReason(); hold != "" {
 			rec.State, rec.HoldReason = persist.StateHeld, hold
+			rec.Note = d.holdNote()
 			rec.Answer = d.answerForRecord(d.now().Round(0)) // for whoever has to settle it
 		} else {
 			rec.NextAttempt, rec.Answer = d.notBefore(&rec), d.flawedForRecord()
@@ -181,6 +186,19 @@ func (d ending) holdReason() persist.HoldReason {
 		return persist.HoldCaller
 	}
 	return d.verdict.hold
+}
+
+// holdNote says who holds the operation and why, for whoever has to settle it.
+func (d ending) holdNote() string {
+	cause := cmp.Or(d.last.Err, d.stop)
+	switch {
+	case cause == nil && d.last.Answer != nil:
+		cause = fmt.Errorf("answered %d", d.last.Answer.Head.StatusCode)
+	case cause == nil:
+		cause = cmp.Or(d.verdict.why, errors.New("nothing more may be sent"))
+	}
+	note := fmt.Sprintf("held by the client %.8s: %v", d.owner, cause)
+	return strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
 }
 
 // change calls write, which changes the record in the journal. If write returns ErrStale only because an Enqueue marked

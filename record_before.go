@@ -114,6 +114,9 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 	if err := rec.Sealed(); err != nil {
 		return &result{err: journalError(x.name, rec, err)}
 	}
+	if op.elsewhere(rec) {
+		return &result{err: newError(x.name, unclear(Key(rec.Key)), errElsewherePlace, ErrConfig), notShared: true, elsewhere: true}
+	}
 	if op.strange(rec) {
 		return x.refuseStranger(x.call.Values(), x.name, rec.ID)
 	}
@@ -135,6 +138,9 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 	return x.adopt()
 }
 
+// errElsewherePlace is seen by nobody: the call goes on at another place.
+var errElsewherePlace = errors.New("the key is that of another scope")
+
 // notSame refuses a request whose key belongs to another one, or may.
 func (e *engine) notSame(ctx context.Context, name string, rec *persist.Record, op *preparedRequest) *result {
 	if op.read.Compare(rec) == request.CannotTell {
@@ -155,7 +161,7 @@ func (e *engine) otherRequest(ctx context.Context, name string, rec *persist.Rec
 	next := nextGeneration(Key(rec.Key))
 	switch operation.StandingOf(rec) {
 	case operation.Refused, operation.Absent:
-		if _, err := request.SpellKey(prof, string(next)); err == nil && !rec.Generated && !rec.ServerToken {
+		if _, err := request.SpellKey(prof, string(next)); err == nil && (!rec.Generated || rec.Business) && !rec.ServerToken {
 			cause = fmt.Errorf("a new try needs a new key, such as %q (Key.Generation)", next)
 		}
 	}
@@ -228,7 +234,7 @@ func (x existing) confirmed() *result {
 	case !a.Stored: // asked for it again, the server would act again, or answer otherwise
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
-	x.prof = x.profileOf(x.call, &x.rec)
+	x.readBy(x.profileOf(x.call, &x.rec))
 	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.window()) != windowOpen || !request.Intact(&x.rec) || x.cfg.pinned(&x.rec) != nil {
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
@@ -271,7 +277,7 @@ func (x existing) adopt() *result {
 	if err := x.clock.notice(x.call.Values(), x.cfg); err != nil {
 		return &result{err: journalError(x.name, rec, err), unwritten: true}
 	}
-	x.prof = x.profileOf(x.call, rec)
+	x.readBy(x.profileOf(x.call, rec))
 	switch {
 	case rec.MaybeSent:
 		x.history.Doubt()
@@ -315,6 +321,12 @@ func (x existing) adopt() *result {
 	}
 	x.rec = updated
 	return nil
+}
+
+// readBy sets the profile by which answers are read, nil if it is not known.
+func (r *run) readBy(p *profile.Profile) {
+	r.prof = p
+	r.otherFacts = p != nil && r.rec.Facts != "" && r.rec.Facts != r.cfg.factsOf(p)
 }
 
 // journalError returns the error for a journal that failed on an operation whose record exists, so that it is not known

@@ -154,7 +154,7 @@ func TestSecretAccountHeader(t *testing.T) {
 	t.Parallel()
 	p := profile.Draft07()
 	p.Name, p.AccountHeaders = "on behalf", []string{"X-Auth-Assertion"}
-	c, _ := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) {
+	c, j := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) {
 		cfg.Profile, cfg.Authorize = p, func(*http.Request) error { return nil }
 	})
 	accounts := map[string]bool{}
@@ -162,12 +162,15 @@ func TestSecretAccountHeader(t *testing.T) {
 		req := post(t, "{}")
 		req.Header.Set("X-Auth-Assertion", value)
 		rec, err := c.Prepare(req, "k")
-		if err != nil || strings.Contains(rec.Account, value) || len(rec.Account) < 64 {
-			t.Errorf("account %q: %v", rec.Account, err)
+		if err != nil || strings.Contains(rec.ScopedAccount(), value) || len(rec.ScopedAccount()) < 64 {
+			t.Errorf("account %q: %v", rec.ScopedAccount(), err)
 		}
-		accounts[rec.Account] = true
+		accounts[rec.ScopedAccount()] = true
+		if _, err := c.DoKey(req, "k"); err != nil {
+			t.Error(err)
+		}
 	}
-	if len(accounts) != 2 {
+	if len(accounts) != 2 || records(t, j) != 2 {
 		t.Errorf("two callers have %d accounts", len(accounts))
 	}
 }

@@ -92,6 +92,7 @@ func (e *engine) subjectOfCall(ctx context.Context, named request.Named, inFligh
 			return unclear(Key(id.Key)), ErrInFlight
 		}
 		rec, err := e.probe(context.WithoutCancel(ctx), id)
+		rec, err = e.ofCall(ctx, &named, id, rec, err)
 		switch {
 		case err == nil && e.isStrange(ctx, &named, &rec):
 			return e.stranger(ctx, id), ErrAccount
@@ -147,7 +148,7 @@ func (e *engine) errorOfBegin(ctx context.Context, name string, op *preparedRequ
 // request, whose body or key is not known, also where it stands under no account; fallback if there is none.
 func (e *engine) lookForSimilar(ctx context.Context, named request.Named, fallback subject) subject {
 	unassigned := unassignedOf(&named)
-	for _, account := range append(named.Accounts(), unassigned...) {
+	for _, account := range append([]string{named.Account}, unassigned...) {
 		rec, err := e.similar(ctx, named, account)
 		switch {
 		case err != nil:
@@ -171,9 +172,7 @@ func (e *engine) similar(ctx context.Context, named request.Named, account strin
 	if rec, found := e.shared.notes.Like(account, &like, e.now(), notKnown); found {
 		return &rec, nil
 	}
-	if !slices.Contains(named.Accounts(), account) {
-		named.Account = account
-	}
+	named.Account = account
 	rec, err := e.similarAmong(ctx, persist.Query{Account: account, AnyUnresolved: true}, named)
 	if rec == nil && err == nil && !e.cfg.randomKeys { // NewKey may make keys of the business, which are not in that index
 		states := []persist.State{persist.StatePending, persist.StateHeld}

@@ -20,6 +20,11 @@ func (d ending) withdraw() *result {
 		why = ErrNotSent
 	}
 	ctx, forgotten := d.call.Values(), false
+	if d.created && !d.rec.Enqueued {
+		if keep, err := d.keepsPlace(ctx, &d.rec); keep || err != nil {
+			return d.settleAbsent(why, err)
+		}
+	}
 	watch := d.shared.begins.Watch(d.rec.ID)
 	err := d.change(ctx, &d.rec, func() error {
 		if forgotten = d.created && !d.rec.Enqueued; forgotten {
@@ -50,9 +55,22 @@ func (d ending) withdraw() *result {
 	return d.fail(standing, why)
 }
 
+// settleAbsent ends a run that provably had no effect, and whose record keeps the first place of its key: it is settled as absent. err is
+// that of the journal, which did not say whether it does.
+func (d ending) settleAbsent(why, err error) *result {
+	if err == nil {
+		err = d.finish(persist.StateSettled, d.journal.Finish)
+	}
+	if err != nil {
+		d.stop = err
+		return d.fail(operation.Unclear, why)
+	}
+	return d.fail(operation.Absent, why)
+}
+
 // afterForget returns how the key stands whose record this run has forgotten: another call, or process, may have begun it anew.
 func (d ending) afterForget() operation.Standing {
-	if d.rec.Generated && d.cfg.randomKeys { // nobody else knows the key
+	if d.rec.Generated && !d.rec.Business && d.cfg.randomKeys { // nobody else knows the key
 		return operation.None
 	}
 	rec, err := d.probe(d.call.Values(), d.rec.ID)

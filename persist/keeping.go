@@ -84,7 +84,7 @@ func (l *Limits) Sweep(r *Record, now time.Time) (drop, strip bool) {
 }
 
 // Strip turns r into a tombstone: the key and what it named are remembered by
-// fingerprint, with the state, the times, the answer's status, KeptFields and Credentials.
+// fingerprint, with the state, the times, the answer's status, KeptFields, Credentials, Scopes and Content.
 // The request and the answer are gone. A key that is KeyTold counts as chosen by
 // a caller from then on. Where the record is Unreported, this comes with a second
 // Strip, once Limits.Sweep asks for it.

@@ -112,9 +112,13 @@ type Record struct {
 	// HoldReason says why a Held record is held; empty in every other state.
 	HoldReason HoldReason
 
-	// Generated: the key was made by oncehttp, not chosen by a caller. It is
+	// Generated: the caller named no key; oncehttp made it. It is
 	// forgotten with its answer, unless it is KeyTold.
 	Generated bool
+	// Business: the generated key is made of the request, and is the same for each such request
+	// (oncehttp.KeyFromJSON). Whoever ends the operation sets KeyTold, so that it is kept
+	// as if a caller had chosen it. Frozen by Begin.
+	Business bool
 	// PlainHTTP: begun by a caller that sees plain HTTP (StandardClient).
 	PlainHTTP bool
 
@@ -179,12 +183,26 @@ type Record struct {
 	// Window at least. A KeepKey of zero: for ever. Begin sets them; only a Finish lengthens them: see [Record.ExtendKeeping].
 	KeepAnswer, KeepKey time.Duration
 
+	// AskFirst: before it is sent again in doubt, the API is asked by a business reference, whoever sends it. Frozen by Begin.
+	AskFirst bool
 	// Pauses shape the pauses between runs that tried the operation in vain, whoever makes them. Frozen by Begin.
 	Pauses Pauses
 
 	// Credentials are keyed digests of the credentials that the request carried, one for each name; nil if it carried none.
 	// Frozen by Begin and kept by Sweep, so that a tombstone tells to whom it belongs. At most CredentialsMax.
 	Credentials []Credential
+
+	// Scopes are the request headers that say whose keys these are, by the rules of the client that began the operation, with their
+	// values; nil if it knows of none. Frozen by Begin and kept by Sweep. At most ScopesMax.
+	Scopes []Scope
+
+	// Facts is a digest of the profile's facts by which answers are read (profile.Profile.FactsDigest). Under another digest of the same name
+	// and version, what a matcher or a 4xx alone would settle is held. Frozen by Begin; empty: not known.
+	Facts string
+
+	// Content is a keyed digest of method, origin, path and body, which every version of oncehttp makes alike: what differs in it is
+	// another request. Frozen by Begin and kept by Sweep; empty: not known. At most ContentBytesMax.
+	Content string
 
 	// Fingerprint is the SHA-256 of what the key names, 32 bytes.
 	Fingerprint []byte
@@ -377,6 +395,7 @@ func (r *Record) Clone() Record {
 	c.Omitted = slices.Clone(r.Omitted)
 	c.KeptFields = slices.Clone(r.KeptFields)
 	c.Credentials = slices.Clone(r.Credentials)
+	c.Scopes = slices.Clone(r.Scopes)
 	c.Fingerprint = slices.Clone(r.Fingerprint)
 	c.History = slices.Clone(r.History)
 	if r.Answer != nil {

@@ -88,7 +88,15 @@ func TestValidate(t *testing.T) {
 		"two digests of one credential": {func(r *persist.Record) {
 			r.Credentials = []persist.Credential{{Name: "Cookie", Digest: "1"}, {Name: "Cookie", Digest: "2"}}
 		}, false},
-		"told, unfinished": {func(r *persist.Record) { r.Generated, r.KeyTold = true, true }, false},
+		"scopes at their bounds":  {func(r *persist.Record) { r.Scopes = scopes(persist.ScopesMax, persist.ScopeBytesMax) }, true},
+		"too many scopes":         {func(r *persist.Record) { r.Scopes = scopes(persist.ScopesMax+1, 4) }, false},
+		"a scope too long":        {func(r *persist.Record) { r.Scopes = scopes(1, persist.ScopeBytesMax+1) }, false},
+		"a scope without a name":  {func(r *persist.Record) { r.Scopes = []persist.Scope{{Value: "v"}} }, false},
+		"a scope of no request":   {func(r *persist.Record) { r.Scopes = []persist.Scope{{Name: "X"}} }, true},
+		"two values of one scope": {func(r *persist.Record) { r.Scopes = []persist.Scope{{"X", "1"}, {"X", "2"}} }, false},
+		"a content at its bound":  {func(r *persist.Record) { r.Content = strings.Repeat("x", persist.ContentBytesMax) }, true},
+		"a content too long":      {func(r *persist.Record) { r.Content = strings.Repeat("x", persist.ContentBytesMax+1) }, false},
+		"told, unfinished":        {func(r *persist.Record) { r.Generated, r.KeyTold = true, true }, false},
 		"told, a chosen key": {func(r *persist.Record) {
 			r.State, r.Finished, r.KeyTold = persist.StateConfirmed, time.Now(), true
 		}, false},
@@ -210,6 +218,8 @@ func filled(t *testing.T) persist.Record {
 			*x = []persist.Attempt{{At: time.Unix(int64(n), 0), Error: fmt.Sprint(n)}}
 		case *[]persist.Credential:
 			*x = []persist.Credential{{Name: fmt.Sprint(n), Digest: fmt.Sprint(n)}}
+		case *[]persist.Scope:
+			*x = []persist.Scope{{Name: fmt.Sprint(n), Value: fmt.Sprint(n)}}
 		case *[]persist.KeptField:
 			*x = []persist.KeptField{{Pointer: "/" + fmt.Sprint(n), Value: fmt.Sprint(n)}}
 		case *bool:
@@ -238,6 +248,15 @@ func filled(t *testing.T) persist.Record {
 	return r
 }
 
+// scopes are n scopes whose names and values are of this length.
+func scopes(n, length int) (all []persist.Scope) {
+	for i := range n {
+		name := fmt.Sprint(i)
+		all = append(all, persist.Scope{Name: name + strings.Repeat("x", length-len(name)), Value: strings.Repeat("v", length)})
+	}
+	return all
+}
+
 func TestClone(t *testing.T) {
 	t.Parallel()
 	r := filled(t)
@@ -246,7 +265,7 @@ func TestClone(t *testing.T) {
 		t.Errorf("clone differs: %+v, %+v", r, c)
 	}
 	r.Header["A"][0], r.Body[0], r.Omitted[0], r.Fingerprint[0] = "x", 'x', "x", 'x'
-	r.History[0].Error, r.KeptFields[0].Value, r.Credentials[0].Digest = "x", "x", "x"
+	r.History[0].Error, r.KeptFields[0].Value, r.Credentials[0].Digest, r.Scopes[0].Value = "x", "x", "x", "x"
 	r.Answer.Header["A"][0], r.Answer.Body[0], r.Answer.Status = "x", 'x', -1
 	if want := filled(t); !reflect.DeepEqual(c, want) {
 		t.Errorf("writing to the record changed its clone: %+v", c)
@@ -265,6 +284,9 @@ func TestStrip(t *testing.T) {
 	}
 	if !slices.Equal(r.Credentials, was.Credentials) || !r.Protected {
 		t.Errorf("a tombstone has lost to whom it belongs: %+v", r)
+	}
+	if !slices.Equal(r.Scopes, was.Scopes) || r.Content != was.Content || r.Facts != was.Facts || r.Business != was.Business {
+		t.Errorf("a tombstone has lost what tells another request from its own: %+v", r)
 	}
 	if !slices.Equal(r.KeptFields, was.KeptFields) || r.FirstSent != was.FirstSent || r.Finished != was.Finished {
 		t.Errorf("a tombstone has lost what an audit needs: %+v", r)

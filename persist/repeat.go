@@ -36,7 +36,13 @@ func (r *Record) CheckRepeat(rec *Record) error {
 	if r.State.Final() && r.State != StateAbandoned {
 		verdict = ErrFinal
 	}
+	same, differ := r.scopesOf(rec)
 	switch effect := r.FinalEffect(); {
+	case differ:
+		why = "by a request of another scope (" + r.ScopedAccount() + "); prepare it anew, so that it gets a place of its own"
+		verdict = ErrOutcomeUnknown
+	case !same:
+		why, verdict = "by a client that knows other headers that select an account, so that the requests cannot be compared", ErrOutcomeUnknown
 	case r.ID != rec.ID || !bytes.Equal(r.Fingerprint, rec.Fingerprint):
 		why = "by another request"
 		if effect == EffectRefused || effect == EffectAbsent {
@@ -71,5 +77,5 @@ func (r *Record) mayBeAnothers(rec *Record) bool {
 	case OtherOwner:
 		return true
 	}
-	return r.Generated
+	return r.Generated && !r.Business
 }

@@ -60,14 +60,8 @@ func (p *Profile) Differences(other *Profile) []string {
 	if p.Version != other.Version {
 		names = append(names, "version")
 	}
-	text := func(f fact, p *Profile) string {
-		if text := f.text(p); text != "[]" { // an empty list is none
-			return text
-		}
-		return "null"
-	}
 	for _, f := range facts() {
-		if !f.forPeople && text(f, p) != text(f, other) {
+		if !f.forPeople && f.compared(p) != f.compared(other) {
 			names = append(names, f.name)
 		}
 	}

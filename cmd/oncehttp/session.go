@@ -361,6 +361,9 @@ func (noJournal) List(context.Context, persist.Query) iter.Seq2[persist.Record, 
 	return func(func(persist.Record, error) bool) {}
 }
 
+// Secret knows none.
+func (noJournal) Secret(context.Context) ([]byte, error) { return nil, persist.ErrClosed }
+
 // Flush has nothing to wait for.
 func (noJournal) Flush(context.Context) error { return nil }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/sanitize"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -76,25 +77,18 @@ func unchanged(req, shown *http.Request, rec *persist.Record, p *profile.Profile
 			return fmt.Errorf("the header %s", name)
 		}
 	}
-	if name := otherAccount(shown.Header, rec, p); name != "" {
+	if name := otherAccount(shown.Header, rec); name != "" {
 		return fmt.Errorf("the header %s, which selects the account", name)
 	}
 	return checkHeader(shown.Header)
 }
 
 // otherAccount returns the name of a header that selects another account than the record's; "" if none does. A header that
-// is a credential, too, is not in the record, but the account has a digest of it: it must come, with that value.
-func otherAccount(h http.Header, rec *persist.Record, p *profile.Profile) string {
-	_, scopes := persist.SplitAccount(rec.Account)
-	for _, name := range p.AccountHeaders {
-		value, recorded := joinedLines(h, name), ""
-		for _, scope := range scopes {
-			if scope[0] == name {
-				recorded = scope[1]
-			}
-		}
-		if value != recorded && (value == "" || accountDigest(value) != recorded) {
-			return name
+// is a credential, too, is not in the record's header, but its scopes have a digest of it: it must come, with that value.
+func otherAccount(h http.Header, rec *persist.Record) string {
+	for _, scope := range rec.Scopes {
+		if !operation.SameScope(joinedLines(h, scope.Name), scope.Value) {
+			return scope.Name
 		}
 	}
 	return ""

@@ -22,20 +22,33 @@ const (
 
 // Compare compares s with the request that an existing record names, by the rules of that record. Where those of s are others,
 // the requests are SameRequest only if the rules of s find no difference either, and OtherRequest only
-// if there is one beside what the rules of s leave out as a credential.
+// if there is one beside what the rules of s leave out as a credential. What differs in Record.Content is OtherRequest whoever
+// compares, and what is of another scope by the rules of both, too.
 func (s *Snapshot) Compare(standing *persist.Record) Likeness {
 	own, known := s.by(standing.Recipe)
-	if !known {
+	switch {
+	case s.OtherScope(standing), otherContent(&s.Record, standing):
+		return OtherRequest
+	case !known:
 		return CannotTell
 	}
-	sum, _ := fingerprint(&own)
+	likeness := s.compareBy(&own, standing)
+	if likeness == SameRequest && len(s.unclearScopes(standing)) > 0 {
+		return CannotTell
+	}
+	return likeness
+}
+
+// compareBy is Compare by the fingerprints alone. own is the record of s by the recipe of standing.
+func (s *Snapshot) compareBy(own, standing *persist.Record) Likeness {
+	sum, _ := fingerprint(own)
 	same := bytes.Equal(sum, standing.Fingerprint)
 	switch {
 	case same && s.uncompared(standing):
 		return CannotTell
 	case same:
 		return SameRequest
-	case standing.Recipe != s.Record.Recipe && !s.differs(&own, standing):
+	case standing.Recipe != s.Record.Recipe && !s.differs(own, standing):
 		return CannotTell
 	}
 	return OtherRequest
@@ -55,6 +68,7 @@ func (s *Snapshot) Unclear(standing *persist.Record) error {
 	}
 	names = append(names, without(mine.headers, theirs.headers)...)
 	names = append(names, without(theirs.headers, mine.headers)...)
+	names = append(names, s.unclearScopes(standing)...)
 	return fmt.Errorf("by the Config of one of them these count, and not by that of the other: %s", strings.Join(names, ", "))
 }
 

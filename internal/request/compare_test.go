@@ -3,8 +3,10 @@ package request
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -88,23 +90,55 @@ func TestCompareAcrossSecrets(t *testing.T) {
 	}
 }
 
-// TestAccountSpellings: whichever headers a client takes for credentials, one of its spellings of an account is that of another client.
-func TestAccountSpellings(t *testing.T) {
+// TestScopes: whichever headers a client takes for credentials, the scopes of a record are those of the request for each other client, and
+// no other request's.
+func TestScopes(t *testing.T) {
 	t.Parallel()
 	p := profile.Draft07()
-	p.AccountHeaders = []string{"X-A", "X-B"}
-	for _, header := range []http.Header{{}, {"X-A": {"1"}}, {"X-A": {"1"}, "X-B": {"2"}}} {
-		var all [][]string
+	p.AccountHeaders = []string{"x-a", "X-B", "X-A"}
+	headers := []http.Header{{}, {"X-A": {"1"}}, {"X-A": {"2"}}, {"X-A": {"1"}, "X-B": {"2"}}, {"X-A": {strings.Repeat("1", 300)}}}
+	for i, theirs := range headers {
 		for _, secret := range [][]string{nil, {"X-A"}, {"x-b"}, {"X-A", "X-B"}} {
 			r := reader()
 			r.Secrets.Headers = secret
-			account, others := r.account(header, p, Given{})
-			all = append(all, append([]string{account}, others...))
-		}
-		for _, spellings := range all[1:] {
-			if !slices.Contains(all[0], spellings[0]) || !slices.Contains(spellings, all[0][0]) || len(spellings) != 1<<len(header) {
-				t.Errorf("%v: %q and %q", header, all[0], spellings)
+			rec := persist.Record{Scopes: r.recordedScopes(scopesOf(theirs, p))}
+			for k, mine := range headers {
+				scopes := scopesOf(mine, p)
+				if len(scopes) != 2 || operation.OtherScope(scopes, &rec) != (i != k) {
+					t.Errorf("%v and %v, %v secret: another scope: %t", mine, theirs, secret, i == k)
+				}
 			}
 		}
+	}
+}
+
+// TestContent: what every version compares is method, origin, path and body, and none of the rest, under the journal's own secret.
+func TestContent(t *testing.T) {
+	t.Parallel()
+	rec := persist.Record{Method: "POST", Origin: "https://a:443", Target: "/p?q=1", Body: []byte("b"), Recipe: "v1"}
+	const want = "892ca375:fa9ad8b9ec4743a8ec46cde9c157e02cd888d4772270864b3e8c78843598b898"
+	sum := NewContentKey([]byte("secret")).Content(&rec)
+	for name, row := range map[string]struct {
+		change func(*persist.Record)
+		other  bool
+	}{
+		"method": {func(r *persist.Record) { r.Method = "PUT" }, true}, "origin": {func(r *persist.Record) { r.Origin = "https://b:443" }, true},
+		"path": {func(r *persist.Record) { r.Target = "/q?q=1" }, true}, "body": {func(r *persist.Record) { r.Body = []byte("c") }, true},
+		"query": {func(r *persist.Record) { r.Target = "/p?q=2" }, false}, "recipe": {func(r *persist.Record) { r.Recipe = "v9" }, false},
+		"header": {func(r *persist.Record) { r.Header = http.Header{"X": {"1"}} }, false}, "profile": {func(r *persist.Record) { r.Profile = "x" }, false},
+	} {
+		one, other := rec, rec
+		row.change(&other)
+		one.Content, other.Content = sum, NewContentKey([]byte("secret")).Content(&other)
+		if otherContent(&one, &other) != row.other || otherContent(&other, &one) != row.other {
+			t.Errorf("%s: another request: %t, want %t", name, !row.other, row.other)
+		}
+	}
+	one, other, none := persist.Record{Content: sum}, persist.Record{Content: NewContentKey([]byte("another")).Content(&rec)}, persist.Record{}
+	if otherContent(&one, &other) || otherContent(&one, &none) || otherContent(&none, &none) {
+		t.Error("digests that cannot be compared tell two requests apart")
+	}
+	if sum != want { // it must never change: other versions compare it
+		t.Errorf("the digest is %s, want %s", sum, want)
 	}
 }

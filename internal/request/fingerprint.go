@@ -92,7 +92,10 @@ func appendSized(b []byte, part string) []byte {
 // Same reports whether rec names the request that an existing record names, by the existing record's recipe. It is
 // for two records; Snapshot.Compare also compares with what the record leaves out.
 func Same(rec, standing *persist.Record) bool {
-	if rec.Recipe == standing.Recipe {
+	switch {
+	case otherContent(rec, standing), otherScopes(rec, standing):
+		return false
+	case rec.Recipe == standing.Recipe:
 		return bytes.Equal(rec.Fingerprint, standing.Fingerprint)
 	}
 	own := *rec

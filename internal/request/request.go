@@ -8,8 +8,6 @@ package request
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"iter"
 	"net/http"
@@ -18,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -38,8 +37,9 @@ type Reader struct {
 	Secrets Secrets
 	// Credential and Region go into each record as they are.
 	Credential, Region string
-	// Pauses become Record.Pauses.
-	Pauses persist.Pauses
+	// Pauses become Record.Pauses, and AskFirst Record.AskFirst.
+	Pauses   persist.Pauses
+	AskFirst bool
 	// KeepFields are pointers to values of the body that become Record.KeptFields. CheckPointers has taken them.
 	KeepFields []string
 	// Allowed reports whether the client sends operations to an origin; nil: to any.
@@ -88,24 +88,24 @@ type Named struct {
 	Account, Origin, Method, Target string
 	// Owner is what the request's credentials say of whom it belongs to.
 	Owner Owner
-	// Spellings are other spellings of Account, which clients give it that take other headers for credentials.
-	Spellings []string
+	// Scopes are the headers that the profile says select whose keys these are, with their values as they are.
+	Scopes []persist.Scope
 }
 
-// Accounts are Account and its other spellings.
-func (n *Named) Accounts() []string { return append([]string{n.Account}, n.Spellings...) }
-
-// IDs yields each key in each spelling of the account.
+// IDs yields each key in the account.
 func (n *Named) IDs() iter.Seq[persist.ID] {
 	return func(yield func(persist.ID) bool) {
 		for _, key := range n.Keys {
-			for _, account := range n.Accounts() {
-				if !yield(persist.ID{Account: account, Key: key}) {
-					return
-				}
+			if !yield(persist.ID{Account: n.Account, Key: key}) {
+				return
 			}
 		}
 	}
+}
+
+// Scoped reports whether the request carries a header that selects whose keys these are.
+func (n *Named) Scoped() bool {
+	return slices.ContainsFunc(n.Scopes, func(s persist.Scope) bool { return s.Value != "" })
 }
 
 // Snapshot is a request that was read once. Its record has neither state nor time of a send.
@@ -120,6 +120,8 @@ type Snapshot struct {
 	Credentials Credentials
 	// URL is where the caller sends it: with the query's credentials, without userinfo and fragment.
 	URL url.URL
+	// Scopes are Named.Scopes.
+	Scopes []persist.Scope
 }
 
 // Credentials are what is sent with every request of a call and never recorded. Those of a query are part of
@@ -171,7 +173,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	if err != nil {
 		return nil, named, err
 	}
-	s = r.describe(req, p, given, named, body, key, wire, key == generated && named.Keyless)
+	s = r.describe(req, p, given, named, body, key, wire, key == generated && named.Unnamed)
 	named.Owner.header = s.Record.Header
 	return s, named, nil
 }
@@ -179,7 +181,7 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 // named returns what the call names, as far as that is known without the body.
 func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named {
 	n := Named{Method: Method(req)}
-	n.Account, n.Spellings = r.account(req.Header, p, given)
+	n.Account, n.Scopes = r.account(given), scopesOf(req.Header, p)
 	if isHTTP(req.URL) {
 		n.Origin = Origin(req.URL)
 		n.Target, _ = r.Secrets.splitTarget(req.URL.RequestURI(), queryCarrier(p))
@@ -207,7 +209,7 @@ func (r *Reader) Like(named Named, rec *persist.Record) bool {
 	}
 	target, _ := r.Secrets.splitTarget(rec.Target, carrier)
 	own, _ := theirs.splitTarget(named.Target, carrier)
-	return slices.Contains(named.Accounts(), rec.Account) && rec.Origin == named.Origin && rec.Method == named.Method && target == own
+	return InAccount(rec, named.Account) && !operation.OtherScope(named.Scopes, rec) && rec.Origin == named.Origin && rec.Method == named.Method && target == own
 }
 
 // add adds the keys that are neither empty nor there already.
@@ -244,10 +246,11 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 	if req.URL.User != nil {
 		omitted = append(omitted, omittedUser)
 	}
-	s := &Snapshot{Profile: p, Credentials: Credentials{Header: secret, User: req.URL.User}, URL: sentTo(req.URL)}
+	s := &Snapshot{Profile: p, Scopes: named.Scopes, Credentials: Credentials{Header: secret, User: req.URL.User}, URL: sentTo(req.URL)}
 	s.Record = persist.Record{
 		ID:             persist.ID{Account: named.Account, Key: key},
 		Generated:      generated,
+		Business:       generated && !named.Keyless,
 		PlainHTTP:      given.PlainHTTP,
 		Origin:         named.Origin,
 		Method:         named.Method,
@@ -265,6 +268,8 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		ProfileVersion: p.Version,
 		Window:         p.Window.Floor,
 		Pauses:         r.Pauses,
+		AskFirst:       r.AskFirst,
+		Scopes:         r.recordedScopes(named.Scopes),
 		Recipe:         r.recipe(p),
 		Created:        given.Now.Round(0),
 	}
@@ -272,47 +277,6 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 	s.Record.KeptFields = r.keptFields(kept, body)
 	s.Record.Fingerprint, _ = fingerprint(&s.Record)
 	return s
-}
-
-// account is the client's account, joined by the headers that the profile says select whose keys these are. Of one
-// that is a credential only a digest is recorded. others are the accounts of the same headers for readers that take other
-// headers for credentials.
-func (r *Reader) account(h http.Header, p *profile.Profile, given Given) (account string, others []string) {
-	var inside [][2]string
-	if given.Scoped {
-		inside = [][2]string{{"", given.Account}}
-	}
-	if len(p.AccountHeaders) == 0 {
-		return persist.Account(r.Account, inside...), nil
-	}
-	spellings := [][][2]string{inside}
-	for _, name := range p.AccountHeaders {
-		value := joinedLines(h, name)
-		if value == "" {
-			continue
-		}
-		values := [2]string{value, accountDigest(value)}
-		if r.Secrets.header(name) {
-			slices.Reverse(values[:])
-		}
-		n := len(spellings)
-		for _, scopes := range spellings[:n] {
-			spellings = append(spellings, append(slices.Clip(scopes), [2]string{name, values[1]}))
-		}
-		for i, scopes := range spellings[:n] {
-			spellings[i] = append(slices.Clip(scopes), [2]string{name, values[0]})
-		}
-	}
-	for _, scopes := range spellings[1:] {
-		others = append(others, persist.Account(r.Account, scopes...))
-	}
-	return persist.Account(r.Account, spellings[0]...), others
-}
-
-// accountDigest stands in an account for the value of a header that is a credential.
-func accountDigest(value string) string {
-	sum := sha256.Sum256([]byte(value))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Method is the request's method; the empty one means GET, as in net/http.

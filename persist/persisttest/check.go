@@ -207,6 +207,8 @@ func same(got, want any) bool {
 		return slices.Equal(x, want.([]string))
 	case []persist.Credential:
 		return slices.Equal(x, want.([]persist.Credential))
+	case []persist.Scope:
+		return slices.Equal(x, want.([]persist.Scope))
 	case []persist.KeptField:
 		return slices.Equal(x, want.([]persist.KeptField))
 	case []persist.Attempt:

@@ -56,6 +56,7 @@ func identityOf(rec *persist.Record) persist.Record {
 		ID: rec.ID, Generated: rec.Generated, Origin: rec.Origin, Method: rec.Method, Target: rec.Target, KeptFields: rec.KeptFields,
 		Carrier: rec.Carrier, CarrierName: rec.CarrierName, WireKey: rec.WireKey, Profile: rec.Profile, ProfileVersion: rec.ProfileVersion,
 		Window: rec.Window, Fingerprint: rec.Fingerprint, Recipe: rec.Recipe, Created: rec.Created, Protected: rec.Protected, Credentials: rec.Credentials, Pauses: rec.Pauses,
+		Business: rec.Business, AskFirst: rec.AskFirst, Facts: rec.Facts, Content: rec.Content, Scopes: rec.Scopes,
 	}
 }
 
@@ -77,6 +78,7 @@ func (s *Sealer) sealChange(k *key, rec *persist.Record) (sealed persist.Record,
 	sealed.Carrier, sealed.CarrierName = persist.CarrierSealed, k.id
 	sealed.Header, sealed.Body, sealed.Omitted, sealed.KeptFields, sealed.Credentials = nil, nil, nil, nil, nil
 	sealed.Profile, sealed.ProfileVersion, sealed.Recipe = "", "", ""
+	sealed.Business, sealed.AskFirst, sealed.Facts, sealed.Content, sealed.Scopes = false, false, "", "", nil
 	if b, err = k.newBox(sealed.ID, rec.Created); err != nil {
 		return persist.Record{}, nil, fmt.Errorf("persist/seal: key %q: %w", k.id, err)
 	}
@@ -156,6 +158,7 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 	rec.ID, rec.Method, rec.Target, rec.KeptFields = was.ID, was.Method, was.Target, was.KeptFields
 	rec.Carrier, rec.CarrierName, rec.WireKey, rec.Profile, rec.ProfileVersion = was.Carrier, was.CarrierName, was.WireKey, was.Profile, was.ProfileVersion
 	rec.Fingerprint, rec.Recipe, rec.Credentials = was.Fingerprint, was.Recipe, was.Credentials
+	rec.Business, rec.AskFirst, rec.Facts, rec.Content, rec.Scopes = was.Business, was.AskFirst, was.Facts, was.Content, was.Scopes
 	rec.Header, rec.Body, rec.Omitted = nil, nil, nil
 	return rec, nil
 }

@@ -47,6 +47,9 @@ const (
 	intentKept        // kept fields follow the omitted names
 	intentCredentials // credentials follow those
 	intentPauses      // the pauses follow those
+	intentReading     // facts, content and scopes follow those
+	intentBusiness
+	intentAskFirst
 
 	intentFlags // one past the last
 )
@@ -121,6 +124,10 @@ func IntentSize(r *persist.Record, limit int) int {
 	for i := range r.Credentials {
 		n += 2*binary.MaxVarintLen32 + len(r.Credentials[i].Name) + len(r.Credentials[i].Digest)
 	}
+	n += len(r.Facts) + len(r.Content)
+	for i := range r.Scopes {
+		n += 2*binary.MaxVarintLen32 + len(r.Scopes[i].Name) + len(r.Scopes[i].Value)
+	}
 	if len(r.Body) <= limit {
 		n += len(r.Body)
 	}
@@ -175,6 +182,9 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 	set(intentKept, len(r.KeptFields) > 0)
 	set(intentCredentials, len(r.Credentials) > 0)
 	set(intentPauses, r.Pauses != persist.Pauses{})
+	set(intentReading, r.Facts != "" || r.Content != "" || len(r.Scopes) > 0)
+	set(intentBusiness, r.Business)
+	set(intentAskFirst, r.AskFirst)
 	b = binary.AppendUvarint(b, flags)
 	b = appendLength(b, r.Body, outside)
 	b = binary.AppendVarint(b, int64(r.Window))
@@ -201,6 +211,9 @@ func AppendIntent(b []byte, r *persist.Record, limit int) []byte {
 		b = binary.AppendVarint(b, int64(r.Pauses.Attempts))
 		b = binary.AppendVarint(b, int64(r.Pauses.First))
 		b = binary.AppendVarint(b, int64(r.Pauses.Most))
+	}
+	if flags&intentReading != 0 {
+		b = appendReading(b, r)
 	}
 	if r.Header != nil {
 		b = appendHeader(b, r.Header)
@@ -231,6 +244,17 @@ func appendCredentials(b []byte, all []persist.Credential) []byte {
 	b = binary.AppendUvarint(b, uint64(len(all)))
 	for _, c := range all {
 		b = appendString(appendString(b, c.Name), c.Digest)
+	}
+	return b
+}
+
+// appendReading appends what a record says of the rules by which it is compared and read. A list of scopes that is nil and one that
+// is empty are the same.
+func appendReading(b []byte, r *persist.Record) []byte {
+	b = appendString(appendString(b, r.Facts), r.Content)
+	b = binary.AppendUvarint(b, uint64(len(r.Scopes)))
+	for _, s := range r.Scopes {
+		b = appendString(appendString(b, s.Name), s.Value)
 	}
 	return b
 }

@@ -90,6 +90,10 @@ func DecodeIntent(b []byte, r *persist.Record) (Outside, error) {
 	if flags&intentPauses != 0 {
 		r.Pauses = persist.Pauses{Attempts: int(d.varint()), First: time.Duration(d.varint()), Most: time.Duration(d.varint())}
 	}
+	if flags&intentReading != 0 {
+		d.reading(r)
+	}
+	r.Business, r.AskFirst = flags&intentBusiness != 0, flags&intentAskFirst != 0
 	if flags&intentHeader != 0 {
 		r.Header = d.header()
 	}
@@ -195,6 +199,19 @@ func (d *decoder) credentials() []persist.Credential {
 		all[i].Name, all[i].Digest = d.string(), d.string()
 	}
 	return all
+}
+
+// reading reads what appendReading writes.
+func (d *decoder) reading(r *persist.Record) {
+	r.Facts, r.Content = d.string(), d.string()
+	n := d.count()
+	if d.bad || n == 0 {
+		return
+	}
+	r.Scopes = make([]persist.Scope, n)
+	for i := range r.Scopes {
+		r.Scopes[i].Name, r.Scopes[i].Value = d.string(), d.string()
+	}
 }
 
 // forOperators reads what appendForOperators writes.

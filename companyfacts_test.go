@@ -1,0 +1,96 @@
+package oncehttp_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// TestOtherFacts: a client whose profile has the name and version of an operation's, and states other facts, sends it. A success confirms
+// it; what a 4xx or a matcher alone would settle is held or goes on, with words that say why, whether it was in doubt or never sent. The
+// client of the same facts goes on with what is pending.
+func TestOtherFacts(t *testing.T) {
+	t.Parallel()
+	matches := []profile.Matcher{{Status: []int{409}, Pointer: "/done"}}
+	other := withProfile("x", func(p *profile.Profile) {
+		p.AlreadyDone, p.Mismatch = matches, []profile.Matcher{{Status: []int{422}}}
+		p.Stored.Client = []profile.Matcher{{Status: []int{402}}}
+	})
+	for name, row := range map[string]struct {
+		answer reply
+		want   persist.State
+	}{
+		"a success":       {reply{status: 201, body: "{}"}, persist.StateConfirmed},
+		"a final 4xx":     {reply{status: 402, body: "{}"}, persist.StateHeld},
+		"already done":    {reply{status: 409, body: `{"done":1}`}, persist.StateHeld},
+		"a mismatch":      {reply{status: 422, body: "{}"}, persist.StateHeld},
+		"unauthorized":    {reply{status: 401, body: "{}"}, persist.StatePending},
+		"another attempt": {reply{status: 429, body: "{}"}, persist.StatePending},
+		"a server error":  {reply{status: 503, body: "{}"}, persist.StatePending},
+	} {
+		for _, doubt := range []bool{true, false} {
+			how := map[bool]string{true: ", in doubt", false: ", never sent"}[doubt]
+			t.Run(name+how, func(t *testing.T) {
+				t.Parallel()
+				eachJournal(t, func(t *testing.T, j persist.Journal) {
+					begins, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt, withProfile("x", func(*profile.Profile) {})))
+					if err := begins.Enqueue(companyRequest(t), "k"); err != nil {
+						t.Fatal(err)
+					}
+					if doubt {
+						resume(t, begins)
+						time.Sleep(time.Hour)
+					}
+					w := &wire{replies: []reply{row.answer}}
+					reads, _ := newClient(t, w, on(j, oneAttempt, other))
+					_, err := reads.DoKey(companyRequest(t), "k")
+					rec := lookup(t, reads, "k")
+					if rec.State != row.want || w.count() != 1 || len(w.keys()) != 1 {
+						t.Errorf("%v after %d sends: %v, want %v", rec.State, w.count(), err, row.want)
+					}
+					if row.want == persist.StateConfirmed {
+						if err != nil {
+							t.Error(err)
+						}
+						return
+					}
+					if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+						t.Errorf("%v, want that it is unknown", err)
+					}
+					if row.want == persist.StateHeld && (!strings.Contains(err.Error(), "states other facts") || !strings.Contains(rec.Note, "states other facts")) {
+						t.Errorf("%v, note %q; want words that say why", err, rec.Note)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestShorterWindow: of the window of an operation and that of a client the shorter counts, whichever of them began it.
+func TestShorterWindow(t *testing.T) {
+	t.Parallel()
+	window := func(d time.Duration) func(*oncehttp.Config) {
+		return withProfile("x", func(p *profile.Profile) { p.Window.Floor = d })
+	}
+	for name, pair := range map[string][2]time.Duration{"corrected": {24 * time.Hour, 10 * time.Hour}, "not yet corrected": {10 * time.Hour, 24 * time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachJournal(t, func(t *testing.T, j persist.Journal) {
+				w := &wire{replies: []reply{{err: errLost}, {status: 201}}}
+				first, _ := newClient(t, w, on(j, oneAttempt, window(pair[0])))
+				second, _ := newClient(t, w, on(j, oneAttempt, window(pair[1])))
+				_, _ = first.DoKey(companyRequest(t), "k")
+				time.Sleep(12 * time.Hour)
+				_, err := second.DoKey(companyRequest(t), "k")
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || w.count() != 1 {
+					t.Errorf("%v after %d sends", err, w.count())
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package request
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds the digest of a request that every version makes alike, so that each can tell another request from a record's,
+// whatever recipe that has.
+
+// ContentKey is what Content is keyed with: the journal's secret. It is safe for concurrent use.
+type ContentKey struct {
+	inner, outer []byte
+	id           string
+}
+
+// NewContentKey makes it of the journal's secret.
+func NewContentKey(secret []byte) *ContentKey {
+	id := mac(secret, "content's key")
+	return &ContentKey{mac(secret, "content"), mac(secret, "content's digest"), hex.EncodeToString(id[:4]) + ":"}
+}
+
+// Content returns Record.Content: a keyed digest of method, origin, path and body. Its making never changes.
+func (k *ContentKey) Content(rec *persist.Record) string {
+	var buffer [512]byte
+	head := append(buffer[:0], k.inner...)
+	for _, text := range [...]string{rec.Method, rec.Origin, Path(rec.Target)} {
+		head = appendSized(head, text)
+	}
+	h := sha256.New()
+	h.Write(head)
+	h.Write(rec.Body)
+	outer := sha256.Sum256(h.Sum(append(buffer[:0], k.outer...)))
+	return string(hex.AppendEncode(append(buffer[:0], k.id...), outer[:]))
+}
+
+// otherContent reports whether two records are of other requests for certain. Those whose digests have other keys are not compared.
+func otherContent(a, b *persist.Record) bool {
+	const key = 9 // digits and a colon
+	return len(a.Content) > key && len(b.Content) > key && a.Content[:key] == b.Content[:key] && a.Content != b.Content
+}

@@ -1,0 +1,117 @@
+package request
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/oncehttp/oncehttp/internal/operation"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// This file holds to whom a request belongs beside its credentials: the account, and the headers that select whose keys these are.
+
+// account is the client's account, with that of the call inside it.
+func (r *Reader) account(given Given) string {
+	if given.Scoped {
+		return persist.Account(r.Account, [2]string{"", given.Account})
+	}
+	return persist.Account(r.Account)
+}
+
+// Base is an account without the scopes that headers have made: the place at which every client begins an operation of it.
+func Base(account string) string {
+	name, scopes := persist.SplitAccount(account)
+	if len(scopes) > 0 && scopes[0][0] == "" {
+		return persist.Account(name, scopes[0])
+	}
+	return persist.Account(name)
+}
+
+// InAccount reports whether a record stands at the base of an account, or at a place inside it.
+func InAccount(rec *persist.Record, account string) bool {
+	return rec.Account == account || Base(rec.Account) == account
+}
+
+// scopesOf are the headers that the profile says select whose keys these are, each name once, with their values.
+func scopesOf(h http.Header, p *profile.Profile) (all []persist.Scope) {
+	for _, name := range p.AccountHeaders {
+		name = http.CanonicalHeaderKey(name)
+		if !slices.ContainsFunc(all, func(s persist.Scope) bool { return s.Name == name }) {
+			all = append(all, persist.Scope{Name: name, Value: joinedLines(h, name)})
+		}
+	}
+	return all
+}
+
+// recordedScopes are scopes as a record has them: with a digest of each that is a credential or long.
+func (r *Reader) recordedScopes(scopes []persist.Scope) []persist.Scope {
+	recorded := slices.Clone(scopes)
+	for i, s := range scopes {
+		if r.Secrets.header(s.Name) || len(s.Value) > persist.ScopeBytesMax {
+			recorded[i].Value = operation.ScopeDigest(s.Value)
+		}
+	}
+	return recorded
+}
+
+// OtherScope reports whether a record is of another scope, by the rules of both.
+func (s *Snapshot) OtherScope(rec *persist.Record) bool { return operation.OtherScope(s.Scopes, rec) }
+
+// unclearScopes returns the headers that select whose keys these are by the rules of the record or of s alone, and in which the
+// requests differ or may differ.
+func (s *Snapshot) unclearScopes(rec *persist.Record) (names []string) {
+	for _, theirs := range rec.Scopes {
+		if !counts(s.Scopes, theirs.Name) && !operation.SameScope(s.carried(theirs.Name), theirs.Value) {
+			names = append(names, theirs.Name)
+		}
+	}
+	for _, own := range s.Scopes {
+		if counts(rec.Scopes, own.Name) {
+			continue
+		}
+		omitted := contains(rec.Omitted, own.Name) || rec.Swept && own.Value != ""
+		if omitted || !rec.Swept && own.Value != joinedLines(rec.Header, own.Name) {
+			names = append(names, own.Name)
+		}
+	}
+	return names
+}
+
+// counts reports whether a scope of this name is among them.
+func counts(scopes []persist.Scope, name string) bool {
+	return slices.ContainsFunc(scopes, func(s persist.Scope) bool { return s.Name == name })
+}
+
+// carried is what the request carries in a header, also where that is a credential.
+func (s *Snapshot) carried(name string) string {
+	if value := joinedLines(s.Record.Header, name); value != "" {
+		return value
+	}
+	return joinedLines(s.Credentials.Header, name)
+}
+
+// Place returns the account at which the operation of s exists, or is to be begun. beside are the records of its key in the account base
+// and at the places inside it.
+func (s *Snapshot) Place(base string, beside []persist.Record) string {
+	for _, want := range []Likeness{SameRequest, CannotTell, OtherRequest} {
+		for i := range beside {
+			if rec := &beside[i]; s.Compare(rec) == want && !s.OtherScope(rec) {
+				return rec.Account
+			}
+		}
+	}
+	return operation.Place(base, s.Scopes, beside)
+}
+
+// otherScopes reports whether two records are of other scopes, by the rules of both.
+func otherScopes(a, b *persist.Record) bool {
+	for _, one := range a.Scopes {
+		for _, other := range b.Scopes {
+			if one.Name == other.Name && !operation.SameScope(one.Value, other.Value) && !operation.SameScope(other.Value, one.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,80 @@
+package persist
+
+import "fmt"
+
+// Scope is a request header that says whose keys these are, such as Stripe-Account.
+type Scope struct {
+	// Name is that of the header; never empty, and none twice in a record.
+	Name string
+	// Value is the header's, or a digest of it where it is a credential or long; empty where the request carries none.
+	Value string
+}
+
+// The bounds of Record.Scopes and Record.Content.
+const (
+	// ScopesMax is how many scopes a record has.
+	ScopesMax = 16
+	// ScopeBytesMax is how long the name or the value of a scope may be.
+	ScopeBytesMax = 256
+	// ContentBytesMax is how long Content may be.
+	ContentBytesMax = 128
+)
+
+func (r *Record) validateScopes() error {
+	switch {
+	case len(r.Scopes) > ScopesMax:
+		return fmt.Errorf("%w: %d scopes, want at most %d", ErrInvalid, len(r.Scopes), ScopesMax)
+	case len(r.Content) > ContentBytesMax:
+		return fmt.Errorf("%w: a digest of the content of %d bytes, want at most %d", ErrInvalid, len(r.Content), ContentBytesMax)
+	}
+	for i, s := range r.Scopes {
+		if s.Name == "" || len(s.Name) > ScopeBytesMax || len(s.Value) > ScopeBytesMax {
+			return fmt.Errorf("%w: a scope of %d and %d bytes, want a name, and at most %d each", ErrInvalid, len(s.Name), len(s.Value), ScopeBytesMax)
+		}
+		for _, other := range r.Scopes[:i] {
+			if other.Name == s.Name {
+				return fmt.Errorf("%w: two values for the scope %q", ErrInvalid, s.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// ScopedAccount returns Account with the values of Scopes, where the request carries any: the first operation of a key stands at the
+// account itself, whatever its scopes. It tells people of whom the operation is.
+func (r *Record) ScopedAccount() string {
+	name, scopes := SplitAccount(r.Account)
+	if len(scopes) > 0 && scopes[0][0] == "" {
+		scopes = scopes[:1]
+	} else {
+		scopes = nil
+	}
+	inside := len(scopes)
+	for _, s := range r.Scopes {
+		if s.Value != "" {
+			scopes = append(scopes, [2]string{s.Name, s.Value})
+		}
+	}
+	if len(scopes) == inside {
+		return r.Account
+	}
+	return Account(name, scopes...)
+}
+
+// scopesOf says whether two records are of one scope: they are if the scopes that both name are the same, and those that one names
+// alone have no value. Others differ, or cannot be compared.
+func (r *Record) scopesOf(other *Record) (same, differ bool) {
+	same = true
+	for _, pair := range [][2]*Record{{r, other}, {other, r}} {
+		for _, mine := range pair[0].Scopes {
+			named := false
+			for _, theirs := range pair[1].Scopes {
+				if theirs.Name == mine.Name {
+					named, differ = true, differ || theirs.Value != mine.Value
+				}
+			}
+			same = same && (named || mine.Value == "")
+		}
+	}
+	return same && !differ, differ
+}
