@@ -147,12 +147,12 @@ func TestMatcherIsCopied(t *testing.T) {
 func TestProfileOfIsCopied(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T) {
-		first, j := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) { cfg.Profile = ownProfile() })
+		p := ownProfile()
+		p.AlreadyDone = []profile.Matcher{{Status: []int{503}}}
+		first, j := newClient(t, &wire{replies: []reply{{status: 201}}}, func(cfg *oncehttp.Config) { cfg.Profile = p })
 		if err := first.Enqueue(post(t, "{}"), "k"); err != nil {
 			t.Fatal(err)
 		}
-		p := ownProfile()
-		p.AlreadyDone = []profile.Matcher{{Status: []int{503}}}
 		w := &wire{replies: []reply{{status: 503}}, before: func(int, *http.Request) { p.AlreadyDone[0].Status[0] = 418 }}
 		next, _ := newClient(t, w, on(survivors(t, j), func(cfg *oncehttp.Config) {
 			cfg.ProfileOf = func(persist.Record) *profile.Profile { return p }

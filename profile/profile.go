@@ -66,7 +66,7 @@ type Profile struct {
 	Window Window
 
 	// AccountHeaders names the request headers that select whose keys these are, such
-	// as Stripe-Account. They join the account of an operation.
+	// as Stripe-Account. They part operations of one key.
 	AccountHeaders []string
 	// Fingerprint names the request headers that belong to what a key names,
 	// besides Content-Type, which always does.

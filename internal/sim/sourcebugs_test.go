@@ -85,7 +85,7 @@ func sourceBugs() []sourceBug {
 		{"a carrier of a later build is taken for none", "internal/request",
 			"if !slices.Contains(places, profile.Place(rec.Carrier)) {", "if !slices.Contains(append(places, profile.Place(rec.Carrier)), profile.Place(rec.Carrier)) {"},
 		{"a recipe of a later build makes it another request", "internal/request",
-			"	if !known {\n		return CannotTell\n	}\n	sum", "	if !known {\n		return OtherRequest\n	}\n	sum"},
+			"	case !known:\n		return CannotTell\n", "	case !known:\n		return OtherRequest\n"},
 	}
 }
 
