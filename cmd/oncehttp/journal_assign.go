@@ -198,6 +198,20 @@ func (a *assigning) everything(ctx context.Context) error {
 			return err
 		}
 	}
+	// The first of several scopes of a key comes last.
+	err := a.all(ctx, func(rec *persist.Record) bool { return rec.Account != withoutHeaders(rec.Account) })
+	if err == nil {
+		err = a.all(ctx, func(rec *persist.Record) bool { return rec.Account == withoutHeaders(rec.Account) })
+	}
+	say(a.s.out, "assigned: %s", count(a.assigned, "operation"))
+	if err != nil {
+		return err
+	}
+	return a.conclude()
+}
+
+// all assigns what stands under none and is wanted.
+func (a *assigning) all(ctx context.Context, wanted func(*persist.Record) bool) error {
 	jobs := make(chan persist.Record)
 	var workers sync.WaitGroup
 	for range changers {
@@ -209,17 +223,14 @@ func (a *assigning) everything(ctx context.Context) error {
 			}
 		})
 	}
-	err := a.each(ctx, func(rec *persist.Record) error {
-		jobs <- *rec
+	defer workers.Wait()
+	defer close(jobs)
+	return a.each(ctx, func(rec *persist.Record) error {
+		if wanted(rec) {
+			jobs <- *rec
+		}
 		return nil
 	})
-	close(jobs)
-	workers.Wait()
-	say(a.s.out, "assigned: %s", count(a.assigned, "operation"))
-	if err != nil {
-		return err
-	}
-	return a.conclude()
 }
 
 // each calls do for what stands under none.
@@ -308,7 +319,7 @@ func (a *assigning) find(ctx context.Context, key string) (persist.Record, error
 	}
 	list := make([]string, len(found))
 	for i, rec := range found {
-		list[i] = fmt.Sprintf("%q is %s", rec.Account, request.Reference(rec.ID, secret))
+		list[i] = fmt.Sprintf("%q is %s", rec.ScopedAccount(), request.Reference(rec.ID, secret))
 	}
 	return persist.Record{}, fmt.Errorf("journal %s: %d operations under no account have the key %q; name one by its reference: %s",
 		a.path, len(found), clip(key), strings.Join(list, ", "))

@@ -141,7 +141,7 @@ type column struct {
 func listColumns(c clock, d declines) []column {
 	return []column{
 		{"KEY", seenKey},
-		{"ACCOUNT", func(rec *persist.Record) string { return orDash(rec.Account) }},
+		{"ACCOUNT", func(rec *persist.Record) string { return orDash(rec.ScopedAccount()) }},
 		{"STATE", stateText},
 		{"RESULT", func(rec *persist.Record) string { return string(d.resultOfRecord(rec)) }},
 		{"STATUS", statusText},

@@ -157,7 +157,7 @@ func worseThan(d declines, a, b *persist.Record) int {
 func rowOf(rec *persist.Record, d declines) reportRow {
 	c := clock{}
 	r := reportRow{
-		Key: rec.Key, Account: rec.Account, State: stateText(rec), Status: statusText(rec), Sent: sentText(rec), Attempts: attemptsText(rec),
+		Key: rec.Key, Account: rec.ScopedAccount(), State: stateText(rec), Status: statusText(rec), Sent: sentText(rec), Attempts: attemptsText(rec),
 		Request: rec.Method + " " + rec.Origin + pathOf(rec.Target), Note: rec.Note, Result: d.resultOfRecord(rec), Created: c.when(rec.Created, "-"),
 	}
 	switch rec.State {

@@ -86,8 +86,8 @@ func showText(w io.Writer, rec *persist.Record, parts recordParts, c clock) erro
 	if key := seenKey(rec); key != rec.Key {
 		line("seen", "%s", key)
 	}
-	if rec.Account != "" {
-		line("account", "%s", rec.Account)
+	if rec.ScopedAccount() != "" {
+		line("account", "%s", rec.ScopedAccount())
 	}
 	line("state", "%s, result %s", stateText(rec), declines(nil).resultOfRecord(rec))
 	line("request", "%s %s%s, %d bytes, profile %s", rec.Method, rec.Origin, pathOf(rec.Target), len(rec.Body), rec.Profile)

@@ -82,7 +82,7 @@ type answerView struct {
 
 func viewOf(rec *persist.Record, parts recordParts) recordView {
 	v := recordView{
-		Key: rec.Key, Account: rec.Account, State: rec.State.String(), Why: rec.HoldReason, Effect: rec.FinalEffect(),
+		Key: rec.Key, Account: rec.ScopedAccount(), State: rec.State.String(), Why: rec.HoldReason, Effect: rec.FinalEffect(),
 		Replaces: rec.Replaces, Credential: rec.Credential, Region: rec.Region, Generated: rec.Generated, PlainHTTP: rec.PlainHTTP,
 		Method: rec.Method, Origin: rec.Origin, Target: pathOf(rec.Target),
 		Profile: rec.Profile, ProfileVersion: rec.ProfileVersion, WindowSeconds: int64(rec.Window / time.Second),
