@@ -201,7 +201,9 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...L
 		return c.wrong(ctx, "settle", key, options, err)
 	}
 	r = r.kept(&c.cfg)
-	return c.end(ctx, "settle", key, options, func(_ callers, rec persist.Record) error { return resolve(ctx, c.engine, rec, r) })
+	return c.end(ctx, "settle", key, options, func(call callers, rec persist.Record) error {
+		return resolve(call.Work().Context(ctx), c.engine, rec, r)
+	})
 }
 
 // errUnseen is the cause of an error for an act on an operation that nobody has seen.
@@ -240,6 +242,7 @@ func (c *Client) Abandon(ctx context.Context, key Key, options ...LookupOption) 
 		return c.wrong(ctx, "abandon", key, options, err)
 	}
 	return c.end(ctx, "abandon", key, options, func(call callers, rec persist.Record) (err error) {
+		ctx := call.Work().Context(ctx) // of a journal that waits for this call it tells so
 		if chosen.undo {
 			if rec, note, err = undo(ctx, c.engine, call, rec, chosen.note); err != nil {
 				return err

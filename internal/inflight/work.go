@@ -212,6 +212,9 @@ func (w *Work) awaiting() []*Work {
 // work has no such value of the contexts around it.
 type RequestKey struct{}
 
+// hidden reports whether a key is that of a value which contexts for functions of the user do not have.
+func hidden(key any) bool { return key == RequestKey{} }
+
 // WithoutKey returns ctx without a RequestKey.
 func WithoutKey(ctx context.Context) context.Context {
 	if ctx.Value(RequestKey{}) == nil {
@@ -225,7 +228,7 @@ type keyless struct{ context.Context }
 
 // Value returns what the context around it has.
 func (k keyless) Value(key any) any {
-	if _, is := key.(RequestKey); is {
+	if hidden(key) {
 		return nil
 	}
 	return k.Context.Value(key)
@@ -257,10 +260,10 @@ type guest struct {
 
 // Value returns the work, and what the context around it has.
 func (g *guest) Value(key any) any {
-	switch key.(type) {
-	case workKey:
+	switch {
+	case key == workKey{}:
 		return g.work
-	case RequestKey:
+	case hidden(key):
 		return nil
 	}
 	return g.Context.Value(key)

@@ -71,7 +71,7 @@ func sourceBugs() []sourceBug {
 		{"acts are not bound to what was seen", ".",
 			"act); why != \"\" {\n		return errors.New(why)", "act); why != why {\n		return errors.New(why)"},
 		{"what a function of the Config asks for has the key of its caller's context", "internal/inflight",
-			"	case RequestKey:\n		return nil\n", "	case RequestKey:\n		return g.Context.Value(key)\n"},
+			"{ return key == RequestKey{} }", "{ return key == workKey{} }"},
 		{"what an operator does goes on for those who have joined it", ".",
 			"do(ownCall{call, within}, rec.ID)", "do(call, rec.ID)\n		_ = within"},
 		{"a window that one client has corrected does not count", ".",

@@ -12,10 +12,11 @@ import (
 func (c *cell) check(e ending) {
 	c.checkTold()
 	ledger := c.server.ledger()
-	quiet := c.end == "returns" && !c.ask.ends && !c.ask.acts
+	quiet := c.end == "returns" && !c.ask.ends && !c.ask.acts &&
+		!(c.personActs() && errors.Is(e.err, oncehttp.ErrStale) && (c.call == "Client.Resume" || c.call == "Client.Run")) // which claims it
 	switch {
 	case quiet && (!e.returned || e.err != nil):
-		c.Errorf("the operation: %+v", e)
+		c.Errorf("the operation: %+v: %v", e, e.err)
 	case errors.As(e.err, new(*oncehttp.Error)): // else it is that of Run, Flush or Sweep
 		c.checkVerdict("the operation", e.err)
 	}
@@ -115,7 +116,7 @@ func (c *cell) recover() {
 	began := time.Now()
 	err := answered(after.DoKey(payment(c.ctx), "payment"))
 	switch {
-	case c.name == "Config.Reconcile" || c.ask.acts: // it may have ended, or be held
+	case c.name == "Config.Reconcile" || c.ask.acts || c.personActs(): // it may have ended, or be held
 		if err != nil {
 			c.checkVerdict("the same key again", err)
 		}

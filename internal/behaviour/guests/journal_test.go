@@ -19,6 +19,8 @@ func journalPlaces() map[string]place {
 		"Journal.Begin": send, "Journal.Update": workRefused, "Journal.Finish": send, "Journal.Secret": send, "Journal.MarkReported": reported,
 		"Journal.Get": look, "Journal.List": list, "Journal.Flush": flush, "Journal.Sweep": sweep, "Journal.Assign": assign, "Journal.Forget": withdraw,
 		"Claimer.Now": send, "Claimer.Claim": work, "Claimer.Renew": send, "DueTimes.DueTimes": work,
+		"Journal.Finish by Settle": settle, "Journal.Flush by Settle": settle, "Journal.Get by Settle": settle, "Journal.Finish by Abandon": abandon,
+		"Journal.Begin by Rekey": rekey, "Journal.Begin by Enqueue": list,
 		"SendClaimer.ClaimToSend": work, "LateFinisher.FinishLate": send, "Notifier.Notify": work, "Notifier.Listen": work, "Prober.Probe": rejected,
 	} {
 		p := place{start: start, journal: true}
@@ -95,6 +97,40 @@ func workRefused(c *cell) error {
 // list lists what is unfinished, and sends.
 func list(c *cell) error {
 	return errors.Join(c.client.Enqueue(payment(c.ctx), "payment"), unfinished(c, c.ctx, ""), send(c))
+}
+
+// settle enqueues, and settles.
+func settle(c *cell) error {
+	return c.act(func(persist.Record) error {
+		return c.client.Settle(c.ctx, "payment", oncehttp.Resolution{Effect: oncehttp.EffectHappened})
+	})
+}
+
+// abandon enqueues, and abandons.
+func abandon(c *cell) error {
+	return c.act(func(persist.Record) error { return c.client.Abandon(c.ctx, "payment") })
+}
+
+// rekey enqueues, settles as absent, and begins once more under another key.
+func rekey(c *cell) error {
+	return c.act(func(rec persist.Record) error {
+		c.armed.Store(false)
+		err := c.client.Settle(c.ctx, "payment", oncehttp.Resolution{Effect: oncehttp.EffectAbsent}, oncehttp.AsSeen(rec))
+		c.armed.Store(true)
+		return errors.Join(err, c.client.Rekey(c.ctx, "payment", "payment-again", "a test", oncehttp.AsSeen(rec)))
+	})
+}
+
+// act enqueues, and calls do, which is a person's act, with the record. The journal visits in that alone.
+func (c *cell) act(do func(persist.Record) error) error {
+	c.armed.Store(false)
+	err := c.client.Enqueue(payment(c.ctx), "payment")
+	rec, failed := c.inner.Get(c.ctx, persist.ID{Key: "payment"})
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	c.armed.Store(true)
+	return do(rec)
 }
 
 // flush sends, and flushes.
@@ -178,7 +214,7 @@ type full interface {
 
 // at visits if the cell is about this method.
 func (g *guest) at(ctx context.Context, method string) {
-	if strings.TrimPrefix(g.c.name, "persist.") == method {
+	if on, _, _ := strings.Cut(strings.TrimPrefix(g.c.name, "persist."), " "); on == method {
 		g.c.visit(ctx)
 	}
 }

@@ -32,6 +32,9 @@ type place struct {
 	within func(c *cell) context.Context
 }
 
+// acts reports whether the operation is a person's act, which may end it.
+func (c *cell) personActs() bool { return strings.Contains(c.name, " by ") }
+
 // places are the places, by what the user gives: a field of Config, a method of an interface, or the name of a loop. After a space
 // comes what tells places of one function apart.
 func places() map[string]place {
