@@ -149,6 +149,7 @@ func types() []any {
 		new(profile.ShouldRetry),
 		new(profile.Stored),
 		new(profile.Token),
+		new(profile.Source),
 		new(profile.Window),
 		new(reconcile.Asker),
 		new(redis.Journal),
