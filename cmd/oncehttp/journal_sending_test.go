@@ -123,3 +123,40 @@ func TestHolderIsAskedInOrder(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestActsBesideTheHolder: a file has one writer. While another process holds it, every act of a person waits for its turn for a moment, is
+// refused with a line that says so, and changes nothing; so is compact, which would put another file in its place.
+func TestActsBesideTheHolder(t *testing.T) {
+	t.Parallel()
+	url, arrived, release := blocking(t)
+	j := filepath.Join(shortDir(t), "j.db")
+	run(t, fast("send", "POST", url, "--key", "waits", "--max-attempts", "1", "--journal", j)...).want(t, exitUnknown)
+	file := filepath.Join(shortDir(t), "in.csv")
+	writeFile(t, file, "id\nsent\n")
+	holder, _ := child(t, fast("batch", file, "--url", url, "--key", "o:{id}", "--max-attempts", "1", "--journal", j)...)
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-arrived
+	waits := seenAs(t, j, "waits")
+	var acts sync.WaitGroup
+	for _, args := range [][]string{
+		{"settle", waits, "--absent", "--yes"}, {"abandon", waits, "--yes"}, {"rekey", waits, "waits:gen=2", "--reason", "a test"},
+		{"assign", waits, "--account", "bob"}, {"prune", "--keep-answer", "1h"}, {"compact"}, {"restored", "--taken", "2020-01-01T00:00:00Z"},
+	} {
+		acts.Go(func() {
+			got := run(t, append(append([]string{"journal"}, args...), "--journal", j)...)
+			if got.status != exitLocked || !strings.Contains(got.err, "wait for that process") {
+				t.Errorf("%v: status %d, %q", args, got.status, got.err)
+			}
+		})
+	}
+	acts.Wait()
+	if again := seenAs(t, j, "waits"); again != waits {
+		t.Errorf("%s has moved to %s", waits, again)
+	}
+	close(release)
+	_ = status(t, holder) // of its row nobody knows
+	run(t, "journal", "compact", "--journal", j).want(t, exitOK)
+	run(t, "journal", "settle", waits, "--absent", "--yes", "--journal", j).want(t, exitOK)
+}
