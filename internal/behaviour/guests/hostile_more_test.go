@@ -71,6 +71,11 @@ func keptContext(h *hostile) {
 		h.Errorf("its own operation with a kept context: %v", err)
 	}
 	all.Wait()
+	short, cancel := context.WithTimeout(kept, time.Second/10)
+	defer cancel()
+	if err := c.Run(short); err != nil { // as with any context: nobody waits for it
+		h.Errorf("Run with a kept context: %v", err)
+	}
 	h.closed(c)
 }
 
