@@ -13,7 +13,7 @@
 // # Files
 //
 // Each profile is a JSON file (data/NAME.json, embedded); [Load] reads one of your own. Every fact in it names a source,
-// with a date and a confidence. What a source proves decides what its fact may do:
+// with a date and a confidence, and may note what the source says. What a source proves decides what its fact may do:
 //
 //   - [Primary] and [Excerpt]: the fact counts.
 //   - [Secondary], which includes pages that the vendor has since replaced: the fact may only make the readers more
