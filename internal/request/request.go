@@ -201,14 +201,17 @@ func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named
 }
 
 // Like reports whether a record may be of the same request as named: account, origin, method and target are the same, but
-// for what either leaves out as a credential. Body and key are not compared.
+// for what either leaves out as a credential. Body and key are not compared; of a record that a later version began, neither is
+// the query, since its rules are not known.
 func (r *Reader) Like(named Named, rec *persist.Record) bool {
-	carrier, theirs := recordCarrier(rec), Secrets{}
-	if rules, known := parseRecipe(rec.Recipe); known {
-		theirs.Parameters = rules.parameters
-	}
+	carrier := recordCarrier(rec)
+	rules, _ := parseRecipe(rec.Recipe)
+	theirs := Secrets{Parameters: rules.parameters}
 	target, _ := r.Secrets.splitTarget(rec.Target, carrier)
 	own, _ := theirs.splitTarget(named.Target, carrier)
+	if Newer(rec) != nil {
+		target, own = Path(target), Path(own)
+	}
 	return InAccount(rec, named.Account) && !operation.OtherScope(named.Scopes, rec) && rec.Origin == named.Origin && rec.Method == named.Method && target == own
 }
 
