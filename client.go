@@ -68,6 +68,7 @@ func New(cfg Config) (*Client, error) {
 	c.engine = &engine{
 		cfg: &c.cfg, journal: cfg.Journal, shared: common, owner: owner, leases: newLeases(&c.cfg, common.clock, owner),
 		clock: common.clock, now: common.clock.now, notifier: notifier(cfg.Journal), late: lateFinisher(cfg.Journal), loopRequest: newLoopRequest(),
+		lacking: metLacks{met: make(chan struct{}, 1)},
 		wake: func() {
 			select {
 			case c.due <- struct{}{}:

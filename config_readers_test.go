@@ -29,8 +29,8 @@ func configReadings() map[string]reading {
 	return map[string]reading{
 		"Journal":                {by: "newPass"},
 		"Account":                {"Config.fillReader", reads, "Reader.Account", "Reader.account"},
-		"Credential":             {by: "Config.pinned"},
-		"Region":                 {by: "Config.pinned"},
+		"Credential":             {by: "Config.has"},
+		"Region":                 {by: "Config.has"},
 		"Profile":                {by: "Config.profileFor"},
 		"ProfileByHost":          {by: "Config.profileFor"},
 		"ProfileOf":              {by: "Config.knownProfile"},

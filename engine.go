@@ -31,6 +31,8 @@ type engine struct {
 	leases  *leases          // nil: no other process shares the journal
 	clock   *clock           // of the journal
 	now     func() time.Time // clock.now
+	alone   leftAlone        // what it gave back, since it cannot act on it
+	lacking metLacks         // why it leaves operations alone
 	origins pauses.Origins   // those that take no connections from this client: others may have another Transport
 	wake    func()           // tells Run of this client that something may be due
 

@@ -151,7 +151,7 @@ func (c *Client) prepare(name string, req *http.Request, key Key) (*preparedRequ
 	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
 		return nil, err
 	}
-	if err := c.engine.unable(op.rec); err != nil {
+	if err := c.cfg.lacksToBegin(op.rec, op.prof).Err(); err != nil {
 		return nil, c.engine.errorBeforeRead(ctx, name, op.named, err, ErrConfig)
 	}
 	if err := c.engine.clock.sync(ctx, &c.cfg); err != nil {

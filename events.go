@@ -24,11 +24,15 @@ const (
 	// sent. Neither EventBegun nor EventFinished comes with it.
 	EventRecorded EventKind = "recorded"
 	// EventBlocked: Resume or Run cannot go on with an operation, and Err says why:
-	// its credentials are in no journal and Config.Authorize is not set, its profile
-	// is not known, the journal failed, Config.Reconcile failed or could not tell.
+	// the journal failed, Config.Reconcile failed or could not tell; of a Resume, too, what this client
+	// lacks for it: see EventUnserved.
 	// It comes again with each pass. Without a Key it is about the journal itself:
 	// a damaged record, or a sweep that failed.
 	EventBlocked EventKind = "blocked"
+	// EventUnserved: Run leaves Count operations alone that this client cannot act on, of which the oldest was begun at Oldest; Err says
+	// what is lacking: Config.Authorize, a profile, the region, the credential, the origin, a seal's key, or a newer version. It comes once
+	// when that is met, and hourly. It has no Key; Origin is set if all of them have it.
+	EventUnserved EventKind = "unserved"
 	// EventListening: Run hears at once what other processes enqueue, as far as the
 	// journal can tell (persist.Notifier). It comes once that was tested, and again
 	// after an EventPolling. It is about the journal, and has no Key.
@@ -78,6 +82,10 @@ type Event struct {
 	// Wait is how long the next attempt is waited for (EventWaiting), or how often
 	// Run looks at the journal (EventPolling).
 	Wait time.Duration
+	// Count is how many operations an EventUnserved is about; 1000 stands for that and more.
+	Count int
+	// Oldest is when the oldest of them was begun.
+	Oldest time.Time
 	// Err is the attempt's error (EventAnswered), what the call returns
 	// (EventFinished; nil with a response), why it cannot go on (EventBlocked), or
 	// why nothing is heard (EventPolling).

@@ -100,6 +100,13 @@ func TestRunIsHeard(t *testing.T) {
 				if err := stop(); errors.Is(err, oncehttp.ErrConfig) != lacks || err != nil && !lacks {
 					t.Errorf("Run: %v", err)
 				}
+				if lacks {
+					told := heard.of(oncehttp.EventUnserved)
+					if len(told) != 1 || told[0].Count != 1 || told[0].Origin != "https://api.example.com:443" || !errors.Is(told[0].Err, r.is) || len(heard.of(oncehttp.EventBlocked)) > 0 {
+						t.Errorf("told %+v, want one event of one operation", told)
+					}
+					return
+				}
 				blocked := heard.of(oncehttp.EventBlocked)
 				if len(blocked) == 0 || w.count() != 0 {
 					t.Fatalf("%d events, %d sends; want to hear of it", len(blocked), w.count())

@@ -78,7 +78,7 @@ func (p *pass) feedHeld() {
 
 // failedHeld tells of a damaged record, which does not end the listing, and returns any other error.
 func (p *pass) failedHeld(err error) error {
-	if errors.Is(err, persist.ErrCorrupt) {
+	if persist.OfOneRecord(err) {
 		p.failed(err)
 		return nil
 	}
@@ -131,10 +131,10 @@ func (p *pass) workFairly() {
 // dueOrigins are the origins of which a fair pass knows that something is due, since it asked the journal last. It is used by the
 // goroutine that claims.
 type dueOrigins struct {
-	due   map[string]bool
-	next  time.Time     // when something else falls due; zero if nothing does
-	asked time.Time     // when the journal answered, by this process's own clock
-	took  time.Duration // how long it took
+	due   map[string][]string // by origin: the needs of each group
+	next  time.Time           // when something else falls due; zero if nothing does
+	asked time.Time           // when the journal answered, by this process's own clock
+	took  time.Duration       // how long it took
 }
 
 // A fair pass does not ask the journal for so many times as long as the answer took: with ten thousand origins that is a good
@@ -160,12 +160,16 @@ func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	if err != nil {
 		return err
 	}
-	d.due, d.next = map[string]bool{}, time.Time{}
+	d.due, d.next = map[string][]string{}, time.Time{}
 	d.asked, d.took = time.Now(), time.Since(began)
 	for _, t := range times {
+		if p.lacksFor(group{t.Origin, t.Needs}) {
+			continue
+		}
 		now := e.now()
-		if until := max(t.At.Sub(now), e.origins.Wait(t.Origin, now)); until <= 0 {
-			d.due[t.Origin] = true
+		alone, _ := e.alone.wait(group{t.Origin, t.Needs})
+		if until := max(t.At.Sub(now), e.origins.Wait(t.Origin, now), alone); until <= 0 {
+			d.due[t.Origin] = append(d.due[t.Origin], t.Needs)
 		} else if at := now.Add(until); d.next.IsZero() || at.Before(d.next) {
 			d.next = at
 		}
@@ -204,11 +208,8 @@ func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration
 			wait = min(wait, pause)
 			continue
 		}
-		batch, err := p.claimShare(j, origin, n)
+		batch, err := p.claimGroups(j, origin, known, n)
 		claimed = append(claimed, pointers(batch)...)
-		if len(batch) < n { // else there may be more
-			delete(known.due, origin)
-		}
 		if errors.Is(err, persist.ErrCorrupt) { // of one record; the others go on
 			p.failed(err)
 			continue
@@ -232,14 +233,56 @@ func (p *pass) put(claimed []*persist.Record) {
 	}
 }
 
-// claimShare claims up to n operations of one origin. Of an origin that took no connections when it was tried last it
-// claims one.
-func (p *pass) claimShare(j fairJournal, origin string, n int) ([]persist.Record, error) {
-	e := p.c.engine
-	if e.origins.Failing(origin) {
+// claimGroups claims up to n operations of one origin, of its groups in turn. Of an origin that took no connections when it was tried
+// last it claims one. known forgets the groups, and the origin, of which no more is due.
+func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n int) (claimed []persist.Record, err error) {
+	if p.c.engine.origins.Failing(origin) {
 		n = 1
 	}
-	query := persist.Query{Account: p.query.Account, Origin: origin}
+	groups := known.due[origin]
+	for len(groups) > 0 && len(claimed) < n && err == nil {
+		var batch []persist.Record
+		want, taken := n-len(claimed), 0
+		batch, taken, err = p.claimServed(j, group{origin, groups[0]}, want)
+		claimed = append(claimed, batch...)
+		if taken >= want { // there may be more
+			groups = append(groups[1:], groups[0])
+			break
+		}
+		groups = groups[1:]
+	}
+	if known.due[origin] = groups; len(groups) == 0 {
+		delete(known.due, origin)
+	}
+	return claimed, err
+}
+
+// claimServed claims up to n operations of one group. What it cannot act on it gives back as it was, and leaves the group alone for a
+// while; then it claims so many more. taken is how many it has claimed.
+func (p *pass) claimServed(j fairJournal, g group, n int) (served []persist.Record, taken int, err error) {
+	_, more := p.c.engine.alone.wait(g)
+	batch, err := p.claimShare(j, g, n+more)
+	var others []*persist.Record
+	for i := range batch {
+		if p.lacks(&batch[i]) {
+			others = append(others, &batch[i])
+		} else {
+			served = append(served, batch[i])
+		}
+	}
+	if len(others) == 0 {
+		p.c.engine.alone.served(g)
+		return served, len(batch), err
+	}
+	p.c.engine.alone.note(g, len(others))
+	p.giveBackAll(others)
+	return served, 0, err // the group is left alone, whatever else is due
+}
+
+// claimShare claims up to n operations of one group.
+func (p *pass) claimShare(j fairJournal, g group, n int) ([]persist.Record, error) {
+	e := p.c.engine
+	query := persist.Query{Account: p.query.Account, Origin: g.origin, Needs: g.needs}
 	before := e.clock.own()
 	if j.toSend == nil {
 		batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, n)

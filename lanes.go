@@ -220,11 +220,11 @@ func (l *lanes) full(claimed int) bool {
 }
 
 // active is how many origins have operations here that are not among these.
-func (l *lanes) active(but map[string]bool) (n int) {
+func (l *lanes) active(but map[string][]string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for origin := range l.of {
-		if !but[origin] {
+		if but[origin] == nil {
 			n++
 		}
 	}

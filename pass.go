@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -110,8 +111,10 @@ func (p *pass) feed() {
 func (p *pass) list(query persist.Query, failed func(error)) bool {
 	for rec, err := range p.c.cfg.Journal.List(p.draining, query) {
 		switch {
+		case err != nil && p.silent && unread(err): // likewise
 		case err != nil:
 			failed(err)
+		case p.silent && p.lacks(&rec): // Run tells of those together
 		case !p.tryNow(&rec):
 		case p.lanes != nil && rec.State != persist.StateHeld: // it has changed since: a fair pass claims it, and has no lane for it yet
 		case !p.hand(&rec):
@@ -128,27 +131,76 @@ func (p *pass) tryNow(rec *persist.Record) bool {
 		p.c.engine.origins.Try(rec.Origin, rec.ID, p.c.engine.now(), p.c.cfg.Retry.AttemptTimeout)
 }
 
-// claim takes leases in batches of twice the workers. What it does not run it gives back with a time after the start of
-// the pass, so that it does not meet it again.
+// claim claims what the client can act on. Where the journal tells the needs of what is due, and some of that is not for this client,
+// it claims group by group; a Resume reads the others, so that it yields an error for each.
 func (p *pass) claim(j persist.Claimer) {
+	served, others, err := p.groups()
+	if err != nil {
+		p.failed(err)
+		return
+	}
+	if len(others) == 0 {
+		p.claimGroup(j, group{})
+		return
+	}
+	for _, g := range served {
+		p.claimGroup(j, g)
+	}
+	for _, g := range others {
+		query := p.query
+		query.Origin, query.Needs, query.States = g.origin, g.needs, []persist.State{persist.StatePending}
+		if p.draining.Err() == nil && !p.silent && !p.list(query, p.failed) {
+			return
+		}
+	}
+}
+
+// groups returns what is due, apart by whether this client can act on it; nothing where the journal does not tell.
+func (p *pass) groups() (served, others []group, err error) {
+	times, knows := persist.As[persist.DueTimes](p.c.cfg.Journal)
+	if !knows {
+		return nil, nil, nil
+	}
+	all, err := times.DueTimes(p.draining, persist.Query{Account: p.query.Account})
+	for _, t := range all {
+		g := group{t.Origin, t.Needs}
+		switch {
+		case t.At.After(p.query.DueBy):
+		case p.lacksFor(g):
+			others = append(others, g)
+		default:
+			served = append(served, g)
+		}
+	}
+	return served, others, err
+}
+
+// claimGroup takes leases in batches of twice the workers, of one group or of all. What it does not run it gives back with a time after the start of
+// the pass, so that it does not meet it again; what it cannot act on as it was, and takes so many more at a time.
+func (p *pass) claimGroup(j persist.Claimer, g group) {
 	e, query := p.c.engine, p.query
-	query.States = []persist.State{persist.StatePending}
-	for p.draining.Err() == nil {
+	query.States, query.Origin, query.Needs = []persist.State{persist.StatePending}, g.origin, g.needs
+	left := map[persist.ID]bool{} // what was given back as it was
+	for p.draining.Err() == nil && len(left) <= aloneBatchMax {
 		before := e.clock.own()
-		batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, 2*p.c.cfg.ResumeWorkers)
+		batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, 2*p.c.cfg.ResumeWorkers+len(left))
 		if err != nil {
 			p.failed(err)
 			return
 		}
 		e.clock.learn(p.ctx, &p.c.cfg, now, before)
-		taken, fresh := len(batch), 0
+		taken, passed := len(batch), 0
 		batch = e.leases.claimed(batch, nil, time.Time{})
 		for i := range batch {
 			rec := &batch[i]
 			switch begun := rec.Created.After(p.query.DueBy); { // since the pass started
 			case begun && !p.silent:
-				fresh++
+				passed++
 				p.giveBack(rec, rec.Created)
+			case p.lacks(rec):
+				passed++
+				p.passBy(rec, left[rec.ID])
+				left[rec.ID] = true
 			case !p.tryNow(rec):
 				p.giveBack(rec, p.again())
 			case !p.hand(rec):
@@ -156,10 +208,43 @@ func (p *pass) claim(j persist.Claimer) {
 				return
 			}
 		}
-		if fresh == taken {
+		if passed == taken {
 			return
 		}
 	}
+}
+
+// lacks reports whether this client cannot act on a record that the pass has met, and notes why.
+func (p *pass) lacks(rec *persist.Record) bool {
+	lack := p.c.cfg.lacksClaimed(rec)
+	p.c.engine.lacking.meet(lack)
+	return lack.Need != operation.Nothing
+}
+
+// lacksFor is lacks of a group.
+func (p *pass) lacksFor(g group) bool {
+	if g.needs == "" {
+		return false // each of its records is looked at
+	}
+	lack := p.c.cfg.lacksFor(g.origin, g.needs)
+	p.c.engine.lacking.meet(lack)
+	return lack.Need != operation.Nothing
+}
+
+// passBy gives a claimed operation back as it was that this client cannot act on. A Resume yields an error for it, once.
+func (p *pass) passBy(rec *persist.Record, again bool) {
+	p.giveBack(rec, time.Time{})
+	if lack := p.c.cfg.lacksClaimed(rec); !p.silent && !again {
+		err := newError("resume", subjectOf(rec, operation.Same), lack.Err(), ErrConfig)
+		p.c.cfg.blocked(p.ctx, rec, err)
+		p.results <- resumed{result: Result{Key: Key(rec.Key)}, err: err}
+	}
+}
+
+// unread reports whether an error is about a record that is intact and cannot be read here, and of which its needs say why.
+func unread(err error) bool {
+	var e *persist.UnreadError
+	return errors.As(err, &e)
 }
 
 // giveBack gives up the lease of a claimed operation that is not run, which is then due again at that time.
@@ -206,9 +291,13 @@ func (p *pass) failed(err error) {
 	if p.draining.Err() != nil {
 		return // that is what the pass ends with
 	}
-	if errors.Is(err, persist.ErrCorrupt) {
-		err = newError("resume", unclear(""), err)
-		p.c.cfg.blocked(p.ctx, &persist.Record{}, err)
+	if persist.OfOneRecord(err) {
+		var about persist.Record
+		if e := new(persist.UnreadError); errors.As(err, &e) {
+			about = e.Record
+		}
+		err = newError("resume", unclear(Key(about.Key)), err)
+		p.c.cfg.blocked(p.ctx, &about, err)
 	}
 	p.results <- resumed{err: err}
 }

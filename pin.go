@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // credentialPrefix says how a credential was hashed.
@@ -32,17 +30,6 @@ func (c *Config) checkPin() error {
 	notVisible := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(c.Region) > regionBytesMax || strings.ContainsFunc(c.Region, notVisible) {
 		return fmt.Errorf("the Region %q: want a name of at most %d visible characters", c.Region, regionBytesMax)
-	}
-	return nil
-}
-
-// pinned says in what this client differs from the one that began the operation, where that pinned it.
-func (c *Config) pinned(rec *persist.Record) error {
-	switch {
-	case rec.Region != "" && rec.Region != c.Region:
-		return fmt.Errorf("it was begun for the region %q, and Config.Region is %q", rec.Region, c.Region)
-	case rec.Credential != "" && rec.Credential != c.Credential:
-		return errors.New("it was begun with another credential than Config.Credential names")
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func (c *Config) profileFor(u *url.URL) *profile.Profile {
 }
 
 // profileOf returns the profile that a record was begun under, with the carrier that the record froze, or nil if this
-// client does not know it, or does not know what the record froze: see unknownProfile. The copy is the caller's.
+// client does not know it, or does not know what the record froze. The copy is the caller's.
 func (c *Config) profileOf(rec *persist.Record) *profile.Profile {
 	p := c.knownProfile(rec)
 	if p == nil || request.Newer(rec) != nil {
@@ -135,14 +135,6 @@ func (c *Config) profileOf(rec *persist.Record) *profile.Profile {
 	frozen := *p
 	frozen.Carrier = profile.Carrier{Place: profile.Place(rec.Carrier), Name: rec.CarrierName}
 	return &frozen
-}
-
-// unknownProfile says why profileOf returns nil for a record.
-func unknownProfile(rec *persist.Record) error {
-	if err := request.Newer(rec); err != nil {
-		return err
-	}
-	return fmt.Errorf("profile %q version %q, under which it was begun, is not known to this client", rec.Profile, rec.ProfileVersion)
 }
 
 // knownProfile returns the profile of the record's name and version, or nil.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
@@ -69,25 +68,8 @@ func (e *engine) logUnreleased(ctx context.Context, rec *persist.Record, err err
 	}
 }
 
-// missing returns an error if this client may not send the record: it goes to an origin to which this client does not send, is
-// pinned to something else, or needs credentials that are not journaled and there is no Config.Authorize to add them.
-func (e *engine) missing(rec *persist.Record) error {
-	if !e.cfg.originAllowed(rec.Origin) {
-		return request.NotAllowed(rec.Origin)
-	}
-	return e.unable(rec)
-}
-
-// unable is missing for a record that goes to an origin to which this client sends, or that it only enqueues.
-func (e *engine) unable(rec *persist.Record) error {
-	if err := e.cfg.pinned(rec); err != nil {
-		return err
-	}
-	if len(rec.Omitted) == 0 || e.cfg.Authorize != nil {
-		return nil
-	}
-	return fmt.Errorf("it has credentials that no journal keeps (%s); set Config.Authorize", strings.Join(rec.Omitted, ", "))
-}
+// lacks returns what the client lacks to act on the run's record. The request of a call that is no pass has its credentials.
+func (r *run) lacks() operation.Lack { return r.cfg.lacks(&r.rec, r.prof, !r.fromResume) }
 
 // existing is a run over a record that was in the journal before this call.
 type existing struct{ *run }
@@ -235,7 +217,7 @@ func (x existing) confirmed() *result {
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
 	x.readBy(x.profileOf(x.call, &x.rec))
-	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.window()) != windowOpen || !request.Intact(&x.rec) || x.cfg.pinned(&x.rec) != nil {
+	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.window()) != windowOpen || !request.Intact(&x.rec) || x.lacks().Need != operation.Nothing {
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
 	x.askedAgain = true
@@ -287,11 +269,10 @@ func (x existing) adopt() *result {
 	if x.call.SetInDoubt(rec.MaybeSent); rec.MaybeSent {
 		x.doubted(rec)
 	}
+	lack := x.lacks()
 	switch {
-	case x.prof == nil:
-		return x.refuse(x.call.Values(), x.name, rec, operation.Same, unknownProfile(rec), ErrConfig)
-	case x.cfg.pinned(rec) != nil:
-		return x.refuse(x.call.Values(), x.name, rec, operation.Same, x.cfg.pinned(rec), ErrConfig)
+	case lack.Need != operation.Nothing:
+		return x.refuse(x.call.Values(), x.name, rec, operation.Same, lack.Err(), ErrConfig)
 	case !request.Intact(rec):
 		return x.refuse(x.call.Values(), x.name, rec, operation.Same, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt))
 	case x.leasedElsewhere(rec):

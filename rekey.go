@@ -200,12 +200,9 @@ func (k rekey) absent(old *persist.Record) error {
 // successor is the record of the new operation, as it is begun: held, and never sent.
 func (k rekey) successor(old *persist.Record, newKey Key, reason string) (persist.Record, error) {
 	prof := k.profileOf(k.call, old)
-	cause := unknownProfile(old)
+	cause := k.cfg.lacksToRekey(old, prof).Err()
 	var next persist.Record
-	switch {
-	case !k.cfg.producer() && !k.cfg.originAllowed(old.Origin):
-		cause = request.NotAllowed(old.Origin)
-	case prof != nil:
+	if cause == nil {
 		next, cause = request.Rekeyed(old, prof, string(newKey))
 	}
 	if cause != nil {
@@ -242,7 +239,7 @@ func (k rekey) alone(rec *persist.Record) error {
 func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
 	prof := k.profileOf(k.call, &old)
 	get, target := request.ByReference(&old, prof)
-	missing := k.missing(&old)
+	missing := k.cfg.lacks(&old, prof, false).Err()
 	switch {
 	case k.leasedElsewhere(&old):
 		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, errElsewhere, ErrInFlight).err

@@ -165,21 +165,20 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 		return &result{}, false, false
 	case err != nil:
 		return &result{err: journalError(name, listed, err)}, true, false
-	case rec.Sealed() != nil:
-		e.giveBack(call.Values(), *rec, p.again())
-		return &result{err: journalError(name, listed, rec.Sealed())}, true, false
 	case p.lanes != nil && listed.State != rec.State: // no more held: it is claimed like any other
 		return &result{}, false, false
 	case rec.NextAttempt.After(e.now()):
 		e.giveBack(call.Values(), *rec, time.Time{})
 		return &result{}, false, false
-	case rec.State == persist.StateHeld:
+	}
+	r.prof = e.profileOf(call, rec)
+	brought := rec.State == persist.StateHeld // Config.Reconcile asks with credentials of its own
+	if lack := r.cfg.lacks(rec, r.prof, brought); lack.Need != operation.Nothing {
+		return p.unserved(r, lack), !p.silent, false
+	}
+	if rec.State == persist.StateHeld {
 		res, took = reconcile(r)
 		return res, took, false
-	}
-	if err := e.missing(rec); err != nil {
-		e.giveBack(call.Values(), *rec, p.again())
-		return r.refuse(r.call.Values(), name, rec, operation.Same, err, ErrConfig), true, false
 	}
 	if res := (existing{r}).adopt(); res != nil {
 		faster := errors.Is(res.err, persist.ErrStale) || errors.Is(res.err, persist.ErrNotFound) // another call or process
@@ -193,6 +192,21 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 		return &result{}, false, false
 	}
 	return r.execute(), true, true
+}
+
+// unserved gives an operation back as it was that this client lacks something for, and returns the error that says so.
+func (p *pass) unserved(r *run, lack operation.Lack) *result {
+	again := time.Time{}
+	if p.lanes == nil {
+		again = p.again() // so that this pass does not meet it again
+	}
+	r.giveBack(r.call.Values(), r.rec, again)
+	if r.rec.State == persist.StatePending {
+		p.c.engine.alone.note(group{r.rec.Origin, r.rec.Needs().String()}, 1)
+		p.c.engine.alone.note(group{origin: r.rec.Origin}, 1) // for a journal that does not tell needs
+		p.c.engine.lacking.meet(lack)
+	}
+	return r.refuse(r.call.Values(), r.name, &r.rec, operation.Same, lack.Err(), ErrConfig)
 }
 
 // refused gives back an operation that could not be adopted. Where the journal failed, as without a connection, the operation is

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
 // Run resumes now, after each Enqueue, and whenever something falls due, until
 // ctx ends; then it lets the attempts on the wire come to their end, as Resume
 // does after a break, and returns nil. Operations that it cannot send for want of
-// something in the Config, such as Authorize, it passes by: it tells Config.Logger of each
-// cause once and then hourly, or slog.Default once where there is none, and in the end returns an error
+// something in the Config, such as Authorize, it leaves alone, as those for another region or version: it tells Config.Logger and Config.Observe (EventUnserved) of each
+// cause at once and then hourly, slog.Default once where there is no Logger, and in the end returns an error
 // that matches ErrConfig (persist.ErrSealed for want of a seal's key) if some are
 // still unfinished. On a journal that several processes share
 // (persist.Claimer and persist.DueTimes) it gives each origin with something due its
@@ -42,10 +43,11 @@ func (c *Client) Run(ctx context.Context) error {
 	work := inflight.NewPass(ctx, c)
 	defer work.End()
 	ctx = work.Context(ctx)
-	r := runner{Client: c}
+	r := runner{Client: c, toldDefault: map[operation.Lack]bool{}}
 	aside, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() { r.sweepHourly(aside) })
+	beside.Go(func() { r.tellHourly(aside) })
 	if r.engine.notifier != nil {
 		beside.Go(func() { r.listen(aside) })
 	}
@@ -114,9 +116,10 @@ func takesNoMore(err error) bool {
 // runner is one Run under way.
 type runner struct {
 	*Client
-	failures   int         // passes in a row that the journal could not make
-	pausing    atomic.Bool // after such a pass
-	unsendable unsendable
+	failures int         // passes in a row that the journal could not make
+	pausing  atomic.Bool // after such a pass
+
+	toldDefault map[operation.Lack]bool // what slog.Default was told
 
 	saidUnassigned bool // slog.Default was told of operations under no account
 }
@@ -171,9 +174,7 @@ func (r *runner) pass(ctx context.Context) (tried time.Time, err error) {
 			case !more:
 				return p.query.DueBy, nil
 			case errors.As(res.err, &e):
-				if !r.lacks(ctx, e) {
-					r.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), res.err)
-				}
+				r.cfg.log(ctx, slog.LevelWarn, "resume", string(e.Key), res.err)
 			case res.err != nil:
 				return p.query.DueBy, res.err
 			}
@@ -204,6 +205,9 @@ func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, e
 	if times, knows := persist.As[persist.DueTimes](r.cfg.Journal); knows {
 		all, err := times.DueTimes(ctx, persist.Query{Account: r.account(ctx), DueBy: tried})
 		for _, t := range all {
+			if t.Needs != "" && r.cfg.lacksFor(t.Origin, t.Needs).Need != operation.Nothing {
+				continue
+			}
 			if see(t.Origin, t.At); !t.Next.IsZero() {
 				see(t.Origin, t.Next)
 			}
@@ -212,10 +216,10 @@ func (r *runner) nextDue(ctx context.Context, tried time.Time) (time.Duration, e
 	}
 	soon := persist.Query{Account: r.account(ctx), States: []persist.State{persist.StatePending}, DueBy: now.Add(due)}
 	for rec, err := range r.cfg.Journal.List(ctx, soon) {
-		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
+		if err != nil && !persist.OfOneRecord(err) {
 			return due, err
 		}
-		if err == nil {
+		if err == nil && r.cfg.lacksClaimed(&rec).Need == operation.Nothing {
 			see(rec.Origin, later(rec.NextAttempt, r.engine.restsUntil(rec.ID)))
 		}
 	}

@@ -23,15 +23,12 @@ func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note
 		return e.refuse(ctx, "abandon", &rec, operation.KeyOnly, cause, ErrConfig).err
 	}
 	prof := e.profileOf(call, &rec)
-	if prof == nil {
-		return rec, "", wrong(unknownProfile(&rec))
+	if err := e.cfg.lacks(&rec, prof, false).Err(); err != nil {
+		return rec, "", wrong(err)
 	}
 	ask, target := request.CancelRequest(&rec, prof)
 	if target == nil {
 		return rec, "", wrong(fmt.Errorf("profile %q does not say how to undo by key what was sent there", prof.Name))
-	}
-	if err := e.missing(&rec); err != nil {
-		return rec, "", wrong(err)
 	}
 	if len(note)+len(undone(0, "")) > persist.NoteBytesMax {
 		return rec, "", wrong(errors.New("the note leaves no room for the answer"))

@@ -5,121 +5,206 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strconv"
+	"sync"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// The bounds of what a Run remembers of operations that it cannot send, and how often a Logger is told of them.
+// The bounds of what is told of operations that this client cannot act on.
 const (
-	lacksMax    = 8  // different causes; what has another one shares one line of the log, and is in no error of Run
-	lackKeysMax = 32 // keys of each
-	lackEvery   = time.Hour
+	unservedCountMax = 1000    // operations that are counted for one need
+	unservedLookMax  = 100_000 // operations that are looked at, where the journal does not tell needs
+	lacksMax         = 32      // needs of which a client remembers that it has met them
 )
 
-// unsendable keeps, for one Run, which operations it could not send for want of something in its Config: Authorize, a
-// profile, the region, the key of a seal. It is used by one goroutine.
-type unsendable struct {
-	lacks []*lack // one for each cause
-	rest  lack    // those of other causes, once there are lacksMax
+// unserved are the pending operations for which this client lacks the same.
+type unserved struct {
+	lack   operation.Lack
+	first  persist.Record // the oldest; of one that cannot be read, what stands in clear
+	count  int            // unservedCountMax at most
+	origin string         // of all of them; empty: of several
 }
 
-// lack is one thing that is wanting.
-type lack struct {
-	err  *Error    // of the first operation
-	keys []Key     // of those that lack it, lackKeysMax at most
-	more bool      // there were others
-	told time.Time // when the log was told last; zero: never
+// err returns the error that says what is lacking.
+func (u *unserved) err() *Error {
+	about := unclear(Key(u.first.Key))
+	return newError("run", about, u.lack.Err(), ErrConfig)
 }
 
-// note remembers the error of an operation, and returns what that lacks; nil if the error is of another kind.
-func (u *unsendable) note(e *Error) *lack {
-	if e.Cause == nil || !errors.Is(e, ErrConfig) && !errors.Is(e, persist.ErrSealed) {
+// metLacks are the needs that a client has met and does not meet. They are safe for concurrent use.
+type metLacks struct {
+	mu  sync.Mutex
+	all map[operation.Lack]bool
+	met chan struct{} // gets a value when one was met for the first time
+}
+
+// meet notes a lack.
+func (m *metLacks) meet(l operation.Lack) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l.Need == operation.Nothing || m.all[l] || len(m.all) == lacksMax {
+		return
+	}
+	if m.all == nil {
+		m.all = map[operation.Lack]bool{}
+	}
+	m.all[l] = true
+	select {
+	case m.met <- struct{}{}:
+	default:
+	}
+}
+
+// any reports whether there is one.
+func (m *metLacks) any() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.all) > 0
+}
+
+// unserved returns what is pending and not for this client, one for each need. It reads as many records as it counts, unless the journal does not
+// tell needs: then it looks at all that is pending.
+func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
+	var all []unserved
+	query := persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}}
+	times, knows := persist.As[persist.DueTimes](c.cfg.Journal)
+	if !knows {
+		return c.addUnserved(ctx, all, query)
+	}
+	groups, err := times.DueTimes(ctx, persist.Query{Account: query.Account})
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		if g.Needs == "" { // of all needs together
+			return c.addUnserved(ctx, nil, query)
+		}
+		if lack := c.cfg.lacksFor(g.Origin, g.Needs); lack.Need != operation.Nothing {
+			query.Origin, query.Needs = g.Origin, g.Needs
+			if all, err = c.addUnserved(ctx, all, query); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// addUnserved adds what the query selects and this client cannot act on. It counts up to unservedCountMax for each need.
+func (c *Client) addUnserved(ctx context.Context, all []unserved, query persist.Query) ([]unserved, error) {
+	looked := 0
+	for rec, err := range c.cfg.Journal.List(ctx, query) {
+		var unread *persist.UnreadError
+		var lack operation.Lack
+		switch {
+		case errors.As(err, &unread):
+			rec = unread.Record
+			lack = c.cfg.lacksFor(rec.Origin, unread.Needs)
+		case persist.OfOneRecord(err):
+			continue
+		case err != nil:
+			return nil, err
+		default:
+			lack = c.cfg.lacksClaimed(&rec)
+		}
+		full := false
+		if lack.Need != operation.Nothing {
+			all, full = countUnserved(all, lack, &rec)
+		}
+		if looked++; looked == unservedLookMax || full && query.Needs != "" {
+			break
+		}
+	}
+	return all, nil
+}
+
+// countUnserved counts one more operation. full: there is no room for more of its need.
+func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ []unserved, full bool) {
+	for i := range all {
+		u := &all[i]
+		if u.lack != lack {
+			continue
+		}
+		if u.count < unservedCountMax {
+			u.count++
+		}
+		if older := rec.Created.Compare(u.first.Created); older < 0 || older == 0 && rec.Seq < u.first.Seq {
+			u.first = *rec
+		}
+		if rec.Origin != u.origin {
+			u.origin = ""
+		}
+		return all, u.count == unservedCountMax
+	}
+	if len(all) == lacksMax {
+		return all, true
+	}
+	return append(all, unserved{lack, *rec, 1, rec.Origin}), false
+}
+
+// tellUnserved tells of what this client cannot act on: of each need that is not in told, which it enters there. Where nobody has set a Logger, slog.Default
+// gets each once: a Run that does nothing must not do so in silence.
+func (r *runner) tellUnserved(ctx context.Context, told map[operation.Lack]bool) {
+	all, err := r.unserved(ctx)
+	if err != nil && ctx.Err() == nil && r.draining.Err() == nil {
+		r.cfg.blocked(ctx, &persist.Record{}, err)
+		r.cfg.log(ctx, slog.LevelError, "operations that this client cannot act on could not be listed", "", err)
+	}
+	for i := range all {
+		u := &all[i]
+		r.engine.lacking.meet(u.lack)
+		if told[u.lack] {
+			continue
+		}
+		told[u.lack] = true
+		r.cfg.observe(ctx, Event{Kind: EventUnserved, Origin: u.origin, Count: u.count, Oldest: u.first.Created, Resumed: true, Err: u.err()})
+		logger := r.cfg.Logger
+		if logger == nil && r.toldDefault[u.lack] {
+			continue
+		}
+		if logger == nil {
+			logger = slog.Default()
+			r.toldDefault[u.lack] = true
+		}
+		logger.LogAttrs(ctx, slog.LevelWarn, "oncehttp: Run leaves alone what is not for this client; it goes on with the rest",
+			slog.String("key", u.first.Key), slog.Int("operations", u.count), slog.Time("oldest", u.first.Created), slog.String("error", u.err().Error()))
+	}
+}
+
+// tellHourly tells of what this client cannot act on, now and every hour, and of a need at once when it is met first.
+func (r *runner) tellHourly(ctx context.Context) {
+	told := map[operation.Lack]bool{}
+	hour := time.NewTicker(time.Hour)
+	defer hour.Stop()
+	for ctx.Err() == nil {
+		r.cfg.guard(ctx, "a listing of operations that this client cannot act on has crashed", func() { r.tellUnserved(ctx, told) })
+		select {
+		case <-ctx.Done():
+		case <-r.engine.lacking.met:
+		case <-hour.C:
+			clear(told)
+		}
+	}
+}
+
+// ended returns the error of a Run whose context has ended: one for each need for which operations were left.
+func (r *runner) ended(ctx context.Context) (err error) {
+	if !r.engine.lacking.any() {
 		return nil
 	}
-	i := slices.IndexFunc(u.lacks, func(l *lack) bool { return l.err.Cause.Error() == e.Cause.Error() })
-	l := &u.rest
-	switch {
-	case i >= 0:
-		l = u.lacks[i]
-	case len(u.lacks) < lacksMax:
-		l = &lack{err: e}
-		u.lacks = append(u.lacks, l)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Retry.AttemptTimeout)
+	defer cancel()
+	all, failed := r.unserved(ctx)
+	if failed != nil {
+		return nil // what is left is not known
 	}
-	switch {
-	case slices.Contains(l.keys, e.Key):
-	case len(l.keys) == lackKeysMax:
-		l.more = true
-	default:
-		l.keys = append(l.keys, e.Key)
-	}
-	return l
-}
-
-// count is how many operations lack it, as text: "more than 32" where their number is not known.
-func (l *lack) count() string {
-	if l.more {
-		return fmt.Sprintf("more than %d", len(l.keys))
-	}
-	return strconv.Itoa(len(l.keys))
-}
-
-// left returns an error that holds one of each cause of which an operation is left unfinished, or nil.
-func (u *unsendable) left(ctx context.Context, c *Client) (err error) {
-	for _, l := range u.lacks {
-		unfinished := func(key Key) bool { return c.unfinishedHere(ctx, key) }
-		switch {
-		case !l.more && !slices.ContainsFunc(l.keys, unfinished):
-		case err == nil:
-			err = fmt.Errorf("oncehttp: run: not sent: %w", l.err)
-		default:
-			err = fmt.Errorf("%w; %w", err, l.err)
+	for i := range all {
+		if left := all[i].err(); err == nil {
+			err = fmt.Errorf("oncehttp: run: not sent: %w", left)
+		} else {
+			err = fmt.Errorf("%w; %w", err, left)
 		}
 	}
 	return err
-}
-
-// unfinishedHere reports whether an operation with this key, in the client's account or a scope of it, is unfinished, or
-// may be, since the journal does not say.
-func (c *Client) unfinishedHere(ctx context.Context, key Key) bool {
-	for rec, err := range c.cfg.Journal.List(ctx, persist.Query{Account: c.account(ctx), Key: string(key)}) {
-		if err != nil || !rec.State.Final() {
-			return true
-		}
-	}
-	return false
-}
-
-// lacks tells of an operation that this Run cannot send, and reports whether e is the error of one: a Run that does nothing must
-// not do so in silence. It tells Config.Logger of each cause once, and again each lackEvery while there are such operations;
-// slog's default once, where there is no Logger.
-func (r *runner) lacks(ctx context.Context, e *Error) bool {
-	l := r.unsendable.note(e)
-	if l == nil {
-		return false
-	}
-	logger := r.cfg.Logger
-	attrs := []slog.Attr{slog.String("key", string(e.Key)), slog.String("error", e.Error())}
-	switch {
-	case l.told.IsZero() && logger == nil:
-		logger = slog.Default()
-	case l.told.IsZero():
-	case logger == nil || time.Since(l.told) < lackEvery:
-		return true
-	default:
-		l.keys = slices.DeleteFunc(l.keys, func(key Key) bool { return !r.unfinishedHere(ctx, key) })
-		attrs = append(attrs, slog.String("operations", l.count()))
-	}
-	l.told = time.Now()
-	logger.LogAttrs(ctx, slog.LevelWarn, "oncehttp: Run cannot send this, nor others like it; it goes on with the rest", attrs...)
-	return true
-}
-
-// ended returns the error of a Run whose context has ended.
-func (r *runner) ended(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Retry.AttemptTimeout)
-	defer cancel()
-	return r.unsendable.left(ctx, r.Client)
 }

@@ -42,6 +42,10 @@ var (
 	// journal that was opened with keys. See package persist/seal. Every such error matches ErrCorrupt, too: the
 	// record cannot be read, and nothing overwrites it.
 	ErrSealed error = unreadable{}
+	// ErrNewer: the record was written by a later version of this module, in a way that this one cannot read. It is intact: that
+	// version acts on it, and this one neither claims, nor sends, nor changes it. A listing goes on behind it, as behind one that is
+	// ErrCorrupt, which it is not.
+	ErrNewer = errors.New("persist: record was written by a newer version")
 	// ErrGone: the journal's file was deleted, moved away or replaced while it was
 	// open, so that no process would find again what is begun now. Begin refuses, and
 	// has written nothing; everything else goes on, so that what is under way ends.
@@ -279,18 +283,21 @@ type LateFinisher interface {
 // DueTimes is a journal that knows from an index what is due when, so that Run need not look at all that waits. It is
 // optional: find it with [As].
 type DueTimes interface {
-	// DueTimes returns for each origin of the pending records that q selects when the first of them is due, in any order:
+	// DueTimes returns for each origin and Needs of the pending records that q selects when the first of them is due, in any order:
 	// the earliest NextAttempt, which may be past or zero. Records with a lease that lasts are left out. Of q, Account,
-	// AllAccounts and Origin count, and DueBy for DueTime.Next. It reads as many records as there are origins, accounts and
-	// leases, however many are pending.
+	// AllAccounts, Origin and Needs count, and DueBy for DueTime.Next. It reads as many records as there are origins, accounts,
+	// Needs and leases, however many are pending.
 	// Errors: ErrClosed, the context's, or the journal's own.
 	DueTimes(ctx context.Context, q Query) ([]DueTime, error)
 }
 
-// DueTime says when the first pending record of an origin is due.
+// DueTime says when the first pending record of an origin, with these needs, is due.
 type DueTime struct {
-	Origin string    // as Record.Origin
-	At     time.Time // its NextAttempt; zero is at once
+	Origin string // as Record.Origin
+	// Needs is the text of Record.Needs, by which Claim takes no others (Query.Needs). A [Claimer] sets it, so that a client claims
+	// only what it can act on. Empty: those of all needs together.
+	Needs string
+	At    time.Time // its NextAttempt; zero is at once
 	// Next is the earliest NextAttempt after Query.DueBy; zero if there is none, or if DueBy is zero. A journal that is no
 	// Claimer sets it: there a record that is being run looks as one that is due, and would hide what falls due after it. A
 	// Claimer need not.

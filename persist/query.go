@@ -19,6 +19,8 @@ type Query struct {
 	Key string
 	// Origin selects records of this origin only; empty means all.
 	Origin string
+	// Needs selects records with this text of Record.Needs only; empty means all.
+	Needs string
 	// States selects these states; none means all.
 	States []State
 	// DueBy, if set, selects records with NextAttempt not after it. In a journal that is a
@@ -50,6 +52,8 @@ func (q *Query) Match(r *Record) bool {
 	case len(q.States) > 0 && !slices.Contains(q.States, r.State):
 		return false
 	case !q.DueBy.IsZero() && r.NextAttempt.After(q.DueBy):
+		return false
+	case q.Needs != "" && r.Needs().String() != q.Needs:
 		return false
 	}
 	return q.matchUnresolved(r)

@@ -227,6 +227,9 @@ type Record struct {
 	// credential itself, and the name of the region; empty where nobody gave
 	// one. Only Begin sets them.
 	Credential, Region string
+	// SealedNeeds is, of a sealed record, the text of its Needs, which package persist/seal writes with each change; empty in
+	// every other.
+	SealedNeeds string
 	// MaybeSent is set, durably, before the first byte may leave. A record that
 	// is found with it set has an unknown outcome.
 	MaybeSent bool

@@ -57,6 +57,8 @@ func (r *Record) validateBounds() error {
 	switch {
 	case len(r.Note) > note:
 		return fmt.Errorf("%w: a note of %d bytes, want at most %d", ErrInvalid, len(r.Note), note)
+	case len(r.SealedNeeds) > NeedsBytesMax, r.SealedNeeds != "" && r.Carrier != CarrierSealed:
+		return fmt.Errorf("%w: SealedNeeds of %d bytes, want at most %d, and none in a record that is not sealed", ErrInvalid, len(r.SealedNeeds), NeedsBytesMax)
 	case len(r.History) > HistoryMax:
 		return fmt.Errorf("%w: a history of %d attempts, want at most %d", ErrInvalid, len(r.History), HistoryMax)
 	}

@@ -235,6 +235,9 @@ func (v *view) readMatch(seq uint64, o *overlay, q *persist.Query) (rec persist.
 	if err != nil {
 		return persist.Record{}, false, err
 	}
+	if q != nil && q.Needs != "" && rec.Needs().String() != q.Needs {
+		return persist.Record{}, false, nil
+	}
 	if err := v.readBodies(&rec, request, answer, o); err != nil {
 		return persist.Record{}, false, err
 	}
@@ -267,7 +270,7 @@ func (v *view) entries(seq uint64, o *overlay) (intent, progress []byte, err err
 	return intent, progress, err
 }
 
-// match asks q about a record that is not decoded: only its head is. The account and
+// match asks q, but for its Needs, about a record that is not decoded: only its head is. The account and
 // the key are copied only where q asks for them.
 func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) {
 	i, err := codec.PeekIntent(intent)
@@ -289,7 +292,9 @@ func match(intent, progress []byte, seq uint64, q *persist.Query) (bool, error) 
 	if q.Origin != "" {
 		head.Origin = string(i.Origin)
 	}
-	return q.Match(&head), nil
+	rest := *q
+	rest.Needs = ""
+	return rest.Match(&head), nil
 }
 
 // readBodies fetches the bodies that are kept outside the record's entries. request and

@@ -117,8 +117,9 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueT
 		return nil, errClosed()
 	}
 	by := q.DueBy
-	q = persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, States: []persist.State{persist.StatePending}}
-	now, first := now(), map[string]persist.DueTime{}
+	q = persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, Needs: q.Needs, States: []persist.State{persist.StatePending}}
+	type group struct{ origin, needs string }
+	now, first := now(), map[group]persist.DueTime{}
 	for _, e := range j.order {
 		if e.dropped || !e.match(&q) {
 			continue
@@ -130,14 +131,15 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueT
 		if rec.Leased("", now) {
 			continue
 		}
-		due, known := first[rec.Origin]
+		in := group{rec.Origin, rec.Needs().String()}
+		due, known := first[in]
 		if at := rec.NextAttempt; !known || at.Before(due.At) {
-			due.Origin, due.At = rec.Origin, at
+			due.Origin, due.Needs, due.At = in.origin, in.needs, at
 		}
 		if at := rec.NextAttempt; !by.IsZero() && at.After(by) && (due.Next.IsZero() || at.Before(due.Next)) {
 			due.Next = at
 		}
-		first[rec.Origin] = due
+		first[in] = due
 	}
 	return slices.Collect(maps.Values(first)), nil
 }

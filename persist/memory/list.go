@@ -103,8 +103,17 @@ func (j *Journal) candidates(q *persist.Query, after uint64) []*entry {
 	return entries[from:]
 }
 
-// match asks q without decoding the record.
+// match asks q without decoding the record, unless q asks for its needs.
 func (e *entry) match(q *persist.Query) bool {
+	if q.Needs != "" {
+		rest := *q
+		rest.Needs = ""
+		if !e.match(&rest) {
+			return false
+		}
+		rec, err := e.record()
+		return err != nil || rec.Needs().String() == q.Needs
+	}
 	head := persist.Record{ID: e.id, Seq: e.seq, State: e.state, Generated: e.generated, Unreported: e.unreported, NextAttempt: e.nextAttempt}
 	head.Fingerprint, head.Origin = e.fingerprint[:], e.origin
 	return q.Match(&head)

@@ -40,10 +40,9 @@ func (k *check) dueTimes(j persist.Journal, q persist.Query) map[string]time.Tim
 	}
 	times := map[string]time.Time{}
 	for _, t := range all {
-		if _, twice := times[t.Origin]; twice {
-			k.errorf("DueTimes names %q twice", t.Origin)
+		if at, twice := times[t.Origin]; !twice || t.At.Before(at) { // of the needs of an origin the first
+			times[t.Origin] = t.At
 		}
-		times[t.Origin] = t.At
 	}
 	return times
 }

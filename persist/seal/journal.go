@@ -24,12 +24,31 @@ type claiming struct {
 	below persist.Claimer
 }
 
-// times makes a journal over a persist.DueTimes one, too: all that it is about is in clear.
-type times struct{ known persist.DueTimes }
+// times makes a journal over a persist.DueTimes one, too: all that it is about is in clear, or hidden in a way that s opens.
+type times struct {
+	known persist.DueTimes
+	s     *Sealer
+}
 
 // DueTimes implements [persist.DueTimes].
-func (t times) DueTimes(ctx context.Context, q persist.Query) ([]persist.DueTime, error) {
-	return t.known.DueTimes(ctx, q)
+func (t times) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
+	below := []string{""}
+	if q.Needs != "" {
+		below = t.s.needsBelow(q.Needs)
+	}
+	for _, q.Needs = range below {
+		some, err := t.known.DueTimes(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	for i := range all {
+		if all[i].Needs != "" {
+			all[i].Needs = t.s.needsAbove(all[i].Needs)
+		}
+	}
+	return all, nil
 }
 
 // The journals over what knows due times, with leases and without.
@@ -80,11 +99,11 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	notifier, wakes := persist.As[persist.Notifier](j)
 	switch {
 	case claims && knows && wakes:
-		return &waking{claimingTimes{claiming{sealed, claimer}, times{due}}, notifier}, nil
+		return &waking{claimingTimes{claiming{sealed, claimer}, times{due, s}}, notifier}, nil
 	case claims && knows:
-		return &claimingTimes{claiming{sealed, claimer}, times{due}}, nil
+		return &claimingTimes{claiming{sealed, claimer}, times{due, s}}, nil
 	case knows:
-		return &knowingTimes{sealed, times{due}}, nil
+		return &knowingTimes{sealed, times{due, s}}, nil
 	case claims:
 		return &claiming{sealed, claimer}, nil
 	}
@@ -140,8 +159,11 @@ func (j *journal) Update(ctx context.Context, rec persist.Record) (persist.Recor
 	return rec, nil
 }
 
-// Finish implements [persist.Journal].
+// Finish implements [persist.Journal]. A record that could not be unsealed ends as it is given: see persist.UnreadError.
 func (j *journal) Finish(ctx context.Context, rec persist.Record) error {
+	if rec.Carrier == persist.CarrierSealed {
+		return j.Journal.Finish(ctx, rec)
+	}
 	return j.change(rec, func(sealed persist.Record) error { return j.Journal.Finish(ctx, sealed) })
 }
 
@@ -184,7 +206,7 @@ func (j *journal) change(rec persist.Record, write func(sealed persist.Record) e
 		return err
 	}
 	for _, k := range j.s.keys {
-		sealed.Fingerprint = k.index(rec.Fingerprint)
+		sealed.Fingerprint, sealed.SealedNeeds = k.index(rec.Fingerprint), sealedNeeds(rec.Needs(), k, j.s.keys[0])
 		if err = write(sealed); !errors.Is(err, persist.ErrInvalid) {
 			return err
 		}
@@ -247,15 +269,24 @@ func (j *journal) List(ctx context.Context, q persist.Query) iter.Seq2[persist.R
 // queries are q as the journal below knows it: one, or one for each key where q asks for a fingerprint.
 func (j *journal) queries(q persist.Query) []persist.Query {
 	q.Key = j.s.stored(q.Key)
-	if q.Unresolved == nil {
-		return []persist.Query{q}
+	all := []persist.Query{q}
+	if q.Unresolved != nil {
+		all = nil
+		for _, index := range j.s.indexes(q.Unresolved) {
+			q.Unresolved = index
+			all = append(all, q)
+		}
 	}
-	var all []persist.Query
-	for _, index := range j.s.indexes(q.Unresolved) {
-		q.Unresolved = index
-		all = append(all, q)
+	if q.Needs == "" {
+		return all
 	}
-	return all
+	var each []persist.Query
+	for _, q := range all {
+		for _, q.Needs = range j.s.needsBelow(q.Needs) {
+			each = append(each, q)
+		}
+	}
+	return each
 }
 
 // head is the next record of a listing.
@@ -310,8 +341,8 @@ func earliest(heads []*head) (first *head) {
 // Now implements [persist.Claimer].
 func (j *claiming) Now(ctx context.Context) (time.Time, error) { return j.below.Now(ctx) }
 
-// Claim implements [persist.Claimer]. A record that cannot be unsealed is claimed, too, and left out: nobody can do
-// anything with it, and its lease ends by itself.
+// Claim implements [persist.Claimer]. A record that cannot be unsealed is given back at once, as it was, and left out. A query for its
+// Needs leaves such records where they are.
 func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lease time.Duration, n int) (claimed []persist.Record, now time.Time, err error) {
 	var failed error
 	for _, below := range j.queries(q) {
@@ -321,11 +352,14 @@ func (j *claiming) Claim(ctx context.Context, q persist.Query, owner string, lea
 		}
 		now = at
 		for _, rec := range sealed {
-			if rec, err = j.s.Unseal(rec); err != nil {
+			opened, err := j.s.Unseal(rec)
+			if err != nil {
 				failed = err
+				rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
+				_, _ = j.Journal.Update(context.WithoutCancel(ctx), rec) // else its lease ends by itself
 				continue
 			}
-			claimed = append(claimed, rec)
+			claimed = append(claimed, opened)
 		}
 	}
 	if len(claimed) == 0 {

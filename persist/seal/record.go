@@ -2,6 +2,7 @@ package seal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -42,7 +43,7 @@ func (s *Sealer) sealBy(k *key, rec *persist.Record) (persist.Record, error) {
 	if err != nil {
 		return persist.Record{}, err
 	}
-	sealed.Fingerprint = k.index(rec.Fingerprint)
+	sealed.Fingerprint, sealed.SealedNeeds = k.index(rec.Fingerprint), sealedNeeds(rec.Needs(), k, k)
 	sealed.Target = string(box.seal(fieldIdentity, encodeIntent(identityOf(rec))))
 	if !rec.Swept {
 		sealed.Body = box.seal(fieldRequest, encodeIntent(persist.Record{Header: rec.Header, Omitted: rec.Omitted, Body: rec.Body}))
@@ -113,8 +114,14 @@ func (s *Sealer) Unseal(sealed persist.Record) (persist.Record, error) {
 	case s.plain:
 		return sealed, nil
 	}
-	return persist.Record{}, fmt.Errorf("%w: %q is not sealed, and the journal was opened with keys; open it without them, or seal it (oncehttp journal compact --seal-key, or AcceptPlain of package persist/seal)",
+	err := fmt.Errorf("%w: %q is not sealed, and the journal was opened with keys; open it without them, or seal it (oncehttp journal compact --seal-key, or AcceptPlain of package persist/seal)",
 		persist.ErrSealed, sealed.Key)
+	return persist.Record{}, s.unread(&sealed, err)
+}
+
+// unread returns an error about a record that is intact, with what stands in clear of it.
+func (s *Sealer) unread(sealed *persist.Record, err error) error {
+	return &persist.UnreadError{Record: *sealed, Needs: s.needsAbove(sealed.Needs().String()), Err: err}
 }
 
 func (s *Sealer) unseal(sealed *persist.Record) (persist.Record, error) {
@@ -125,6 +132,9 @@ func (s *Sealer) unseal(sealed *persist.Record) (persist.Record, error) {
 	}
 	if err == nil {
 		err = o.progress(sealed, &rec)
+	}
+	if errors.Is(err, persist.ErrSealed) {
+		err = s.unread(sealed, err)
 	}
 	if err != nil {
 		return persist.Record{}, err
@@ -155,6 +165,7 @@ func (o *opener) identity(sealed *persist.Record) (persist.Record, error) {
 		return persist.Record{}, o.corrupt(fieldIdentity)
 	}
 	rec := *sealed
+	rec.SealedNeeds = ""
 	rec.ID, rec.Method, rec.Target, rec.KeptFields = was.ID, was.Method, was.Target, was.KeptFields
 	rec.Carrier, rec.CarrierName, rec.WireKey, rec.Profile, rec.ProfileVersion = was.Carrier, was.CarrierName, was.WireKey, was.Profile, was.ProfileVersion
 	rec.Fingerprint, rec.Recipe, rec.Credentials = was.Fingerprint, was.Recipe, was.Credentials

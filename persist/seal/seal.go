@@ -56,6 +56,7 @@ type key struct {
 	root        []byte // of the keys of records
 	fingerprint []byte // of the HMAC in the place of a fingerprint
 	check       []byte // tells another secret under the same id
+	needs       []byte // hides what a record needs: two keys
 }
 
 // checkSize is how many bytes tell another secret: 1 of 4 billion is not told.
@@ -119,7 +120,12 @@ func (k Key) derive() (*key, error) {
 		return nil, err
 	}
 	check, err := hkdf.Expand(sha256.New, root, "check", checkSize)
-	return &key{id: k.ID, root: root, fingerprint: fingerprint, check: check}, err
+	if err != nil {
+		return nil, err
+	}
+	made := &key{id: k.ID, root: root, fingerprint: fingerprint, check: check}
+	made.needs, err = made.needsKeys()
+	return made, err
 }
 
 // find is the key with an id, or nil.

@@ -76,6 +76,7 @@ const (
 	textReplaces   = 2
 	textCredential = 3
 	textRegion     = 4
+	textNeeds      = 5
 )
 
 // progressState masks the bits of the state.
@@ -136,7 +137,7 @@ func IntentSize(r *persist.Record, limit int) int {
 
 // ProgressSize bounds the size of r's progress likewise.
 func ProgressSize(r *persist.Record, limit int) int {
-	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region)
+	n := fixed + len(r.HoldReason) + len(r.Effect) + len(r.LeaseOwner) + len(r.Note) + len(r.Token) + len(r.Replaces) + len(r.Credential) + len(r.Region) + len(r.SealedNeeds)
 	for i := range r.History {
 		n += 8*binary.MaxVarintLen64 + len(r.History[i].Error)
 	}
@@ -278,7 +279,7 @@ func AppendProgress(b []byte, r *persist.Record, limit int) []byte {
 	set(progressKeeping, r.KeepAnswer != 0 || r.KeepKey != 0)
 	forOperators := r.Status != 0 || r.Note != "" || r.History != nil
 	set(progressForOperators, forOperators)
-	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "")
+	set(progressTexts, r.Token != "" || r.Replaces != "" || r.Credential != "" || r.Region != "" || r.SealedNeeds != "")
 	b = binary.AppendUvarint(b, flags)
 	b = binary.AppendUvarint(b, r.Revision)
 	if flags&progressKeeping != 0 {
@@ -327,7 +328,7 @@ func appendForOperators(b []byte, r *persist.Record) []byte {
 func appendTexts(b []byte, r *persist.Record) []byte {
 	at := len(b)
 	b = append(b, 0)
-	for tag, text := range [...]string{textToken: r.Token, textReplaces: r.Replaces, textCredential: r.Credential, textRegion: r.Region} {
+	for tag, text := range [...]string{textToken: r.Token, textReplaces: r.Replaces, textCredential: r.Credential, textRegion: r.Region, textNeeds: r.SealedNeeds} {
 		if text != "" {
 			b[at]++
 			b = appendString(append(b, byte(tag)), text)

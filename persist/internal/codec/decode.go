@@ -243,6 +243,8 @@ func (d *decoder) texts(r *persist.Record) {
 			r.Credential = d.string()
 		case textRegion:
 			r.Region = d.string()
+		case textNeeds:
+			r.SealedNeeds = d.string()
 		default:
 			d.bad = true
 		}

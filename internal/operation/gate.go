@@ -1,0 +1,104 @@
+package operation
+
+import (
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// Has is what a client has of what an operation may need. The zero value has nothing.
+type Has struct {
+	Credential    string // Config.Credential
+	Region        string // Config.Region
+	Authorize     bool   // Config.Authorize is set, or the request of the call carries its credentials itself
+	Profile       bool   // it knows the profile of that name and version, or may be told it
+	OriginAllowed bool   // it sends to the operation's origin
+	Unknown       string // a frozen fact of the record that it cannot read, as a sentence without a subject; empty: it reads all
+	Omitted       string // the names of the credentials that no journal keeps, for the sentence; it may be empty
+}
+
+// Need says which need of an operation a client does not meet. The zero value is none.
+type Need uint8
+
+// The needs, in the order in which they are looked at: of those behind a seal nothing is known while its key is not there.
+const (
+	Nothing Need = iota
+	Newer
+	SealKey
+	NotSealed
+	Origin
+	Credential
+	Region
+	Authorize
+	Profile
+)
+
+// Lack is one need that a client does not meet. Two of them are comparable with ==; the zero value is none.
+type Lack struct {
+	Need  Need
+	Short string // such as "needs Authorize"
+	Why   string // as a sentence, with what to do
+}
+
+// Gate returns the first need of an operation that a client does not meet; of one that it may act on, the zero value. It is asked before
+// a claim, a send, a lookup, Reconcile, an undo and a Rekey. Facts, window and AskFirst say how to act, and are not asked here.
+func Gate(n persist.Needs, origin string, has Has) Lack {
+	switch {
+	case n.Format != persist.Format:
+		return newer("it was written by a newer version of oncehttp; act on it with that version")
+	case n.Hidden != "":
+		return Lack{SealKey, "sealed with the key " + quoted(n.SealKeys),
+			fmt.Sprintf("it is sealed with the key %q, which this client does not have; open the journal with it (package persist/seal)", n.SealKeys)}
+	case n.Plain:
+		return Lack{NotSealed, "not sealed", "it is not sealed, and the journal was opened with keys; open it without them, or seal it (oncehttp journal compact --seal-key)"}
+	case !has.OriginAllowed:
+		return Lack{Origin, "origin " + origin, fmt.Sprintf("this client does not send to %q: it is not among Config.Origins, and Config.OriginAllowed does not allow it", origin)}
+	case !n.IsRegion(has.Region):
+		return Lack{Region, "begun for the region " + quoted(n.Region), fmt.Sprintf("it was begun for the region %q, and Config.Region is %q", n.Region, has.Region)}
+	case !n.IsCredential(has.Credential):
+		return Lack{Credential, "begun with another credential", "it was begun with another credential than Config.Credential names"}
+	case n.Authorize && !has.Authorize:
+		return authorize(has.Omitted)
+	case has.Unknown != "":
+		return newer(has.Unknown)
+	case !has.Profile:
+		return Lack{Profile, fmt.Sprintf("begun under profile %q version %q", n.Profile, n.Version),
+			fmt.Sprintf("profile %q version %q, under which it was begun, is not known to this client", n.Profile, n.Version)}
+	}
+	return Lack{}
+}
+
+// newer is the lack of a version that can read the record.
+func newer(why string) Lack { return Lack{Newer, "written by a newer version", why} }
+
+// authorize is the lack of credentials.
+func authorize(names string) Lack {
+	if names != "" {
+		names = " (" + names + ")"
+	}
+	return Lack{Authorize, "needs Authorize", "it has credentials that no journal keeps" + names + "; set Config.Authorize"}
+}
+
+func quoted(s string) string { return fmt.Sprintf("%q", s) }
+
+// Err returns the lack as an error, or nil if nothing is lacking. It matches persist.ErrNewer, persist.ErrSealed or nothing else.
+func (l Lack) Err() error {
+	switch l.Need {
+	case Nothing:
+		return nil
+	case Newer:
+		return lackError{l, persist.ErrNewer}
+	case SealKey, NotSealed:
+		return lackError{l, persist.ErrSealed}
+	}
+	return lackError{l, nil}
+}
+
+// lackError is a Lack as an error.
+type lackError struct {
+	lack Lack
+	kind error
+}
+
+func (e lackError) Error() string { return e.lack.Why }
+func (e lackError) Unwrap() error { return e.kind }

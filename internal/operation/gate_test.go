@@ -1,0 +1,63 @@
+package operation
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// everything is a client that meets the needs of rec.
+func everything(rec *persist.Record) Has {
+	return Has{Credential: rec.Credential, Region: rec.Region, Authorize: true, Profile: true, OriginAllowed: true}
+}
+
+// Each need that a client does not meet is named, and nothing else keeps it from an operation.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	rec := persist.Record{Profile: "own", ProfileVersion: "2", Region: "eu", Credential: "sha256:" + strings.Repeat("ab", 32), Omitted: []string{"Authorization"}}
+	for name, c := range map[string]struct {
+		needs func(*persist.Needs)
+		has   func(*Has)
+		want  Need
+		says  string
+		is    error
+	}{
+		"nothing":         {nil, nil, Nothing, "", nil},
+		"a later format":  {func(n *persist.Needs) { *n = persist.ParseNeeds("2 what=ever") }, nil, Newer, "newer version", persist.ErrNewer},
+		"an unknown word": {func(n *persist.Needs) { *n = persist.ParseNeeds("1 what=ever") }, nil, Newer, "newer version", persist.ErrNewer},
+		"a frozen fact":   {nil, func(h *Has) { h.Unknown = "its key travels in smoke" }, Newer, "smoke", persist.ErrNewer},
+		"the seal's key":  {func(n *persist.Needs) { *n = n.Lock("k1+k2", "x") }, nil, SealKey, `"k1+k2"`, persist.ErrSealed},
+		"a seal":          {func(n *persist.Needs) { n.Plain = true }, nil, NotSealed, "not sealed", persist.ErrSealed},
+		"the origin":      {nil, func(h *Has) { h.OriginAllowed = false }, Origin, "https://x:443", nil},
+		"the region":      {nil, func(h *Has) { h.Region = "us" }, Region, `region "eu"`, nil},
+		"no region":       {nil, func(h *Has) { h.Region = "" }, Region, `region "eu"`, nil},
+		"the credential":  {nil, func(h *Has) { h.Credential = "" }, Credential, "another credential", nil},
+		"Authorize":       {nil, func(h *Has) { h.Authorize, h.Omitted = false, "Authorization" }, Authorize, "keeps (Authorization); set Config.Authorize", nil},
+		"the profile":     {nil, func(h *Has) { h.Profile = false }, Profile, `profile "own" version "2"`, nil},
+	} {
+		needs, has := rec.Needs(), everything(&rec)
+		if c.needs != nil {
+			c.needs(&needs)
+		}
+		if c.has != nil {
+			c.has(&has)
+		}
+		lack := Gate(needs, "https://x:443", has)
+		err := lack.Err()
+		if lack.Need != c.want || (err == nil) != (c.want == Nothing) || (lack.Short == "") != (c.want == Nothing) {
+			t.Errorf("%s: lacks %+v, error %v", name, lack, err)
+			continue
+		}
+		if err != nil && (!strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) || strings.Contains(err.Error(), "damaged")) {
+			t.Errorf("%s: %v, want %q that matches %v", name, err, c.says, c.is)
+		}
+	}
+	if lack := Gate((&persist.Record{Profile: "own"}).Needs(), "", Has{Profile: true, OriginAllowed: true}); lack != (Lack{}) {
+		t.Errorf("an operation that needs nothing: %+v", lack)
+	}
+	if lack := Gate((&persist.Record{}).Needs(), "", Has{}); lack.Need == Nothing {
+		t.Error("a client that has nothing may act")
+	}
+}

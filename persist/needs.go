@@ -1,0 +1,189 @@
+package persist
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Format is the version of the encoding in which this version of the module writes records.
+const Format = 1
+
+// NeedsBytesMax bounds the text of a record's Needs, in bytes.
+const NeedsBytesMax = 640
+
+// Needs are what a client must have to act on a record: to claim, send, look up or rekey it. Everything else in a record says how to act,
+// and not who may. They are frozen by Begin but for the keys of a seal, which each write renews. Two of them are comparable
+// with ==, and equal where their texts are.
+//
+// A value that is long stands as a digest: compare with IsCredential, IsRegion and IsProfile.
+type Needs struct {
+	Format     int    // the encoding that it is written in; 0 where the text is of a later version, too
+	SealKeys   string // ids of the keys that it is sealed with, with '+' between them; empty: none
+	Hidden     string // the rest, as package persist/seal keeps it; the fields below are zero then
+	Plain      bool   // it is not sealed, in a journal that was opened with keys
+	Authorize  bool   // credentials that no journal keeps
+	Credential string // of Record.Credential; empty: any
+	Region     string // of Record.Region; empty: any
+	Profile    string // of Record.Profile
+	Version    string // of Record.ProfileVersion
+}
+
+// Needs returns what a client must have to act on the record. Of a sealed record it is what the seal shows: see SealedNeeds.
+func (r *Record) Needs() Needs {
+	if r.Carrier == CarrierSealed {
+		if r.SealedNeeds == "" {
+			return Needs{Format: Format, SealKeys: r.CarrierName, Hidden: "?"}
+		}
+		return ParseNeeds(r.SealedNeeds)
+	}
+	return Needs{
+		Format: Format, Authorize: len(r.Omitted) > 0, Credential: needOf(r.Credential), Region: needOf(r.Region),
+		Profile: needOf(r.Profile), Version: needOf(r.ProfileVersion),
+	}
+}
+
+// needMost is how long a value may be in a text, once it is escaped.
+const needMost = 48
+
+// needOf is a value as Needs have it: itself, or '~' and a part of its SHA-256 if it is long.
+func needOf(value string) string {
+	if len(value) <= needMost && !strings.HasPrefix(value, "~") && len(escapeNeed(value)) <= needMost {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return "~" + hex.EncodeToString(sum[:8])
+}
+
+// escapeNeed escapes what parts a text.
+func escapeNeed(value string) string { return url.QueryEscape(value) }
+
+// IsCredential reports whether n asks for this Record.Credential, or for none.
+func (n Needs) IsCredential(hash string) bool {
+	return n.Credential == "" || n.Credential == needOf(hash)
+}
+
+// IsRegion reports whether n asks for this region, or for none.
+func (n Needs) IsRegion(region string) bool { return n.Region == "" || n.Region == needOf(region) }
+
+// IsProfile reports whether n asks for the profile of this name and version.
+func (n Needs) IsProfile(name, version string) bool {
+	return n.Profile == needOf(name) && n.Version == needOf(version)
+}
+
+// Lock returns n with everything but the format and the keys of a seal in hidden.
+func (n Needs) Lock(sealKeys, hidden string) Needs {
+	return Needs{Format: n.Format, SealKeys: sealKeys, Hidden: hidden}
+}
+
+// The words of a text.
+const (
+	needSeal       = "seal="
+	needHidden     = "hidden="
+	needPlain      = "plain"
+	needAuthorize  = "auth"
+	needCredential = "credential="
+	needRegion     = "region="
+	needProfile    = "profile="
+)
+
+// String returns the one text of n: the format, then a word for each need, such as "1 auth region=eu profile=stripe@v1". It has
+// NeedsBytesMax bytes at most, all of them visible characters or spaces.
+func (n Needs) String() string {
+	var b strings.Builder
+	b.Grow(64)
+	b.WriteString(strconv.Itoa(n.Format))
+	word := func(on bool, name, value string) {
+		if on {
+			b.WriteString(" " + name + value)
+		}
+	}
+	word(n.SealKeys != "", needSeal, n.SealKeys)
+	word(n.Hidden != "", needHidden, n.Hidden)
+	word(n.Plain, needPlain, "")
+	word(n.Authorize, needAuthorize, "")
+	word(n.Credential != "", needCredential, escapeNeed(n.Credential))
+	word(n.Region != "", needRegion, escapeNeed(n.Region))
+	if n.Profile != "" || n.Version != "" {
+		word(true, needProfile, escapeNeed(n.Profile)+"@"+escapeNeed(n.Version))
+	}
+	return b.String()
+}
+
+// ParseNeeds returns the Needs that a text stands for. Of a later format, or where a word is not known, it returns the format alone,
+// and 0 for it if that is Format.
+func ParseNeeds(text string) Needs {
+	first, rest, more := strings.Cut(text, " ")
+	format, err := strconv.Atoi(first)
+	if err != nil || format != Format {
+		return Needs{Format: max(format, 0)}
+	}
+	n := Needs{Format: format}
+	for _, word := range strings.Split(rest, " ") {
+		if more {
+			n.read(word)
+		}
+	}
+	if n.String() != text {
+		return Needs{}
+	}
+	return n
+}
+
+// read sets what a word says. A word that is not known sets nothing.
+func (n *Needs) read(word string) {
+	name, value, _ := strings.Cut(word, "=")
+	plain, err := url.QueryUnescape(value)
+	if err != nil {
+		return
+	}
+	switch name + "=" {
+	case needSeal:
+		n.SealKeys = value
+	case needHidden:
+		n.Hidden = value
+	case needPlain + "=":
+		n.Plain = true
+	case needAuthorize + "=":
+		n.Authorize = true
+	case needCredential:
+		n.Credential = plain
+	case needRegion:
+		n.Region = plain
+	case needProfile:
+		profile, version, _ := strings.Cut(value, "@")
+		n.Profile, _ = url.QueryUnescape(profile)
+		n.Version, _ = url.QueryUnescape(version)
+	}
+}
+
+// SealKeyIDs returns the ids in SealKeys.
+func (n Needs) SealKeyIDs() []string {
+	if n.SealKeys == "" {
+		return nil
+	}
+	return slices.Collect(strings.SplitSeq(n.SealKeys, "+"))
+}
+
+// UnreadError is an error about one record that is intact and cannot be read here: ErrSealed or ErrNewer, with what stands in
+// clear. List yields it and goes on.
+type UnreadError struct {
+	// Record has what stands in clear: its ID, State, Seq, Revision, Created, Origin and times at least, and Needs gives its needs. It must not be written back,
+	// but by a Finish where it is sealed.
+	Record Record
+	Needs  string // the text of what is needed, as DueTimes tells it
+	Err    error  // the reason
+}
+
+// Error implements error.
+func (e *UnreadError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *UnreadError) Unwrap() error { return e.Err }
+
+// OfOneRecord reports whether an error of List is about one record, behind which the listing goes on: ErrCorrupt, ErrSealed or ErrNewer.
+func OfOneRecord(err error) bool { return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) }
