@@ -222,7 +222,7 @@ func TestWakesBesideFailures(t *testing.T) {
 			b.tell(nil)
 			time.Sleep(100 * time.Millisecond)
 		}
-		if _, _, looks := b.counts(); looks < 3 || looks > 8 {
+		if _, _, looks := b.counts(); looks < 3 || looks > 9 { // one of them for what is not for this client
 			t.Errorf("%d looks in a minute, want few: a second after the first, then ever more seldom", looks)
 		}
 		_, _, before := b.counts()

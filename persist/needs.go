@@ -185,5 +185,12 @@ func (e *UnreadError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *UnreadError) Unwrap() error { return e.Err }
 
+// MatchUnread reports whether q selects a record that cannot be read here, by what stands in clear.
+func (q *Query) MatchUnread(e *UnreadError) bool {
+	rest := *q
+	rest.Needs = ""
+	return rest.Match(&e.Record) && (q.Needs == "" || q.Needs == e.Needs)
+}
+
 // OfOneRecord reports whether an error of List is about one record, behind which the listing goes on: ErrCorrupt, ErrSealed or ErrNewer.
 func OfOneRecord(err error) bool { return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) }

@@ -86,6 +86,8 @@ func (w *worker) see(e oncehttp.Event) {
 		if e.Key == "" && refusesCall(e.Err) { // it would say so for ever
 			w.stop(&refusal{e.Err})
 		}
+	case oncehttp.EventUnserved:
+		say(w.err, "left alone: %d, the oldest begun %s: %s", e.Count, e.Oldest.UTC().Format(time.RFC3339), flagWords(causeOf(e.Err)))
 	case oncehttp.EventPolling:
 		w.polls = true
 		why := strings.Join(strings.Fields(journalError(w.ses.place.name, e.Err).Error()), " ") // the driver's may be of several lines
@@ -113,6 +115,14 @@ func endOf(e oncehttp.Event) string {
 		return e.Outcome.String() + ", pending"
 	}
 	return e.Outcome.String()
+}
+
+// causeOf is what an operation's error says beside its verdict.
+func causeOf(err error) string {
+	if cause := (*oncehttp.Error)(nil); errors.As(err, &cause) && cause.Cause != nil {
+		return cause.Cause.Error()
+	}
+	return err.Error()
 }
 
 // sayWhy says why an operation did not end well: each reason once for an origin, since it

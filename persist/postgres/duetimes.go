@@ -16,17 +16,17 @@ import (
 const originOrder = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
 	set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`
 
-// DueTimes implements sqljournal.Dialect. Each step of the recursion finds the first record of the next origin in the index. The
+// DueTimes implements sqljournal.Dialect. Each step of the recursion finds the first record of the next group in the index. The
 // recursion goes no further than the rows that are asked for.
-func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, args []any, after []byte, n int, found func(origin []byte, next int64)) error {
+func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, args []any, after, needs []byte, n int, found func(origin, needs []byte, next int64)) error {
 	query := d.Rebind(fmt.Sprintf(`WITH RECURSIVE step AS (
-			SELECT ?::bytea AS hash, NULL::bytea AS origin, 0::bigint AS next_attempt
+			SELECT ?::bytea AS hash, ?::bytea AS needs, NULL::bytea AS origin, 0::bigint AS next_attempt
 			UNION ALL
 			SELECT n.* FROM step CROSS JOIN LATERAL (
-				SELECT sha256(origin), origin, next_attempt FROM %s WHERE %s AND sha256(origin) > step.hash
-				ORDER BY sha256(origin), next_attempt LIMIT 1
+				SELECT sha256(r.origin), r.needs, r.origin, r.next_attempt FROM %s r WHERE %s AND (sha256(r.origin), r.needs) > (step.hash, step.needs)
+				ORDER BY sha256(r.origin), r.needs, r.next_attempt LIMIT 1
 			) n
-		) SELECT origin, next_attempt FROM step WHERE origin IS NOT NULL LIMIT %d`, d.table, where, n))
+		) SELECT origin, needs, next_attempt FROM step WHERE origin IS NOT NULL LIMIT %d`, d.table, where, n))
 	return conn.Raw(func(driverConn any) error {
 		pg := driverConn.(*stdlib.Conn).Conn()
 		if pg.IsClosed() {
@@ -34,13 +34,13 @@ func (d *dialect) DueTimes(ctx context.Context, conn *sql.Conn, where string, ar
 		}
 		var batch pgx.Batch
 		batch.Queue(originOrder)
-		batch.Queue(query, slices.Concat([]any{after}, args)...)
+		batch.Queue(query, slices.Concat([]any{after, needs}, args)...)
 		return readOrigins(pg.SendBatch(ctx, &batch), found)
 	})
 }
 
 // readOrigins reads the results of DueTimes to their end.
-func readOrigins(results pgx.BatchResults, found func(origin []byte, next int64)) (err error) {
+func readOrigins(results pgx.BatchResults, found func(origin, needs []byte, next int64)) (err error) {
 	defer func() {
 		if closed := results.Close(); err == nil { // it says the same again
 			err = closed
@@ -53,10 +53,10 @@ func readOrigins(results pgx.BatchResults, found func(origin []byte, next int64)
 	if err != nil {
 		return err
 	}
-	var origin []byte
+	var origin, needs []byte
 	var next int64
-	_, err = pgx.ForEachRow(rows, []any{&origin, &next}, func() error {
-		found(origin, next)
+	_, err = pgx.ForEachRow(rows, []any{&origin, &needs, &next}, func() error {
+		found(origin, needs, next)
 		return nil
 	})
 	return err

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -134,7 +135,7 @@ func (c *claiming) take(ctx context.Context, refs []ref) error {
 		return err
 	}
 	chunk = slices.DeleteFunc(chunk, func(f found) bool {
-		if f.err != nil {
+		if f.err != nil && !errors.Is(f.err, persist.ErrNewer) {
 			c.damaged = c.j.failed(f.err)
 		}
 		return f.err != nil || !c.free(&f.rec)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -22,7 +23,7 @@ const (
 )
 
 // headSize is the length of a head without the owner of the lease.
-const headSize = 8 + 8 + tokenSize + 1 + 1 + 12 + 12 + 32 + 12 + 12 + 4
+const headSize = 8 + 8 + tokenSize + 1 + 1 + 1 + 12 + 12 + 32 + 12 + 12 + 4
 
 // entry is one record as Redis keeps it. What is in the head is not in the other parts.
 type entry struct {
@@ -48,7 +49,7 @@ func (b *bucket) newEntry(rec *persist.Record, revision uint64) *entry {
 	return e
 }
 
-// appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, NextAttempt,
+// appendHead lays the head out as the scripts read it, big-endian: number, revision, token, state, flags, the format of intent and progress, NextAttempt,
 // Created, fingerprint, the end of the lease, SendUntil as instant has it, and Drives; the lease's owner is the rest. A time is seconds
 // since 1970 and nanoseconds.
 func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
@@ -66,7 +67,7 @@ func (b *bucket) appendHead(head []byte, rec *persist.Record) []byte {
 	head = binary.BigEndian.AppendUint64(head, b.numberOf(rec.Seq))
 	head = binary.BigEndian.AppendUint64(head, rec.Revision)
 	head = append(head, token[:]...)
-	head = append(head, byte(rec.State), flags)
+	head = append(head, byte(rec.State), flags, persist.Format)
 	head = appendTime(head, rec.NextAttempt)
 	head = appendTime(head, rec.Created)
 	head = append(head, rec.Fingerprint...)
@@ -95,7 +96,7 @@ func (e *entry) encode(rec *persist.Record) {
 func (e *entry) token() []byte { return e.head[16 : 16+tokenSize] }
 
 // record decodes the entry, and checks that it is whole. The record owns its memory.
-// Error: persist.ErrCorrupt.
+// Error: persist.ErrCorrupt; *persist.UnreadError with persist.ErrNewer.
 func (e *entry) record(b *bucket) (persist.Record, error) {
 	rec, intent, progress, err := e.withoutBodies(b)
 	if err != nil {
@@ -118,6 +119,9 @@ func (e *entry) record(b *bucket) (persist.Record, error) {
 
 // withoutBodies decodes all but the bodies. intent and progress say what those have to be.
 func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress codec.Outside, err error) {
+	if format := e.format(); format != persist.Format {
+		return persist.Record{}, intent, progress, e.unread(b, format)
+	}
 	intent, err = codec.DecodeIntent(e.intent, &rec)
 	if err == nil {
 		progress, err = codec.DecodeProgress(e.progress, &rec)
@@ -134,6 +138,37 @@ func (e *entry) withoutBodies(b *bucket) (rec persist.Record, intent, progress c
 	return rec, intent, progress, nil
 }
 
+// format is that of intent and progress; this version's, if the head is too short for one.
+func (e *entry) format() int {
+	if len(e.head) < headSize {
+		return persist.Format
+	}
+	return int(e.head[34])
+}
+
+// unread returns the error for an entry of another format, with what stands in clear: the head, and how an intent begins in every format.
+func (e *entry) unread(b *bucket, format int) error {
+	var clear persist.Record
+	if err := e.readHead(b, &clear); err != nil {
+		return err
+	}
+	begin, err := codec.PeekIntent(e.intent)
+	if err != nil {
+		return err
+	}
+	clear.ID, clear.Origin = persist.ID{Account: string(begin.Account), Key: string(begin.Key)}, string(begin.Origin)
+	return &persist.UnreadError{Record: clear, Needs: e.needsOf(&clear),
+		Err: fmt.Errorf("%w: account %q, key %q has format %d", persist.ErrNewer, clear.Account, clear.Key, format)}
+}
+
+// needsOf is the text of what the record needs: of one of another format that alone.
+func (e *entry) needsOf(rec *persist.Record) string {
+	if format := e.format(); format != persist.Format {
+		return strconv.Itoa(format)
+	}
+	return rec.Needs().String()
+}
+
 // readHead reads what appendHead and the scripts have written.
 func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	if len(e.head) < headSize {
@@ -143,10 +178,10 @@ func (e *entry) readHead(b *bucket, rec *persist.Record) error {
 	rec.Seq, rec.Revision = b.seqOf(binary.BigEndian.Uint64(h)), binary.BigEndian.Uint64(h[8:])
 	rec.State = persist.State(h[32])
 	rec.Generated, rec.Unreported, rec.Swept = flags&flagGenerated != 0, flags&flagUnreported != 0, flags&flagSwept != 0
-	rec.NextAttempt, rec.Created = timeAt(h[34:]), timeAt(h[46:])
-	rec.Fingerprint = h[58:90:90]
-	rec.LeaseUntil, rec.SendUntil = timeAt(h[90:]), timeOf(h[102:114])
-	rec.Drives, rec.LeaseOwner = int(binary.BigEndian.Uint32(h[114:])), string(h[headSize:])
+	rec.NextAttempt, rec.Created = timeAt(h[35:]), timeAt(h[47:])
+	rec.Fingerprint = h[59:91:91]
+	rec.LeaseUntil, rec.SendUntil = timeAt(h[91:]), timeOf(h[103:115])
+	rec.Drives, rec.LeaseOwner = int(binary.BigEndian.Uint32(h[115:])), string(h[headSize:])
 	return nil
 }
 

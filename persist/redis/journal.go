@@ -52,7 +52,7 @@ type Journal struct {
 	keepKey time.Duration // 0: for ever
 	seen    atomic.Uint64 // the highest number that this process has met, of any bucket
 	landing landing.Begins
-	groups  sync.Map // by what places in origins begin with: the persist.Record that names account and origin, see origins.go
+	groups  sync.Map // by what places in origins begin with: groupNames
 
 	mu      sync.Mutex
 	shut    bool

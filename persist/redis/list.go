@@ -3,6 +3,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -71,6 +72,9 @@ func (l *listing) hand(ctx context.Context, chunk []found, yield func(persist.Re
 		f := &chunk[i]
 		if ctx.Err() != nil {
 			return true
+		}
+		if unread := new(persist.UnreadError); errors.As(f.err, &unread) && !l.q.MatchUnread(unread) {
+			continue
 		}
 		if (f.err != nil || l.q.Match(&f.rec)) && !yield(f.rec, f.err) {
 			return false

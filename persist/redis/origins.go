@@ -15,12 +15,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
-// The index origins has the pending records of one origin and account, which are a group, beside each other: first those
-// without a lease, by NextAttempt, then those with one, by its end. A place in it is the hash of the origin, that of the
-// account as it is in the id, 'f' (free) or 'l' (leased), the time, and the id.
+// The index origins has the pending records of one origin, needs and account, which are a group, beside each other: first those
+// without a lease, by NextAttempt, then those with one, by its end. A place in it is the hash of the origin, that of the text of
+// persist.Record.Needs, that of the account as it is in the id, 'f' (free) or 'l' (leased), the time, and the id.
 const (
 	originSize = 12
-	groupSize  = originSize + accountHash
+	needsSize  = 8
+	groupSize  = originSize + needsSize + accountHash
 	placeSize  = groupSize + 1 + instantSize // without the id
 
 	instantSize = 12
@@ -33,6 +34,23 @@ const yearOne = 62135596800
 func originHash(origin string) string {
 	sum := sha256.Sum256([]byte(origin))
 	return string(sum[:originSize])
+}
+
+// needsHash is what follows it.
+func needsHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return string(sum[:needsSize])
+}
+
+// groupHash is what places of a record begin with.
+func groupHash(rec *persist.Record) string {
+	return originHash(rec.Origin) + needsHash(rec.Needs().String())
+}
+
+// groupNames are the names behind a group.
+type groupNames struct {
+	rec   persist.Record // the account and the origin alone
+	needs string         // the text of them
 }
 
 // instant is a time as places have it: that of the script.
@@ -51,10 +69,10 @@ type turn struct {
 	ref
 	group string
 	at    time.Time // its NextAttempt
-	rec   persist.Record
+	groupNames
 }
 
-// DueTimes implements [persist.DueTimes]. It steps from origin to origin through an index, in each bucket.
+// DueTimes implements [persist.DueTimes]. It steps from group to group through an index, in each bucket.
 func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.DueTime, err error) {
 	now, err := j.Now(ctx)
 	if err != nil {
@@ -64,14 +82,16 @@ func (j *Journal) DueTimes(ctx context.Context, q persist.Query) (all []persist.
 	if err != nil {
 		return nil, err
 	}
-	first := map[string]time.Time{}
+	type of struct{ origin, needs string }
+	first := map[of]time.Time{}
 	for _, t := range turns {
-		if at, known := first[t.rec.Origin]; !known || t.at.Before(at) {
-			first[t.rec.Origin] = t.at
+		in := of{t.rec.Origin, t.needs}
+		if at, known := first[in]; !known || t.at.Before(at) {
+			first[in] = t.at
 		}
 	}
-	for origin, at := range first {
-		all = append(all, persist.DueTime{Origin: origin, At: at})
+	for in, at := range first {
+		all = append(all, persist.DueTime{Origin: in.origin, Needs: in.needs, At: at})
 	}
 	return all, nil
 }
@@ -116,10 +136,10 @@ func placesIn(answer goredis.Cmder) (places []goredis.Z, err error) {
 // turns returns, for each bucket, the turns of the origins and accounts that q selects. One record that cannot be read
 // does not hide the others of its group.
 func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([]turn, error) {
-	q = &persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin}
+	q = &persist.Query{Account: q.Account, AllAccounts: q.AllAccounts, Origin: q.Origin, Needs: q.Needs}
 	over := map[*bucket][]any{} // ids to pass over
 	for {
-		all, err := j.allTurns(ctx, q.Origin, now, over)
+		all, err := j.allTurns(ctx, q, now, over)
 		if err != nil {
 			return nil, err
 		}
@@ -135,18 +155,24 @@ func (j *Journal) turns(ctx context.Context, q *persist.Query, now time.Time) ([
 
 // selected returns the turns that q selects.
 func selected(q *persist.Query, all []turn) (turns []turn) {
+	accounts := *q
+	accounts.Needs = ""
 	for _, t := range all {
-		if q.Match(&t.rec) {
+		if accounts.Match(&t.rec) && (q.Needs == "" || q.Needs == t.needs) {
 			turns = append(turns, t)
 		}
 	}
 	return turns
 }
 
-// allTurns asks all buckets for the turns of one origin, or of all.
-func (j *Journal) allTurns(ctx context.Context, origin string, now time.Time, over map[*bucket][]any) (all []turn, err error) {
-	if origin != "" {
-		origin = originHash(origin)
+// allTurns asks all buckets for the turns of q's origin and needs, or of all.
+func (j *Journal) allTurns(ctx context.Context, q *persist.Query, now time.Time, over map[*bucket][]any) (all []turn, err error) {
+	origin := ""
+	switch {
+	case q.Origin != "" && q.Needs != "":
+		origin = originHash(q.Origin) + needsHash(q.Needs)
+	case q.Origin != "":
+		origin = originHash(q.Origin)
 	}
 	answers, err := j.runEach(ctx, j.scripts.turns, j.buckets, func(i int) []any {
 		return append(append(seconds(now), origin), over[j.buckets[i]]...)
@@ -186,26 +212,48 @@ func (j *Journal) identify(ctx context.Context, all []turn, over map[*bucket][]a
 			refs, groups = append(refs, all[i].ref), append(groups, all[i].group)
 		}
 	}
-	entries, err := j.parts(ctx, refs, "hi")
+	entries, err := j.parts(ctx, refs, "hip")
 	if err != nil {
 		return false, err
 	}
 	known = true
 	for i, e := range entries {
-		rec := persist.Record{}
 		if e == nil {
 			known = false
-		} else if _, err := codec.DecodeIntent(e.intent, &rec); err != nil || originHash(rec.Origin)+idOf(rec.ID)[keyHash:] != groups[i] {
+		} else if names, ok := e.groupNames(groups[i]); !ok {
 			known = false
 			over[refs[i].bucket] = append(over[refs[i].bucket], refs[i].id)
 		} else {
-			j.groups.Store(groups[i], persist.Record{ID: persist.ID{Account: rec.Account}, Origin: rec.Origin, Seq: 1})
+			j.groups.Store(groups[i], names)
 		}
 	}
 	for i := range all {
-		if rec, met := j.groups.Load(all[i].group); met {
-			all[i].rec = rec.(persist.Record)
+		if names, met := j.groups.Load(all[i].group); met {
+			all[i].groupNames = names.(groupNames)
 		}
 	}
 	return known, nil
+}
+
+// groupNames reads the names of a group from one of its entries; ok is false where that is damaged. Of an entry of another format only the
+// format is known of its needs, whatever their hash is.
+func (e *entry) groupNames(group string) (names groupNames, ok bool) {
+	var rec persist.Record
+	if e.format() != persist.Format {
+		begin, err := codec.PeekIntent(e.intent)
+		if err != nil {
+			return names, false
+		}
+		rec.ID, rec.Origin = persist.ID{Account: string(begin.Account), Key: string(begin.Key)}, string(begin.Origin)
+	} else {
+		_, err := codec.DecodeIntent(e.intent, &rec)
+		if err == nil {
+			_, err = codec.DecodeProgress(e.progress, &rec)
+		}
+		if err != nil || group[originSize:originSize+needsSize] != needsHash(rec.Needs().String()) {
+			return names, false
+		}
+	}
+	names = groupNames{rec: persist.Record{ID: persist.ID{Account: rec.Account}, Origin: rec.Origin, Seq: 1}, needs: e.needsOf(&rec)}
+	return names, group[:originSize] == originHash(rec.Origin) && group[originSize+needsSize:] == idOf(rec.ID)[keyHash:]
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // assigned is what Assign sets, in the order of its arguments.
-const assigned = "id = ?, account = ?, revision = revision + 1, token = ?, intent = ?, progress = ?, body = ?, answer = ?"
+const assigned = "id = ?, account = ?, revision = revision + 1, token = ?, intent = ?, progress = ?, body = ?, answer = ?, needs = ?"
 
 // Assign implements [persist.Journal]. The row changes its primary key in one statement.
 func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
@@ -43,7 +43,7 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 		if before.Seq.Valid {
 			where, args = where+" AND seq = ?", append(args, before.Seq.Int64)
 		}
-		set := []any{row.ID, row.Account, row.Token, row.Intent, row.Progress, row.Body, row.Answer}
+		set := []any{row.ID, row.Account, row.Token, row.Intent, row.Progress, row.Body, row.Answer, row.Needs}
 		n, err := exec(ctx, conn, j.d.Rebind(j.d.Update(assigned, where)), append(set, args...))
 		if err != nil || n > 0 {
 			return err

@@ -12,11 +12,11 @@ import (
 
 // changeable is what an Update or a Finish sets, in the order of changed.
 const changeable = "revision = revision + 1, token = ?, state = ?, unreported = ?, swept = ?, next_attempt = ?, " +
-	"finished = ?, sweep_at = ?, lease_owner = ?, lease_until = ?, send_until = ?, progress = ?, answer = ?"
+	"finished = ?, sweep_at = ?, lease_owner = ?, lease_until = ?, send_until = ?, progress = ?, answer = ?, needs = COALESCE(?, needs)"
 
 // changed are pointers to the fields for changeable. Drivers take them as values.
 func (r *Row) changed() []any {
-	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Progress, &r.Answer}
+	return []any{&r.Token, &r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.SweepAt, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Progress, &r.Answer, &r.Needs}
 }
 
 // current selects the unfinished record that a caller read, in the order of currently. A

@@ -59,6 +59,9 @@ func (j *Journal) claim(ctx context.Context, q persist.Query, owner string, leas
 	q.DueBy = time.Time{}
 	c := j.selecting(&q)
 	c.and("seq > ?", number(q.After))
+	if l.Group = q.Origin != "" && q.Needs != ""; q.Needs == "" {
+		c.and("needs >= ? AND needs < ?", []byte(thisFormat), []byte(pastFormat))
+	}
 	var now int64
 	var damaged error
 	err = j.attempt(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {

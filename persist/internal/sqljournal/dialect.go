@@ -94,10 +94,10 @@ type Dialect interface {
 	// server's time, and returns the ids of those. It passes over records that another
 	// transaction has locked, and waits for none.
 	Renew(ctx context.Context, conn *sql.Conn, lease Lease, ids [][]byte) (held [][]byte, now int64, err error)
-	// DueTimes calls found for up to n origins of pending records that the condition selects, in the order of their hashes, from
-	// the first hash after that one, with the earliest next_attempt of each. It is one statement, and reads each from the index
+	// DueTimes calls found for up to n groups (an origin and needs) of pending records that the condition selects, in the order of the hashes of the
+	// origins and then of the needs, from the first behind those, with the earliest next_attempt of each. It is one statement, and reads each from the index
 	// of origins. On an error, found was called for the first of them.
-	DueTimes(ctx context.Context, conn *sql.Conn, where string, args []any, after []byte, n int, found func(origin []byte, next int64)) error
+	DueTimes(ctx context.Context, conn *sql.Conn, where string, args []any, after, needs []byte, n int, found func(origin, needs []byte, next int64)) error
 	// Abandoned is a statement for the start of a transaction of several statements: the
 	// server then ends it by itself, and frees its locks, where the next statement does not
 	// come for a while, as behind a network that drops packets. Empty: it does so anyway.
@@ -123,6 +123,7 @@ type Lease struct {
 	For   int64  // how long the lease lasts, in nanoseconds
 	Token []byte // of Claim: the token of this write
 	DueBy int64  // of Claim: what is due later is left, in nanoseconds since 1970
+	Group bool   // of Claim: the condition names an origin and needs
 }
 
 // Config is what New needs.

@@ -52,6 +52,9 @@ func (j *Journal) selecting(q *persist.Query) condition {
 		sum := sha256.Sum256([]byte(q.Origin))
 		c.and(j.d.OriginHash()+" = ? AND origin = ?", sum[:], []byte(q.Origin))
 	}
+	if q.Needs != "" {
+		c.and("needs = ?", []byte(q.Needs))
+	}
 	if len(q.States) > 0 {
 		list := make([]string, len(q.States))
 		for i, s := range q.States {

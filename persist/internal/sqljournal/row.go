@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -57,6 +59,7 @@ type Row struct {
 	Created     int64         // nanoseconds since 1970, as the other times; 0: none
 	SweepAt     int64         // a time: persist.Record.SweepAt; the latest one where no Sweep changes the record
 	Origin      []byte        // where it is sent to
+	Needs       []byte        // the text of persist.Record.Needs, which begins with the format of Intent and Progress; of a change null: as it is
 	State       int64         // a persist.State
 	Unreported  int64         // a flag
 	Swept       int64         // a flag: it is a tombstone
@@ -81,7 +84,7 @@ type Column struct {
 func Columns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"token", 'b'}, {"account", 'b'}, {"op_key", 'b'},
-		{"fingerprint", 'b'}, {"generated", 'i'}, {"created", 'i'}, {"sweep_at", 'i'}, {"origin", 'b'},
+		{"fingerprint", 'b'}, {"generated", 'i'}, {"created", 'i'}, {"sweep_at", 'i'}, {"origin", 'b'}, {"needs", 'b'},
 		{"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'}, {"finished", 'i'},
 		{"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"intent", 'b'}, {"progress", 'b'}, {"body", 'b'}, {"answer", 'b'},
 	}
@@ -105,7 +108,7 @@ func ColumnList(prefix string) string { return columnList(prefix) }
 // Fields are pointers to the row's fields, in the order of Columns, for a Scan or an INSERT: drivers take them as values.
 func (r *Row) Fields() []any {
 	return []any{
-		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin,
+		&r.ID, &r.Seq, &r.Revision, &r.Token, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin, &r.Needs,
 		&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.SendUntil, &r.Intent, &r.Progress, &r.Body, &r.Answer,
 	}
 }
@@ -139,7 +142,7 @@ func (r *Row) Bytes() int {
 // of the bodies, which must stay as they are until the row was written.
 func NewRow(rec *persist.Record) *Row {
 	row := newChange(rec)
-	row.Intent = encodeIntent(rec)
+	row.Intent, row.Needs = encodeIntent(rec), []byte(rec.Needs().String())
 	return row
 }
 
@@ -149,7 +152,7 @@ func newChange(rec *persist.Record) *Row {
 		ID: RowID(rec.ID), Seq: sql.NullInt64{Int64: int64(rec.Seq), Valid: rec.Seq != 0}, Revision: int64(rec.Revision),
 		Token: NewToken(), Account: []byte(rec.Account), Key: []byte(rec.Key), Fingerprint: rec.Fingerprint,
 		Generated: flag(rec.Generated), SweepAt: sweepAt(rec), Origin: []byte(rec.Origin), State: int64(rec.State),
-		Unreported: flag(rec.Unreported), Swept: flag(rec.Swept), LeaseOwner: []byte(rec.LeaseOwner), Body: orNull(rec.Body),
+		Unreported: flag(rec.Unreported), Swept: flag(rec.Swept), LeaseOwner: []byte(rec.LeaseOwner), Body: orNull(rec.Body), Needs: orNull([]byte(rec.SealedNeeds)),
 	}
 	if rec.Answer != nil {
 		row.Answer = orNull(rec.Answer.Body)
@@ -190,12 +193,12 @@ func withoutColumns(rec *persist.Record) persist.Record {
 			*t = time.Time{}
 		}
 	}
-	rest.State, rest.Unreported, rest.Swept, rest.LeaseOwner, rest.Revision = 0, false, false, "", 0
+	rest.State, rest.Unreported, rest.Swept, rest.LeaseOwner, rest.Revision, rest.SealedNeeds = 0, false, false, "", 0, ""
 	return rest
 }
 
 // Record decodes the row. The record owns its memory.
-// Error: persist.ErrCorrupt.
+// Error: persist.ErrCorrupt; *persist.UnreadError with persist.ErrNewer.
 func (r *Row) Record() (persist.Record, error) {
 	rec, intent, progress, err := r.head()
 	if err != nil {
@@ -218,6 +221,9 @@ func (r *Row) Record() (persist.Record, error) {
 
 // head decodes all but the bodies.
 func (r *Row) head() (rec persist.Record, intent, progress codec.Outside, err error) {
+	if !r.readable() {
+		return persist.Record{}, intent, progress, r.unread()
+	}
 	intent, err = codec.DecodeIntent(r.Intent, &rec)
 	if err == nil {
 		progress, err = codec.DecodeProgress(r.Progress, &rec)
@@ -225,13 +231,41 @@ func (r *Row) head() (rec persist.Record, intent, progress codec.Outside, err er
 	if err != nil {
 		return persist.Record{}, intent, progress, fmt.Errorf("account %q, key %q: %w", r.Account, r.Key, err)
 	}
-	rec.ID = persist.ID{Account: string(r.Account), Key: string(r.Key)}
+	r.columns(&rec)
 	switch rec.ServerToken = rec.WireKey == noWireKey; {
 	case rec.ServerToken:
 		rec.WireKey = ""
 	case rec.WireKey == "":
 		rec.WireKey = rec.Key
 	}
+	if rec.Carrier == persist.CarrierSealed {
+		rec.SealedNeeds = string(r.Needs)
+	}
+	return rec, intent, progress, nil
+}
+
+// readable reports whether the row's encoded parts are of this version's format.
+func (r *Row) readable() bool {
+	format, _, _ := strings.Cut(string(r.Needs), " ")
+	return format == thisFormat
+}
+
+// thisFormat begins the text of needs of what this version can read. Such texts lie from it up to, and without, pastFormat.
+var (
+	thisFormat = strconv.Itoa(persist.Format)
+	pastFormat = thisFormat + "!"
+)
+
+// unread returns the error for a row that is not readable, with what has a column.
+func (r *Row) unread() error {
+	var clear persist.Record
+	r.columns(&clear)
+	return &persist.UnreadError{Record: clear, Needs: string(r.Needs), Err: fmt.Errorf("%w: account %q, key %q", persist.ErrNewer, r.Account, r.Key)}
+}
+
+// columns sets what has a column of its own.
+func (r *Row) columns(rec *persist.Record) {
+	rec.ID = persist.ID{Account: string(r.Account), Key: string(r.Key)}
 	rec.Seq, rec.Revision = uint64(r.Seq.Int64), uint64(r.Revision)
 	rec.Fingerprint, rec.Generated, rec.Origin = r.Fingerprint, r.Generated != 0, string(r.Origin)
 	for _, t := range []struct {
@@ -243,7 +277,6 @@ func (r *Row) head() (rec persist.Record, intent, progress codec.Outside, err er
 		}
 	}
 	rec.State, rec.Unreported, rec.Swept, rec.LeaseOwner = persist.State(r.State), r.Unreported != 0, r.Swept != 0, string(r.LeaseOwner)
-	return rec, intent, progress, nil
 }
 
 // intact reports whether the body is the one that was described.

@@ -186,7 +186,7 @@ func (s *sweeping) step(ctx context.Context, shelf shelf, ids []any) error {
 func Parameters(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
 // sweptColumns are what a sweep reads: all but the bodies.
-const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, sweep_at, origin, " +
+const sweptColumns = "id, seq, revision, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, " +
 	"state, unreported, swept, next_attempt, finished, lease_owner, lease_until, intent, progress"
 
 // readSwept reads the rows of one step.
@@ -198,7 +198,7 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var r Row
-		err := rows.Scan(&r.ID, &r.Seq, &r.Revision, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin,
+		err := rows.Scan(&r.ID, &r.Seq, &r.Revision, &r.Account, &r.Key, &r.Fingerprint, &r.Generated, &r.Created, &r.SweepAt, &r.Origin, &r.Needs,
 			&r.State, &r.Unreported, &r.Swept, &r.NextAttempt, &r.Finished, &r.LeaseOwner, &r.LeaseUntil, &r.Intent, &r.Progress)
 		if err != nil {
 			return nil, err
@@ -209,7 +209,7 @@ func readSwept(ctx context.Context, tx *sql.Tx, query string, args []any) (list 
 }
 
 // change does to the rows what the limits say, and returns how many it changed. A damaged
-// row stays as it is.
+// row, and one of a later version, stays as it is.
 func (s *sweeping) change(ctx context.Context, tx *sql.Tx, rows []Row) (changed int, err error) {
 	strip := s.j.d.Rebind("UPDATE " + s.j.d.Records() + " SET swept = 1, generated = ?, unreported = ?, sweep_at = ?, revision = revision + 1, intent = ?, progress = ?, body = NULL, answer = NULL WHERE id = ?")
 	var drop []any

@@ -18,12 +18,12 @@ type Together interface {
 }
 
 // ChangeColumns are what WriteAll compares in a row that it changes, Seq only if it is not null, and then what it sets,
-// from token on. It leaves a row whose send_until is later.
+// from token on; needs only if it is not null. It leaves a row whose send_until is later.
 func ChangeColumns() []Column {
 	return []Column{
 		{"id", 'b'}, {"seq", 'i'}, {"revision", 'i'}, {"created", 'i'}, {"fingerprint", 'b'},
 		{"token", 'b'}, {"state", 'i'}, {"unreported", 'i'}, {"swept", 'i'}, {"next_attempt", 'i'},
-		{"finished", 'i'}, {"sweep_at", 'i'}, {"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"progress", 'b'}, {"answer", 'b'},
+		{"finished", 'i'}, {"sweep_at", 'i'}, {"lease_owner", 'b'}, {"lease_until", 'i'}, {"send_until", 'i'}, {"progress", 'b'}, {"answer", 'b'}, {"needs", 'b'},
 	}
 }
 

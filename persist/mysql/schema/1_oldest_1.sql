@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_secret (
 -- also keeps others from inserting beside that row, at READ COMMITTED as well. There is no
 -- AUTO_INCREMENT because an INSERT with a SELECT locks its counter while it waits.
 --
--- The keys record_ready and record_origin hold what is due in the order in which it is due, of all origins or of one: an
+-- The keys record_ready and record_origin hold what is due in the order in which it is due, of all origins or of one with the same needs (what
+-- a client must have to act on it, a text that begins with the format of intent and progress): an
 -- origin may be longer than an entry of an index. record_sweep holds from when on a sweep may change a row, so that a sweep finds in the index
 -- alone which it has to read: the rows lie in the order of their ids, which are hashes, and to look each up costs a page each.
 CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
@@ -41,6 +42,7 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   created      BIGINT NOT NULL,
   sweep_at     BIGINT NOT NULL,
   origin       MEDIUMBLOB NOT NULL,
+  needs        VARBINARY(640) NOT NULL,
   state        TINYINT NOT NULL,
   unreported   TINYINT NOT NULL,
   swept        TINYINT NOT NULL,
@@ -58,7 +60,7 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_record (
   KEY record_seq (seq),
   KEY record_open (state, seq),
   KEY record_ready (state, next_attempt, seq),
-  KEY record_origin (state, origin_hash, next_attempt, seq),
+  KEY record_origin (state, origin_hash, needs, next_attempt, seq),
   KEY record_orphan (orphan, seq),
   KEY record_sweep (sweep_at, id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=binary;

@@ -25,6 +25,7 @@ CREATE TABLE {schema}.record (
   created      bigint   NOT NULL,
   sweep_at     bigint   NOT NULL,
   origin       bytea    NOT NULL,
+  needs        bytea    NOT NULL,
   state        smallint NOT NULL,
   unreported   smallint NOT NULL,
   swept        smallint NOT NULL,
@@ -45,11 +46,12 @@ CREATE INDEX record_seq_idx ON {schema}.record (seq);
 
 CREATE INDEX record_open_idx ON {schema}.record (state, seq) WHERE state < 2;
 
--- What is due is found in the order in which it is due, of all origins or of one, however much waits. An origin may be
+-- What is due is found in the order in which it is due, of all origins, or of one with the same needs: what a client must have to act
+-- on it, a text that begins with the format of intent and progress. However much waits, a claim reads only what it takes. An origin may be
 -- longer than an entry of an index.
 CREATE INDEX record_ready_idx ON {schema}.record (next_attempt, seq) WHERE state = 0;
 
-CREATE INDEX record_origin_idx ON {schema}.record (sha256(origin), next_attempt, seq) WHERE state = 0;
+CREATE INDEX record_origin_idx ON {schema}.record (sha256(origin), needs, next_attempt, seq) WHERE state = 0;
 
 CREATE INDEX record_orphan_idx ON {schema}.record (fingerprint) WHERE generated = 1 AND (unreported = 1 OR state < 2);
 
@@ -72,19 +74,19 @@ BEGIN
   bound := set_config('lock_timeout', $1, true);
   IF cardinality($2) > 0 THEN
     RETURN QUERY INSERT INTO {schema}.record (
-      id, seq, revision, token, account, op_key, fingerprint, generated, created, sweep_at, origin, state,
+      id, seq, revision, token, account, op_key, fingerprint, generated, created, sweep_at, origin, needs, state,
       unreported, swept, next_attempt, finished, lease_owner, lease_until, send_until, intent, progress, body, answer
     ) SELECT
       $2[1][i], nextval('{schema}.record_seq'), $3[2][i], $2[2][i], $2[3][i], $2[4][i], $2[5][i], $3[3][i], $3[4][i],
-      $3[5][i], $2[6][i], $3[6][i], $3[7][i], $3[8][i], $3[9][i], $3[10][i], $2[7][i], $3[11][i], $3[12][i], $2[8][i],
-      $2[9][i], $2[10][i], $2[11][i]
+      $3[5][i], $2[6][i], $2[7][i], $3[6][i], $3[7][i], $3[8][i], $3[9][i], $3[10][i], $2[8][i], $3[11][i], $3[12][i], $2[9][i],
+      $2[10][i], $2[11][i], $2[12][i]
     FROM generate_series(1, array_length($2, 2)) AS i ON CONFLICT (id) DO NOTHING RETURNING token, seq;
   END IF;
   IF cardinality($4) > 0 THEN
     RETURN QUERY UPDATE {schema}.record r SET revision = r.revision + 1,
       token = $4[3][i], state = $5[4][i], unreported = $5[5][i], swept = $5[6][i], next_attempt = $5[7][i],
       finished = $5[8][i], sweep_at = $5[9][i], lease_owner = $4[4][i], lease_until = $5[10][i], send_until = $5[11][i],
-      progress = $4[5][i], answer = $4[6][i]
+      progress = $4[5][i], answer = $4[6][i], needs = COALESCE($4[7][i], r.needs)
     FROM generate_series(1, array_length($4, 2)) AS i
     WHERE r.id = $4[1][i] AND r.revision = $5[2][i] AND r.state + 0 < 2 AND ($5[1][i] IS NULL OR r.seq = $5[1][i])
       AND r.created = $5[3][i] AND r.fingerprint = $4[2][i] AND r.send_until <= $5[11][i] RETURNING r.token, r.seq;

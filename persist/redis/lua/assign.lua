@@ -1,6 +1,6 @@
 -- assign gives the record that the caller read to another account: it stands under another id of the same bucket then, with
 -- its number.
-local id, newID, seq, revision, head, intent, progress, body, answer, ended, over = unpack(ARGV)
+local id, newID, seq, revision, head, intent, progress, body, answer, ended, over, needs = unpack(ARGV)
 local r = parse(newID, head)
 local there = read(newID)
 if there then
@@ -16,7 +16,7 @@ remove(standing)
 r.seq = standing.seq
 redis.call('ZADD', all, r.seq, newID)
 redis.call('ZADD', names, 0, newID)
-if origin then redis.call('HSET', records, 'o' .. newID, string.sub(origin, 1, 12)) end
+if origin then redis.call('HSET', records, 'o' .. newID, string.sub(origin, 1, 12) .. needs) end
 redis.call('HSET', records, 'h' .. newID, format(r), 'i' .. newID, intent, 'p' .. newID, progress)
 keep('b', newID, body)
 keep('a', newID, answer)

@@ -1,6 +1,6 @@
 -- begin creates a record unless its id exists. token is that of this Begin, seen the highest
 -- number that the caller has met; head has no number yet; journal is the name of the journal;
--- origin is the hash of the origin.
+-- origin is the hash of the origin and that of the needs.
 local id, token, seen, head, intent, progress, body, answer, journal, origin = unpack(ARGV)
 if redis.call('HGET', records, 'journal') ~= journal then return { 'emptied' } end
 local standing = read(id)

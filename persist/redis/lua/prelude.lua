@@ -3,19 +3,19 @@ local records, clock, all, names, unfinished, due, unresolved, fingerprints, fin
 
 -- The parts of a record are fields of one hash: a letter, and the record's id. 'h' is the head; it is laid out as in
 -- entry.go, and the owner of the lease follows. 'o' is the record's place in origins without the id. Scripts read no others.
-local layout = '>I8I8c16BBi8I4c12c32i8I4c12I4'
+local layout = '>I8I8c16BBBi8I4c12c32i8I4c12I4'
 local generatedFlag, unreportedFlag, sweptFlag = 1, 2, 4
 
 local function parse(id, head)
   local r, at = { id = id }
-  r.seq, r.revision, r.token, r.state, r.flags, r.next, r.nextNano, r.created, r.fingerprint, r.leaseUntil, r.leaseNano, r.sendUntil, r.drives, at =
+  r.seq, r.revision, r.token, r.state, r.flags, r.format, r.next, r.nextNano, r.created, r.fingerprint, r.leaseUntil, r.leaseNano, r.sendUntil, r.drives, at =
     struct.unpack(layout, head)
   r.owner = string.sub(head, at)
   return r
 end
 
 local function format(r)
-  return struct.pack(layout, r.seq, r.revision, r.token, r.state, r.flags, r.next, r.nextNano, r.created, r.fingerprint,
+  return struct.pack(layout, r.seq, r.revision, r.token, r.state, r.flags, r.format, r.next, r.nextNano, r.created, r.fingerprint,
     r.leaseUntil, r.leaseNano, r.sendUntil, r.drives) .. r.owner
 end
 
@@ -54,15 +54,16 @@ local function later(a, b)
   return sec > otherSec or sec == otherSec and nano > otherNano
 end
 
--- turn is the place of a record in origins without its id. origin is the hash of its origin, or anything that begins with it.
+-- turn is the place of a record in origins without its id. origin is the hashes of its origin and of its needs, or anything that begins with them.
 local function turn(r, origin)
-  local group = string.sub(origin, 1, 12) .. string.sub(r.id, 21)
+  local group = string.sub(origin, 1, 20) .. string.sub(r.id, 21)
   if r.owner ~= '' then return group .. 'l' .. instant(r.leaseUntil, r.leaseNano) end
   return group .. 'f' .. instant(r.next, r.nextNano)
 end
 
--- queue enters a record into origins if it is pending, and takes it out if not. One that has ended has no place.
-local function queue(r)
+-- queue enters a record into origins if it is pending, and takes it out if not. One that has ended has no place. needs is the hash of its
+-- needs, or '' if they are as they were.
+local function queue(r, needs)
   local old = redis.call('HGET', records, 'o' .. r.id)
   if not old then return end
   redis.call('ZREM', origins, old .. r.id)
@@ -70,6 +71,7 @@ local function queue(r)
     redis.call('HDEL', records, 'o' .. r.id)
     return
   end
+  if needs and needs ~= '' then old = string.sub(old, 1, 12) .. needs end
   local new = turn(r, old)
   redis.call('HSET', records, 'o' .. r.id, new)
   if r.state == 0 then redis.call('ZADD', origins, 0, new .. r.id) end
@@ -98,8 +100,8 @@ local function lease(r, owner, till, tillNano)
 end
 
 -- place enters a record into the indexes that change with it. ended is when it was finished,
--- over when a sweep may change it, in microseconds; both are '' as long as it is open.
-local function place(r, ended, over)
+-- over when a sweep may change it, in microseconds; both are '' as long as it is open. needs is as for queue.
+local function place(r, ended, over, needs)
   local open = r.state < 2
   local swept = has(r, sweptFlag)
   local mine = has(r, generatedFlag)
@@ -110,7 +112,7 @@ local function place(r, ended, over)
   else
     redis.call('ZREM', due, r.id)
   end
-  queue(r)
+  queue(r, needs)
   if mine then
     list(unresolved, open or not told, r.seq, r.id)
     list(fingerprints, open or not told, 0, r.fingerprint .. r.id)
