@@ -154,7 +154,7 @@ func TestRunLacksManyThings(t *testing.T) {
 		if err := stop(); !errors.Is(err, oncehttp.ErrConfig) || strings.Count(err.Error(), "the region") != 8 {
 			t.Errorf("Run returns %v", err)
 		}
-		if n := strings.Count(said.String(), "cannot send this"); n != 9 {
+		if n := strings.Count(said.String(), "is not for this client"); n != 9 {
 			t.Errorf("said %d times, want one for each of 8 causes and one for the rest:\n%s", n, &said)
 		}
 	})

@@ -1,10 +1,12 @@
 package oncehttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 const (
 	unservedCountMax = 1000    // operations that are counted for one need
 	unservedLookMax  = 100_000 // operations that are looked at, where the journal does not tell needs
-	lacksMax         = 32      // needs of which a client remembers that it has met them
+	lacksMax         = 8       // needs that are told each by itself, and of which a client remembers that it has met them
 )
 
 // unserved are the pending operations for which this client lacks the same.
@@ -77,6 +79,9 @@ func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 	if err != nil {
 		return nil, err
 	}
+	slices.SortFunc(groups, func(a, b persist.DueTime) int { // so that each time the same needs are told by themselves
+		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Needs, b.Needs))
+	})
 	for _, g := range groups {
 		if g.Needs == "" { // of all needs together
 			return c.addUnserved(ctx, nil, query)
@@ -137,8 +142,8 @@ func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ 
 		}
 		return all, u.count == unservedCountMax
 	}
-	if len(all) == lacksMax {
-		return all, true
+	if rest := operation.LacksMore(); len(all) >= lacksMax && lack != rest {
+		return countUnserved(all, rest, rec)
 	}
 	return append(all, unserved{lack, *rec, 1, rec.Origin}), false
 }
@@ -199,7 +204,7 @@ func (r *runner) ended(ctx context.Context) (err error) {
 	if failed != nil {
 		return nil // what is left is not known
 	}
-	for i := range all {
+	for i := range all[:min(len(all), lacksMax)] {
 		if left := all[i].err(); err == nil {
 			err = fmt.Errorf("oncehttp: run: not sent: %w", left)
 		} else {

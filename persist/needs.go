@@ -180,7 +180,12 @@ type UnreadError struct {
 }
 
 // Error implements error.
-func (e *UnreadError) Error() string { return e.Err.Error() }
+func (e *UnreadError) Error() string {
+	if e.Err == nil {
+		return "persist: a record cannot be read here"
+	}
+	return e.Err.Error()
+}
 
 // Unwrap returns the reason.
 func (e *UnreadError) Unwrap() error { return e.Err }

@@ -352,7 +352,7 @@ func TestWorkCredentials(t *testing.T) {
 	journal3 := filepath.Join(t.TempDir(), "j.db")
 	enqueue(t, journal3, other.url, 1, "Authorization")
 	w = startWork(t, "--journal", journal3)
-	w.errs.await(t, "w:0: .*Authorization")
+	w.errs.await(t, "left alone: 1, .*Authorization")
 	if got := w.stop(t, syscall.SIGHUP); got != exitOK {
 		t.Errorf("status %d", got)
 	}

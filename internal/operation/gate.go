@@ -31,6 +31,7 @@ const (
 	Region
 	Authorize
 	Profile
+	Several
 )
 
 // Lack is one need that a client does not meet. Two of them are comparable with ==; the zero value is none.
@@ -66,6 +67,11 @@ func Gate(n persist.Needs, origin string, has Has) Lack {
 			fmt.Sprintf("profile %q version %q, under which it was begun, is not known to this client", n.Profile, n.Version)}
 	}
 	return Lack{}
+}
+
+// LacksMore returns what stands for lacks that are not told each by itself.
+func LacksMore() Lack {
+	return Lack{Several, "more than one need", "these lack more than one thing; oncehttp journal stuck names the need of each"}
 }
 
 // newer is the lack of a version that can read the record.
