@@ -3,6 +3,8 @@ package oncehttp
 import (
 	"sync"
 	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // group is what claims take at a time: the operations of one origin that need the same. needs is empty where the journal does not tell.
@@ -47,11 +49,14 @@ func (l *leftAlone) note(g group, n int) {
 	l.of[g] = a
 }
 
-// served says that a claim of a group brought nothing to give back.
-func (l *leftAlone) served(g group) {
+// served says that this client can act on an operation, and so on all of its group. What a journal that does not tell needs holds
+// together stays as it is.
+func (l *leftAlone) served(rec *persist.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.of, g)
+	if len(l.of) > 0 {
+		delete(l.of, group{rec.Origin, rec.Needs().String()})
+	}
 }
 
 // wait returns how long a group is still left alone, and how many operations of it were given back last.

@@ -258,9 +258,12 @@ func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n in
 }
 
 // claimServed claims up to n operations of one group. What it cannot act on it gives back as it was, and leaves the group alone for a
-// while; then it claims so many more. taken is how many it has claimed.
+// while; then it claims one, or, where the journal does not tell needs, so many more. taken is how many it has claimed.
 func (p *pass) claimServed(j fairJournal, g group, n int) (served []persist.Record, taken int, err error) {
 	_, more := p.c.engine.alone.wait(g)
+	if more > 0 && g.needs != "" { // all of the group need the same: one tells
+		n, more = 1, 0
+	}
 	batch, err := p.claimShare(j, g, n+more)
 	var others []*persist.Record
 	for i := range batch {
@@ -271,7 +274,6 @@ func (p *pass) claimServed(j fairJournal, g group, n int) (served []persist.Reco
 		}
 	}
 	if len(others) == 0 {
-		p.c.engine.alone.served(g)
 		return served, len(batch), err
 	}
 	p.c.engine.alone.note(g, len(others))

@@ -50,12 +50,20 @@ func (c *Config) lacksClaimed(rec *persist.Record) operation.Lack {
 	if c.ProfileOf == nil && !c.knowsProfile(rec.Needs()) {
 		prof = nil
 	}
-	return c.lacks(rec, prof, brought)
+	has := c.perhaps(rec.Origin)
+	has.Authorize = has.Authorize || brought
+	return lacksWith(rec, prof, has)
+}
+
+// perhaps is has for a pass that has not begun an operation: an origin for which Config.OriginAllowed is to be asked counts as allowed.
+func (c *Config) perhaps(origin string) operation.Has {
+	allowed := c.OriginAllowed != nil || c.originAllowed(origin)
+	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: allowed}
 }
 
 // lacksFor is lacks where only the text of the needs is known: a profile for which Config.ProfileOf is to be asked counts as known.
 func (c *Config) lacksFor(origin, text string) operation.Lack {
-	needs, has := persist.ParseNeeds(text), c.has(origin)
+	needs, has := persist.ParseNeeds(text), c.perhaps(origin)
 	has.Profile = c.ProfileOf != nil || c.knowsProfile(needs)
 	return operation.Gate(needs, origin, has)
 }

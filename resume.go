@@ -176,6 +176,7 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	if lack := r.cfg.lacks(rec, r.prof, brought); lack.Need != operation.Nothing {
 		return p.unserved(r, lack), !p.silent, false
 	}
+	e.alone.served(rec)
 	if rec.State == persist.StateHeld {
 		res, took = reconcile(r)
 		return res, took, false
