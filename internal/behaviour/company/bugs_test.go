@@ -44,6 +44,10 @@ func rules() []rule {
 			"frozen.Carrier = profile.Carrier{Place: profile.Place(rec.Carrier), Name: rec.CarrierName}", "_ = frozen.Carrier"},
 		{"who reaches no server changes nothing", []string{"Transport"}, ".",
 			"func (d ending) isLocal() bool { return d.unreached && d.sends == 0 }", "func (d ending) isLocal() bool { return d.unreached && d.sends < 0 }"},
+		{"that the caller named no key decides what is looked for", []string{"NewKey", "NewKey/pointers"}, ".",
+			"if op.named.Unnamed {\n			if err", "if op.named.Keyless {\n			if err"},
+		{"every operation begins at one place", []string{"Profile/account header"}, "internal/operation",
+			"	return at\n}", "	for i := range named {\n		named[i] = true\n	}\n	return placeInside(base, mine, named)\n}"},
 		{"the time for a first send is the record's", []string{"EnqueueMaxAge"}, ".",
 			"return !rec.SendBefore.IsZero() && now.After(rec.SendBefore)", "return !rec.SendBefore.IsZero() && now.Before(rec.Created)"},
 	}
@@ -55,6 +59,7 @@ var noRule = map[string]string{
 	"Account":                "what stands under none is found by invariant 24's tests, and by the simulator's seeded bug of that name",
 	"Token":                  "the token is in the record once it is sent: nothing of another client's function is read",
 	"Reconcile":              "it acts on what is held, as it was given",
+	"Methods":                "what is no operation for one of them is nothing that the journal could tell of; the other finds its own",
 	"Observe":                "it is told, and decides nothing",
 	"Logger":                 "it is told, and decides nothing",
 	"KeepFields":             "they are not compared",
@@ -98,7 +103,7 @@ func TestEveryRowHasARule(t *testing.T) {
 				n++
 			}
 		}
-		if n != 1 {
+		if n != 1 && (notYet[name] == "" || !held[name]) { // a rule whose row does not hold yet
 			t.Errorf("%s: a rule %t, a reason %q, not yet %q; want one of them", name, held[name], noRule[name], notYet[name])
 		}
 	}

@@ -78,8 +78,11 @@ func (c *cell) Errorf(format string, args ...any) {
 // noteHeader looks like a credential by its name.
 const noteHeader = "X-Session-Note"
 
-// url is where the payments go.
-const url = "https://api.example.com/payments"
+// Where the payments go.
+const (
+	origin = "https://api.example.com"
+	url    = origin + "/payments"
+)
 
 // baseProfile is the API of all rows that say nothing else.
 func baseProfile() *profile.Profile {
@@ -99,7 +102,7 @@ const window = 24 * time.Hour
 func (c *cell) client(n int) *oncehttp.Client {
 	c.Helper()
 	cfg := oncehttp.Config{
-		Journal: c.procs[n].Journal, Transport: c.server, Profile: baseProfile(),
+		Journal: c.procs[n].Journal, Transport: c.server, Profile: baseProfile(), Origins: []string{origin},
 		Retry: oncehttp.Policy{MaxAttempts: 2, MinDelay: 10 * time.Millisecond, MaxDelay: 30 * time.Second},
 	}
 	side := c.row.one

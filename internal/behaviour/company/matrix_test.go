@@ -168,20 +168,15 @@ var notYet = map[string]string{
 	"Profile/another":                    gate,
 	"ProfileOf":                          gate,
 	"ProfileByHost":                      gate,
-	"Profile/account header":             place,
-	"NewKey":                             nameless,
-	"NewKey/pointers":                    nameless,
-	"Methods":                            nameless,
-	"KeepKey and NewKey":                 nameless,
-	"Profile/account header and NewKey":  nameless,
+	"Origins":                            gate,
+	"Origins/elsewhere":                  gate,
+	"OriginAllowed":                      gate,
 }
 
 // The reasons.
 const (
-	local    = "rule 4: a limiter changes attempts, pauses and leases"
-	gate     = "rule 2: who cannot send claims all the same, or sends without credentials"
-	place    = "rule 3: a scope that one knows takes another place"
-	nameless = "rule 3: the record does not say that the caller named no key"
+	local = "rule 4: a limiter changes attempts, pauses and leases"
+	gate  = "rule 2: who cannot send claims all the same, or sends without credentials"
 )
 
 // notYet is the reason why the cell may fail; empty: it may not.

@@ -160,9 +160,22 @@ func whoRows() map[string]row {
 			one: set(func(cfg *oncehttp.Config) { cfg.Account = "shop" }), stuck: each,
 			without: map[string]string{"repeats without a key": otherOnly, "repeats": otherOnly, "another request under the key": otherOnly}, unanswered: true,
 		},
-		"Credential":         {one: hash("a"), other: hash("b"), stuck: each, unanswered: true},
-		"Credential/or none": {one: hash("a"), stuck: only(one), unanswered: true},
-		"Region":             {one: region("eu"), other: region("us"), stuck: each, unanswered: true},
+		"Credential": {one: hash("a"), other: hash("b"), stuck: each, unanswered: true},
+		"Credential/or none": {
+			one: hash("a"), other: func(c *cell, cfg *oncehttp.Config) { cfg.Transport = regional{c.server, "a"} }, stuck: only(one), unanswered: true,
+		},
+		"Region": {one: region("eu"), other: region("us"), stuck: each, unanswered: true},
+		"Origins": {
+			other: barred([]string{}), stuck: never(other), unanswered: true,
+		},
+		"Origins/elsewhere": {
+			other: barred([]string{"https://other.example.com"}), stuck: never(other), unanswered: true,
+		},
+		"OriginAllowed": {
+			both: set(func(cfg *oncehttp.Config) { cfg.Origins = []string{"https://other.example.com"} }), stuck: never(other), unanswered: true,
+			one:   set(func(cfg *oncehttp.Config) { cfg.OriginAllowed = func(o string) bool { return o == origin+":443" } }),
+			other: barred([]string{"https://other.example.com"}),
+		},
 		"Transport": {
 			other: set(func(cfg *oncehttp.Config) { cfg.Transport = deadProxy{} }), stuck: never(other), unanswered: true,
 		},
@@ -174,6 +187,19 @@ func forgetful(c *cell, _ *oncehttp.Config) {
 	if c.side(0) == one {
 		c.server.window = time.Hour
 	}
+}
+
+// barred sets the origins of a client that must send nothing to the API.
+func barred(origins []string) change {
+	return func(c *cell, cfg *oncehttp.Config) { cfg.Origins, cfg.Transport = origins, bar{c} }
+}
+
+// bar is the transport of a client that must not send.
+type bar struct{ c *cell }
+
+func (b bar) RoundTrip(req *http.Request) (*http.Response, error) {
+	b.c.Errorf("a client sends to %s, which is none of its origins", req.URL.Host)
+	return b.c.server.RoundTrip(req)
 }
 
 // profileRows are about the profile.
