@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
 )
@@ -51,6 +52,26 @@ func (e *engine) profileOf(call callers, rec *persist.Record) *profile.Profile {
 	work.Visit()
 	defer work.Return()
 	return e.cfg.profileOf(rec)
+}
+
+// lacks is Config.lacks, which may ask Config.OriginAllowed.
+func (e *engine) lacks(call callers, rec *persist.Record, prof *profile.Profile, brought bool) operation.Lack {
+	work := call.Work()
+	work.Visit()
+	defer work.Return()
+	return e.cfg.lacks(rec, prof, brought)
+}
+
+// allows is Config.originAllowed for a run that may have its turn.
+func (r *run) allows(origin string) (allowed bool) {
+	if r.cfg.OriginAllowed == nil {
+		return r.cfg.originAllowed(origin)
+	}
+	_ = r.lending(func() error {
+		allowed = r.cfg.originAllowed(origin)
+		return nil
+	})
+	return allowed
 }
 
 // Handing says that a request is about to be handed to the Transport, or an answer's body read.

@@ -239,7 +239,7 @@ func (k rekey) alone(rec *persist.Record) error {
 func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record, error) {
 	prof := k.profileOf(k.call, &old)
 	get, target := request.ByReference(&old, prof)
-	missing := k.cfg.lacks(&old, prof, false).Err()
+	missing := k.lacks(k.call, &old, prof, false).Err()
 	switch {
 	case k.leasedElsewhere(&old):
 		return old, k.refuse(k.ctx, rekeyName, &old, operation.KeyOnly, errElsewhere, ErrInFlight).err

@@ -173,7 +173,7 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	}
 	r.prof = e.profileOf(call, rec)
 	brought := rec.State == persist.StateHeld // Config.Reconcile asks with credentials of its own
-	if lack := r.cfg.lacks(rec, r.prof, brought); lack.Need != operation.Nothing {
+	if lack := e.lacks(call, rec, r.prof, brought); lack.Need != operation.Nothing {
 		return p.unserved(r, lack), !p.silent, false
 	}
 	e.alone.served(rec)

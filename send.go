@@ -79,7 +79,7 @@ func (d recordedRequest) Follow(from *url.URL, location string) *url.URL {
 
 // requestFor is the request of a record, with its credentials, for one send. ctx is the send's without its trace.
 func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target *url.URL) (*http.Request, error) {
-	if origin := request.Origin(target); origin != rec.Origin || !r.cfg.originAllowed(origin) {
+	if origin := request.Origin(target); origin != rec.Origin || !r.allows(origin) {
 		return nil, request.NotAllowed(origin)
 	}
 	req := request.New(send, rec, target, r.credentials)

@@ -23,7 +23,7 @@ func undo(ctx context.Context, e *engine, call callers, rec persist.Record, note
 		return e.refuse(ctx, "abandon", &rec, operation.KeyOnly, cause, ErrConfig).err
 	}
 	prof := e.profileOf(call, &rec)
-	if err := e.cfg.lacks(&rec, prof, false).Err(); err != nil {
+	if err := e.lacks(call, &rec, prof, false).Err(); err != nil {
 		return rec, "", wrong(err)
 	}
 	ask, target := request.CancelRequest(&rec, prof)

@@ -59,6 +59,8 @@ var noPlaces = map[string]string{
 	"InheritKeyBy.principal":            "called by a handler that is no call of a client",
 	"persist.As.j":                      "a journal, whose methods have rows",
 	"persist.Attachment.Attach.create":  "given by New and Open",
+	"persist.OfOneRecord.err":           "an error, which is read",
+	"persist.UnreadError.Err":           "an error, which is read",
 	"persist.Journal.Attach":            "called by New and Open alone, before there is a client to call",
 	"persist.Journal.Close":             "called by Close of a client of Open alone, whose journal is this package's own",
 	"persist.LateFinisher.FinishesLate": "called by New and Open alone, before there is a client to call",

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
@@ -45,9 +46,6 @@ func places() map[string]place {
 		"Config.KeepHeader": {start: send, bare: true, body: withCredential, set: func(c *cell, cfg *oncehttp.Config) {
 			cfg.KeepHeader = func(string) bool { c.visit(noContext); return false }
 		}},
-		"Config.OriginAllowed": {start: send, bare: true, set: func(c *cell, cfg *oncehttp.Config) {
-			cfg.OriginAllowed = func(string) bool { c.visit(noContext); return true }
-		}},
 		"Config.ProfileOf": {start: resumeOther, bare: true, set: func(c *cell, cfg *oncehttp.Config) {
 			cfg.ProfileOf = func(persist.Record) *profile.Profile { c.visit(noContext); return otherProfile() }
 		}},
@@ -74,6 +72,11 @@ func places() map[string]place {
 		"Client.Resume":                     {start: inResume},
 		"Client.Unfinished":                 {start: inUnfinished},
 	}
+	for n := range int32(2) {
+		set := atOriginAllowed(n + 1)
+		all[fmt.Sprintf("Config.OriginAllowed %d", n+1)] = place{start: send, bare: true, set: set}
+		all[fmt.Sprintf("Config.OriginAllowed %d on a worker", n+1)] = place{start: work, bare: true, set: set}
+	}
 	for name, set := range called {
 		all[name] = place{start: send, set: set}
 		all[name+" on a worker"] = place{start: work, set: set}
@@ -82,6 +85,19 @@ func places() map[string]place {
 		all[name] = p
 	}
 	return all
+}
+
+// atOriginAllowed visits at the nth call of that function: it is called before there is an operation, too.
+func atOriginAllowed(n int32) func(c *cell, cfg *oncehttp.Config) {
+	return func(c *cell, cfg *oncehttp.Config) {
+		var calls atomic.Int32
+		cfg.OriginAllowed = func(string) bool {
+			if c.armed.Load() && calls.Add(1) == n {
+				c.visit(noContext)
+			}
+			return true
+		}
+	}
 }
 
 // called are the functions that every send calls with a context.
