@@ -3,6 +3,7 @@ package oncehttp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -156,16 +157,51 @@ func TestNoKeyOfWhoSends(t *testing.T) {
 		go func() { _, err := first.Do(post(t, "{}")); done <- err }()
 		for range 3 {
 			time.Sleep(15 * time.Second)
-			_, err := second.Do(post(t, "{}"))
-			var e *oncehttp.Error
-			if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrInFlight) || e.Key != "" || w.count() != 0 {
-				t.Errorf("while another process sends it: %v after %d sends", err, w.count())
+			unread := post(t, "{}")
+			unread.ContentLength = 100 // it has less
+			for name, req := range map[string]*http.Request{"the same": post(t, "{}"), "one that cannot be read": unread} {
+				_, err := second.Do(req)
+				var e *oncehttp.Error
+				if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrInFlight) || e.Key != "" || w.count() != 0 {
+					t.Errorf("%s, while another process sends it: %v after %d sends", name, err, w.count())
+				}
 			}
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// TestNoKeyOfWhatHasEnded: where NewKey gives a key again, and the journal fails before it says what stands under it, the error names no key:
+// that of an operation that its own call has ended is forgotten with the answer, and whoever came back with it would begin a second one.
+func TestNoKeyOfWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"in doubt": fmt.Errorf("%w: no answer", persist.ErrUncertain), "not written": errDisk} {
+		for _, unread := range []bool{false, true} { // the journal answers no look either
+			t.Run(fmt.Sprint(name, unread), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					j := &faulty{Journal: memory.New()}
+					w := &wire{replies: replies(accepted(0))}
+					c, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) {
+						cfg.NewKey = func(*http.Request) (oncehttp.Key, error) { return "made", nil }
+					}))
+					if _, err := c.Do(post(t, "{}")); err != nil {
+						t.Fatal(err)
+					}
+					if j.begin = fails(err); unread {
+						j.get = fails(err)
+					}
+					_, err := c.Do(post(t, "{}"))
+					var e *oncehttp.Error
+					if exactlyOne(t, err); !errors.As(err, &e) || errors.Is(err, oncehttp.ErrOutcomeUnknown) && e.Key != "" {
+						t.Errorf("%v, want no advice to go on with a key", err)
+					}
+				})
+			})
+		}
+	}
 }
 
 // TestKeyOfAFrozenProcess: a process freezes past its lease, another one is told the key, and the first ends the operation all the

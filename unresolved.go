@@ -42,10 +42,7 @@ func (e *engine) errorBeforeRead(ctx context.Context, name string, named request
 	case named.Keyless && about.standing == operation.Unclear:
 		about.key = "" // as in checkUnresolved
 	case named.Unnamed && about.standing == operation.None && named.Origin != "":
-		about = e.lookForSimilar(ctx, named, about)
-		if about.reference != "" {
-			busy = ErrAccount
-		}
+		about, busy = e.lookForSimilar(ctx, named, about)
 	}
 	return newError(name, about, cause, why, busy)
 }
@@ -54,6 +51,9 @@ func (e *engine) errorBeforeRead(ctx context.Context, name string, named request
 // checkUnresolved must have looked. inFlight: this very call is in the table of calls in flight.
 func (e *engine) errorAfterRead(ctx context.Context, name string, named request.Named, inFlight bool, cause, why error) *Error {
 	about, busy := e.subjectOfCall(ctx, named, inFlight, cause)
+	if named.Keyless && !e.cfg.randomKeys && about.standing == operation.Unclear {
+		about.key = "" // as in errorOfBegin
+	}
 	return newError(name, about, cause, why, busy)
 }
 
@@ -129,8 +129,8 @@ func (e *engine) probe(ctx context.Context, id persist.ID) (persist.Record, erro
 
 // errorOfBegin makes the error of a call whose operation the journal did not begin, because of err. Where other processes share
 // the journal, only a key that was made at random for this call has no operation for certain: a look at the journal may be
-// answered by a server that lags behind the one that has it. An error that leaves the Begin in doubt names the key in any case, which
-// goes on with the operation.
+// answered by a server that lags behind the one that has it. An error that leaves the Begin in doubt names the key, which goes on with the
+// operation; not one that NewKey may have given before, to an operation that its own call has ended: its key is forgotten with the answer.
 func (e *engine) errorOfBegin(ctx context.Context, name string, op *preparedRequest, inFlight bool, err error) *Error {
 	fresh := op.named.Keyless && e.cfg.randomKeys
 	notAsked := errors.Is(err, persist.ErrInvalid) || errors.Is(err, errTooManyNotes) || ctx.Err() != nil && errors.Is(err, ctx.Err())
@@ -141,28 +141,38 @@ func (e *engine) errorOfBegin(ctx context.Context, name string, op *preparedRequ
 		}
 		return e.errorAfterRead(ctx, name, op.named, inFlight, err, why)
 	}
-	return newError(name, unclear(Key(op.rec.Key)), err)
+	about := unclear(Key(op.rec.Key))
+	if op.named.Keyless && !fresh {
+		stands, getErr := e.journal.Get(context.WithoutCancel(ctx), op.rec.ID)
+		if getErr == nil && stands.State.Final() || getErr != nil && !errors.Is(getErr, persist.ErrNotFound) {
+			about.key = ""
+		}
+	}
+	return newError(name, about, err)
 }
 
 // lookForSimilar returns an unresolved or unreported operation under a key that NewKey made, which may be of the same
-// request, whose body or key is not known, also where it stands under no account; fallback if there is none.
-func (e *engine) lookForSimilar(ctx context.Context, named request.Named, fallback subject) subject {
+// request, whose body or key is not known, also where it stands under no account; fallback if there is none. busy is ErrAccount if it
+// may be another's, and ErrInFlight if another process sends it: the key is not told then, see checkUnresolved.
+func (e *engine) lookForSimilar(ctx context.Context, named request.Named, fallback subject) (about subject, busy error) {
 	unassigned := unassignedOf(&named)
 	for _, account := range append([]string{named.Account}, unassigned...) {
 		rec, err := e.similar(ctx, named, account)
 		switch {
 		case err != nil:
-			return unclear("") // as in checkUnresolved
+			return unclear(""), nil // as in checkUnresolved
 		case rec == nil:
 			continue
 		case slices.Contains(unassigned, account) || e.isStrange(ctx, &named, rec):
-			return e.stranger(ctx, rec.ID)
+			return e.stranger(ctx, rec.ID), ErrAccount
 		case rec.Revision == 0: // only noted
-			return unclear(Key(rec.Key))
+			return unclear(Key(rec.Key)), nil
+		case !rec.State.Final() && e.leases != nil && e.leasedElsewhere(rec):
+			return unclear(""), ErrInFlight
 		}
-		return subjectOf(rec, operation.Keyless)
+		return subjectOf(rec, operation.Keyless), nil
 	}
-	return fallback
+	return fallback, nil
 }
 
 // similar is lookForSimilar in one account: nil if there is none. Of a record that may appear later only its ID and to whom it
