@@ -162,3 +162,50 @@ func TestAKeyOfItsOwnAfterAForget(t *testing.T) {
 		}
 	})
 }
+
+// TestTheKeyWhileItsEndIsTold: the same holds for what begins the operation anew while Config.Observe is told of the end, maybe for long.
+func TestTheKeyWhileItsEndIsTold(t *testing.T) {
+	t.Parallel()
+	for door, call := range map[string]func(c *oncehttp.Client, req *http.Request) error{
+		"DoKey": func(c *oncehttp.Client, req *http.Request) error { _, err := c.DoKey(req, "k"); return err },
+		"Transport": func(c *oncehttp.Client, req *http.Request) error {
+			req.Header.Set("Idempotency-Key", "k")
+			_, err := c.Transport().RoundTrip(req)
+			return err
+		},
+	} {
+		for _, enqueued := range []bool{true, false} {
+			t.Run(fmt.Sprint(door, enqueued), func(t *testing.T) {
+				t.Parallel()
+				eachJournal(t, func(t *testing.T, j persist.Journal) {
+					var c *oncehttp.Client
+					ended := false
+					w := &wire{replies: []reply{{status: 403}, {status: 201}}}
+					c, _ = newClient(t, w, on(j, oneAttempt, func(cfg *oncehttp.Config) {
+						cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+							if e.Kind != oncehttp.EventFinished || ended {
+								return
+							}
+							if ended = true; enqueued {
+								if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
+									t.Error(err)
+								}
+							}
+							time.Sleep(time.Minute)
+						}
+					}))
+					err := call(c, post(t, "{}"))
+					switch {
+					case !enqueued && door == "DoKey" && !errors.Is(err, oncehttp.ErrNoEffect), !enqueued && door == "Transport" && err != nil:
+						t.Errorf("%v, want the refusal", err)
+					case enqueued && !errors.Is(err, oncehttp.ErrOutcomeUnknown):
+						t.Errorf("%v, want ErrOutcomeUnknown: it is enqueued", err)
+					}
+					if resume(t, c); enqueued != (w.count() == 2) {
+						t.Errorf("%d sends", w.count())
+					}
+				})
+			})
+		}
+	}
+}

@@ -78,12 +78,13 @@ type run struct {
 	rec         persist.Record
 	prof        *profile.Profile
 	credentials request.Credentials
-	target      *url.URL // where it is sent to
-	created     bool     // this very call began the record
-	askedAgain  bool     // it is confirmed, and asked again for an answer too large to keep
-	otherFacts  bool     // the client's profile of that name and version states other facts than the record's
-	resolved    bool     // its record says how it ended, and that its callers know
-	fromResume  bool     // Resume or Run began this run, not a caller with the key
+	target      *url.URL     // where it is sent to
+	created     bool         // this very call began the record
+	askedAgain  bool         // it is confirmed, and asked again for an answer too large to keep
+	otherFacts  bool         // the client's profile of that name and version states other facts than the record's
+	resolved    bool         // its record says how it ended, and that its callers know
+	freed       *known.Watch // over its key, which the run has freed
+	fromResume  bool         // Resume or Run began this run, not a caller with the key
 	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
 	stopIfOriginDown bool
 	lanes            *lanes // of a fair Run, which bound the sends; else nil
@@ -169,6 +170,7 @@ func (r *run) end() *result {
 
 // finished tells that the run has come to its result, and returns that.
 func (r *run) finished(res *result) *result {
+	defer r.stillFree(res)
 	res.notShared = res.err != nil && r.call.Draining().Err() != nil
 	r.tell(EventFinished, func(e *Event) {
 		e.Outcome, e.Err = r.known(), res.err

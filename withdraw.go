@@ -46,13 +46,25 @@ func (d ending) withdraw() *result {
 		d.cfg.log(ctx, slog.LevelError, "an operation without effect could not be forgotten", d.rec.Key, err)
 		d.stop = err
 	}
-	if watch.End() && standing == operation.None {
-		standing = operation.Unclear
+	if standing == operation.None {
+		d.freed = &watch
+	} else {
+		watch.End()
 	}
 	if standing == operation.Unclear && (d.rec.MaybeSent || why == ErrRefused) { // by whoever has begun it anew
 		why = nil
 	}
 	return d.fail(standing, why)
+}
+
+// stillFree ends the watch over a key that this run has freed. Where another call has begun it anew since, while Config.Observe was told
+// of the end, say, the result says that instead of "no effect".
+func (r *run) stillFree(res *result) {
+	if r.freed == nil || !r.freed.End() {
+		return
+	}
+	r.last.Drain()
+	res.answer, res.err = nil, ending{r}.failed(operation.Unclear)
 }
 
 // settleAbsent ends a run that provably had no effect, and whose record keeps the first place of its key: it is settled as absent. err is
