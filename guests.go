@@ -62,6 +62,14 @@ func (e *engine) lacks(call callers, rec *persist.Record, prof *profile.Profile,
 	return e.cfg.lacks(rec, prof, brought)
 }
 
+// keepAnswer is Config.keepAnswer, which may ask Config.KeepHeader.
+func (r *run) keepAnswer(a *persist.Answer) {
+	work := r.call.Work()
+	work.Visit()
+	defer work.Return()
+	r.cfg.keepAnswer(a)
+}
+
 // allows is Config.originAllowed for a run that may have its turn.
 func (r *run) allows(origin string) (allowed bool) {
 	if r.cfg.OriginAllowed == nil {

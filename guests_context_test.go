@@ -159,3 +159,40 @@ func TestResumeBesideAStuckCall(t *testing.T) {
 		}
 	})
 }
+
+// TestObserveOfABlockedOperation may wait for it without its context, and is told, too, that it is in flight.
+func TestObserveOfABlockedOperation(t *testing.T) {
+	t.Parallel()
+	eachJournal(t, func(t *testing.T, j persist.Journal) {
+		w := &wire{replies: []reply{{status: 201}}}
+		var c *oncehttp.Client
+		asked := 0
+		c, _ = newClient(t, w, on(j, func(cfg *oncehttp.Config) {
+			cfg.Retry.AttemptTimeout = time.Second
+			cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+				if e.Kind != oncehttp.EventBlocked || asked > 0 {
+					return
+				}
+				asked++
+				began := time.Now()
+				_, err := c.DoKey(post(t, "{}").WithContext(context.Background()), "payment")
+				if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrInFlight) || time.Since(began) > 1125*time.Millisecond {
+					t.Errorf("%v after %v", err, time.Since(began))
+				}
+			}
+		}))
+		other, _ := newClient(t, w, on(j, func(cfg *oncehttp.Config) { cfg.Profile = otherProfile() }))
+		if err := other.Enqueue(post(t, "{}"), "payment"); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Minute, func() { c.Close() })
+		for _, err := range c.Resume(t.Context()) {
+			if !errors.Is(err, oncehttp.ErrConfig) {
+				t.Errorf("Resume: %v", err)
+			}
+		}
+		if asked != 1 || w.count() != 0 {
+			t.Errorf("asked %d times, %d sends", asked, w.count())
+		}
+	})
+}

@@ -97,7 +97,7 @@ func (d ending) flawedForRecord() *persist.Answer {
 		return nil
 	}
 	recorded := *a
-	d.cfg.keepAnswer(&recorded)
+	d.keepAnswer(&recorded)
 	return &recorded
 }
 

@@ -371,7 +371,7 @@ func (d ending) answerForRecord(now time.Time) *persist.Answer {
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole,
 		Replayed: d.verdict.replayed, AlreadyDone: d.verdict.alreadyDone, Stored: d.stored(), At: now,
 	}
-	d.cfg.keepAnswer(recorded)
+	d.keepAnswer(recorded)
 	return recorded
 }
 

@@ -146,7 +146,10 @@ func (a *answer) resultWithAnswer(cfg *Config) Result {
 func (p *pass) run(call callers, listed *persist.Record) (res *result, took bool) {
 	res, took, ran := p.resolve(call, listed)
 	if took && !ran && res.err != nil {
-		p.c.cfg.blocked(call.Values(), listed, res.err)
+		work := call.Work()
+		work.Visit()
+		p.c.cfg.blocked(call.Values(), listed, res.err) // which returns, also where Observe crashes
+		work.Return()
 	}
 	res.notShared = res.notShared || !ran
 	return res, took

@@ -46,6 +46,8 @@ func places() map[string]place {
 		"Config.KeepHeader": {start: send, bare: true, body: withCredential, set: func(c *cell, cfg *oncehttp.Config) {
 			cfg.KeepHeader = func(string) bool { c.visit(noContext); return false }
 		}},
+		"Config.KeepHeader of an answer":             {start: send, bare: true, set: atAnswersHeader},
+		"Config.KeepHeader of an answer on a worker": {start: work, bare: true, set: atAnswersHeader},
 		"Config.ProfileOf": {start: resumeOther, bare: true, set: func(c *cell, cfg *oncehttp.Config) {
 			cfg.ProfileOf = func(persist.Record) *profile.Profile { c.visit(noContext); return otherProfile() }
 		}},
@@ -97,6 +99,23 @@ func atOriginAllowed(n int32) func(c *cell, cfg *oncehttp.Config) {
 			}
 			return true
 		}
+	}
+}
+
+// atAnswersHeader visits when it is asked of a header of the answer.
+func atAnswersHeader(c *cell, cfg *oncehttp.Config) {
+	cfg.Transport = roundTrip(func(req *http.Request) (*http.Response, error) {
+		resp, err := c.server.RoundTrip(req)
+		if err == nil {
+			resp.Header.Set("X-Auth-Token", "abc")
+		}
+		return resp, err
+	})
+	cfg.KeepHeader = func(name string) bool {
+		if name == "X-Auth-Token" {
+			c.visit(noContext)
+		}
+		return false
 	}
 }
 
