@@ -339,3 +339,60 @@ func TestCrashOfALeftBody(t *testing.T) {
 		}
 	}
 }
+
+// TestCrashWhileGivingBack: an operation that rests after a crash is given back by the next pass. A journal that crashes in that makes
+// it the operation's error, in each way, and the pass goes on with the others.
+func TestCrashWhileGivingBack(t *testing.T) {
+	t.Parallel()
+	for how, do := range crashes {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				crash, w := &crasher{place: "Journal.Update", do: do, fired: true}, &wire{replies: []reply{{status: 201}}}
+				first := true
+				memory := memory.New()
+				c, _ := newClient(t, w, on(sharedCrashJournal{crashJournal{memory, crash}, memory}, func(cfg *oncehttp.Config) {
+					cfg.Retry.MaxPause = 10 * time.Minute
+					cfg.Observe = func(_ context.Context, e oncehttp.Event) {
+						if e.Kind == oncehttp.EventAttempt && e.Key == "rests" && first {
+							first = false
+							panic(crashText)
+						}
+					}
+				}))
+				if err := c.Enqueue(post(t, "{}"), "rests"); err != nil {
+					t.Fatal(err)
+				}
+				resume(t, c)
+				for rec, err := range memory.List(t.Context(), persist.Query{}) { // due again, as another process may leave it
+					rec.NextAttempt = time.Time{}
+					if err == nil {
+						_, err = memory.Update(t.Context(), rec)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := c.Enqueue(post(t, `{"other":1}`), "other"); err != nil {
+					t.Fatal(err)
+				}
+				crash.mu.Lock()
+				crash.fired = false
+				crash.mu.Unlock()
+				got := resume(t, c)
+				if err := got["rests"].err; !crash.hasFired() || err == nil || !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+					t.Errorf("fired %t; %v", crash.hasFired(), got)
+				}
+				if got["other"].err != nil || w.keys()["other"] != 1 {
+					t.Errorf("the other one: %v, sent %v", got["other"].err, w.keys())
+				}
+			})
+		})
+	}
+}
+
+// sharedCrashJournal is a crashJournal that several processes may share.
+type sharedCrashJournal struct {
+	crashJournal
+	persist.Claimer
+}
