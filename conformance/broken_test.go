@@ -13,9 +13,8 @@ import (
 	"github.com/oncehttp/oncehttp/mockserver/bugs"
 )
 
-// The flags of TestBroken. Without any of them a third of the broken servers is judged, with
-// one seed, so that the package's tests take a few minutes. With -seeds all are; with more than
-// one seed each is judged once more with its cases one by one. The gate does
+// The flags of TestBroken. Without any of them each broken server is judged with one seed, in
+// virtual time; with more than one seed each is judged once more with its cases one by one. The gate does
 //
 //	go test ./conformance -run TestBroken -args -seeds 3
 //
@@ -24,7 +23,7 @@ import (
 //
 //	go test ./conformance -run TestBroken -args -named -seeds 20
 var (
-	seedsFlag = flag.Int("seeds", 0, "with how many seeds each broken server is judged, its cases beside each other; 0: one, and a third of the servers")
+	seedsFlag = flag.Int("seeds", 0, "with how many seeds each broken server is judged, its cases beside each other; 0: one")
 	namedFlag = flag.Bool("named", false, "judge by the cases that name the broken server, and by what those depend on")
 	bugFlag   = flag.String("bug", "*", "which broken servers are judged, with * for any characters")
 )
@@ -122,11 +121,7 @@ type trying struct {
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	var all []trying
-	third := *seedsFlag == 0 && !*namedFlag && *bugFlag == "*"
-	for i, b := range some(allBroken()) {
-		if third && i%3 != 0 {
-			continue
-		}
+	for _, b := range some(allBroken()) {
 		if !conformance.GlobMatch(*bugFlag, b.name) || *namedFlag && len(b.names) == 0 {
 			continue
 		}
@@ -142,7 +137,7 @@ func TestBroken(t *testing.T) {
 	}
 	t.Logf("%d runs", len(all))
 	wrong := make([]string, len(all))
-	beside(all, func(i int, one trying) { wrong[i] = one.judge(t) })
+	virtually(t, all, func(t *testing.T, i int, one trying) { wrong[i] = one.judge(t) })
 	// Some bugs are a matter of milliseconds, so that a busy machine shows another case or one more. Such a server is
 	// judged twice more, without others beside it, and then there is no excuse.
 	for i, one := range all {
@@ -151,9 +146,11 @@ func TestBroken(t *testing.T) {
 		}
 		t.Logf("judged again, alone: %s", wrong[i])
 		for range 2 {
-			if again := one.judge(t); again != "" {
-				t.Error(again)
-			}
+			virtually(t, []trying{one}, func(t *testing.T, _ int, one trying) {
+				if again := one.judge(t); again != "" {
+					t.Error(again)
+				}
+			})
 		}
 	}
 }

@@ -290,7 +290,7 @@ func expectContinue(x *trial) {
 	told := false
 	first := x.pastLimit(op, func() *answer {
 		l := x.dial("")
-		defer l.close()
+		defer x.park(l) // else it may look as if the client had left before the answer
 		l.load(op, expecting)
 		l.note = "with Expect: 100-continue"
 		l.write(l.headOnly())

@@ -29,63 +29,71 @@ func only(t *testing.T, c choices, q quirk, change func(*conformance.Options), i
 // so first, and the run is not clean: the server may well ignore keys.
 func TestNothingSeen(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]choices{"nothing named": {nameless: true, updates: true}, "no body": {status: 204, nameless: true, updates: true}} {
-		rep := only(t, c, quirk{key: func(*call, labelled) labelled { return labelled{} }}, func(o *conformance.Options) { o.Witness = "" }, "replay/**", "conflict/**", "key/missing-not-merged")
-		if rep.ExitStatus() != 4 || !strings.Contains(rep.Headline, "no effect can be seen") || rep.Witness != conformance.WitnessNone {
-			t.Errorf("%s: got status %d, headline %q, witness %s, want 4 and a word", name, rep.ExitStatus(), rep.Headline, rep.Witness)
-		}
-		for _, c := range rep.Cases {
-			if c.Verdict == conformance.VerdictPass && (c.Level == conformance.LevelSafety || c.ID == "replay/answered") {
-				t.Errorf("%s: %s passes without evidence: %v", name, c.ID, c.Findings)
+	virtual(t, func(t *testing.T) {
+		for name, c := range map[string]choices{"nothing named": {nameless: true, updates: true}, "no body": {status: 204, nameless: true, updates: true}} {
+			rep := only(t, c, quirk{key: func(*call, labelled) labelled { return labelled{} }}, func(o *conformance.Options) { o.Witness = "" }, "replay/**", "conflict/**", "key/missing-not-merged")
+			if rep.ExitStatus() != 4 || !strings.Contains(rep.Headline, "no effect can be seen") || rep.Witness != conformance.WitnessNone {
+				t.Errorf("%s: got status %d, headline %q, witness %s, want 4 and a word", name, rep.ExitStatus(), rep.Headline, rep.Witness)
+			}
+			for _, c := range rep.Cases {
+				if c.Verdict == conformance.VerdictPass && (c.Level == conformance.LevelSafety || c.ID == "replay/answered") {
+					t.Errorf("%s: %s passes without evidence: %v", name, c.ID, c.Findings)
+				}
 			}
 		}
-	}
+	})
 }
 
 // A witness that counts for everybody is not believed, and the server is not
 // blamed for what it says.
 func TestWitnessNotBelieved(t *testing.T) {
 	t.Parallel()
-	for _, witness := range []string{"/_effects?ref={ref}#/all", "/_effects?ref=x{ref}#/count", "/_effects?ref={ref}#/{ref}"} {
-		s, url := newSample(t, choices{}, quirk{})
-		s.number()
-		o := sampleOptions(url)
-		o.Witness, o.Run = url+witness, []string{"replay/effects-once", "conflict/not-executed", "replay/status"}
-		rep := run(t, o)
-		if rep.Summary.Fail > 0 || rep.ExitStatus() != 4 || !strings.Contains(rep.Headline, "witness") {
-			t.Errorf("%s: got %s, status %d, headline %q, want no failure and a word about the witness", witness, list(wrong(rep)), rep.ExitStatus(), rep.Headline)
+	virtual(t, func(t *testing.T) {
+		for _, witness := range []string{"/_effects?ref={ref}#/all", "/_effects?ref=x{ref}#/count", "/_effects?ref={ref}#/{ref}"} {
+			s, url := newSample(t, choices{}, quirk{})
+			s.number()
+			o := sampleOptions(url)
+			o.Witness, o.Run = url+witness, []string{"replay/effects-once", "conflict/not-executed", "replay/status"}
+			rep := run(t, o)
+			if rep.Summary.Fail > 0 || rep.ExitStatus() != 4 || !strings.Contains(rep.Headline, "witness") {
+				t.Errorf("%s: got %s, status %d, headline %q, want no failure and a word about the witness", witness, list(wrong(rep)), rep.ExitStatus(), rep.Headline)
+			}
 		}
-	}
+	})
 }
 
 // A delay that does nothing makes no overlap, and no case that needs one passes.
 func TestDeadDelay(t *testing.T) {
 	t.Parallel()
-	rep := only(t, choices{}, quirk{}, func(o *conformance.Options) { o.DelayQuery = "slumber={ms}" }, "inflight/**", "net/**")
-	for _, c := range rep.Cases {
-		book, _ := conformance.Find(c.ID)
-		for _, need := range book.Needs {
-			if need == conformance.NeedDelay && c.Verdict != conformance.VerdictInconclusive && c.Verdict != conformance.VerdictSkip {
-				t.Errorf("%s: got %s, want it to be open: %v", c.ID, c.Verdict, c.Findings)
+	virtual(t, func(t *testing.T) {
+		rep := only(t, choices{}, quirk{}, func(o *conformance.Options) { o.DelayQuery = "slumber={ms}" }, "inflight/**", "net/**")
+		for _, c := range rep.Cases {
+			book, _ := conformance.Find(c.ID)
+			for _, need := range book.Needs {
+				if need == conformance.NeedDelay && c.Verdict != conformance.VerdictInconclusive && c.Verdict != conformance.VerdictSkip {
+					t.Errorf("%s: got %s, want it to be open: %v", c.ID, c.Verdict, c.Findings)
+				}
 			}
 		}
-	}
-	if c := find(t, rep, "inflight/once"); !strings.Contains(c.Reason, "--delay-query") || rep.ExitStatus() != 4 {
-		t.Errorf("got %q and status %d, want the flag named and 4", c.Reason, rep.ExitStatus())
-	}
+		if c := find(t, rep, "inflight/once"); !strings.Contains(c.Reason, "--delay-query") || rep.ExitStatus() != 4 {
+			t.Errorf("got %q and status %d, want the flag named and 4", c.Reason, rep.ExitStatus())
+		}
+	})
 }
 
 // A method that is not served is no evidence, and the flag that helps is named.
 func TestOtherMethodUnserved(t *testing.T) {
 	t.Parallel()
-	rep := only(t, choices{}, quirk{}, nil, "scope/other-method")
-	if c := find(t, rep, "scope/other-method"); c.Verdict != conformance.VerdictInconclusive || !strings.Contains(c.Reason, "--other-method") {
-		t.Errorf("got %s %q, want inconclusive and the flag", c.Verdict, c.Reason)
-	}
-	named := func(o *conformance.Options) { o.OtherMethod = http.MethodPut }
-	if c := find(t, only(t, choices{updates: true}, quirk{}, named, "scope/other-method"), "scope/other-method"); c.Verdict != conformance.VerdictPass {
-		t.Errorf("PUT: got %s %q, want a pass", c.Verdict, c.Reason)
-	}
+	virtual(t, func(t *testing.T) {
+		rep := only(t, choices{}, quirk{}, nil, "scope/other-method")
+		if c := find(t, rep, "scope/other-method"); c.Verdict != conformance.VerdictInconclusive || !strings.Contains(c.Reason, "--other-method") {
+			t.Errorf("got %s %q, want inconclusive and the flag", c.Verdict, c.Reason)
+		}
+		named := func(o *conformance.Options) { o.OtherMethod = http.MethodPut }
+		if c := find(t, only(t, choices{updates: true}, quirk{}, named, "scope/other-method"), "scope/other-method"); c.Verdict != conformance.VerdictPass {
+			t.Errorf("PUT: got %s %q, want a pass", c.Verdict, c.Reason)
+		}
+	})
 }
 
 // A case on which others depend, and which fails now and then only, keeps nobody
@@ -258,14 +266,16 @@ func TestRestartForgetsWitness(t *testing.T) {
 // answer that has lost its id is known by its Location.
 func TestInferredNames(t *testing.T) {
 	t.Parallel()
-	for bug, want := range map[string]string{
-		"mismatch-silent": "conflict/not-silent", "replay-loses-body": "?replay/body-bytes", "replay-cuts-body": "?replay/body-bytes replay/large-body",
-	} {
-		p := releasing()
-		o := options(start(t, mockserver.Config{Bug: bug, Profile: p}), p)
-		o.Witness, o.Run = "", []string{"replay/**", "conflict/not-*"}
-		if got := list(wrong(run(t, o))); got != list(parseVerdicts(want)) {
-			t.Errorf("%s: got %q, want %q", bug, got, want)
+	virtual(t, func(t *testing.T) {
+		for bug, want := range map[string]string{
+			"mismatch-silent": "conflict/not-silent", "replay-loses-body": "?replay/body-bytes", "replay-cuts-body": "?replay/body-bytes replay/large-body",
+		} {
+			p := releasing()
+			o := options(start(t, mockserver.Config{Bug: bug, Profile: p}), p)
+			o.Witness, o.Run = "", []string{"replay/**", "conflict/not-*"}
+			if got := list(wrong(run(t, o))); got != list(parseVerdicts(want)) {
+				t.Errorf("%s: got %q, want %q", bug, got, want)
+			}
 		}
-	}
+	})
 }

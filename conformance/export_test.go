@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -162,4 +164,9 @@ func LessonIDs() []string {
 		ids = append(ids, l.id)
 	}
 	return ids
+}
+
+// RunOver is Run over connections of the test's own.
+func RunOver(ctx context.Context, o Options, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*Report, error) {
+	return runOver(ctx, o, dial)
 }

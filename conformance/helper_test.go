@@ -31,14 +31,17 @@ func releasing() *profile.Profile {
 func start(t *testing.T, cfg mockserver.Config) string {
 	t.Helper()
 	server := mockserver.New(cfg)
-	if err := server.Start(); err != nil {
-		t.Error(err) // and not Fatal: it may be called by any goroutine
-	}
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
+	if inVirtualTime() {
+		return publish(t, server.Pipe().Transport().DialContext)
+	}
+	if err := server.Start(); err != nil {
+		t.Error(err) // and not Fatal: it may be called by any goroutine
+	}
 	return server.URL()
 }
 
@@ -91,7 +94,11 @@ func some[T any](all []T) []T {
 
 func run(t *testing.T, o conformance.Options) *conformance.Report {
 	t.Helper()
-	rep, err := conformance.Run(t.Context(), o)
+	dial := dialOf(o.URL)
+	if dial != nil {
+		o.AllowHosts = append(o.AllowHosts, hostOf(o.URL))
+	}
+	rep, err := conformance.RunOver(t.Context(), o, dial)
 	if err != nil {
 		t.Errorf("Run: %v", err) // and not Fatal: it may be called by any goroutine
 		return &conformance.Report{}
@@ -164,7 +171,8 @@ func hook(url string) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		response, err := http.DefaultClient.Do(request)
+		client := &http.Client{Transport: &http.Transport{DialContext: dialOf(url), DisableKeepAlives: true}}
+		response, err := client.Do(request)
 		if err != nil {
 			return err
 		}

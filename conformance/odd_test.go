@@ -28,7 +28,7 @@ type odd struct {
 // What is right, and looks odd, is not held against a server.
 func TestOddIsRight(t *testing.T) {
 	t.Parallel()
-	beside(some(append(oddAnswers(), oddLimits()...)), func(_ int, c odd) {
+	virtually(t, some(append(oddAnswers(), oddLimits()...)), func(t *testing.T, _ int, c odd) {
 		c.c.updates = true
 		s, url := newSample(t, c.c, c.q)
 		o := sampleOptions(url)

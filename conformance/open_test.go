@@ -47,7 +47,7 @@ func (r *ruling) check(t *testing.T) {
 // taken for a pass.
 func TestRulings(t *testing.T) {
 	t.Parallel()
-	beside(append(unnamedRulings(), lifeRulings()...), func(_ int, r ruling) { r.check(t) })
+	virtually(t, append(unnamedRulings(), lifeRulings()...), func(t *testing.T, _ int, r ruling) { r.check(t) })
 }
 
 // unnamedRulings: answers that do not say what they are about.
@@ -157,34 +157,36 @@ func TestWitnessBreaks(t *testing.T) {
 // them is not blamed.
 func TestKeyRules(t *testing.T) {
 	t.Parallel()
-	for name, rule := range map[string]profile.KeyRule{
-		"digits":      {Alphabet: "0123456789", MaxBytes: 24},
-		"long":        {MinBytes: 60, MaxBytes: 100},
-		"short":       {MaxBytes: 20},
-		"one letter":  {Alphabet: "z", MinBytes: 8, MaxBytes: 64},
-		"version 4":   {Format: profile.UUIDv4},
-		"hexadecimal": {Alphabet: "0123456789abcdef", MinBytes: 32, MaxBytes: 32},
-	} {
-		low, high := max(rule.MinBytes, 1), rule.MaxBytes
-		if high == 0 {
-			high = 255
-		}
-		if rule.Format != profile.AnyFormat {
-			low, high = 36, 36
-		}
-		strict := quirk{key: func(_ *call, k labelled) labelled {
-			if rule.Alphabet != "" {
-				k.ok = k.ok && strings.Trim(k.key, rule.Alphabet) == ""
+	virtual(t, func(t *testing.T) {
+		for name, rule := range map[string]profile.KeyRule{
+			"digits":      {Alphabet: "0123456789", MaxBytes: 24},
+			"long":        {MinBytes: 60, MaxBytes: 100},
+			"short":       {MaxBytes: 20},
+			"one letter":  {Alphabet: "z", MinBytes: 8, MaxBytes: 64},
+			"version 4":   {Format: profile.UUIDv4},
+			"hexadecimal": {Alphabet: "0123456789abcdef", MinBytes: 32, MaxBytes: 32},
+		} {
+			low, high := max(rule.MinBytes, 1), rule.MaxBytes
+			if high == 0 {
+				high = 255
 			}
-			k.ok = k.ok && len(k.key) >= low && len(k.key) <= high
-			return k
-		}}
-		rep := only(t, choices{updates: true}, strict, func(o *conformance.Options) { o.Profile.Key = rule }, "replay/**", "conflict/not-*", "key/**")
-		one := name == "one letter" // all keys are one: the server is right, and nothing can be told of it
-		if bad := rep.Summary.Fail + rep.Summary.Warn + rep.Summary.Error; !one && (bad > 0 || rep.Summary.Pass < 15) {
-			t.Errorf("%s: got %s and %d passes\n%s", name, list(wrong(rep)), rep.Summary.Pass, text(rep))
+			if rule.Format != profile.AnyFormat {
+				low, high = 36, 36
+			}
+			strict := quirk{key: func(_ *call, k labelled) labelled {
+				if rule.Alphabet != "" {
+					k.ok = k.ok && strings.Trim(k.key, rule.Alphabet) == ""
+				}
+				k.ok = k.ok && len(k.key) >= low && len(k.key) <= high
+				return k
+			}}
+			rep := only(t, choices{updates: true}, strict, func(o *conformance.Options) { o.Profile.Key = rule }, "replay/**", "conflict/not-*", "key/**")
+			one := name == "one letter" // all keys are one: the server is right, and nothing can be told of it
+			if bad := rep.Summary.Fail + rep.Summary.Warn + rep.Summary.Error; !one && (bad > 0 || rep.Summary.Pass < 15) {
+				t.Errorf("%s: got %s and %d passes\n%s", name, list(wrong(rep)), rep.Summary.Pass, text(rep))
+			}
 		}
-	}
+	})
 }
 
 // An action without a body that a handler's middleware does not take is skipped,

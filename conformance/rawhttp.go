@@ -63,8 +63,7 @@ func (r *runner) connect(ctx context.Context) (net.Conn, error) {
 	if r.target.Port() == "" {
 		address = net.JoinHostPort(r.target.Hostname(), map[string]string{"http": "80", "https": "443"}[r.target.Scheme])
 	}
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+	conn, err := r.dial(ctx, "tcp", address)
 	if err != nil || r.target.Scheme == "http" {
 		return conn, err
 	}

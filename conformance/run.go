@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,7 +22,13 @@ import (
 // (nothing was sent), ErrUnreachable or ErrRefuses, or is the context's own, with the report
 // of what was judged until then. What the target does wrong is never an error.
 // Run may be called from several goroutines; every request of it is real.
-func Run(ctx context.Context, o Options) (*Report, error) {
+func Run(ctx context.Context, o Options) (*Report, error) { return runOver(ctx, o, nil) }
+
+// dialFunc opens a connection, as net.Dialer.DialContext does.
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// runOver is Run over the connections that dial opens; nil: those of a net.Dialer.
+func runOver(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -29,7 +36,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	remote := newRemote(&r.o, r.target.Host)
+	if dial != nil {
+		r.dial = dial
+	}
+	remote := newRemote(&r.o, r.target.Host, r.dial)
 	defer remote.client.CloseIdleConnections()
 	r.steering = remote
 	return r.run(ctx)
@@ -46,6 +56,7 @@ type runner struct {
 	seed      uint64
 	spent     atomic.Int64
 	throttled atomic.Int64 // answers that met a limit on the rate of requests
+	dial      dialFunc     // opens connections to the target
 	learnt    learnt       // by probe
 	wayIn     string       // flags by which operations are taken, found by probe; "": as given
 	tries     int          // probes until then
@@ -65,7 +76,7 @@ type runner struct {
 // newRunner makes a run of options that are valid: its id, its seed and its
 // target.
 func newRunner(o Options) (*runner, error) {
-	r := &runner{o: o.withDefaults(), made: time.Now(), book: map[string]Case{}, ended: map[string]chan struct{}{}, found: map[string]Result{}, failedAlways: map[string]bool{}, operations: map[string]bool{}}
+	r := &runner{o: o.withDefaults(), dial: new(net.Dialer).DialContext, made: time.Now(), book: map[string]Case{}, ended: map[string]chan struct{}{}, found: map[string]Result{}, failedAlways: map[string]bool{}, operations: map[string]bool{}}
 	for _, c := range Cases() {
 		r.book[c.ID] = c
 	}

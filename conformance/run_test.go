@@ -53,7 +53,7 @@ func TestProfiles(t *testing.T) {
 		p.Name = []string{"quoted", "query", "body", "uuids"}[i]
 	}
 	all := []*profile.Profile{profile.Draft07(), profile.StripeV1(), profile.GoCardless(), strict, query, body, uuids}
-	beside(all, func(_ int, p *profile.Profile) {
+	virtually(t, all, func(t *testing.T, _ int, p *profile.Profile) {
 		o := options(start(t, mockserver.Config{Profile: p}), p)
 		if p == body {
 			o.Body = `{"reference":"{ref}","amount":100,"idempotency_key":"{key}"}`
@@ -69,19 +69,21 @@ func TestProfiles(t *testing.T) {
 // What a profile declares is compared and not failed; undeclared, it warns.
 func TestDeclared(t *testing.T) {
 	t.Parallel()
-	locked := releasing()
-	locked.InProgress = []profile.Matcher{{Status: []int{423}}}
-	locked.Mismatch = []profile.Matcher{{Status: []int{400}, Pointer: "/error/type", Equals: []string{"idempotency_error"}}}
-	url := start(t, mockserver.Config{Profile: locked})
-	rep := run(t, options(url, locked))
-	if got := wrong(rep); len(got) > 0 {
-		t.Errorf("declared: got %v, want none\n%s", got, text(rep))
-	}
-	rep = run(t, options(url, releasing()))
-	want := parseVerdicts("?inflight/status-or-wait ?conflict/rejected-status ?conflict/error-shape")
-	if got := wrong(rep); !maps.Equal(got, want) {
-		t.Errorf("undeclared: got %v, want %v\n%s", got, want, text(rep))
-	}
+	virtual(t, func(t *testing.T) {
+		locked := releasing()
+		locked.InProgress = []profile.Matcher{{Status: []int{423}}}
+		locked.Mismatch = []profile.Matcher{{Status: []int{400}, Pointer: "/error/type", Equals: []string{"idempotency_error"}}}
+		url := start(t, mockserver.Config{Profile: locked})
+		rep := run(t, options(url, locked))
+		if got := wrong(rep); len(got) > 0 {
+			t.Errorf("declared: got %v, want none\n%s", got, text(rep))
+		}
+		rep = run(t, options(url, releasing()))
+		want := parseVerdicts("?inflight/status-or-wait ?conflict/rejected-status ?conflict/error-shape")
+		if got := wrong(rep); !maps.Equal(got, want) {
+			t.Errorf("undeclared: got %v, want %v\n%s", got, want, text(rep))
+		}
+	})
 }
 
 // An API that stores its 500s passes where that is declared, and fails where the
@@ -94,11 +96,11 @@ func TestDeclaredStored(t *testing.T) {
 		server, suite *profile.Profile
 		want          conformance.Verdict
 	}
-	beside([]row{
+	virtually(t, []row{
 		{storing, storing, conformance.VerdictPass}, {storing, releasing(), conformance.VerdictFail},
 		{releasing(), storing, conformance.VerdictFail}, {releasing(), releasing(), conformance.VerdictPass},
 		{storing, profile.Draft07(), conformance.VerdictSeen},
-	}, func(_ int, c row) {
+	}, func(t *testing.T, _ int, c row) {
 		o := options(start(t, mockserver.Config{Profile: c.server}), c.suite)
 		o.Run, o.Reruns = []string{"outcome/5xx"}, -1
 		if got := find(t, run(t, o), "outcome/5xx"); got.Verdict != c.want {
@@ -153,14 +155,16 @@ func TestInferred(t *testing.T) {
 // A witness that does not answer, or not with a number, proves nothing.
 func TestWitnessBroken(t *testing.T) {
 	t.Parallel()
-	url := start(t, mockserver.Config{})
-	for _, witness := range []string{url + "/nowhere?ref={ref}#/count", url + "/_effects?ref={ref}#/nothing", url + "/_effects?ref={ref}"} {
-		o := conformance.Options{URL: url + "/payments", Witness: witness, Run: []string{"replay/effects-once"}}
-		c := find(t, run(t, o), "replay/effects-once")
-		if c.Verdict != conformance.VerdictInconclusive || !strings.Contains(c.Reason, "witness") {
-			t.Errorf("%s: got %s %q, want inconclusive", witness, c.Verdict, c.Reason)
+	virtual(t, func(t *testing.T) {
+		url := start(t, mockserver.Config{})
+		for _, witness := range []string{url + "/nowhere?ref={ref}#/count", url + "/_effects?ref={ref}#/nothing", url + "/_effects?ref={ref}"} {
+			o := conformance.Options{URL: url + "/payments", Witness: witness, Run: []string{"replay/effects-once"}}
+			c := find(t, run(t, o), "replay/effects-once")
+			if c.Verdict != conformance.VerdictInconclusive || !strings.Contains(c.Reason, "witness") {
+				t.Errorf("%s: got %s %q, want inconclusive", witness, c.Verdict, c.Reason)
+			}
 		}
-	}
+	})
 }
 
 // A target that does not take a plain operation is one error that says what it
@@ -308,15 +312,17 @@ func TestDone(t *testing.T) {
 // Repeat runs each case so often, and shows how often it failed.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
-	o := options(start(t, mockserver.Config{Bug: "mismatch-silent"}), profile.Draft07())
-	o.Repeat, o.Run = 4, []string{"conflict/not-silent", "conflict/error-shape"}
-	rep := run(t, o)
-	if c := find(t, rep, "conflict/not-silent"); c.Verdict != conformance.VerdictFail || c.Odds != "failed 4/4" {
-		t.Errorf("got %s %q, want failed 4/4", c.Verdict, c.Odds)
-	}
-	if rep.Requests < 16 {
-		t.Errorf("got %d requests, want four times two cases", rep.Requests)
-	}
+	virtual(t, func(t *testing.T) {
+		o := options(start(t, mockserver.Config{Bug: "mismatch-silent"}), profile.Draft07())
+		o.Repeat, o.Run = 4, []string{"conflict/not-silent", "conflict/error-shape"}
+		rep := run(t, o)
+		if c := find(t, rep, "conflict/not-silent"); c.Verdict != conformance.VerdictFail || c.Odds != "failed 4/4" {
+			t.Errorf("got %s %q, want failed 4/4", c.Verdict, c.Odds)
+		}
+		if rep.Requests < 16 {
+			t.Errorf("got %d requests, want four times two cases", rep.Requests)
+		}
+	})
 }
 
 // Two runs on one server never meet each other's keys, with the same seed too.
@@ -339,25 +345,27 @@ func TestRunsApart(t *testing.T) {
 // The report can be written in every format, and read back.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	o := options(start(t, mockserver.Config{Bug: "mismatch-silent"}), profile.Draft07())
-	o.Quick, o.Name = true, "mock"
-	rep := run(t, o)
-	written, err := rendered(rep)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, format := range report.Formats() {
-		var b strings.Builder
-		if err := report.Write(&b, format, report.Options{}, written); err != nil || b.Len() == 0 {
-			t.Errorf("%s: %v, %d bytes", format, err, b.Len())
+	virtual(t, func(t *testing.T) {
+		o := options(start(t, mockserver.Config{Bug: "mismatch-silent"}), profile.Draft07())
+		o.Quick, o.Name = true, "mock"
+		rep := run(t, o)
+		written, err := rendered(rep)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if strings.Contains(b.String(), "alice-alice") {
-			t.Errorf("%s shows the credential", format)
-		}
-		if format == report.JSON {
-			if _, err := report.Parse(strings.NewReader(b.String())); err != nil {
-				t.Errorf("the JSON does not read back: %v", err)
+		for _, format := range report.Formats() {
+			var b strings.Builder
+			if err := report.Write(&b, format, report.Options{}, written); err != nil || b.Len() == 0 {
+				t.Errorf("%s: %v, %d bytes", format, err, b.Len())
+			}
+			if strings.Contains(b.String(), "alice-alice") {
+				t.Errorf("%s shows the credential", format)
+			}
+			if format == report.JSON {
+				if _, err := report.Parse(strings.NewReader(b.String())); err != nil {
+					t.Errorf("the JSON does not read back: %v", err)
+				}
 			}
 		}
-	}
+	})
 }

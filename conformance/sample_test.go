@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -98,10 +97,7 @@ type reply struct {
 
 func newSample(t *testing.T, c choices, q quirk) (*sample, string) {
 	s := &sample{choices: c, quirk: q, entries: map[string]*entry{}, effects: map[string]int{}, notes: map[string]any{}}
-	server := httptest.NewServer(s)
-	server.Config.ErrorLog = quiet()
-	t.Cleanup(server.Close)
-	return s, server.URL
+	return s, serve(t, s)
 }
 
 func (s *sample) ServeHTTP(w http.ResponseWriter, r *http.Request) {

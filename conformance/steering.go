@@ -53,10 +53,10 @@ type remote struct {
 }
 
 // newRemote returns the steering of the server at host.
-func newRemote(o *Options, host string) *remote {
+func newRemote(o *Options, host string, dial dialFunc) *remote {
 	return &remote{o: o, host: host, client: &http.Client{
 		Timeout:   o.AnswerTimeout,
-		Transport: &http.Transport{MaxIdleConnsPerHost: o.Parallel},
+		Transport: &http.Transport{MaxIdleConnsPerHost: o.Parallel, DialContext: dial},
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // it could lead away from the hosts that are allowed
 		},

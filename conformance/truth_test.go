@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -108,12 +107,10 @@ func truths() []truth {
 // made for; an effect that nobody can see is no number.
 func TestEvidenceIsTrue(t *testing.T) {
 	t.Parallel()
-	beside(truths(), func(_ int, w truth) {
+	virtually(t, truths(), func(t *testing.T, _ int, w truth) {
 		s, url := newSample(t, w.c, w.q)
 		if w.wrap != nil {
-			server := httptest.NewServer(w.wrap(s))
-			t.Cleanup(server.Close)
-			url = server.URL
+			url = serve(t, w.wrap(s))
 		}
 		o := sampleOptions(url)
 		o.Profile, o.Run, o.Reruns, o.Settle = w.c.declare(), []string{w.id}, -1, time.Second

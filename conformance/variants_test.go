@@ -111,7 +111,7 @@ func TestAllVariants(t *testing.T) {
 // it has made.
 func TestVariants(t *testing.T) {
 	t.Parallel()
-	beside(some(allVariants()), func(i int, c choices) {
+	virtually(t, some(allVariants()), func(t *testing.T, i int, c choices) {
 		_, url := newSample(t, c, quirk{})
 		o := sampleOptions(url)
 		o.Profile = c.declare()

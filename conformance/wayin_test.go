@@ -210,15 +210,17 @@ func TestProbesAllowed(t *testing.T) {
 // A run begins no more operations than it may, and says that it was cut.
 func TestMaxEffects(t *testing.T) {
 	t.Parallel()
-	s, url := newSample(t, choices{}, quirk{})
-	o := sampleOptions(url)
-	o.MaxEffects = 20
-	rep := run(t, o)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.made > 20 || s.made < 10 || !rep.Cut || rep.ExitStatus() != 3 && rep.ExitStatus() != 4 {
-		t.Errorf("got %d effects, cut %t, status %d, want 20 at most and a cut", s.made, rep.Cut, rep.ExitStatus())
-	}
+	virtual(t, func(t *testing.T) {
+		s, url := newSample(t, choices{}, quirk{})
+		o := sampleOptions(url)
+		o.MaxEffects = 20
+		rep := run(t, o)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.made > 20 || s.made < 10 || !rep.Cut || rep.ExitStatus() != 3 && rep.ExitStatus() != 4 {
+			t.Errorf("got %d effects, cut %t, status %d, want 20 at most and a cut", s.made, rep.Cut, rep.ExitStatus())
+		}
+	})
 }
 
 // What does not go together is refused.

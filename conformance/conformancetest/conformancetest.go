@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -72,11 +73,11 @@ func tell(t *testing.T, c *conformance.Result) {
 	switch c.Verdict {
 	case conformance.VerdictPass:
 	case conformance.VerdictSeen:
-		t.Log(c.Actual)
+		t.Log(withOptions(c.Actual))
 	case conformance.VerdictWarn:
 		t.Log("warning: " + describe(c))
 	case conformance.VerdictSkip, conformance.VerdictInconclusive:
-		t.Skip(string(c.Verdict) + ": " + c.Reason)
+		t.Skip(string(c.Verdict) + ": " + withOptions(c.Reason))
 	default:
 		t.Error(describe(c))
 	}
@@ -90,8 +91,28 @@ func describe(c *conformance.Result) string {
 		{"impact", c.Impact}, {"fix", c.Fix},
 	} {
 		if line[1] != "" {
-			fmt.Fprintf(&b, "  %-9s %s\n", line[0], line[1])
+			fmt.Fprintf(&b, "  %-9s %s\n", line[0], withOptions(line[1]))
 		}
 	}
 	return b.String()
+}
+
+var flag = regexp.MustCompile(`--[a-z]+(?:-[a-z]+)*`)
+
+// withOptions names fields of Options in a text of the suite, in place of the flags of the
+// command that set them: "--delay-query" is "Options.DelayQuery".
+func withOptions(text string) string {
+	return flag.ReplaceAllStringFunc(text, func(found string) string {
+		switch found {
+		case "--allow-host":
+			return "Options.AllowHosts"
+		case "--id-pointer":
+			return "Options.IDPointer"
+		}
+		name := "Options."
+		for part := range strings.SplitSeq(strings.TrimSuffix(found[2:], "-cmd"), "-") {
+			name += strings.ToUpper(part[:1]) + part[1:]
+		}
+		return name
+	})
 }
