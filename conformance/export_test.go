@@ -170,3 +170,13 @@ func LessonIDs() []string {
 func RunOver(ctx context.Context, o Options, dial func(ctx context.Context, network, address string) (net.Conn, error)) (*Report, error) {
 	return runOver(ctx, o, dial)
 }
+
+// RunHandlerOver is RunHandler over connections of the test's own: dial leads to the
+// handler that serve was given.
+func RunHandlerOver(ctx context.Context, middleware func(http.Handler) http.Handler, o Options,
+	serve func(http.Handler), dial func(ctx context.Context, network, address string) (net.Conn, error)) (*Report, error) {
+	return runHandler(ctx, middleware, o, func(wrapped http.Handler) (string, func(), dialFunc, error) {
+		serve(wrapped)
+		return "127.0.0.1:1", func() {}, dial, nil
+	})
+}

@@ -19,6 +19,15 @@ import (
 // The middleware is mounted once, on every path. It has to tell callers apart by
 // Authorization where Options.As is set.
 func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler, o Options) (*Report, error) {
+	return runHandler(ctx, middleware, o, func(wrapped http.Handler) (string, func(), dialFunc, error) {
+		address, end, err := serve("127.0.0.1:0", wrapped)
+		return address, end, nil, err
+	})
+}
+
+// runHandler is RunHandler, with the wrapped handler served as listen does.
+func runHandler(ctx context.Context, middleware func(http.Handler) http.Handler, o Options,
+	listen func(http.Handler) (address string, end func(), dial dialFunc, err error)) (*Report, error) {
 	if middleware == nil {
 		return nil, usage("middleware", "is nil; want a function that wraps a handler")
 	}
@@ -27,7 +36,7 @@ func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler,
 	if wrapped == nil {
 		return nil, usage("middleware", "returned no handler")
 	}
-	address, end, err := serve("127.0.0.1:0", wrapped)
+	address, end, dial, err := listen(wrapped)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +46,7 @@ func RunHandler(ctx context.Context, middleware func(http.Handler) http.Handler,
 	if o.Name == "" {
 		o.Name = "handler"
 	}
-	return own.run(ctx, o)
+	return own.run(ctx, o, dial)
 }
 
 // RunOrigin judges a gateway or a proxy at Options.URL that honours keys in front
@@ -56,11 +65,12 @@ func RunOrigin(ctx context.Context, origin string, o Options) (*Report, error) {
 	}
 	defer end()
 	defer own.openAll()
-	return own.run(ctx, o)
+	return own.run(ctx, o, nil)
 }
 
-// run judges a target whose handler is the suite's.
-func (s *ownHandler) run(ctx context.Context, o Options) (*Report, error) {
+// run judges a target whose handler is the suite's, over the connections that dial opens; nil:
+// those of a net.Dialer.
+func (s *ownHandler) run(ctx context.Context, o Options, dial dialFunc) (*Report, error) {
 	setDefault(&o.SecondPath, "/other-operations")
 	setDefault(&o.ActionPath, "/operations/{id}/cancel")
 	o.Witness, o.DelayQuery, o.FailQuery, o.CrashQuery = "", "", "", ""
@@ -72,6 +82,9 @@ func (s *ownHandler) run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r.steering = s
+	if dial != nil {
+		r.dial = dial
+	}
 	return r.run(ctx)
 }
 

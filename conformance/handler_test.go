@@ -1,7 +1,9 @@
 package conformance_test
 
 import (
+	"context"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"testing"
@@ -47,15 +49,27 @@ func TestHandler(t *testing.T) {
 	} {
 		t.Run("bug "+bug, func(t *testing.T) {
 			t.Parallel()
-			rep, err := conformance.RunHandler(t.Context(), layer(t, bug), handlerOptions())
-			if err != nil {
-				t.Fatalf("RunHandler: %v", err)
-			}
+			var rep *conformance.Report
+			virtual(t, func(t *testing.T) { rep = runHandler(t, layer(t, bug), handlerOptions()) })
 			if got := wrong(rep); !maps.Equal(got, parseVerdicts(want)) {
 				t.Errorf("got %v, want %q\n%s", got, want, text(rep))
 			}
 		})
 	}
+}
+
+// runHandler judges a middleware in virtual time.
+func runHandler(t *testing.T, middleware func(http.Handler) http.Handler, o conformance.Options) *conformance.Report {
+	var url string
+	rep, err := conformance.RunHandlerOver(t.Context(), middleware, o, func(h http.Handler) { url = serve(t, h) },
+		func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dialOf(url)(ctx, network, address)
+		})
+	if err != nil {
+		t.Errorf("RunHandler: %v", err)
+		return &conformance.Report{}
+	}
+	return rep
 }
 
 // What only a handler of the suite's own can show of the mock's bugs is seen by
@@ -70,15 +84,11 @@ func TestHandlerBugs(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	beside(names, func(_ int, bug string) {
+	virtually(t, names, func(t *testing.T, _ int, bug string) {
 		for seed := range uint64(3) {
 			o := handlerOptions()
 			o.Seed = seed + 1
-			rep, err := conformance.RunHandler(t.Context(), layer(t, bug), o)
-			if err != nil {
-				t.Errorf("RunHandler: %v", err)
-				return
-			}
+			rep := runHandler(t, layer(t, bug), o)
 			if got := list(wrong(rep)); got != list(parseVerdicts(rows[bug].owned)) {
 				t.Errorf("%s, seed %d: got %q, want %q\n%s", bug, seed+1, got, rows[bug].owned, text(rep))
 			}
