@@ -8,8 +8,9 @@
 // Each case is a subtest, group/name, so that `go test -run
 // 'TestIdempotency/scope'` shows one group. A failed case fails its subtest, with
 // what was expected, what was seen and a curl line; a warning is logged; a case
-// that could not be judged is skipped, with the reason. The whole suite runs
-// whatever -run says, unless Options.Run chooses cases.
+// that could not be judged is skipped, with the reason and the option that it needs:
+// two callers, for instance, are Options.Header and Options.As, whose Authorization
+// differs. The whole suite runs whatever -run says, unless Options.Run chooses cases.
 package conformancetest
 
 import (

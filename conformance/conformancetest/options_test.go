@@ -1,6 +1,7 @@
 package conformancetest_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -47,5 +48,17 @@ func TestOptionsAreNamed(t *testing.T) {
 				t.Errorf("%s: %q is %s, which does not exist", file, found, name)
 			}
 		}
+	}
+}
+
+// With a second caller every case about callers is judged, as by the command.
+func TestSecondCaller(t *testing.T) {
+	t.Parallel()
+	o := quick()
+	o.Header, o.As = http.Header{"Authorization": {"Bearer a"}}, http.Header{"Authorization": {"Bearer b"}}
+	o.Quick, o.Run = false, []string{"scope/other-principal-not-answered", "replay/second-caller", "replay/answered", "replay/effects-once"}
+	rep := conformancetest.Run(t, layer(t, ""), o)
+	if rep.Summary.Pass != 4 {
+		t.Errorf("got %+v, want four passes", rep.Summary)
 	}
 }
