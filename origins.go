@@ -10,7 +10,7 @@ import (
 // This file holds where a client sends operations, and so where its credentials go.
 
 // errNoOrigins names the line that is missing beside Authorize.
-var errNoOrigins = errors.New("Authorize is set without Origins, which say where its credentials may go; " +
+var errNoOrigins = errors.New("no Origins beside Authorize, whose credentials go nowhere else; " +
 	`add Origins: []string{"https://api.example.com"}, with the origins of the API`)
 
 // fillOrigins reads Origins. They are required where there are credentials to send.

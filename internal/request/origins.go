@@ -29,7 +29,7 @@ func ParseOrigins(entries []string) (*Origins, error) {
 	o := &Origins{exact: map[string]bool{}}
 	for i, entry := range entries {
 		if err := o.add(entry); err != nil {
-			return nil, fmt.Errorf("Origins[%d]: %w", i, err)
+			return nil, fmt.Errorf("at Origins[%d]: %w", i, err)
 		}
 	}
 	return o, nil

@@ -42,8 +42,7 @@ func closeInLoop(h *hostile) {
 
 func keptContext(h *hostile) {
 	var kept context.Context
-	var c *oncehttp.Client
-	c = h.client(func(cfg *oncehttp.Config) {
+	c := h.client(func(cfg *oncehttp.Config) {
 		cfg.Authorize = func(req *http.Request) error {
 			if kept == nil {
 				kept = context.WithoutCancel(req.Context())
