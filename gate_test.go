@@ -280,3 +280,47 @@ func TestWhoCannotBesideWhoCan(t *testing.T) {
 		})
 	}
 }
+
+// TestEndsWhatItCannotOpen: Settle and Abandon act on what stands in clear, by a client without the seal's key as by one with another; who has
+// it reads the end. Words that nobody could seal are refused, and nothing changes.
+func TestEndsWhatItCannotOpen(t *testing.T) {
+	t.Parallel()
+	for _, keys := range []string{"", "b"} {
+		t.Run("keys "+keys, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				below := memory.New()
+				cannot := sealedClient(t, &wire{}, below, keys) // before there is anything that it could not open
+				able := sealedClient(t, &wire{replies: []reply{{status: 500}}}, below, "a")
+				for _, key := range []oncehttp.Key{"settled", "abandoned"} {
+					if _, err := able.DoKey(post(t, "{}"), key); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+						t.Fatal(err)
+					}
+				}
+				happened := oncehttp.Resolution{Effect: oncehttp.EffectHappened}
+				noted := happened
+				noted.Note = "seen in the books"
+				for what, err := range map[string]error{
+					"Settle":  cannot.Settle(t.Context(), "settled", noted),
+					"Abandon": cannot.Abandon(t.Context(), "abandoned", oncehttp.WithNote("no")),
+					"Undo":    cannot.Abandon(t.Context(), "abandoned", oncehttp.Undo()),
+				} {
+					if exactlyOne(t, err); !errors.Is(err, oncehttp.ErrConfig) {
+						t.Errorf("%s with what it cannot seal, or open: %v", what, err)
+					}
+				}
+				for key := range map[oncehttp.Key]bool{"settled": true, "abandoned": true} {
+					if rec := lookup(t, able, key); rec.State != persist.StatePending {
+						t.Errorf("%s is %v", key, rec.State)
+					}
+				}
+				if err := errors.Join(cannot.Settle(t.Context(), "settled", happened), cannot.Abandon(t.Context(), "abandoned")); err != nil {
+					t.Error(err)
+				}
+				if s, a := lookup(t, able, "settled"), lookup(t, able, "abandoned"); s.State != persist.StateSettled || s.Effect != persist.EffectHappened || a.State != persist.StateAbandoned {
+					t.Errorf("%v (%s) and %v", s.State, s.Effect, a.State)
+				}
+			})
+		})
+	}
+}

@@ -75,6 +75,11 @@ func (c ownCall) Context() context.Context { return c.within }
 // endRecord reads the record again, which may have moved on, and ends it.
 func endRecord(ctx context.Context, e *engine, name string, id persist.ID, chosen chosen, end func(persist.Record) error) error {
 	rec, err := e.journal.Get(ctx, id)
+	if clear, ok := sealedRecord(&rec, err); ok && ends(name) {
+		if rec, err = clear, nil; chosen.note != "" {
+			return newError(name, unclear(Key(id.Key)), errSealedWords, ErrConfig)
+		}
+	}
 	act := operation.End
 	if chosen.undo {
 		act = operation.EndUndone

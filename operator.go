@@ -152,6 +152,11 @@ func (c *Client) lookup(ctx context.Context, name string, key Key, options []Loo
 		if err == nil {
 			err = rec.Sealed()
 		}
+		if clear, ok := sealedRecord(&rec, err); ok && ends(name) {
+			if rec, err = clear, nil; rec.Key != match.query.Key && match.query.Key != "" {
+				rec.Key = match.query.Key // the journal has a hash of it
+			}
+		}
 		if err != nil {
 			return failed(err)
 		}
@@ -173,6 +178,9 @@ func (c *Client) lookup(ctx context.Context, name string, key Key, options []Loo
 // is an error that matches ErrNoEffect, and the business goes on with
 // Key.Generation. EffectUnknown changes nothing. EffectAbsent needs AsSeen, since a worker may send the operation between the
 // look and the word; EffectHappened takes it.
+//
+// A sealed operation whose key this client does not have can be settled and abandoned, too, without a note and an answer, which nobody
+// could seal.
 //
 // Errors: those of Lookup; ErrStale as AsSeen says; ErrInFlight while another call, here or in another
 // process, is running it; where it has ended already, ErrFinal, or ErrNoEffect with ErrSettled
@@ -289,9 +297,26 @@ func (r Resolution) kept(cfg *Config) Resolution {
 	return r
 }
 
+// sealedRecord returns what stands in clear of a record whose seal's key is not there, as err says; ok is false if that is not so.
+func sealedRecord(rec *persist.Record, err error) (clear persist.Record, ok bool) {
+	if e := new(persist.UnreadError); errors.As(err, &e) && errors.Is(err, persist.ErrSealed) {
+		return e.Record, true
+	}
+	return *rec, rec.Carrier == persist.CarrierSealed
+}
+
+// ends reports whether a call of this name ends operations: it needs only what stands in clear.
+func ends(name string) bool { return name == "settle" || name == "abandon" }
+
+// errSealedWords is the cause of an error for words on an operation that its seal would have to hide.
+var errSealedWords = errors.New("it is sealed with a key that this client does not have: end it without a note and an answer, or with that key")
+
 // resolve records a resolution, durably.
 func resolve(ctx context.Context, e *engine, rec persist.Record, r Resolution) error {
 	_ = e.clock.notice(ctx, e.cfg) // where the journal cannot be asked, nothing can be recorded either
+	if rec.Carrier == persist.CarrierSealed && (r.Note != "" || r.Answer != nil) {
+		return newError("settle", unclear(Key(rec.Key)), errSealedWords, ErrConfig)
+	}
 	now := e.now().Round(0)
 	rec.State, rec.HoldReason, rec.Effect, rec.Finished, rec.Note = persist.StateSettled, "", r.Effect, now, r.Note
 	rec.LeaseOwner, rec.NextAttempt = "", time.Time{}

@@ -151,16 +151,13 @@ func TestSealedWithoutKeys(t *testing.T) {
 		unread := post(t, "{}")
 		unread.ContentLength = 7 // of another length: the body cannot be read whole
 		for what, ask := range map[string]func() error{
-			"Do, confirmed": func() error { _, err := c.DoKey(post(t, "{}"), "done"); return err },
-			"Do, pending":   func() error { _, err := c.DoKey(post(t, "{}"), "lost"); return err },
-			"Do, no key":    func() error { _, err := c.Do(post(t, "{}")); return err },
-			"Enqueue":       func() error { return c.Enqueue(post(t, "{}"), "lost") },
-			"Settle": func() error {
-				return absentAsSeen(c, t.Context(), "lost")
-			},
-			"Abandon": func() error { return c.Abandon(t.Context(), "lost") },
-			"Lookup":  func() error { _, err := c.Lookup(t.Context(), "done"); return err },
-			"Resume":  func() error { return resume(t, c)["lost"].err },
+			"Do, confirmed":  func() error { _, err := c.DoKey(post(t, "{}"), "done"); return err },
+			"Do, pending":    func() error { _, err := c.DoKey(post(t, "{}"), "lost"); return err },
+			"Do, no key":     func() error { _, err := c.Do(post(t, "{}")); return err },
+			"Enqueue":        func() error { return c.Enqueue(post(t, "{}"), "lost") },
+			"Settle, unseen": func() error { return absentAsSeen(c, t.Context(), "lost") },
+			"Lookup":         func() error { _, err := c.Lookup(t.Context(), "done"); return err },
+			"Resume":         func() error { return resume(t, c)["lost"].err },
 		} {
 			if err := ask(); !errors.Is(err, persist.ErrSealed) || !strings.Contains(err.Error(), `"a"`) || errors.Is(err, oncehttp.ErrNoEffect) {
 				t.Errorf("%s: %v; want ErrSealed that names the key", what, err)

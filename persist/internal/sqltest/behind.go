@@ -1,0 +1,53 @@
+package sqltest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// behindServed is how many due records of ClaimBehind are for the worker.
+const behindServed = 2000
+
+// ClaimBehind measures what a worker does to claim 64 records: it asks what is due, and claims of its own group, which is due for the shortest
+// time. copies makes n copies of the record that was begun last, each of an id of its own; those are not for the worker.
+func ClaimBehind(b *testing.B, n int, j interface {
+	persist.Journal
+	persist.Claimer
+	persist.DueTimes
+}, copies func(n int)) {
+	ctx := context.Background()
+	other := Record("a", "other")
+	other.Region, other.NextAttempt = "another", time.Now().Add(-time.Hour)
+	begin := func(rec persist.Record) {
+		if _, _, err := j.Begin(ctx, rec); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if n > 0 {
+		begin(other)
+		copies(n)
+	}
+	own := Record("a", "own")
+	for i := range behindServed {
+		own = Record("a", fmt.Sprint("own", i))
+		own.NextAttempt = time.Now().Add(-time.Minute)
+		begin(own)
+	}
+	needs := own.Needs().String()
+	b.ResetTimer()
+	for b.Loop() {
+		times, err := j.DueTimes(ctx, persist.Query{Account: "a"})
+		if err != nil || len(times) != 1+min(n, 1) {
+			b.Fatalf("%v, %v", times, err)
+		}
+		got, _, err := j.Claim(ctx, persist.Query{Account: "a", Origin: own.Origin, Needs: needs}, "w", time.Millisecond, 64)
+		if err != nil || len(got) != 64 || strings.HasPrefix(got[0].Key, "other") {
+			b.Fatalf("%d claimed, %v", len(got), err)
+		}
+	}
+}
