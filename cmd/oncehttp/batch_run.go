@@ -150,7 +150,7 @@ func (b *batch) do(ctx context.Context, j *job) line {
 func (b *batch) anyUnfinished(ctx context.Context) (bool, error) {
 	query := persist.Query{Account: b.survey.account, States: []persist.State{persist.StatePending}}
 	for _, err := range b.session.journal.List(ctx, query) {
-		if err != nil && !errors.Is(err, persist.ErrCorrupt) {
+		if err != nil && !persist.OfOneRecord(err) {
 			return false, err
 		}
 		return true, nil

@@ -112,15 +112,22 @@ func (f *journalFlags) notFound(key string) error {
 	return fmt.Errorf("journal %s: no operation%s has the key %q", f.path, whose, clip(key))
 }
 
-// eachRecord calls do for every record. A damaged record is reported at the end,
-// and hides no other.
+// eachRecord calls do for every record. A damaged record, and one that cannot be read here, is reported at the end,
+// and hides no other. Where the session shows those, do gets what stands in clear of one that cannot be read.
 func eachRecord(ctx context.Context, ses *session, q persist.Query, do func(*persist.Record) error) error {
 	var damaged error
+	var unread *persist.UnreadError
 	for rec, err := range ses.journal.List(ctx, q) {
 		switch {
 		case ctx.Err() != nil:
 			return errInterrupted()
-		case errors.Is(err, persist.ErrCorrupt):
+		case ses.showsUnread && errors.As(err, &unread):
+			clear := unread.Record
+			clear.Carrier, clear.SealedNeeds = persist.CarrierSealed, unread.Needs // which tells what it needs
+			if err := do(&clear); err != nil {
+				return &exitError{status: exitUnknown, err: err}
+			}
+		case persist.OfOneRecord(err):
 			damaged = err
 		case err != nil:
 			return journalError(ses.place.name, err)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ func journalStuckCommand(f *journalFlags, s streams) *cobra.Command {
 		Use:   "stuck [KEY]...",
 		Short: "List what is not done, why, and since when",
 		Long: `List the operations that are pending or held, oldest first: since when, why, what
-the server said last, and when the next attempt may be. What is pending goes on
+the server said last, what a client must have to go on with it (an authorization, a region, a
+profile, a key of the seal, a newer version), and when the next attempt may be. What is pending goes on
 with batch, send --key or journal resume; what is held waits for somebody who
 looks at the server and says what happened: journal settle.`,
 		Example: `  oncehttp journal stuck --journal orders.csv.oncehttp.db
@@ -33,7 +35,10 @@ looks at the server and says what happened: journal settle.`,
 			if l.json {
 				w = &jsonWriter{out: bufio.NewWriter(s.out), declines: sel.declines}
 			}
-			return f.withReader(func(ses *session) error { return l.list(cmd.Context(), ses, sel, w) })
+			return f.withReader(func(ses *session) error {
+				ses.showsUnread = true
+				return l.list(cmd.Context(), ses, sel, w)
+			})
 		},
 	}
 	fs := cmd.Flags()
@@ -52,6 +57,7 @@ func stuckColumns(c clock) []column {
 		{"ATTEMPTS", attemptsText},
 		{"LAST ANSWER", statusText},
 		{"LAST ERROR", lastError},
+		{"NEEDS", needsText},
 		{"NEXT ATTEMPT", func(rec *persist.Record) string {
 			if rec.State == persist.StateHeld {
 				return "when settled"
@@ -59,6 +65,29 @@ func stuckColumns(c clock) []column {
 			return c.when(rec.NextAttempt, "now")
 		}},
 	}
+}
+
+// needsText is what a client must have to act on the record, beside its profile's facts.
+func needsText(rec *persist.Record) string {
+	n := rec.Needs()
+	var all []string
+	add := func(on bool, text string) {
+		if on {
+			all = append(all, text)
+		}
+	}
+	switch {
+	case n.Format != persist.Format:
+		return "a newer version"
+	case n.Hidden != "":
+		return "the key " + n.SealKeys + " of the seal"
+	}
+	add(n.Plain, "to be sealed")
+	add(n.Authorize, "Authorize")
+	add(n.Region != "", "region "+n.Region)
+	add(n.Credential != "", "the credential that it was begun with")
+	add(n.Profile != "", "profile "+n.Profile+"@"+n.Version)
+	return clip(strings.Join(all, ", "))
 }
 
 // lastError is why the last attempt had no answer.

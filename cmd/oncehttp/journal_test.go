@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/mockserver"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // pendingJournal is a journal in which the rows a and b are of unknown outcome
@@ -213,8 +214,24 @@ func TestJournalStuck(t *testing.T) {
 	j := pendingJournal(t, startMock(t, mockserver.Config{}))
 	got := run(t, "journal", "stuck", "--journal", j).want(t, exitOK)
 	rows := strings.Split(strings.TrimSpace(got.out), "\n")
-	if len(rows) != 3 || !strings.HasPrefix(rows[1], seenAs(t, j, "idemp:o:a")+"  pending") || strings.Contains(got.out, "idemp:o:c") {
+	if len(rows) != 3 || !strings.HasPrefix(rows[1], seenAs(t, j, "idemp:o:a")+"  pending") || strings.Contains(got.out, "idemp:o:c") || !strings.Contains(rows[1], "profile ") {
 		t.Errorf("table\n%s", got.out)
+	}
+}
+
+// What a client must have to go on with an operation is told by its name, also where the operation cannot be read.
+func TestNeedsText(t *testing.T) {
+	t.Parallel()
+	for want, rec := range map[string]persist.Record{
+		"Authorize, region eu, profile own@2":   {Omitted: []string{"Authorization"}, Region: "eu", Profile: "own", ProfileVersion: "2"},
+		"the credential that it was begun with": {Credential: "sha256:ab"},
+		"the key k1+k2 of the seal":             {Carrier: persist.CarrierSealed, SealedNeeds: "1 seal=k1+k2 hidden=x"},
+		"to be sealed, profile own@2":           {Carrier: persist.CarrierSealed, SealedNeeds: "1 plain profile=own@2"},
+		"a newer version":                       {Carrier: persist.CarrierSealed, SealedNeeds: "2 moon=full"},
+	} {
+		if got := needsText(&rec); got != want {
+			t.Errorf("%+v: %q, want %q", rec, got, want)
+		}
 	}
 }
 

@@ -32,11 +32,13 @@ opened.`,
 
 // verify goes on after a damaged record, and prints a line for each.
 func (f *journalFlags) verify(ctx context.Context, ses *session, out io.Writer) error {
-	sound, damaged := 0, 0
+	sound, damaged, newer := 0, 0, 0
 	for rec, err := range ses.journal.List(ctx, f.query()) {
 		switch {
 		case ctx.Err() != nil:
 			return errInterrupted()
+		case errors.Is(err, persist.ErrNewer):
+			newer++
 		case errors.Is(err, persist.ErrCorrupt):
 			damaged++
 			say(out, "damaged: %s", journalError(f.path, err))
@@ -56,5 +58,8 @@ func (f *journalFlags) verify(ctx context.Context, ses *session, out io.Writer) 
 		return &exitError{status: exitRefused, err: fmt.Errorf("journal %s: %d of %s damaged", f.path, damaged, count(sound+damaged, "operation"))}
 	}
 	say(out, "sound: %s", count(sound, "operation"))
+	if newer > 0 {
+		say(out, "written by a newer version, which can verify them: %s", count(newer, "operation"))
+	}
 	return nil
 }

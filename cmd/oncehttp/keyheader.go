@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -102,7 +101,7 @@ func (f *batchFlags) sameHeader(ctx context.Context, ses *session, origin string
 	}
 	looked, header := 0, ""
 	for rec, err := range ses.journal.List(ctx, persist.Query{Account: persist.Account(f.account)}) {
-		if looked++; looked > keyHeaderLook || err != nil && !errors.Is(err, persist.ErrCorrupt) {
+		if looked++; looked > keyHeaderLook || err != nil && !persist.OfOneRecord(err) {
 			break // the batch itself meets the error
 		}
 		if err == nil && rec.Origin == origin {

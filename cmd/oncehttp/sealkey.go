@@ -73,7 +73,7 @@ func (p place) sealing(ctx context.Context, j persist.Journal) (persist.Journal,
 // is for those who meet it.
 func oldestOf(j persist.Journal) (persist.Record, error) {
 	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
-		if !errors.Is(err, persist.ErrCorrupt) {
+		if !persist.OfOneRecord(err) {
 			return rec, err
 		}
 	}

@@ -160,6 +160,8 @@ type session struct {
 	place   place        // of the journal
 	holder  *holder      // nil: readers are not served
 	held    *heldJournal // the process that has the file; nil: the file is read
+
+	showsUnread bool // what cannot be read is listed by what stands in clear
 }
 
 // openJournal opens the journal at a place, and holds it until it is closed. It makes a

@@ -225,7 +225,7 @@ func (n *Notes) Look(now time.Time, most int, get func(persist.ID) (persist.Reco
 	for _, id := range lost {
 		_, err := get(id)
 		switch {
-		case err == nil, errors.Is(err, persist.ErrCorrupt):
+		case err == nil, persist.OfOneRecord(err):
 			n.Shown(id)
 		case !errors.Is(err, persist.ErrNotFound):
 			return err
@@ -237,7 +237,7 @@ func (n *Notes) Look(now time.Time, most int, get func(persist.ID) (persist.Reco
 		switch {
 		case gone || err == nil && rec.State.Final():
 			n.Recorded(id)
-		case err != nil && !errors.Is(err, persist.ErrCorrupt):
+		case err != nil && !persist.OfOneRecord(err):
 			return err
 		}
 	}

@@ -116,7 +116,7 @@ func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int) error {
 		if err == nil {
 			_, err = s.Unseal(rec)
 		}
-		if err != nil && (errors.Is(err, persist.ErrSealed) || !errors.Is(err, persist.ErrCorrupt)) {
+		if err != nil && (errors.Is(err, persist.ErrSealed) || !persist.OfOneRecord(err)) {
 			return err
 		}
 		if most--; most == 0 {
@@ -316,7 +316,7 @@ func merge(lists []iter.Seq2[persist.Record, error]) iter.Seq2[persist.Record, e
 		}
 		for {
 			first := earliest(heads)
-			if first == nil || !yield(first.rec, first.err) || first.err != nil && !errors.Is(first.err, persist.ErrCorrupt) {
+			if first == nil || !yield(first.rec, first.err) || first.err != nil && !persist.OfOneRecord(first.err) {
 				return
 			}
 			first.advance()
