@@ -48,7 +48,7 @@ func importRules() []rule {
 		{"persist/internal/landing", true, []string{module + "/persist"}},
 		{"persist/internal/sqljournal", true, []string{module + "/persist", module + "/persist/internal/codec", module + "/persist/internal/landing"}},
 		{"persist/internal/notify", true, []string{module + "/persist"}},
-		{"persist/internal/sqltest", true, []string{module, module + "/persist", module + "/persist/memory"}},
+		{"persist/internal/sqltest", true, []string{module, module + "/persist", module + "/persist/memory", module + "/persist/seal", module + "/profile"}},
 		{"persist/memory", true, []string{module + "/persist", module + "/persist/internal"}},
 		{"persist/bolt", true, []string{module + "/persist", module + "/persist/internal", "go.etcd.io/bbolt", "golang.org/x/sys"}},
 		{"persist/postgres", true, []string{module + "/persist", module + "/persist/internal/sqljournal", module + "/persist/internal/notify", "github.com/jackc/pgx/v5"}},

@@ -15,7 +15,7 @@ import (
 func BenchmarkClaimBehind(b *testing.B) {
 	for _, n := range []int{0, 200_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			j := open(b, start(b, durable()...).url(), redis.Options{})
+			j := open(b, start(b, durable()...).url(), redis.Options{KeepKey: redis.KeepForever})
 			sqltest.ClaimBehind(b, n, j, func(n int) {
 				var all sync.WaitGroup
 				const writers = 64

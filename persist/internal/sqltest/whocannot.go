@@ -1,0 +1,138 @@
+package sqltest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/seal"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// cannot is one thing that the lacking one of two workers does not have.
+type cannot struct {
+	name           string
+	has, lacks     func(*oncehttp.Config)
+	seals, unseals string // keys, of one letter each, of the one that has it and of the other
+}
+
+func cannots() []cannot {
+	return []cannot{
+		{"Authorize", func(*oncehttp.Config) {}, func(c *oncehttp.Config) { c.Authorize = nil }, "", ""},
+		{"the region", func(c *oncehttp.Config) { c.Region = "eu" }, func(c *oncehttp.Config) { c.Region = "us" }, "", ""},
+		{"the profile", func(c *oncehttp.Config) {
+			p := profile.Draft07()
+			p.Name = "own"
+			c.Profile = p
+		}, func(*oncehttp.Config) {}, "", ""},
+		{"the key of the seal", func(*oncehttp.Config) {}, func(*oncehttp.Config) {}, "ba", "a"},
+	}
+}
+
+// WhoCannot lets a worker that lacks something run on a journal for a while, and then one beside it that has everything: the first claims
+// nothing, and the second sends all at once. open opens a new journal, and then the same one anew, as another process would.
+func WhoCannot(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
+	for _, c := range cannots() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			open := opener(t)
+			raw := open()
+			lacking := sealed(t, open(), c.unseals) // before there is anything that it could not open
+			able := sealed(t, open(), c.seals)
+			whoCannot(t, raw, able, lacking, c)
+		})
+	}
+}
+
+// sealed is j sealed with these keys; none: j.
+func sealed(t *testing.T, j persist.Journal, keys string) persist.Journal {
+	t.Helper()
+	if keys == "" {
+		return j
+	}
+	var c seal.Config
+	for _, id := range keys {
+		c.Keys = append(c.Keys, seal.Key{ID: string(id), Secret: bytes.Repeat([]byte{byte(id)}, seal.SecretSize)})
+	}
+	s, err := seal.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, err := s.Journal(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return over
+}
+
+func whoCannot(t *testing.T, raw, able, lacking persist.Journal, c cannot) {
+	const n = 20
+	var mu sync.Mutex
+	sent := map[string]int{}
+	api := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		sent[req.Header.Get("Idempotency-Key")]++
+		mu.Unlock()
+		if rw.WriteHeader(http.StatusCreated); req.Header.Get("Authorization") != "Bearer x" {
+			t.Errorf("sent with %q", req.Header.Get("Authorization"))
+		}
+	}))
+	t.Cleanup(api.Close)
+	client := func(j persist.Journal, change func(*oncehttp.Config)) *oncehttp.Client {
+		cfg := oncehttp.Config{Journal: j, Lease: 3 * time.Second, Origins: []string{api.URL}, Authorize: func(req *http.Request) error {
+			req.Header.Set("Authorization", "Bearer x")
+			return nil
+		}}
+		change(&cfg)
+		made, err := oncehttp.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = made.Close() })
+		return made
+	}
+	has, lacks := client(able, c.has), client(lacking, c.lacks)
+	for i := range n {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL, strings.NewReader("{}"))
+		req.Header.Set("Authorization", "Bearer y")
+		if err := has.Enqueue(req, oncehttp.Key(fmt.Sprint("k", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(c *oncehttp.Client) (stop func()) {
+		ctx, cancel := context.WithCancel(context.Background())
+		over := make(chan error, 1)
+		go func() { over <- c.Run(ctx) }()
+		return func() {
+			cancel()
+			<-over
+		}
+	}
+	defer run(lacks)()
+	time.Sleep(4 * time.Second) // longer than a lease
+	for rec, err := range raw.List(t.Context(), persist.Query{AllAccounts: true}) {
+		if err != nil || rec.Drives != 0 || rec.LeaseOwner != "" || rec.MaybeSent || rec.Attempts != 0 || !rec.NextAttempt.IsZero() {
+			t.Errorf("%s: %d drives, leased by %q, error %v; want it as it was begun", rec.Key, rec.Drives, rec.LeaseOwner, err)
+		}
+	}
+	defer run(has)()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		mu.Lock()
+		keys := len(sent)
+		mu.Unlock()
+		if keys == n {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d were sent by the worker that can", keys, n)
+		}
+	}
+}
