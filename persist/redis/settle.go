@@ -188,7 +188,7 @@ func (j *Journal) reload(ctx context.Context) {
 // isOwn reports whether the error is a decision of this package about what Redis answered, and
 // no failure of a call.
 func isOwn(err error) bool {
-	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrGone} {
+	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrNewer, persist.ErrGone} {
 		if errors.Is(err, own) {
 			return true
 		}

@@ -153,7 +153,7 @@ func (j *Journal) sort(err error) Doubt {
 // isOwn reports whether the error is a decision of this package about what the database
 // answered, and no failure of a statement.
 func isOwn(err error) bool {
-	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt} {
+	for _, own := range []error{persist.ErrNotFound, persist.ErrStale, persist.ErrExists, persist.ErrInvalid, persist.ErrCorrupt, persist.ErrNewer} {
 		if errors.Is(err, own) {
 			return true
 		}

@@ -16,7 +16,11 @@ func Newer(t *testing.T, j interface {
 }, newer func(key string)) {
 	t.Helper()
 	for _, key := range []string{"later", "ours"} {
-		if _, _, err := j.Begin(t.Context(), Record("a", key)); err != nil {
+		rec := Record("a", key)
+		if key == "later" {
+			rec.Region = "it needs something else"
+		}
+		if _, _, err := j.Begin(t.Context(), rec); err != nil {
 			t.Fatal(err)
 		}
 	}
