@@ -117,7 +117,7 @@ func (o *Options) checkCarrier() error {
 	return nil
 }
 
-// checkKeys refuses what does not name a key, or how one is fetched.
+// checkKeys refuses what does not name a key.
 func (o *Options) checkKeys() error {
 	switch {
 	case o.KeyFormat != "" && o.KeyFormat != KeyUUIDv4 && o.KeyFormat != KeyUUIDv7:
@@ -128,6 +128,13 @@ func (o *Options) checkKeys() error {
 		return usage("KeyField", "KeyHeader is set as well, and a key travels in one place")
 	case o.KeyQuoted && !o.inHeader():
 		return usage("KeyQuoted", "the key travels in the body, where it is not quoted")
+	}
+	return o.checkToken()
+}
+
+// checkToken refuses what does not say how a key is fetched.
+func (o *Options) checkToken() error {
+	switch {
 	case o.TokenMethod != "" && o.TokenMethod != http.MethodGet && o.TokenMethod != http.MethodPost:
 		return usage("TokenMethod", "%q is neither GET nor POST", o.TokenMethod)
 	case o.TokenPath == "" && (o.TokenMethod != "" || o.TokenPointer != ""):

@@ -66,10 +66,7 @@ func diagnose(rep *conformance.Report, o *conformance.Options, out io.Writer) er
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	row := func(name, text string) { _, _ = fmt.Fprintf(w, "%s\t%s\n", name, text) } // Flush gives the error
-	row("target", rep.Target+" takes connections")
-	if rep.WayIn != "" {
-		row("way in", "operations are taken with "+rep.WayIn)
-	}
+	row("target", rep.Target+" takes "+taken(rep))
 	answer, once, overlap := found[probeAnswer], found[probeOnce], found[probeOverlap]
 	row("key", verdictLine(answer, "a repeat is answered with the outcome of the first"))
 	row("effects", verdictLine(once, "a repeat is not executed again"))
@@ -125,6 +122,14 @@ func givenFlags(o *conformance.Options) []givenFlag {
 		}
 	}
 	return all
+}
+
+// taken says what the target takes, and the flags for it where they were found by trying.
+func taken(rep *conformance.Report) string {
+	if rep.WayIn == "" {
+		return "connections"
+	}
+	return "connections; operations are taken with " + rep.WayIn
 }
 
 func verdictLine(c conformance.Result, good string) string {
