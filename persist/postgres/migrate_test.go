@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		},
 		"order":  order,
 		"fleet":  fleetWorker,
-		"caller": caller,
+		"caller": caller, "rolling": rollingWorker,
 
 		"listener": listener,
 	})

@@ -24,7 +24,8 @@
 // Each part names its key. The first key of Config.Keys seals, all of them unseal. So a key is replaced by putting a new
 // one before it; where several processes share the journal, first give the new key to all of them, behind the current one.
 // The old key is needed until no record is left that it has sealed. A record whose key is missing or another one is an error that
-// names the key and matches persist.ErrSealed; the others are not affected.
+// names the key and matches persist.ErrSealed; the others are not affected. A journal whose oldest record was begun under a key that is missing is
+// not opened; a newer key that only other processes have is no reason.
 //
 // Every record has a key of its own, derived by HKDF-SHA256 from the one that was given, and every part a random nonce of 96 bits. So the bound
 // of 2^32 messages under one key is one on the changes of a single record, and no journal reaches it.

@@ -75,7 +75,7 @@ const checkMax = 100
 // Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one, a
 // persist.DueTimes if j is one, and a persist.Notifier if j is all three. It looks at the oldest record and at some of the unfinished ones first.
 //
-// Errors: persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer that New did not make; persist.ErrSealed if the keys are not those of these records, or these are not sealed; what j.List failed with. Then j is the caller's to
+// Errors: persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer that New did not make; persist.ErrSealed if the oldest record was begun under a key that is not among these, or one is not sealed; what j.List failed with. Then j is the caller's to
 // close; else closing the result closes it.
 func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journal, error) {
 	if err := s.made(); err != nil {
@@ -85,13 +85,12 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 		return nil, fmt.Errorf("persist/seal: %w: the journal is a nil %T; open it first", persist.ErrInvalid, j)
 	}
 	unfinished := []persist.State{persist.StatePending, persist.StateHeld}
-	for _, look := range []struct {
-		query persist.Query
-		most  int
-	}{{persist.Query{AllAccounts: true}, 1}, {persist.Query{AllAccounts: true, States: unfinished}, checkMax}} {
-		if err := s.check(j.List(ctx, look.query), look.most); err != nil {
-			return nil, fmt.Errorf("persist/seal: %w", err)
-		}
+	err := s.check(j.List(ctx, persist.Query{AllAccounts: true}), 1, true)
+	if err == nil {
+		err = s.check(j.List(ctx, persist.Query{AllAccounts: true, States: unfinished}), checkMax, false)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("persist/seal: %w", err)
 	}
 	sealed := journal{Journal: j, s: s}
 	claimer, claims := persist.As[persist.Claimer](j)
@@ -110,11 +109,19 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	return &sealed, nil
 }
 
-// check unseals the first records of a listing, most of them at most. A damaged record is for later.
-func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int) error {
+// check unseals the first records of a listing, most of them at most. A damaged record is for later. begun: a record must have been begun
+// under a key that was given. Without that, one whose key was not is that of another process, which has a newer key, and is left to it.
+func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bool) error {
 	for rec, err := range list {
+		sealed := err == nil && rec.Carrier == persist.CarrierSealed
 		if err == nil {
 			_, err = s.Unseal(rec)
+		}
+		if sealed && errors.Is(err, persist.ErrSealed) {
+			o := &opener{s: s, id: rec.ID, created: rec.Created}
+			if _, unknown := o.identity(&rec); unknown == nil || !begun {
+				err = nil
+			}
 		}
 		if err != nil && (errors.Is(err, persist.ErrSealed) || !persist.OfOneRecord(err)) {
 			return err

@@ -357,3 +357,41 @@ func TestMergedListEnds(t *testing.T) {
 		t.Errorf("%d errors, want 1", n)
 	}
 }
+
+// TestOpenBesideANewerKey: a process that does not have the newest key yet opens the journal all the same, reads what it can, and is told
+// of the rest one by one. One that lacks the older key is refused.
+func TestOpenBesideANewerKey(t *testing.T) {
+	t.Parallel()
+	ctx, below, old, next := t.Context(), memory.New(), testKey("a"), testKey("b")
+	begin := func(c seal.Config, key string) persist.Journal {
+		t.Helper()
+		j, err := keysOf(t, below, c)
+		if err != nil {
+			t.Fatalf("before %s: %v", key, err)
+		}
+		if _, _, err := j.Begin(ctx, full(key)); err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		return j
+	}
+	before, both := seal.Config{Keys: []seal.Key{old}}, seal.Config{Keys: []seal.Key{next, old}}
+	begin(before, "first")
+	j := begin(both, "second")
+	changed, err := j.Get(ctx, persist.ID{Account: "shop", Key: "first"})
+	if err == nil {
+		changed.Note = "under the newer key"
+		_, err = j.Update(ctx, changed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	j = begin(before, "third")
+	for key, sealed := range map[string]bool{"first": true, "second": true, "third": false} {
+		if _, err := j.Get(ctx, persist.ID{Account: "shop", Key: key}); errors.Is(err, persist.ErrSealed) != sealed || !sealed && err != nil {
+			t.Errorf("%s: %v, want that it is sealed with another key: %t", key, err, sealed)
+		}
+	}
+	if _, err := keysOf(t, below, seal.Config{Keys: []seal.Key{next}}); !errors.Is(err, persist.ErrSealed) {
+		t.Errorf("without the older key: %v", err)
+	}
+}
