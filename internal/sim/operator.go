@@ -46,7 +46,7 @@ func (w *world) operate(r, ways *rand.Rand) {
 	if ways.IntN(4) > 0 {
 		defer w.join(l, rec, ways)()
 	}
-	if takes {
+	if takes && w.model.takes(rec) { // its caller may have gone on to the next key by itself since
 		w.rekey(ctx, l, look, ways)
 		return
 	}
