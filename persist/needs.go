@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -199,3 +200,13 @@ func (q *Query) MatchUnread(e *UnreadError) bool {
 
 // OfOneRecord reports whether an error of List is about one record, behind which the listing goes on: ErrCorrupt, ErrSealed or ErrNewer.
 func OfOneRecord(err error) bool { return errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) }
+
+// Sealed is nil for a record that can be used as it is. For a sealed one it is an error that matches ErrSealed and
+// names the key.
+func (r *Record) Sealed() error {
+	if r.Carrier != CarrierSealed {
+		return nil
+	}
+	return fmt.Errorf("%w: %q is sealed with the key %q, and the journal was opened without keys; open it with them (package persist/seal)",
+		ErrSealed, r.Key, r.CarrierName)
+}

@@ -323,16 +323,6 @@ func (r *Record) MarkedByClaim(now time.Time) bool {
 // sealedNoteMax is how much longer a note may be once it is sealed.
 const sealedNoteMax = 128
 
-// Sealed is nil for a record that can be used as it is. For a sealed one it is an error that matches ErrSealed and
-// names the key.
-func (r *Record) Sealed() error {
-	if r.Carrier != CarrierSealed {
-		return nil
-	}
-	return fmt.Errorf("%w: %q is sealed with the key %q, and the journal was opened without keys; open it with them (package persist/seal)",
-		ErrSealed, r.Key, r.CarrierName)
-}
-
 // AddAttempt appends a to the history, and drops the oldest where there are more
 // than HistoryMax. It never writes into an array that another record shares.
 func (r *Record) AddAttempt(a Attempt) {
