@@ -94,3 +94,10 @@ func TestShorterWindow(t *testing.T) {
 		})
 	}
 }
+
+// ownWindow is a profile whose window is this.
+func ownWindow(d time.Duration) *profile.Profile {
+	p := profile.Draft07()
+	p.Name, p.Window.Floor = "x", d
+	return p
+}

@@ -145,8 +145,10 @@ func (p *pass) giveBackCrashed(id persist.ID) {
 	}
 }
 
-// resting reports whether this process does not try an operation now, since a run of it has crashed not long ago.
+// resting reports whether this client does not try an operation now, since a run of it has crashed not long ago, or it could not send it.
 func (e *engine) resting(id persist.ID) bool { return !e.restsUntil(id).IsZero() }
 
-// restsUntil returns the time at which this process tries an operation again after a crash; zero: now.
-func (e *engine) restsUntil(id persist.ID) time.Time { return e.shared.crashes.Until(id, e.now()) }
+// restsUntil returns the time at which this client tries an operation again after that; zero: now.
+func (e *engine) restsUntil(id persist.ID) time.Time {
+	return later(e.shared.crashes.Until(id, e.now()), e.aside.Until(id, e.now()))
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/known"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/pauses"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
@@ -24,17 +25,20 @@ import (
 // engine runs operations for the calls of one client, Do's and Resume's alike, so that a recovered operation cannot
 // behave differently from a fresh one. It is safe for concurrent use.
 type engine struct {
-	cfg     *Config
-	journal persist.Journal
-	shared  *shared
-	owner   string           // of leases
-	leases  *leases          // nil: no other process shares the journal
-	clock   *clock           // of the journal
-	now     func() time.Time // clock.now
-	alone   leftAlone        // what it gave back, since it cannot act on it
-	lacking metLacks         // why it leaves operations alone
-	origins pauses.Origins   // those that take no connections from this client: others may have another Transport
-	wake    func()           // tells Run of this client that something may be due
+	cfg      *Config
+	journal  persist.Journal
+	shared   *shared
+	owner    string           // of leases
+	leases   *leases          // nil: no other process shares the journal
+	clock    *clock           // of the journal
+	now      func() time.Time // clock.now
+	alone    leftAlone        // what it gave back, since it cannot act on it
+	lacking  metLacks         // why it leaves operations alone
+	origins  pauses.Origins   // those that take no connections from this client: others may have another Transport
+	passesBy pauses.Origins   // those of which a pass met only what it leaves alone
+	turns    turns            // of its limiters, that no operation has taken
+	aside    known.Aside      // operations that this client alone cannot send now
+	wake     func()           // tells Run of this client that something may be due
 
 	notifier persist.Notifier     // tells other processes; nil: the journal cannot
 	late     persist.LateFinisher // the journal, if an answer may be given before its record says so; else nil
@@ -89,6 +93,7 @@ type run struct {
 	stopIfOriginDown bool
 	lanes            *lanes // of a fair Run, which bound the sends; else nil
 	admitted         bool   // it may send now, see admit
+	limitedHere      bool   // its limiter did not let it go out
 	refused          error  // of the limiter, before the first attempt: no token is asked for
 
 	started   time.Time // by this process's own clock
@@ -98,6 +103,7 @@ type run struct {
 	sends     int
 	begun     int  // sends of the attempt under way
 	unreached bool // the latest attempt found no server that takes connections
+	reached   bool // something was sent, if only a request for a token
 	// inProgress counts the answers that said "still being processed".
 	inProgress int
 	firstSeen  bool // the loop already asked for the first attempt
@@ -271,6 +277,9 @@ func (r *run) mayAttempt() bool {
 		r.skipAttempt(expired())
 	case r.history.InDoubt() && !r.rec.Protected: // of an earlier process, or asked again for its answer
 		r.skipAttempt(verdict{outcome: OutcomeUnknown, hold: persist.HoldNoKey})
+	case window == windowOver && !operation.WindowOver(now.Sub(r.rec.FirstSent), r.window()): // for this client alone
+		r.stop = errWindowHere
+		r.skipAttempt(verdict{outcome: OutcomeUnknown})
 	case window == windowOver:
 		r.skipAttempt(expired())
 	case window == windowBefore:
@@ -301,6 +310,8 @@ func (r *run) noteOrigin(sent wire.Result) {
 	r.unreached = false
 	switch policy := &r.cfg.Retry; {
 	case !sent.Unsent:
+		r.reached = true
+		r.passesBy.Reached(r.rec.Origin)
 		if r.origins.Reached(r.rec.Origin) {
 			r.wake()
 		}
@@ -374,6 +385,7 @@ func (r *run) stopCause() error {
 }
 
 var (
-	errNoTarget = errors.New("its recorded target is no URL")
-	errMaxAge   = errors.New("it was not sent within EnqueueMaxAge")
+	errWindowHere = errors.New("the retention window leaves no time for this client's AttemptTimeout and ClockSkew; a client with shorter ones may send it")
+	errNoTarget   = errors.New("its recorded target is no URL")
+	errMaxAge     = errors.New("it was not sent within EnqueueMaxAge")
 )

@@ -116,7 +116,7 @@ func (p *pass) workFairly() {
 		}
 		var r resumed
 		over := false
-		if p.tryNow(rec) {
+		if _, waits := p.c.engine.turns.slow(rec.Origin); p.tryNow(rec) && !waits {
 			r, over = p.drive(rec)
 		} else { // the origin has failed since it was claimed
 			p.tryGiveBack(rec)
@@ -163,12 +163,12 @@ func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	d.due, d.next = map[string][]string{}, time.Time{}
 	d.asked, d.took = time.Now(), time.Since(began)
 	for _, t := range times {
-		if p.lacksFor(group{t.Origin, t.Needs}) {
+		if _, waits := e.turns.slow(t.Origin); waits || p.lacksFor(group{t.Origin, t.Needs}) { // it is woken, or cannot
 			continue
 		}
 		now := e.now()
 		alone, _ := e.alone.wait(group{t.Origin, t.Needs})
-		if until := max(t.At.Sub(now), e.origins.Wait(t.Origin, now), alone); until <= 0 {
+		if until := max(t.At.Sub(now), e.origins.Wait(t.Origin, now), e.passesBy.Wait(t.Origin, now), alone); until <= 0 {
 			d.due[t.Origin] = append(d.due[t.Origin], t.Needs)
 		} else if at := now.Add(until); d.next.IsZero() || at.Before(d.next) {
 			d.next = at
@@ -200,10 +200,10 @@ func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration
 			break
 		}
 		n := p.lanes.room(origin, len(claimed))
-		if n == 0 {
+		if _, waits := e.turns.slow(origin); n == 0 || waits {
 			continue
 		}
-		if pause := e.origins.Wait(origin, e.now()); pause > 0 { // it has failed since
+		if pause := max(e.origins.Wait(origin, e.now()), e.passesBy.Wait(origin, e.now())); pause > 0 { // it has failed since
 			delete(known.due, origin)
 			wait = min(wait, pause)
 			continue
@@ -236,7 +236,7 @@ func (p *pass) put(claimed []*persist.Record) {
 // claimGroups claims up to n operations of one origin, of its groups in turn. Of an origin that took no connections when it was tried
 // last it claims one. known forgets the groups, and the origin, of which no more is due.
 func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n int) (claimed []persist.Record, err error) {
-	if p.c.engine.origins.Failing(origin) {
+	if slow, _ := p.c.engine.turns.slow(origin); slow || p.c.engine.origins.Failing(origin) {
 		n = 1
 	}
 	groups := known.due[origin]

@@ -171,7 +171,10 @@ func (p *pace) Wait(ctx context.Context) error {
 	p.next = at.Add(p.period)
 	p.mu.Unlock()
 	select {
-	case <-ctx.Done():
+	case <-ctx.Done(): // its turn is free again, as that of golang.org/x/time/rate
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.next = p.next.Add(-p.period)
 		return ctx.Err()
 	case <-time.After(time.Until(at)):
 		return nil
@@ -237,7 +240,7 @@ func TestLimiterRefuses(t *testing.T) {
 	})
 }
 
-// TestRunLimiterRefuses: an operation whose limiter returns an error is left as never sent, with a pause that grows, and Run says
+// TestRunLimiterRefuses: an operation whose limiter returns an error is left as never sent and due as before, this client's Run tries it ever more seldom, and says
 // so each time. Once the limiter lets it start, it is sent.
 func TestRunLimiterRefuses(t *testing.T) {
 	t.Parallel()
@@ -267,7 +270,7 @@ func TestRunLimiterRefuses(t *testing.T) {
 		if n := told.Load(); n < 5 || n > 120 || asked.Load() > 2*n+2 {
 			t.Errorf("asked %d times, told %d times in an hour", asked.Load(), n)
 		}
-		if rec.MaybeSent || rec.State != persist.StatePending || !rec.NextAttempt.After(time.Now()) || w.count() != 0 {
+		if rec.MaybeSent || rec.State != persist.StatePending || rec.Attempts != 0 || rec.NextAttempt.After(time.Now()) || w.count() != 0 {
 			t.Errorf("it is %v, maybe sent %t, due at %v, %d sends", rec.State, rec.MaybeSent, rec.NextAttempt, w.count())
 		}
 		opened.Store(1)

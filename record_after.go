@@ -169,6 +169,7 @@ func (d ending) leaveOpen() *result {
 			rec.Answer = d.answerForRecord(d.now().Round(0)) // for whoever has to settle it
 		} else {
 			rec.NextAttempt, rec.Answer = d.notBefore(&rec), d.flawedForRecord()
+			d.leaveAside()
 		}
 		return d.update(rec)
 	}))
@@ -298,9 +299,19 @@ func logUnrecorded(d ending, err error) {
 	}
 }
 
-// isLocal reports whether the run has reached no server, and sent nothing. That is no fact about the operation: another client may
-// reach one.
-func (d ending) isLocal() bool { return d.unreached && d.sends == 0 }
+// isLocal reports whether the run has sent nothing: it has reached no server, its limiter, its Authorize or its time limits did not let it.
+// That is no fact about the operation: another client may send it. A clock that was set back is the journal's where it has one.
+func (d ending) isLocal() bool { return !d.reached && d.sends == 0 && d.stop != errClockBack }
+
+// leaveAside lets this client's passes leave an operation alone that it could not send, and whose origin has no pause.
+func (d ending) leaveAside() {
+	switch {
+	case d.sends > 0:
+		d.aside.Drop(d.rec.ID)
+	case d.fromResume && d.isLocal() && !d.unreached && d.stopCause() == nil:
+		d.aside.Note(d.rec.ID, d.now(), d.cfg.Retry.MaxDelay, d.cfg.Retry.MaxPause)
+	}
+}
 
 // notBefore returns the earliest time for Resume, for the record as it will be written. If a long Retry-After or a clock that
 // was set back stopped the run, or the call was given up or is draining, that is d.next, or the record's first pause from now
@@ -326,7 +337,7 @@ func (d ending) notBefore(rec *persist.Record) time.Time {
 // sendableUntil returns the last moment at which a send of the record may start; zero if it has none.
 func (d ending) sendableUntil(rec *persist.Record) time.Time {
 	if rec.MaybeSent {
-		return rec.FirstSent.Add(d.window() - d.cfg.margin(d.window()))
+		return rec.FirstSent.Add(d.window() - operation.UsualMargin(d.window()))
 	}
 	return rec.SendBefore
 }

@@ -213,7 +213,7 @@ func (x existing) confirmed() *result {
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	case !a.BodyDropped:
 		return x.answerFromJournal()
-	case !a.Stored: // asked for it again, the server would act again, or answer otherwise
+	case !operation.MayAskAgain(a): // the server would act again, or answer otherwise
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
 	x.readBy(x.profileOf(x.call, &x.rec))

@@ -72,7 +72,7 @@ func (p *pass) resume(listed *persist.Record) (_ resumed, over bool) {
 		defer p.c.engine.leases.drop(listed.ID)
 	}
 	if p.c.engine.resting(listed.ID) {
-		p.c.engine.giveBack(p.ctx, *listed, p.again())
+		p.giveBackResting(listed)
 		return resumed{}, false
 	}
 	if p.c.draining.Err() != nil {
@@ -125,6 +125,18 @@ func (p *pass) resume(listed *persist.Record) (_ resumed, over bool) {
 		return resumed{}, true
 	}
 	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg)}, true
+}
+
+// giveBackResting gives back an operation that this client leaves alone for now, as it was. A pass without an end does not claim of its
+// origin for a moment, so that it does not meet it again at once.
+func (p *pass) giveBackResting(rec *persist.Record) {
+	e := p.c.engine
+	if p.lanes == nil {
+		e.giveBack(p.ctx, *rec, p.again())
+		return
+	}
+	e.passesBy.Failed(rec.Origin, e.now(), endingPause, e.pollEvery())
+	e.giveBack(p.ctx, *rec, time.Time{})
 }
 
 // resultWithAnswer returns the Result of a resumed operation, with a copy of its answer.
@@ -251,7 +263,7 @@ func (r *run) letGo(before *persist.Record) {
 func (r *run) mayBegin() bool {
 	if err := r.Admit(r.call.Context(), false); err != nil {
 		r.refused = err
-		return r.stopCause() == nil
+		return r.stopCause() == nil && !r.limitedHere
 	}
 	return r.origins.Open(r.rec.Origin, r.rec.ID)
 }

@@ -148,6 +148,12 @@ func (r *run) limit(ctx context.Context) error {
 	if limiter == nil {
 		return nil
 	}
+	if r.mayLeave() {
+		if err := r.limitLeaving(ctx, limiter); err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+		return nil
+	}
 	if err := limiter.Wait(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}

@@ -33,7 +33,7 @@ func TestRunLimiterRefusesToken(t *testing.T) {
 		enqueue(t, c, 1)
 		stop := running(t, c)
 		time.Sleep(10 * time.Minute)
-		if rec := lookup(t, c, "k0"); asked.Load() != 0 || rec.State != persist.StatePending || rec.Attempts < 3 || !rec.NextAttempt.After(time.Now()) {
+		if rec := lookup(t, c, "k0"); asked.Load() != 0 || rec.State != persist.StatePending || rec.Attempts != 0 || rec.NextAttempt.After(time.Now()) {
 			t.Errorf("%d tokens, it is %v after %d attempts", asked.Load(), rec.State, rec.Attempts)
 		}
 		refuses.Store(false)

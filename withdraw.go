@@ -33,6 +33,7 @@ func (d ending) withdraw() *result {
 		rec := d.counted()
 		rec.MaybeSent, rec.FirstSent = false, time.Time{}
 		rec.NextAttempt = d.notBefore(&rec)
+		d.leaveAside()
 		return d.update(rec)
 	})
 	standing := operation.Open
