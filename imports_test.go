@@ -41,7 +41,7 @@ func importRules() []rule {
 		{"internal/sanitize", true, nil},
 		{"internal/pauses", true, nil},
 		{"internal/inflight", true, []string{module + "/persist"}},
-		{"internal/known", true, []string{module + "/persist"}},
+		{"internal/known", true, []string{module + "/persist", module + "/internal/pauses"}},
 		{"profile", true, nil},
 		{"persist", false, nil},
 		{"persist/internal/codec", true, []string{module + "/persist"}},

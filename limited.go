@@ -109,7 +109,7 @@ func (r *run) limitLeaving(ctx context.Context, limiter Limiter) error {
 				e.turns.end(origin, ready)
 				e.wake()
 			}()
-			ready = limiter.Wait(on) == nil
+			ready = pause(on, pauseMin) == nil && limiter.Wait(on) == nil // once the others who wait have left, too
 		})
 	}
 	return errLimited

@@ -134,7 +134,7 @@ func TestAnotherAnswerThanTheRecordedOne(t *testing.T) {
 		same          bool
 	}{
 		{reply{status: 402, header: problem}, reply{status: 201}, false}, {reply{status: 402, header: problem}, reply{status: 404, header: problem}, false},
-		{reply{status: 402, header: problem}, reply{status: 402, header: problem}, true}, {reply{status: 201}, reply{status: 200}, true},
+		{reply{status: 402, header: problem}, reply{status: 402, header: problem}, false}, {reply{status: 201}, reply{status: 200}, true},
 		{reply{status: 201}, reply{status: 402, header: problem}, false}, {reply{status: 201}, reply{status: 404, empty: true}, false},
 		{reply{status: 201}, reply{status: 200, body: maintenance}, false},
 	} {
@@ -171,14 +171,14 @@ func TestTheAnswerAskedForAgainEndsTheCall(t *testing.T) {
 		status int // 0: the answer is gone
 		sends  int // of the second call
 	}{
-		{refusal, []reply{refusal, {status: 503}}, 402, 1},
-		{refusal, []reply{refusal, {err: errLost}}, 402, 1},
-		{refusal, []reply{{status: 503}, refusal, {status: 503}}, 402, 2},
+		{refusal, []reply{refusal, {status: 503}}, 0, 0},
+		{refusal, []reply{refusal, {err: errLost}}, 0, 0}, // a refusal is not asked for
+		{refusal, []reply{{status: 503}, refusal, {status: 503}}, 0, 0},
 		{success, []reply{{status: 503}, success, {status: 503}}, 201, 2},
-		{refusal, []reply{success}, 0, 1},
+		{refusal, []reply{success}, 0, 0},
 		{success, []reply{refusal, success}, 0, 1},
-		{refusal, []reply{other, refusal}, 402, 2}, // which says nothing of the operation
-		{refusal, []reply{{status: 503}}, 0, 4},
+		{success, []reply{other, success}, 201, 2}, // which says nothing of the operation
+		{success, []reply{{status: 503}}, 0, 4},
 	} {
 		bubble(t, func(t *testing.T) {
 			j, w := memory.New(), &wire{replies: append([]reply{r.first}, r.again...)}

@@ -28,6 +28,7 @@ func TestAside(t *testing.T) {
 	if a.Note(id, now, time.Second, 5*time.Second); a.Until(id, now) != now.Add(time.Second) {
 		t.Error("what was sent is remembered")
 	}
+	a.Drop(id)
 	left := 0
 	for i := range 10_010 {
 		a.Note(persist.ID{Key: fmt.Sprint(i)}, now, time.Hour, time.Hour)
