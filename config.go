@@ -187,9 +187,7 @@ type Config struct {
 
 // Limiter bounds the pace of sends.
 type Limiter interface {
-	// Wait returns nil when a send may start. It returns an error if that will not be, and soon after ctx has ended; then its turn is another's.
-	// On a journal that several processes share, Run waits for a third of Config.Lease with an operation in its hands, gives that back,
-	// and waits on for the next one.
+	// Wait returns nil when a send may start. It returns an error if that will not be, and soon after ctx has ended.
 	Wait(ctx context.Context) error
 }
 

@@ -36,7 +36,6 @@ type engine struct {
 	lacking  metLacks         // why it leaves operations alone
 	origins  pauses.Origins   // those that take no connections from this client: others may have another Transport
 	passesBy pauses.Origins   // those of which a pass met only what it leaves alone
-	turns    turns            // of its limiters, that no operation has taken
 	aside    known.Aside      // operations that this client alone cannot send now
 	wake     func()           // tells Run of this client that something may be due
 
@@ -93,7 +92,6 @@ type run struct {
 	stopIfOriginDown bool
 	lanes            *lanes // of a fair Run, which bound the sends; else nil
 	admitted         bool   // it may send now, see admit
-	limitedHere      bool   // its limiter did not let it go out
 	refused          error  // of the limiter, before the first attempt: no token is asked for
 
 	started   time.Time // by this process's own clock

@@ -116,7 +116,7 @@ func (p *pass) workFairly() {
 		}
 		var r resumed
 		over := false
-		if _, waits := p.c.engine.turns.slow(rec.Origin); p.tryNow(rec) && !waits {
+		if p.tryNow(rec) {
 			r, over = p.drive(rec)
 		} else { // the origin has failed since it was claimed
 			p.tryGiveBack(rec)
@@ -163,7 +163,7 @@ func (d *dueOrigins) ask(p *pass, j fairJournal) error {
 	d.due, d.next = map[string][]string{}, time.Time{}
 	d.asked, d.took = time.Now(), time.Since(began)
 	for _, t := range times {
-		if _, waits := e.turns.slow(t.Origin); waits || p.lacksFor(group{t.Origin, t.Needs}) { // it is woken, or cannot
+		if p.lacksFor(group{t.Origin, t.Needs}) {
 			continue
 		}
 		now := e.now()
@@ -200,7 +200,7 @@ func (p *pass) claimShares(j fairJournal, known *dueOrigins) (wait time.Duration
 			break
 		}
 		n := p.lanes.room(origin, len(claimed))
-		if _, waits := e.turns.slow(origin); n == 0 || waits {
+		if n == 0 {
 			continue
 		}
 		if pause := max(e.origins.Wait(origin, e.now()), e.passesBy.Wait(origin, e.now())); pause > 0 { // it has failed since
@@ -236,7 +236,7 @@ func (p *pass) put(claimed []*persist.Record) {
 // claimGroups claims up to n operations of one origin, of its groups in turn. Of an origin that took no connections when it was tried
 // last it claims one. known forgets the groups, and the origin, of which no more is due.
 func (p *pass) claimGroups(j fairJournal, origin string, known *dueOrigins, n int) (claimed []persist.Record, err error) {
-	if slow, _ := p.c.engine.turns.slow(origin); slow || p.c.engine.origins.Failing(origin) {
+	if p.c.engine.origins.Failing(origin) {
 		n = 1
 	}
 	groups := known.due[origin]

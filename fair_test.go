@@ -171,10 +171,7 @@ func (p *pace) Wait(ctx context.Context) error {
 	p.next = at.Add(p.period)
 	p.mu.Unlock()
 	select {
-	case <-ctx.Done(): // its turn is free again, as that of golang.org/x/time/rate
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.next = p.next.Add(-p.period)
+	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(time.Until(at)):
 		return nil

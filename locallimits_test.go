@@ -1,7 +1,6 @@
 package oncehttp_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"sync/atomic"
@@ -12,67 +11,6 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/memory"
 )
-
-// closedFor is a limiter that lets each send go out after so long.
-func closedFor(d time.Duration) func(*oncehttp.Config) {
-	return func(cfg *oncehttp.Config) {
-		cfg.Limiter = func(string) oncehttp.Limiter {
-			return limiterFunc(func(ctx context.Context) error {
-				select {
-				case <-ctx.Done():
-					return ctx.Err()
-				case <-time.After(d):
-					return nil
-				}
-			})
-		}
-	}
-}
-
-// TestLimiterLeavesToOthers: of two processes the limiter of one lets nothing go out for hours. Nothing stays in its hands: the other
-// sends all of it, and its records say nothing of the limiter.
-func TestLimiterLeavesToOthers(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		const n = 20
-		j := memory.New()
-		none, live := &wire{replies: []reply{{status: 201}}}, &wire{replies: []reply{{status: 201}}}
-		waits, _ := newClient(t, none, on(newFairLeasing(j), closedFor(6*time.Hour)))
-		free, _ := newClient(t, live, on(newFairLeasing(j)))
-		enqueue(t, waits, n)
-		stop := running(t, waits)
-		time.Sleep(5 * time.Minute)
-		for rec := range waits.Unfinished(t.Context()) {
-			if rec.Attempts != 0 || rec.Sends != 0 || rec.NextAttempt.After(time.Now()) || rec.MaybeSent || rec.LeaseOwner != "" {
-				t.Errorf("%s: %d attempts, due at %v, maybe sent %t, lease of %q; want none, and due at once", rec.Key, rec.Attempts, rec.NextAttempt, rec.MaybeSent, rec.LeaseOwner)
-			}
-		}
-		stopFree := running(t, free)
-		time.Sleep(time.Minute)
-		if len(live.keys()) != n || none.count() != 0 {
-			t.Errorf("%d of %d were sent by the client that can, %d by the other", len(live.keys()), n, none.count())
-		}
-		if err := errors.Join(stop(), stopFree()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// TestSlowLimiterAlone: a process whose limiter takes longer than a third of a lease, and that is alone, sends at the pace of the limiter.
-func TestSlowLimiterAlone(t *testing.T) {
-	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		const n = 5
-		w := &wire{replies: []reply{{status: 201}}}
-		c, _ := newClient(t, w, on(newFairLeasing(memory.New()), closedFor(10*time.Minute)))
-		enqueue(t, c, n)
-		stop := running(t, c)
-		time.Sleep(n*10*time.Minute + 5*time.Minute)
-		if err := stop(); err != nil || len(w.keys()) != n || w.count() != n {
-			t.Errorf("%v after %d sends of %d operations, want %d of each", err, w.count(), len(w.keys()), n)
-		}
-	})
-}
 
 // TestAuthorizeFailsLocally: what one client's Authorize refuses is no attempt, and due as before: another client sends it at once. The one
 // that cannot tries it again ever more seldom.

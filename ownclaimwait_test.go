@@ -1,7 +1,6 @@
 package oncehttp_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ func waiting(t *testing.T, w *wire) (o *outage, c *oncehttp.Client, stop func() 
 	limit := &pace{period: time.Minute, next: time.Now().Add(time.Minute)}
 	c, _ = newClient(t, w, on(o, slowAnswers, func(cfg *oncehttp.Config) {
 		cfg.Profile = profile.None()
-		cfg.Authorize = func(req *http.Request) error { return limit.Wait(req.Context()) }
+		cfg.Limiter = func(string) oncehttp.Limiter { return limit }
 	}))
 	stop = running(t, c)
 	if err := c.Enqueue(post(t, "{}"), "k"); err != nil {

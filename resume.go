@@ -263,7 +263,7 @@ func (r *run) letGo(before *persist.Record) {
 func (r *run) mayBegin() bool {
 	if err := r.Admit(r.call.Context(), false); err != nil {
 		r.refused = err
-		return r.stopCause() == nil && !r.limitedHere
+		return r.stopCause() == nil
 	}
 	return r.origins.Open(r.rec.Origin, r.rec.ID)
 }

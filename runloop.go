@@ -43,7 +43,6 @@ func (c *Client) Run(ctx context.Context) error {
 	work := inflight.NewPass(ctx, c)
 	defer work.End()
 	ctx = work.Context(ctx)
-	c.engine.turns.begin(ctx)
 	r := runner{Client: c, toldDefault: map[operation.Lack]bool{}}
 	aside, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup

@@ -148,12 +148,6 @@ func (r *run) limit(ctx context.Context) error {
 	if limiter == nil {
 		return nil
 	}
-	if r.mayLeave() {
-		if err := r.limitLeaving(ctx, limiter); err != nil {
-			return cmp.Or(context.Cause(ctx), err)
-		}
-		return nil
-	}
 	if err := limiter.Wait(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}

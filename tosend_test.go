@@ -160,8 +160,7 @@ func TestClaimedElsewhere(t *testing.T) {
 		limiter := &pace{period: time.Minute}
 		s := &seeing{j: o, takes: 4 * time.Second, sent: map[string]int{}} // what ends after 4 s lets Run look for more then, and every 10 s
 		c, _ := newClient(t, s, on(o, func(cfg *oncehttp.Config) {
-			cfg.OriginAllowed = func(string) bool { return true }
-			cfg.ResumeWorkers, cfg.Authorize = 1, func(req *http.Request) error { return limiter.Wait(req.Context()) }
+			cfg.ResumeWorkers, cfg.Limiter = 1, func(string) oncehttp.Limiter { return limiter }
 		}))
 		s.enqueue(t, c, 4)
 		stop := running(t, c)
