@@ -65,7 +65,7 @@ func sourceBugs() []sourceBug {
 		{"a key is taken to protect whatever the method", "internal/request",
 			"!slices.Contains(p.Methods, rec.Method):", "!slices.Contains(p.Methods, rec.Method) && false:"},
 		{"an answer that the server does not store is asked for again", ".",
-			"	case !a.Stored: // asked", "	case !a.Stored && false: // asked"},
+			"	case !operation.MayAskAgain(a): // the", "	case !operation.MayAskAgain(a) && false: // the"},
 		{"the business's own key is begun beside what is in doubt under a generated one", ".",
 			"if op.named.Unnamed {\n			if err", "if op.rec.Generated {\n			if err"},
 		{"acts are not bound to what was seen", ".",
