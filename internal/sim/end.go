@@ -16,7 +16,8 @@ import (
 )
 
 // endPasses bounds how often everything is tried again once the faults have
-// stopped; endPause lies between two passes. lastPassMax bounds each: a journal with a bug can hand out the same
+// stopped; endPause lies between two passes, and before the last two a window: what only its API could settle, and does not, is
+// held then, and settled by the operator, however long its pauses are. lastPassMax bounds each: a journal with a bug can hand out the same
 // operation for ever.
 const (
 	endPasses   = 40
@@ -58,7 +59,7 @@ func (w *world) end() {
 		}
 		left = w.settleHeld(n) + w.askAgain(n)
 		if left > 0 {
-			time.Sleep(endPause)
+			time.Sleep(w.pauseAfter(n))
 		}
 	}
 	time.Sleep(2 * lateFor) // what was told last is written
@@ -70,6 +71,14 @@ func (w *world) end() {
 		w.model.fail(Ends, "the caller of %s still does not know what became of it", o.ref)
 	}
 	w.model.audit(w.store, "at the end")
+}
+
+// pauseAfter returns the pause after the pass with this number.
+func (w *world) pauseAfter(n int) time.Duration {
+	if n < endPasses-3 {
+		return endPause
+	}
+	return w.plan.Setting.Profile.Window.Floor + time.Hour
 }
 
 // restart ends a life in good order and begins the next.
