@@ -15,17 +15,17 @@ import (
 	"github.com/oncehttp/oncehttp/persist/seal"
 )
 
-// otherProcess is a journal as another process has it open: the same records, and nothing attached.
-type otherProcess struct {
+// ownProcess is a journal as another process has it open: the same records, and nothing attached.
+type ownProcess struct {
 	persist.Journal
 	attached persist.Attachment
 }
 
 // Attach implements [persist.Journal].
-func (p *otherProcess) Attach(create func() any) any { return p.attached.Attach(create) }
+func (p *ownProcess) Attach(create func() any) any { return p.attached.Attach(create) }
 
 // Unwrap returns the journal.
-func (p *otherProcess) Unwrap() persist.Journal { return p.Journal }
+func (p *ownProcess) Unwrap() persist.Journal { return p.Journal }
 
 // user is one way to use a journal.
 type user struct {
@@ -37,7 +37,7 @@ type user struct {
 // open returns the journal as this user has it open, in a process of its own.
 func (u user) open(t *testing.T, j persist.Journal) (persist.Journal, error) {
 	t.Helper()
-	below := &otherProcess{Journal: j}
+	below := &ownProcess{Journal: j}
 	if u.keys == "" {
 		return below, nil
 	}

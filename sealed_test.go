@@ -28,7 +28,7 @@ func sealedWith(t *testing.T, j persist.Journal, keys string) persist.Journal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := s.Journal(t.Context(), &otherProcess{Journal: j})
+	sealed, err := s.Journal(t.Context(), &ownProcess{Journal: j})
 	if err != nil {
 		t.Fatal(err)
 	}
