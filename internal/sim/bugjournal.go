@@ -35,7 +35,7 @@ func (j *faultyJournal) Begin(ctx context.Context, rec persist.Record) (persist.
 	}
 	standing, created, err := j.Journal.Begin(ctx, rec)
 	if j.bug == BugNoFingerprint && err == nil {
-		standing.Fingerprint, standing.Recipe = rec.Fingerprint, rec.Recipe
+		standing.Fingerprint, standing.Recipe, standing.Content = rec.Fingerprint, rec.Recipe, rec.Content
 	}
 	if j.bug == BugAbandonedIsResent && standing.State == persist.StateAbandoned {
 		standing.State = persist.StateConfirmed
