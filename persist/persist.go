@@ -148,14 +148,6 @@ type Journal interface {
 	// Record.Credentials are keyed with it. Errors: ErrUncertain, ErrClosed, the context's, or the journal's own.
 	Secret(ctx context.Context) ([]byte, error)
 
-	// Fact returns what stands under a name for the journal as a whole, nil if nothing does. Where old stands, or nothing does and old
-	// is empty, it writes value first, unless that is nil. So it reads, writes what nobody has written, and compares and sets; what it
-	// returns is not value where another was faster.
-	//
-	// What it writes is durable on return; not cancellable once queued. Atomic: of two calls with one old at most one writes.
-	// Errors: ErrInvalid for a name or a value past their bounds (CheckFact), and those of Secret.
-	Fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error)
-
 	// Forget removes an unfinished record whose revision is rec.Revision, so that
 	// its ID is free again.
 	//

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +32,6 @@ type disk struct {
 	bug   Bug
 	// secret is the journal's, through all crashes.
 	secret [persist.SecretSize]byte
-	facts  map[string][]byte
 
 	mu     sync.Mutex
 	mem    *memory.Journal
@@ -60,7 +58,6 @@ var (
 
 func newDisk(d dice, fails float64, bug Bug) *disk {
 	made := &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}}
-	made.facts = map[string][]byte{}
 	for i := range made.secret {
 		made.secret[i] = byte(d.hash("secret", i))
 	}
@@ -157,19 +154,6 @@ func (d *disk) Secret(context.Context) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.secret[:]), d.broken
-}
-
-// Fact implements [persist.Journal].
-func (d *disk) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.broken != nil {
-		return nil, d.broken
-	}
-	if value != nil && bytes.Equal(d.facts[name], old) {
-		d.facts[name] = bytes.Clone(value)
-	}
-	return bytes.Clone(d.facts[name]), nil
 }
 
 // MarkReported implements [persist.Journal]. It is in no hurry.

@@ -92,20 +92,17 @@ func insertValues(row *sqljournal.Row, from ...any) []any {
 // Rebind implements sqljournal.Dialect.
 func (d *dialect) Rebind(query string) string { return query }
 
-// fact is the name of the table of facts, the journal's secret among them.
-func (d *dialect) fact() string { return d.prefix + "oncehttp_fact" }
+// secret is the name of the table of the journal's secret.
+func (d *dialect) secret() string { return d.prefix + "oncehttp_secret" }
 
-// SelectFact implements sqljournal.Dialect.
-func (d *dialect) SelectFact() string { return "SELECT value FROM " + d.fact() + " WHERE name = ?" }
-
-// InsertFact implements sqljournal.Dialect.
-func (d *dialect) InsertFact() string {
-	return "INSERT IGNORE INTO " + d.fact() + " (name, value) VALUES (?, ?)"
+// InsertSecret implements sqljournal.Dialect.
+func (d *dialect) InsertSecret() string {
+	return "INSERT IGNORE INTO " + d.secret() + " (one, secret) VALUES (1, ?)"
 }
 
-// UpdateFact implements sqljournal.Dialect.
-func (d *dialect) UpdateFact() string {
-	return "UPDATE " + d.fact() + " SET value = ? WHERE name = ? AND value = ?"
+// SelectSecret implements sqljournal.Dialect.
+func (d *dialect) SelectSecret() string {
+	return "SELECT secret FROM " + d.secret() + " WHERE one = 1"
 }
 
 // Records implements sqljournal.Dialect.

@@ -11,13 +11,11 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// journal seals what it writes to the journal that it embeds, and unseals what it reads. Sweep, Flush and Close are
+// journal seals what it writes to the journal that it embeds, and unseals what it reads. Sweep, Flush, Attach and Close are
 // those of the embedded journal. It has no Unwrap, since the records below are sealed.
 type journal struct {
 	persist.Journal
-	s       *Sealer
-	company *company
-	holding *holding
+	s *Sealer
 }
 
 // claiming is a journal over one that is a persist.Claimer.
@@ -94,18 +92,7 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	if err != nil {
 		return nil, fmt.Errorf("persist/seal: %w", err)
 	}
-	standing, err := j.Fact(ctx, persist.FactSeal, nil, nil)
-	if err == nil {
-		err = s.checkFact(standing)
-	}
-	var together *company
-	if err == nil {
-		together, err = s.join(j)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("persist/seal: %w", err)
-	}
-	sealed := journal{Journal: j, s: s, company: together, holding: &holding{}}
+	sealed := journal{Journal: j, s: s}
 	claimer, claims := persist.As[persist.Claimer](j)
 	due, knows := persist.As[persist.DueTimes](j)
 	notifier, wakes := persist.As[persist.Notifier](j)
@@ -149,9 +136,6 @@ func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bo
 // Begin implements [persist.Journal].
 func (j *journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	sealed, err := j.s.Seal(rec)
-	if err == nil {
-		err = j.hold(ctx)
-	}
 	if err != nil {
 		return persist.Record{}, false, err
 	}
