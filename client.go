@@ -234,55 +234,22 @@ func (c *Client) response(req *http.Request, id persist.ID, res *result, plain, 
 // follows. err is set if this caller gets no result.
 func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*result, *inflight.Caller[*result], error) {
 	for {
-		if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
+		if err := c.mayBegin(ctx, name, op); err != nil {
 			return nil, nil, err
 		}
-		if op.named.Unnamed {
-			if err := c.engine.checkUnresolved(ctx, name, op); err != nil {
-				return nil, nil, err
-			}
-		}
-		if ctx.Err() != nil {
-			return nil, nil, c.engine.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
-		}
-		if c.draining.Err() != nil {
-			return nil, nil, c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
-		}
-		var running struct { // the call that is under way
-			elsewhere *persist.Record
-			strange   bool
-			likeness  request.Likeness
-			unclear   error
-		}
+		running := underWay{op: op}
 		caller, arrival := c.engine.shared.calls.Enter(inflight.Entry{
 			Record: op.rec, Context: ctx, Draining: c.draining, Client: c, Patience: c.cfg.patience(), PlainHTTP: op.rec.PlainHTTP,
 			InDoubt: !op.rec.Generated || op.rec.Business, // a key made for this call can have no earlier operation
-		}, func(rec *persist.Record) bool {
-			if op.elsewhere(rec) {
-				other := rec.Clone()
-				running.elsewhere = &other
-				return false
-			}
-			if running.strange = op.strange(rec); !running.strange {
-				running.likeness = op.read.Compare(rec)
-			}
-			if running.likeness == request.CannotTell && !running.strange {
-				running.unclear = incomparable(op, rec)
-			}
-			return running.likeness == request.SameRequest
-		})
+		}, running.joins)
 		switch {
 		case arrival == inflight.Refused && running.elsewhere != nil:
 			if err := c.engine.choosePlace(ctx, op, running.elsewhere); err != nil {
 				return nil, nil, c.engine.errorOfPlace(ctx, name, op, err)
 			}
 			continue
-		case arrival == inflight.Refused && running.strange:
-			return nil, nil, c.engine.strangerError(ctx, name, op.rec.ID, errOtherCredentials)
-		case arrival == inflight.Refused && running.likeness == request.CannotTell:
-			return nil, nil, newError(name, unclear(Key(op.rec.Key)), running.unclear, ErrConfig, ErrInFlight)
 		case arrival == inflight.Refused:
-			return nil, nil, newError(name, unclear(Key(op.rec.Key)), nil, ErrKeyReused, ErrInFlight)
+			return nil, nil, c.engine.refusedBy(ctx, name, &running)
 		case arrival == inflight.Circle:
 			return nil, nil, newError(name, unclear(Key(op.rec.Key)), inflight.ErrCircle, ErrInFlight)
 		case arrival == inflight.Joined:
@@ -303,6 +270,62 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		}
 		caller.Done()
 	}
+}
+
+// mayBegin returns the error of a call that must neither begin its operation nor join it, or nil.
+func (c *Client) mayBegin(ctx context.Context, name string, op *preparedRequest) error {
+	if err := c.engine.checkUnassigned(ctx, name, op); err != nil {
+		return err
+	}
+	if op.named.Unnamed {
+		if err := c.engine.checkUnresolved(ctx, name, op); err != nil {
+			return err
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return c.engine.errorAfterRead(ctx, name, op.named, false, context.Cause(ctx), ErrNotSent)
+	case c.draining.Err() != nil:
+		return c.engine.errorAfterRead(ctx, name, op.named, false, nil, ErrClosed)
+	}
+	return nil
+}
+
+// underWay compares a request with that of the call that is under way with its key.
+type underWay struct {
+	op        *preparedRequest
+	elsewhere *persist.Record  // the record, if it is of another scope than the request
+	strange   bool             // it belongs to other credentials
+	likeness  request.Likeness // of the requests, else
+	unclear   error            // the reason, where they cannot be compared
+}
+
+// joins reports whether the request is that of the call, which has this record. It sets the fields of u.
+func (u *underWay) joins(rec *persist.Record) bool {
+	if u.op.elsewhere(rec) {
+		other := rec.Clone()
+		u.elsewhere = &other
+		return false
+	}
+	if u.strange = u.op.strange(rec); u.strange {
+		return false
+	}
+	if u.likeness = u.op.read.Compare(rec); u.likeness == request.CannotTell {
+		u.unclear = incomparable(u.op, rec)
+	}
+	return u.likeness == request.SameRequest
+}
+
+// refusedBy returns the error of a request that may not join the call that is under way with its key.
+func (e *engine) refusedBy(ctx context.Context, name string, u *underWay) error {
+	about := unclear(Key(u.op.rec.Key))
+	switch {
+	case u.strange:
+		return e.strangerError(ctx, name, u.op.rec.ID, errOtherCredentials)
+	case u.likeness == request.CannotTell:
+		return newError(name, about, u.unclear, ErrConfig, ErrInFlight)
+	}
+	return newError(name, about, nil, ErrKeyReused, ErrInFlight)
 }
 
 // start runs the new call, unless the client is closed. It ends a stay.

@@ -45,7 +45,7 @@ func rules() []rule {
 		{"who reaches no server changes nothing", []string{"Transport", "Limiter/refuses"}, ".",
 			"func (d ending) isLocal() bool { return !d.reached && d.sends == 0 && d.stop != errClockBack }", "func (d ending) isLocal() bool { return !d.reached && d.sends < 0 && d.stop != errClockBack }"},
 		{"that the caller named no key decides what is looked for", []string{"NewKey", "NewKey/pointers"}, ".",
-			"if op.named.Unnamed {\n			if err", "if op.named.Keyless {\n			if err"},
+			"if op.named.Unnamed {\n		if err", "if op.named.Keyless {\n		if err"},
 		{"every operation begins at one place", []string{"Profile/account header"}, "internal/operation",
 			"	return at\n}", "	for i := range named {\n		named[i] = true\n	}\n	return placeInside(base, mine, named)\n}"},
 		{"what was begun for a region stays there", []string{"Region"}, "internal/operation",
