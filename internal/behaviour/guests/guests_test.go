@@ -2,6 +2,7 @@
 package guests_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -72,7 +73,8 @@ type cell struct {
 	armed    atomic.Bool
 	visited  atomic.Bool
 	refusals atomic.Int32
-	done     chan struct{} // closed once the call has ended
+	done     chan struct{}              // closed once the call has ended
+	tune     func(cfg *oncehttp.Config) // what else the client has; nil: nothing
 
 	mu   sync.Mutex
 	told error // by the call
@@ -142,6 +144,11 @@ type server struct {
 	delay time.Duration // of its first answer
 	// refuses the next connection.
 	refuses atomic.Bool
+	// loses is how each answer is lost after the effect; silent shows no events of a connection.
+	loses, silent atomic.Bool
+	status        int // of its answers; 0: 201
+	// spoiled counts requests that do not look as they should by the profiles of the tests.
+	spoiled int
 }
 
 // RoundTrip counts the send.
@@ -153,7 +160,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := context.Cause(req.Context()); err != nil {
 		return nil, err
 	}
-	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && !s.silent.Load() {
 		trace.GetConn(req.URL.Host)
 		if s.refuses.Swap(false) {
 			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
@@ -162,6 +169,9 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	s.mu.Lock()
 	s.sends[req.Header.Get("Idempotency-Key")]++
+	if req.Header.Get("X-Other-Key") != "" || req.Header.Get("X-First-Sent") != "" {
+		s.spoiled++
+	}
 	delay := s.delay
 	s.delay = 0
 	s.mu.Unlock()
@@ -170,8 +180,11 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	case <-req.Context().Done():
 		return nil, context.Cause(req.Context())
 	}
+	if s.loses.Load() {
+		return nil, &net.OpError{Op: "read", Err: errors.New("connection reset")}
+	}
 	return &http.Response{
-		StatusCode: 201, Header: http.Header{}, Request: req, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+		StatusCode: cmp.Or(s.status, 201), Header: http.Header{"X-Id": {"7"}}, Request: req, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
 		Body: io.NopCloser(strings.NewReader("{}")),
 	}, nil
 }
@@ -191,7 +204,10 @@ type ending struct {
 }
 
 // run runs the cell in a bubble.
-func (c *cell) run(t *testing.T) {
+func (c *cell) run(t *testing.T) { c.bubble(t, c.inBubble) }
+
+// bubble calls run in a bubble, with the client on its journal.
+func (c *cell) bubble(t *testing.T, run func()) {
 	c.T, c.dir = t, t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		c.T, c.ctx = t, t.Context()
@@ -206,7 +222,7 @@ func (c *cell) run(t *testing.T) {
 			c.inner = j
 		}
 		c.client = c.newClient()
-		c.inBubble()
+		run()
 		if err := errors.Join(c.client.Close(), c.inner.Close()); err != nil {
 			t.Error(err)
 		}
@@ -225,6 +241,9 @@ func (c *cell) newClient() *oncehttp.Client {
 	}
 	if c.place.set != nil {
 		c.place.set(c, &cfg)
+	}
+	if c.tune != nil {
+		c.tune(&cfg)
 	}
 	client, err := oncehttp.New(cfg)
 	if err != nil {
