@@ -1,4 +1,6 @@
-// Package guests lets every function of a user, in the middle of an operation, make every call of a client.
+// Package guests lets every function of a user, in the middle of an operation, make every call of a client. The rules that no such call
+// shows have cells of their own, TestRule…: acts as seen, copied values, the own trace, joiners that are apart. The cells for nil and
+// zero values are those of internal/behaviour/zero.
 package guests_test
 
 import (

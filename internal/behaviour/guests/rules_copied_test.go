@@ -76,8 +76,9 @@ func (r *rule) given(cfg *oncehttp.Config, byHost bool) (change []func()) {
 	cfg.Profile = p
 	if byHost {
 		cfg.Profile, cfg.ProfileByHost = nil, map[string]*profile.Profile{"api.example.com": p}
-		hosts := cfg.ProfileByHost
-		change = append(change, func() { delete(hosts, "api.example.com") })
+		hosts, other := cfg.ProfileByHost, p.Clone()
+		spoil(other)
+		change = append(change, func() { hosts["api.example.com"] = other })
 	}
 	cfg.Methods, cfg.SecretHeaders = []string{http.MethodPost}, []string{"X-Secret"}
 	methods, secrets := cfg.Methods, cfg.SecretHeaders

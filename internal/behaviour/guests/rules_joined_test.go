@@ -91,7 +91,7 @@ func (r *rule) apart(gifts []gift) {
 				}
 			}
 			least := 0
-			if e.Joined && sent > 0 && !errors.Is(e, oncehttp.ErrNotSent) {
+			if e.Joined && e.Attempts > 0 && sent > 0 && !errors.Is(e, oncehttp.ErrNotSent) {
 				least = 1
 			}
 			if e.Sends < least || e.Sends > 1 { // one attempt

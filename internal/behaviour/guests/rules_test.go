@@ -23,7 +23,7 @@ type rule struct {
 	person *oncehttp.Client // another client on the journal
 	extra  sync.WaitGroup   // of what the function began
 
-	prepare   func() // before the operation; nil: nothing
+	prepare   func() // before there is a client that can visit; nil: nothing
 	seen      persist.Record
 	wasTraced func() bool
 	gifts     []gift
@@ -44,10 +44,14 @@ func ruleCells(t *testing.T, at map[string]place, variants []string, fill func(r
 				r := &rule{cell: &cell{name: name, place: at[name], journal: kind, end: "returns", key: "payment"}}
 				r.way = way{background: true}
 				fill(r, variant)
-				r.bubble(t, func() {
+				tune := r.tune
+				r.tune = func(cfg *oncehttp.Config) {
 					if r.prepare != nil {
 						r.prepare()
 					}
+					tune(cfg)
+				}
+				r.bubble(t, func() {
 					defer func() { r.person = nil }()
 					judge(r, variant, r.over(variant))
 				})
@@ -70,7 +74,7 @@ func (r *rule) over(variant string) ending {
 	case <-time.After(time.Minute):
 		panic("the operation hangs: " + r.name + ", " + variant)
 	}
-	if r.visited.Load() {
+	if r.visited.Swap(true) { // none comes later
 		<-r.done
 	}
 	r.extra.Wait()
