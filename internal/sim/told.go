@@ -58,7 +58,7 @@ func (m *model) returned(o *order, l *life, key oncehttp.Key, since time.Time, e
 		if n := verdicts(err); n != 1 {
 			m.failLocked(OneVerdict, "%s: %d verdicts: %v", o.ref, n, err)
 		}
-		if !queued { // Enqueue gives no answer
+		if !queued && (key != "" || sent(err)) { // Enqueue gives no answer
 			m.answerKept(o, l, cmp.Or(key, keyIn(err)), since, err)
 		}
 	}
@@ -74,10 +74,17 @@ func keyIn(err error) oncehttp.Key {
 	return ""
 }
 
+// sent reports whether the call of an error has sent anything.
+func sent(err error) bool {
+	var e *oncehttp.Error
+	return errors.As(err, &e) && e.Sends > 0
+}
+
 // answerKept checks that a call whose process has read a whole 2xx gives it to its
 // caller, and that after a final no that the server stores it does not say that
 // nothing was answered. Who leaves while others wait does not get it, nor does a call whose
-// context ended before it began or joined anything: it says how the record stands.
+// context ended before it began or joined anything, or one that named no key and has sent nothing: it says how a record stands
+// that is another call's.
 func (m *model) answerKept(o *order, l *life, key oncehttp.Key, since time.Time, err error) {
 	if o.overlap || key == "" || errors.Is(err, oncehttp.ErrInFlight) {
 		return
