@@ -16,8 +16,8 @@ import (
 )
 
 // endPasses bounds how often everything is tried again once the faults have
-// stopped; endPause lies between two passes, and before the last two a window: what only its API could settle, and does not, is
-// held then, and settled by the operator, however long its pauses are. lastPassMax bounds each: a journal with a bug can hand out the same
+// stopped; endPause lies between two passes, and before the last two a window, where pauses of hours leave no time for more than a few tries: what only
+// its API could settle, and does not, is held then, and settled by the operator. lastPassMax bounds each: a journal with a bug can hand out the same
 // operation for ever.
 const (
 	endPasses   = 40
@@ -75,7 +75,8 @@ func (w *world) end() {
 
 // pauseAfter returns the pause after the pass with this number.
 func (w *world) pauseAfter(n int) time.Duration {
-	if n < endPasses-3 {
+	long := func(rec persist.Record) bool { return rec.Pauses.Most > time.Hour }
+	if n < endPasses-3 || !slices.ContainsFunc(w.unfinished(), long) {
 		return endPause
 	}
 	return w.plan.Setting.Profile.Window.Floor + time.Hour
