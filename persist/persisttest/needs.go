@@ -172,7 +172,7 @@ func needsRenewed(k *check) {
 	r.SealedNeeds = after
 	r = k.update(j, r)
 	k.holds(j, r, "Update")
-	for needs, n := range map[string]int{before: 0, after: 1} {
+	for n, needs := range []string{before, after} { // in this order: a claim of the second takes the record
 		if got := k.list(j, persist.Query{Account: "a", Needs: needs}); len(got) != n {
 			k.errorf("List of what needs %q gave %d records, want %d", needs, len(got), n)
 		}
