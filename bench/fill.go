@@ -41,8 +41,8 @@ func (k keyKind) record(n int64, now time.Time) persist.Record {
 		Header: http.Header{"Content-Type": {"application/json"}},
 		Body:   fmt.Appendf(nil, `{"amount":4200,"currency":"eur","customer":"cus_%d","order":"%d","note":"as agreed"}`, n%977, n),
 		// What Do fills in for the default profile.
-		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: string(key), Profile: "draft-07", ProfileVersion: "1",
-		Window: 24 * time.Hour, Fingerprint: fingerprint, Recipe: "1 Content-Type",
+		Carrier: "header", CarrierName: "Idempotency-Key", Protected: true, WireKey: string(key), Profile: "draft-07", ProfileVersion: "07",
+		Window: 24 * time.Hour, Fingerprint: fingerprint, Recipe: "v1 Content-Type",
 		Created: now, MaybeSent: true, FirstSent: now,
 	}
 }
