@@ -352,7 +352,7 @@ func TestCrashWhileGivingBack(t *testing.T) {
 				first := true
 				memory := memory.New()
 				c, _ := newClient(t, w, on(sharedCrashJournal{crashJournal{memory, crash}, memory}, func(cfg *oncehttp.Config) {
-					cfg.Retry.MaxPause = 10 * time.Minute
+					cfg.Retry.MaxPause, cfg.ResumeWorkers = 10*time.Minute, 1 // so that the change that crashes is that of the first
 					cfg.Observe = func(_ context.Context, e oncehttp.Event) {
 						if e.Kind == oncehttp.EventAttempt && e.Key == "rests" && first {
 							first = false
