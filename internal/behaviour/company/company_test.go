@@ -143,11 +143,11 @@ func (c *cell) start() {
 // crash ends the process of the first client, with what it has in memory, and starts it again.
 func (c *cell) crash() {
 	c.procs[0].dead.Store(true)
-	go c.clients[0].Close() // nobody is told
+	go func(old *oncehttp.Client) { _ = old.Close() }(c.clients[0]) // nobody is told
 	c.procs[0] = c.store.start()
 	c.clients[0] = c.client(0)
 	if c.kind != twoProcesses {
-		go c.clients[1].Close() // likewise
+		go func(old *oncehttp.Client) { _ = old.Close() }(c.clients[1]) // likewise
 		c.procs[1] = c.procs[0]
 		c.clients[1] = c.client(1)
 	}
@@ -209,13 +209,16 @@ func (c *cell) call(n int, o *op) error {
 	return nil
 }
 
-func (c *cell) do(n int, o *op) (*http.Response, error) {
-	switch key := cmp.Or(o.key, o.named); key {
-	case "":
-		return c.clients[n].Do(c.request(o))
-	default:
-		return c.clients[n].DoKey(c.request(o), key)
+// do sends an op by the n-th client.
+func (c *cell) do(n int, o *op) (*http.Response, error) { return c.prepared(n, o)() }
+
+// prepared returns the call that sends an op by the n-th client as it is now, for another goroutine.
+func (c *cell) prepared(n int, o *op) func() (*http.Response, error) {
+	client, req, key := c.clients[n], c.request(o), cmp.Or(o.key, o.named)
+	if key == "" {
+		return func() (*http.Response, error) { return client.Do(req) }
 	}
+	return func() (*http.Response, error) { return client.DoKey(req, key) }
 }
 
 // told checks an error about an op.

@@ -185,7 +185,7 @@ func whoRows() map[string]row {
 // forgetful: where the client with the shorter window begins, that is the true one.
 func forgetful(c *cell, _ *oncehttp.Config) {
 	if c.side(0) == one {
-		c.server.window = time.Hour
+		c.server.configure(func(s *server) { s.window = time.Hour })
 	}
 }
 
@@ -261,7 +261,7 @@ func keyRows() map[string]row {
 func userRows() map[string]row {
 	return map[string]row{
 		"Authorize": {
-			both: func(c *cell, _ *oncehttp.Config) { c.server.auth = true },
+			both: func(c *cell, _ *oncehttp.Config) { c.server.configure(func(s *server) { s.auth = true }) },
 			one: set(func(cfg *oncehttp.Config) {
 				cfg.Authorize = func(req *http.Request) error { req.Header.Set("Authorization", "Bearer a"); return nil }
 			}), stuck: never(other), unanswered: true,
@@ -341,7 +341,7 @@ func policyRows() map[string]row {
 		"Retry.AttemptTimeout": {
 			both: func(c *cell, _ *oncehttp.Config) { // no API takes longer than its clients wait, and finds it at once all the same
 				if c.side(0) == other {
-					c.server.takes = 15 * time.Minute
+					c.server.configure(func(s *server) { s.takes = 15 * time.Minute })
 				}
 			},
 			one: timeout(time.Second, 0), other: timeout(20*time.Minute, 0), unanswered: true, more: 20 * time.Minute,

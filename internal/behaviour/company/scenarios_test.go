@@ -62,7 +62,8 @@ func crashed(c *cell) {
 	o := c.op()
 	c.server.set(slow)
 	var call sync.WaitGroup
-	call.Go(func() { _, _ = c.do(0, o) }) // nobody is told
+	do := c.prepared(0, o)
+	call.Go(func() { _, _ = do() }) // nobody is told
 	time.Sleep(time.Second)
 	c.crash()
 	call.Wait()
@@ -74,7 +75,8 @@ func crashed(c *cell) {
 func crashedOnItsWay(c *cell) {
 	o := c.op()
 	c.server.set(slow)
-	go func() { _, _ = c.do(0, o) }() // nobody is told
+	do := c.prepared(0, o)
+	go func() { _, _ = do() }() // nobody is told
 	time.Sleep(time.Second)
 	c.crash()
 	time.Sleep(time.Minute)
@@ -105,8 +107,9 @@ func expired(c *cell) {
 func underWay(c *cell) {
 	o := c.op()
 	c.server.set(slow)
+	do := c.prepared(0, o)
 	go func() {
-		resp, err := c.do(0, o)
+		resp, err := do()
 		if err == nil {
 			resp.Body.Close()
 		} else if !errors.As(err, new(*oncehttp.Error)) {

@@ -56,6 +56,13 @@ func newServer() *server {
 	return &server{window: window, takes: 20 * time.Second, stored: map[string]kept{}, effects: map[string]int{}, keys: map[string]int{}, closed: map[string]error{}, at: map[string]time.Time{}}
 }
 
+// configure changes how the server is.
+func (s *server) configure(change func(*server)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
+
 var errLost = errors.New("connection reset")
 
 // seen is a request as the server reads it.
@@ -114,7 +121,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	weather := s.weather
+	weather, takes := s.weather, s.takes
 	s.mu.Unlock()
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
 		trace.GetConn(req.URL.Host)
@@ -128,7 +135,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if weather == slow {
 		done := make(chan *http.Response, 1)
-		time.AfterFunc(s.takes, func() { done <- s.answer(req, r, fair) }) // also where the client has left
+		time.AfterFunc(takes, func() { done <- s.answer(req, r, fair) }) // also where the client has left
 		select {
 		case resp := <-done:
 			return resp, nil
