@@ -23,7 +23,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 		EnqueueMaxAge: l.variant.enqueueMaxAge, Lease: l.variant.lease,
 		MaxRequestBytes: bodyMax, KeepAnswer: s.KeepAnswer, NewKey: l.variant.newKey(w),
 	}
-	l.variant.profiles(&cfg, s.Upgrades && l.proc.lives%2 == 0)
+	l.variant.profiles(&cfg, s.Upgrades && l.number%2 == 0)
 	l.variant.secrets(&cfg)
 	l.variant.company.apply(w, l, &cfg)
 	switch {

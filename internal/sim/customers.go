@@ -68,7 +68,7 @@ func (s *Setting) configAccount(n int) string {
 
 // account is Config.Account of the n-th client of a life.
 func (l *life) account(n int) string {
-	if s := &l.w.plan.Setting; l.proc.lives < s.Changes.Accounts && !l.w.calm.Load() {
+	if s := &l.w.plan.Setting; l.number < s.Changes.Accounts && !l.w.calm.Load() {
 		return ""
 	}
 	return l.w.plan.Setting.configAccount(n)

@@ -30,6 +30,7 @@ type life struct {
 	w       *world
 	proc    *process
 	name    string
+	number  int // of the lives of its process
 	store   store
 	clock   time.Duration      // how far its clock is off
 	variant variant            // what is configured of its own
@@ -53,7 +54,7 @@ func (p *process) start() {
 	w := p.w
 	w.mu.Lock()
 	p.lives++
-	l := &life{w: w, proc: p, name: fmt.Sprintf("p%d.%d", p.n, p.lives), store: w.store, conns: map[net.Conn]bool{}}
+	l := &life{w: w, proc: p, number: p.lives, name: fmt.Sprintf("p%d.%d", p.n, p.lives), store: w.store, conns: map[net.Conn]bool{}}
 	w.mu.Unlock()
 	r := w.dice.of("life", p.n<<16|p.lives)
 	if w.plan.Setting.Clocks && !w.calm.Load() {
