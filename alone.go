@@ -7,7 +7,7 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// group is what claims take at a time: the operations of one origin that need the same. needs is empty where the journal does not tell.
+// group is the unit of claims: the operations of one origin with the same needs. needs is empty where the journal does not tell.
 type group struct{ origin, needs string }
 
 // The bounds of leftAlone.

@@ -207,7 +207,7 @@ func TestWorkTellsOfNone(t *testing.T) {
 	}
 }
 
-// TestResumeTellsOfNone: journal resume of an account says what is unfinished under none, and does not send it.
+// TestResumeTellsOfNone: journal resume of an account counts the unfinished operations under none, and does not send them.
 func TestResumeTellsOfNone(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })

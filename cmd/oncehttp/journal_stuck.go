@@ -67,7 +67,7 @@ func stuckColumns(c clock) []column {
 	}
 }
 
-// needsText is what a client must have to act on the record, beside its profile's facts.
+// needsText returns the needs of a record as a person reads them, without the facts of its profile.
 func needsText(rec *persist.Record) string {
 	n := rec.Needs()
 	var all []string
