@@ -70,7 +70,7 @@ func (m *metLacks) any() bool {
 // tell needs: then it looks at all that is pending.
 func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 	var all []unserved
-	query := persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}}
+	query := c.allPending(ctx)
 	times, knows := persist.As[persist.DueTimes](c.cfg.Journal)
 	if !knows {
 		return c.addUnserved(ctx, all, query)
@@ -94,6 +94,11 @@ func (c *Client) unserved(ctx context.Context) ([]unserved, error) {
 		}
 	}
 	return all, nil
+}
+
+// allPending returns the query for all pending operations of the context's account.
+func (c *Client) allPending(ctx context.Context) persist.Query {
+	return persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}}
 }
 
 // addUnserved adds what the query selects and this client cannot act on. It counts up to unservedCountMax for each need.
@@ -152,6 +157,10 @@ func countUnserved(all []unserved, lack operation.Lack, rec *persist.Record) (_ 
 // gets each once: a Run that does nothing must not do so in silence.
 func (r *runner) tellUnserved(ctx context.Context, told map[operation.Lack]bool) {
 	all, err := r.unserved(ctx)
+	if err == nil && len(all) == 0 && r.engine.lacking.any() {
+		// DueTimes leaves out what is claimed. A claim that does not know needs, of this client too, has it for a moment.
+		all, err = r.addUnserved(ctx, nil, r.allPending(ctx))
+	}
 	if err != nil && ctx.Err() == nil && r.draining.Err() == nil {
 		r.cfg.blocked(ctx, &persist.Record{}, err)
 		r.cfg.log(ctx, slog.LevelError, "operations that this client cannot act on could not be listed", "", err)
