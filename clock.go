@@ -33,8 +33,11 @@ type moment struct {
 
 var programStart = time.Now()
 
-// ownClock reads this process's own clock.
-func ownClock() moment { return moment{time.Now(), time.Since(programStart)} }
+// ownClock reads this process's own clock, once for both: Do reads it a dozen times.
+func ownClock() moment {
+	now := time.Now()
+	return moment{now, now.Sub(programStart)}
+}
 
 // reading is what the journal's clock showed at some moment between before and after by the own clock.
 type reading struct {

@@ -21,6 +21,11 @@ func (r *Reader) readWithin(req *http.Request, read func() ([]byte, error)) ([]b
 	if ctx.Err() != nil {
 		return nil, &Error{Ended, context.Cause(ctx)}
 	}
+	return r.runWithin(ctx, read)
+}
+
+// runWithin is readWithin for a context that has not ended, as far as the caller knows: read runs in any case.
+func (r *Reader) runWithin(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	type result struct {
 		body     []byte
 		err      error
@@ -103,12 +108,13 @@ func (r *Reader) closeBody(req *http.Request, err error) {
 	case req.Context().Done() == nil || req.Body == http.NoBody || reflect.TypeOf(req.Body) == typeInMemory:
 		_ = req.Body.Close()
 	default:
-		if req.Context().Err() != nil {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), closeWithin)
+		ctx := req.Context()
+		if ctx.Err() != nil {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 			defer cancel()
-			req = req.WithContext(ctx)
 		}
-		_, _ = r.readWithin(req, func() ([]byte, error) { return nil, req.Body.Close() })
+		_, _ = r.runWithin(ctx, func() ([]byte, error) { return nil, req.Body.Close() })
 	}
 }
 

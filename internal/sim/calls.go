@@ -53,7 +53,7 @@ func (w *world) plannedCall(o *order, l *life, r *rand.Rand) func() verdict {
 
 // secondCall is another call for the same order, beside the first: another Do, which
 // joins the first or comes after it, or an Enqueue, which has to outlive the first
-// whatever becomes of that.
+// whatever becomes of that. Some Enqueues come in the moment in which the first has given up its key.
 func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	ctx, cancel := w.patience(o, r)
 	kept := o.req
@@ -61,10 +61,18 @@ func (w *world) secondCall(o *order, l *life, r *rand.Rand) func() verdict {
 	req := o.request(w).WithContext(ctx)
 	o.req = kept
 	key, enqueues, delay := o.key(), r.IntN(2) == 0, upTo(r, pick(r, 5*time.Millisecond, 500*time.Millisecond, 5*time.Second))
+	var freed <-chan struct{}
+	if enqueues && w.dice.chance(0.5, "when it is freed", o.id<<8|o.gen) {
+		freed = w.model.freed(w.id(o, key))
+		delay += 5 * time.Second
+	}
 	return func() verdict {
 		defer cancel()
 		defer w.closed(o, req)
-		time.Sleep(delay)
+		select {
+		case <-freed:
+		case <-time.After(delay):
+		}
 		if enqueues {
 			return w.enqueue(o, l, req, key)
 		}

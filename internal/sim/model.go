@@ -88,6 +88,7 @@ type operation struct {
 	begunBy  *life  // who has begun the record that stands, and when; nil: none stands
 	begunAt  time.Time
 	told     toldEarly
+	freed    chan struct{} // closed when its record is forgotten; nil: nobody waits for that
 }
 
 func newModel(w *world) *model {
@@ -122,11 +123,28 @@ func (m *model) op(id persist.ID) *operation {
 
 // free notes that nothing stands under a key: its record was forgotten, or one was
 // just created. Then another request may have the key, as the contract says.
-func (m *model) free(id persist.ID) {
+// awaited: a caller has waited for that, see freed.
+func (m *model) free(id persist.ID) (awaited bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	op := m.op(id)
 	op.connected, op.what, op.told, op.begunBy = 0, "", toldEarly{}, nil
+	if awaited = op.freed != nil; awaited {
+		close(op.freed)
+		op.freed = nil
+	}
+	return awaited
+}
+
+// freed returns a channel that is closed when the record under a key is forgotten.
+func (m *model) freed(id persist.ID) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op := m.op(id)
+	if op.freed == nil {
+		op.freed = make(chan struct{})
+	}
+	return op.freed
 }
 
 // found notes which records a restart finds. Of one that is gone, as its Forget was in doubt, the key begins anew.
