@@ -17,9 +17,8 @@ var (
 	writeTable = flag.String("table", "", "write the table of bugs into this file")
 )
 
-// bugOperations is how many operations may pass until a bug is found. Each is meant to be found within 50,000, and the table says after
-// how many it was; but runs differ as the scheduler does, and on a busy machine a bug of a race may take more.
-const bugOperations = 200_000
+// bugOperations is how many operations may pass until a bug is found. The table says after how many it was.
+const bugOperations = 50_000
 
 // found is the first violation that a bug led to.
 type found struct {

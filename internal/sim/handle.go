@@ -110,8 +110,8 @@ func (h *handle) Forget(ctx context.Context, rec persist.Record) error {
 	return h.around("forget", func() error {
 		acked := h.life.w.model.isAcknowledged(rec.ID)
 		err := h.to.Forget(ctx, h.in(rec))
-		if err == nil && h.life.w.model.free(rec.ID) { // nothing stands under the key
-			time.Sleep(time.Millisecond) // the answer of the journal takes as long as another call needs to begin it anew
+		if err == nil && h.life.w.model.forgotten(rec.ID) { // nothing stands under the key
+			time.Sleep(30 * time.Millisecond) // the answer of the journal takes longer than another call needs to begin it anew
 		}
 		if err == nil && acked {
 			h.life.w.model.fail(EnqueuedStays, "%q was enqueued and is forgotten", rec.Key)

@@ -123,12 +123,19 @@ func (m *model) op(id persist.ID) *operation {
 
 // free notes that nothing stands under a key: its record was forgotten, or one was
 // just created. Then another request may have the key, as the contract says.
-// awaited: a caller has waited for that, see freed.
-func (m *model) free(id persist.ID) (awaited bool) {
+func (m *model) free(id persist.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	op := m.op(id)
 	op.connected, op.what, op.told, op.begunBy = 0, "", toldEarly{}, nil
+}
+
+// forgotten is free for a record that was forgotten. awaited: a caller has waited for that, see freed.
+func (m *model) forgotten(id persist.ID) (awaited bool) {
+	m.free(id)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op := m.op(id)
 	if awaited = op.freed != nil; awaited {
 		close(op.freed)
 		op.freed = nil
