@@ -2,6 +2,7 @@ package guests_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -28,6 +29,7 @@ func ofProfileOf() map[string]place {
 func spoil(p *profile.Profile) {
 	p.Carrier.Name, p.Encoding, p.FirstSent = "X-Other-Key", profile.SFString, "X-First-Sent"
 	p.Token, p.Methods = nil, nil
+	p.Unclear = []profile.Matcher{{Status: []int{http.StatusCreated}}} // as which the server's own answers would be read
 	for i := range p.Fingerprint {
 		p.Fingerprint[i] = "X-Changed"
 	}
@@ -55,16 +57,39 @@ func TestRuleCopied(t *testing.T) {
 		if err := answered(r.client.DoKey(payment(r.ctx), "later")); err != nil {
 			r.Errorf("a later operation: %v", err)
 		}
+		if err := r.bare(); err != nil {
+			r.Errorf("a request through Transport without a key: %v", err)
+		}
+		if rec, known := r.record(); known && rec.State == persist.StateHeld {
+			r.Errorf("the payment is held: %s", rec.Note)
+		}
 		ledger := r.server.ledger()
 		if ledger["later"] != 1 || ledger["payment"] > 1 || r.server.spoiled > 0 {
 			r.Errorf("sent: %v; %d with other headers", ledger, r.server.spoiled)
 		}
 		for key := range ledger {
-			if !slices.Contains([]string{"later", "payment", "payment-again"}, key) {
+			if !slices.Contains([]string{"later", "payment", "payment-again", "made"}, key) {
 				r.Errorf("%q was sent", key)
 			}
 		}
 	})
+}
+
+// bare sends a POST without a key through the client's Transport. It is an operation as long as Methods says so: then it has a key. (Where
+// NewKey is the place, the payment has that key.)
+func (r *rule) bare() error {
+	if r.name == "Config.NewKey" {
+		return nil
+	}
+	req := payment(r.ctx)
+	req.URL.Path = "/bare"
+	if err := answered(r.client.Transport().RoundTrip(req)); err != nil {
+		return err
+	}
+	if n := r.server.ledger()["made"]; n != 1 {
+		return fmt.Errorf("sent %d times under the key that NewKey makes, want once", n)
+	}
+	return nil
 }
 
 // given gives the configuration values of which all can be changed, and returns what changes them.
@@ -83,6 +108,9 @@ func (r *rule) given(cfg *oncehttp.Config, byHost bool) (change []func()) {
 	cfg.Methods, cfg.SecretHeaders = []string{http.MethodPost}, []string{"X-Secret"}
 	methods, secrets := cfg.Methods, cfg.SecretHeaders
 	change = append(change, func() { spoil(p); methods[0], secrets[0] = http.MethodPut, "Content-Type" })
+	if cfg.NewKey == nil {
+		cfg.NewKey = func(*http.Request) (oncehttp.Key, error) { return "made", nil }
+	}
 	if cfg.OriginAllowed == nil {
 		cfg.Origins = []string{"https://api.example.com"}
 		origins := cfg.Origins
