@@ -29,7 +29,10 @@ func ofProfileOf() map[string]place {
 func spoil(p *profile.Profile) {
 	p.Carrier.Name, p.Encoding, p.FirstSent = "X-Other-Key", profile.SFString, "X-First-Sent"
 	p.Token, p.Methods = nil, nil
-	p.Unclear = []profile.Matcher{{Status: []int{http.StatusCreated}}} // as which the server's own answers would be read
+	p.Unclear = []profile.Matcher{{Status: []int{http.StatusCreated}}} // what the server's own answers would be taken for
+	for i := range p.InProgress {
+		p.InProgress[i] = p.Unclear[0]
+	}
 	for i := range p.Fingerprint {
 		p.Fingerprint[i] = "X-Changed"
 	}
@@ -59,6 +62,10 @@ func TestRuleCopied(t *testing.T) {
 		}
 		if err := r.bare(); err != nil {
 			r.Errorf("a request through Transport without a key: %v", err)
+		}
+		later, err := r.inner.Get(context.Background(), persist.ID{Key: "later"})
+		if err != nil || later.Header.Get("Content-Type") == "" {
+			r.Errorf("a later record has no Content-Type, which is no credential: %v", err)
 		}
 		if rec, known := r.record(); known && rec.State == persist.StateHeld {
 			r.Errorf("the payment is held: %s", rec.Note)

@@ -25,28 +25,32 @@ func withContext() map[string]place {
 }
 
 // TestRuleOwnTrace: in each place that gets a context another connection is asked for under it. Where that fails, and the operation's own
-// answer is lost after the effect over a transport that shows no events, nobody is told of no effect. Where it succeeds, and the
-// operation's own connection is refused, the proof is gone.
+// answer is lost after the effect over a transport that shows no events, nobody is told of no effect. Where it succeeds, to another host
+// or to the operation's own, and the operation's own connection is refused, the proof is gone.
 func TestRuleOwnTrace(t *testing.T) {
 	t.Parallel()
-	ruleCells(t, withContext(), []string{"lost", "refused"}, func(r *rule, variant string) {
+	ruleCells(t, withContext(), []string{"lost", "refused", "refused beside its own host"}, func(r *rule, variant string) {
 		traced := false
 		r.way.background = false
 		r.tune = onceOnly
 		r.prepare = func() {
 			r.server.silent.Store(variant == "lost")
 			r.server.loses.Store(variant == "lost")
-			r.server.refuses.Store(variant == "refused")
+			r.server.refuses.Store(variant != "lost")
 		}
 		r.ask.do = func(_ *cell, ctx context.Context, _ oncehttp.Key) error {
 			traced = httptrace.ContextClientTrace(ctx) != nil
-			return audit(ctx, variant == "lost")
+			host := "audit.example.com"
+			if variant == "refused beside its own host" {
+				host = "api.example.com:443"
+			}
+			return audit(ctx, host, variant == "lost")
 		}
 		r.wasTraced = func() bool { return traced }
 	}, func(r *rule, variant string, e ending) {
 		rec, known := r.record()
 		took := r.server.ledger()["payment"] > 0
-		doubtful := variant == "lost" && took || variant == "refused" && r.wasTraced() && !took
+		doubtful := variant == "lost" && took || variant != "lost" && r.wasTraced() && !took
 		if !doubtful {
 			return
 		}
@@ -60,7 +64,7 @@ func TestRuleOwnTrace(t *testing.T) {
 }
 
 // audit sends a line to a host under this context; a dead one lets nobody connect.
-func audit(ctx context.Context, dead bool) error {
+func audit(ctx context.Context, host string, dead bool) error {
 	own := &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		if dead {
 			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
@@ -74,7 +78,7 @@ func audit(ctx context.Context, dead bool) error {
 		}()
 		return near, nil
 	}}
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://audit.example.com/line", nil)
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+host+"/line", nil)
 	if err != nil {
 		return err
 	}
