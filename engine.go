@@ -129,6 +129,7 @@ func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 		created: created,
 	}
 	if !created {
+		r.credentials = op.read.CredentialsFor(&rec)
 		if res := (existing{r}).resolve(op); res != nil {
 			if !res.elsewhere {
 				r.tellRecorded(res)

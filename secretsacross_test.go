@@ -2,7 +2,9 @@ package oncehttp_test
 
 import (
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +20,8 @@ var secretLives = map[string]struct{ first, second func(*oncehttp.Config) }{
 	"a parameter fewer":       {secretParameters("n"), func(*oncehttp.Config) {}},
 	"another parameter":       {secretParameters("n"), secretParameters("via")},
 	"a header more":           {func(*oncehttp.Config) {}, secretHeaderNames("X-Shop")},
+	"a header fewer":          {secretHeaderNames("X-Shop", "X-None"), func(*oncehttp.Config) {}},
+	"another header":          {secretHeaderNames("X-Shop"), secretHeaderNames("Content-Type")},
 	"a header that counts":    {func(*oncehttp.Config) {}, secretHeaderNames("Stripe-Version")},
 	"one that counts, fewer":  {secretHeaderNames("Stripe-Version"), func(*oncehttp.Config) {}},
 	"the account":             {func(*oncehttp.Config) {}, secretHeaderNames("stripe-account")},
@@ -46,7 +50,7 @@ func secretsRequest(t *testing.T, body string) *http.Request {
 }
 
 // TestSecretsChangeBetweenLives: one more name of a credential, or one fewer, makes no other operation of an operation: whatever
-// became of it in the first life, the same request is not sent under a second record, and no error says "no effect".
+// became of it in the first life, the same request is not sent under a second record, all sends are alike, and no error says "no effect".
 func TestSecretsChangeBetweenLives(t *testing.T) {
 	t.Parallel()
 	for life, configured := range secretLives {
@@ -93,6 +97,11 @@ func TestSecretsChangeBetweenLives(t *testing.T) {
 					}
 					if n := records(t, j); n != 1 {
 						t.Errorf("%d records, want the one", n)
+					}
+					for _, s := range w.all() {
+						if a := w.all()[0]; s.url != a.url || !maps.EqualFunc(s.header, a.header, slices.Equal) {
+							t.Errorf("sent to %s with %v, and before to %s with %v", s.url, s.header, a.url, a.header)
+						}
 					}
 				})
 			})

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -280,6 +281,24 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 	s.Record.KeptFields = r.keptFields(kept, body)
 	s.Record.Fingerprint, _ = fingerprint(&s.Record)
 	return s
+}
+
+// CredentialsFor returns the credentials that go with a record of the same request. The Config of whoever began it may have left out
+// more than the caller's own does: such a header is sent as the caller's request has it.
+func (s *Snapshot) CredentialsFor(rec *persist.Record) Credentials {
+	c := s.Credentials
+	c.Header = maps.Clone(c.Header)
+	for _, name := range rec.Omitted {
+		own := lines(s.Record.Header, name)
+		if len(own) == 0 || len(lines(c.Header, name)) > 0 || len(lines(rec.Header, name)) > 0 {
+			continue
+		}
+		if c.Header == nil {
+			c.Header = http.Header{}
+		}
+		c.Header[name] = own
+	}
+	return c
 }
 
 // Method is the request's method; the empty one means GET, as in net/http.
