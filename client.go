@@ -57,6 +57,9 @@ func New(cfg Config) (*Client, error) {
 	cfg.Transport = counted(cfg.Transport, v)
 	attached := cfg.Journal.Attach(func() any { return &shared{calls: inflight.NewTable((*result).release), clock: newClock(cfg.Journal)} })
 	common, ok := attached.(*shared)
+	if other, sealed := attached.(interface{ Sealed() error }); sealed {
+		return nil, newError("new", nothing(""), other.Sealed(), ErrConfig)
+	}
 	if !ok {
 		return nil, newError("new", nothing(""), fmt.Errorf("the journal carries a %T, not this package's table of calls", attached), ErrConfig)
 	}

@@ -56,6 +56,7 @@ type shared struct {
 	begins  known.Begins          // of all operations
 	secrets secrets
 	crashes known.Crashes // of runs that nobody waited for but a pass
+	form    form
 }
 
 // callers is what a run needs to know of those who wait for it.

@@ -48,7 +48,7 @@ func importRules() []rule {
 		{"persist/internal/landing", true, []string{module + "/persist"}},
 		{"persist/internal/sqljournal", true, []string{module + "/persist", module + "/persist/internal/codec", module + "/persist/internal/landing"}},
 		{"persist/internal/notify", true, []string{module + "/persist"}},
-		{"persist/internal/sqltest", true, []string{module, module + "/persist", module + "/persist/memory", module + "/persist/seal", module + "/profile"}},
+		{"persist/internal/sqltest", true, []string{module, module + "/internal/testport", module + "/persist", module + "/persist/memory", module + "/persist/seal", module + "/profile"}},
 		{"persist/memory", true, []string{module + "/persist", module + "/persist/internal"}},
 		{"persist/bolt", true, []string{module + "/persist", module + "/persist/internal", "go.etcd.io/bbolt", "golang.org/x/sys"}},
 		{"persist/postgres", true, []string{module + "/persist", module + "/persist/internal/sqljournal", module + "/persist/internal/notify", "github.com/jackc/pgx/v5"}},
@@ -64,6 +64,7 @@ func importRules() []rule {
 		{"mockserver/internal/keylayer", true, []string{module + "/profile"}},
 		{"mockserver/internal/mocktest", true, []string{module + "/mockserver"}},
 		{"conformance", true, []string{module + "/profile", module + "/conformance", "github.com/anishathalye/porcupine"}},
+		{"internal/testport", true, nil},
 		{"internal/report", true, nil},
 	}
 }

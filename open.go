@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/oncehttp/oncehttp/internal/dsn"
-	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/bolt"
 )
 
@@ -27,7 +26,7 @@ func Open(path string, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, newError("open", nothing(""), err)
 	}
-	if err := sealedJournal(journal); err != nil {
+	if err := sealedJournal(context.Background(), journal); err != nil {
 		_ = journal.Close()
 		return nil, newError("open", nothing(""), fmt.Errorf("%s: %w", path, err))
 	}
@@ -47,18 +46,6 @@ func checkPath(path string) error {
 	}
 	if path == "" || strings.Contains(path, "://") {
 		return errors.New("want the path of a file, such as payments.db")
-	}
-	return nil
-}
-
-// sealedJournal returns an error if the journal's oldest record is sealed: what is begun now would be in clear beside
-// it. Any other error is for the calls that meet it.
-func sealedJournal(j persist.Journal) error {
-	for rec, err := range j.List(context.Background(), persist.Query{AllAccounts: true}) {
-		if err != nil {
-			return nil
-		}
-		return rec.Sealed()
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func sealedWith(t *testing.T, j persist.Journal, keys string) persist.Journal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := s.Journal(t.Context(), j)
+	sealed, err := s.Journal(t.Context(), &ownProcess{Journal: j})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,11 +183,15 @@ func TestSealedRekey(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		below := memory.New()
 		w := &wire{replies: []reply{{status: 201}, {err: errLost}}}
-		do(t, sealedClient(t, w, below, "a"), post(t, "{}"), "sealed")
-		c := sealedClient(t, w, below, "")
+		c := sealedClient(t, &wire{replies: []reply{{err: errLost}}}, below, "")
 		if _, err := c.DoKey(post(t, `{"other":1}`), "plain"); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
 			t.Fatal(err)
 		}
+		sealed, err := user{keys: "a", accept: true}.open(t, below)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, sealedClient(t, w, sealed, ""), post(t, "{}"), "sealed")
 		if err := absentAsSeen(c, t.Context(), "plain"); err != nil {
 			t.Fatal(err)
 		}

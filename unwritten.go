@@ -20,6 +20,9 @@ var errTooManyNotes = errors.New("the journal has failed so often that there are
 
 // beginRecord begins a record in the journal, and notes it if it may appear later although this fails.
 func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing persist.Record, created bool, err error) {
+	if err := e.shared.form.begin(ctx, e.journal); err != nil {
+		return persist.Record{}, false, err
+	}
 	if e.shared.notes.Full(rec.ID) && !e.makesRoom(ctx, rec.ID) {
 		return persist.Record{}, false, errTooManyNotes
 	}

@@ -54,6 +54,8 @@ var (
 	ErrGone = errors.New("persist: journal is no longer at its place")
 	// ErrReadOnly: the journal was opened for reading, or its server takes no writes, as a standby. Nothing was written.
 	ErrReadOnly = errors.New("persist: journal takes no writes")
+	// ErrDenied: the role with which the journal is open has no right on what a call of Fact asks for. Nothing was read or written.
+	ErrDenied = errors.New("persist: the role has no right on the facts of the journal")
 	// ErrClosed: the journal was closed.
 	ErrClosed = errors.New("persist: journal is closed")
 	// ErrExists: the account to which a record was to be assigned has one of this key.
@@ -147,6 +149,15 @@ type Journal interface {
 	// the first call. It is the same in every process and for as long as the journal lasts, and is in no record.
 	// Record.Credentials are keyed with it. Errors: ErrUncertain, ErrClosed, the context's, or the journal's own.
 	Secret(ctx context.Context) ([]byte, error)
+
+	// Fact returns what stands under a name for the journal as a whole, nil if nothing does. Where old stands, or nothing does and old
+	// is empty, it writes value first, unless that is nil. So it reads, writes what nobody has written, and compares and sets; what it
+	// returns is not value where another was faster.
+	//
+	// What it writes is durable on return; not cancellable once queued. Atomic: of two calls with one old at most one writes.
+	// Errors: ErrInvalid for a name or a value past their bounds (CheckFact), ErrDenied where a role may not do this, ErrReadOnly for a
+	// write to a journal that was opened for reading, and those of Secret.
+	Fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error)
 
 	// Forget removes an unfinished record whose revision is rec.Revision, so that
 	// its ID is free again.

@@ -101,6 +101,9 @@ func copyJournal(ctx context.Context, ses *session, name string) (int, error) {
 		return 0, errors.Join(err, file.Close())
 	}
 	n := 0
+	if err := copyFacts(ctx, ses, copied); err != nil {
+		return 0, errors.Join(journalError(ses.place.name, err), copied.Close())
+	}
 	err = eachRecord(ctx, ses, persist.Query{AllAccounts: true}, func(rec *persist.Record) error {
 		n++
 		return copyRecord(ctx, copied, rec)
@@ -109,6 +112,23 @@ func copyJournal(ctx context.Context, ses *session, name string) (int, error) {
 		err = journalError(ses.place.name, closing)
 	}
 	return n, err
+}
+
+// copyFacts writes what holds for the journal as a whole to the new one. With --seal-key that one is sealed, whatever the old one was.
+func copyFacts(ctx context.Context, ses *session, to persist.Journal) error {
+	for _, name := range persist.FactNames() {
+		value, err := ses.journal.Fact(ctx, name, nil, nil)
+		if err == nil && value != nil {
+			if name == persist.FactSeal && ses.place.sealer != nil {
+				value = []byte(persist.FactPlain) // as it is above the keys
+			}
+			_, err = to.Fact(ctx, name, nil, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyRecord begins the operation as it stands and, where it is final, ends it.

@@ -110,6 +110,11 @@ func (j *visitJournal) Secret(ctx context.Context) ([]byte, error) {
 	return visit(j, func(file persist.Journal) ([]byte, error) { return file.Secret(ctx) })
 }
 
+// Fact is persist.Journal's.
+func (j *visitJournal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	return visit(j, func(file persist.Journal) ([]byte, error) { return file.Fact(ctx, name, old, value) })
+}
+
 // MarkReported is persist.Journal's.
 func (j *visitJournal) MarkReported(ctx context.Context, id persist.ID) error {
 	return j.do(func(file persist.Journal) error { return file.MarkReported(ctx, id) })

@@ -256,6 +256,12 @@ func (j *heldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	}
 }
 
+// Fact says nothing: whoever reads unseals for itself, and is told by the records.
+func (j *heldJournal) Fact(context.Context, string, []byte, []byte) ([]byte, error) { return nil, nil }
+
+// Attach makes a value of its own for each reader.
+func (j *heldJournal) Attach(create func() any) any { return create() }
+
 // Close closes the connection over which sending asks; every other call has one of its own.
 func (j *heldJournal) Close() error { return j.asked.close() }
 

@@ -27,7 +27,7 @@ func postgresRole(t *testing.T, journal string) (as string, does func(statement 
 	for _, statement := range []string{
 		"CREATE ROLE shop LOGIN", "REVOKE EXECUTE ON FUNCTION oncehttp.write_records FROM PUBLIC", "GRANT USAGE ON SCHEMA oncehttp TO shop",
 		"GRANT SELECT ON oncehttp.version TO shop", "GRANT SELECT, INSERT, UPDATE, DELETE ON oncehttp.record TO shop",
-		"GRANT SELECT, INSERT ON oncehttp.secret TO shop", "GRANT USAGE ON SEQUENCE oncehttp.record_seq TO shop",
+		"GRANT SELECT, INSERT, UPDATE ON oncehttp.fact TO shop", "GRANT USAGE ON SEQUENCE oncehttp.record_seq TO shop",
 		"GRANT EXECUTE ON FUNCTION oncehttp.write_records TO shop",
 	} {
 		does(statement)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/testport"
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
@@ -34,13 +35,8 @@ func ownRedis(t *testing.T, settings ...string) *redisServer {
 	if err != nil && os.Getenv("ONCEHTTP_REQUIRE_SERVICES") != "1" {
 		t.Skip("nothing was tested: there is no redis-server")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &redisServer{address: l.Addr().String(), dir: t.TempDir()}
-	_, port, _ := net.SplitHostPort(s.address)
-	_ = l.Close()
+	port := testport.Take(t)
+	s := &redisServer{address: net.JoinHostPort("127.0.0.1", port), dir: t.TempDir()}
 	s.command = append([]string{path, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", ""}, settings...)
 	s.start(t)
 	t.Cleanup(s.kill)

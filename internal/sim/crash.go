@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -28,7 +29,7 @@ func (d *disk) crash(r *rand.Rand) store {
 		}
 	}
 	next := newDisk(d.dice+1, d.fails, d.bug)
-	next.secret = d.secret
+	next.secret, next.facts = d.secret, maps.Clone(d.facts)
 	next.restore(d.safe, d.last)
 	d.broken = fmt.Errorf("sim: %w", persist.ErrClosed)
 	return next

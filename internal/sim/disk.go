@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +36,7 @@ type disk struct {
 	secret [persist.SecretSize]byte
 
 	mu     sync.Mutex
+	facts  map[string][]byte // durable at once
 	mem    *memory.Journal
 	safe   map[persist.ID]persist.Record // what a crash cannot take
 	wait   []change                      // visible, not durable, oldest first
@@ -57,7 +60,7 @@ var (
 )
 
 func newDisk(d dice, fails float64, bug Bug) *disk {
-	made := &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}}
+	made := &disk{dice: d, fails: fails, pace: 5 * time.Millisecond, bug: bug, mem: memory.New(), safe: map[persist.ID]persist.Record{}, facts: map[string][]byte{}}
 	for i := range made.secret {
 		made.secret[i] = byte(d.hash("secret", i))
 	}
@@ -154,6 +157,22 @@ func (d *disk) Secret(context.Context) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.secret[:]), d.broken
+}
+
+// Fact implements [persist.Journal]. It is durable at once.
+func (d *disk) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	if err := cmp.Or(persist.CheckFact(name, value), ctx.Err()); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return nil, d.broken
+	}
+	if value != nil && bytes.Equal(d.facts[name], old) {
+		d.facts[name] = bytes.Clone(value)
+	}
+	return bytes.Clone(d.facts[name]), nil
 }
 
 // MarkReported implements [persist.Journal]. It is in no hurry.

@@ -135,6 +135,11 @@ func (h *handle) Assign(ctx context.Context, rec persist.Record, account string)
 // Secret implements [persist.Journal].
 func (h *handle) Secret(ctx context.Context) ([]byte, error) { return h.to.Secret(ctx) }
 
+// Fact implements [persist.Journal].
+func (h *handle) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	return h.to.Fact(ctx, name, old, value)
+}
+
 // MarkReported implements [persist.Journal].
 func (h *handle) MarkReported(ctx context.Context, id persist.ID) error {
 	return h.around("report", func() error { return h.to.MarkReported(ctx, id) })

@@ -110,6 +110,8 @@ type batch struct {
 	forgottenDigest uint64
 
 	moved bool // it gives some record another account
+
+	fact *fact // that it writes; nil: none
 }
 
 // countForgotten counts one record that Forget removes.

@@ -70,7 +70,11 @@ func (j *Journal) write(b *batch) (err error) {
 	j.db.AllocSize = min(max(int(tx.Size()/8), growMin), growMax)
 	s := b.state
 	s.txid, s.bodies = uint64(tx.ID()), j.bodies
-	if err := j.apply(tx, b, &s); err != nil {
+	about := j.about
+	if b.fact != nil {
+		about = aboutSum(j.place.id, j.secret, j.facts.with(b.fact))
+	}
+	if err := j.apply(tx, b, &s, about); err != nil {
 		_ = tx.Rollback()
 		return j.unwritten(err)
 	}
@@ -86,7 +90,7 @@ func (j *Journal) write(b *batch) (err error) {
 		}
 	}
 	j.syncTook(time.Since(began))
-	j.bodies = s.bodies
+	j.bodies, j.about = s.bodies, about
 	_ = j.mark(s.txid) // a lost mark costs the next Open some time
 	j.count(tx.Stats(), syncs)
 	return nil
@@ -160,7 +164,7 @@ func rolledBack(tx *bbolt.Tx) (ok bool) {
 // apply puts a batch into a transaction, with the state that proves it. Only the
 // buckets that the batch needs are opened, because opening and writing one is a good
 // part of what a small commit costs.
-func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
+func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state, about uint64) error {
 	t := trees{tx: tx, names: &j.names}
 	key := j.scratch[:8] // bbolt copies it
 	// A batch holds one change per record, so that their order does not matter.
@@ -174,8 +178,13 @@ func (j *Journal) apply(tx *bbolt.Tx, b *batch, s *state) error {
 			return err
 		}
 	}
+	if b.fact != nil {
+		if err := b.fact.put(tx, j.names.about); err != nil {
+			return err
+		}
+	}
 	// The bucket of buckets is written with every commit anyway.
-	return tx.Cursor().Bucket().Put(j.names.state, s.append(j.scratch[8:8], j.about))
+	return tx.Cursor().Bucket().Put(j.names.state, s.append(j.scratch[8:8], about))
 }
 
 // trees are the buckets of one transaction, as far as they are needed.

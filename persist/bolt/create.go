@@ -108,7 +108,7 @@ func image(pageSize int, id [idSize]byte, secret [persist.SecretSize]byte) []byt
 		{n.intents, inlineBucket(leafPage(0, nil)), flagBucket},
 		{n.about, inlineBucket(about), flagBucket},
 		{n.progress, inlineBucket(leafPage(0, nil)), flagBucket},
-		{n.state, state{txid: firstTxid}.append(nil, aboutSum(id, secret)), 0},
+		{n.state, state{txid: firstTxid}.append(nil, aboutSum(id, secret, nil)), 0},
 	})
 	copy(b[imageRoot*pageSize:], root)
 	return b

@@ -225,6 +225,9 @@ func (j *Journal) settle(b *batch) {
 		if b.moved {
 			j.removeMoved(b)
 		}
+		if b.fact != nil {
+			j.facts = j.facts.with(b.fact)
+		}
 		// No reader looks at b any more: who does, holds mu.
 		b.reset()
 		j.spare = b.queue

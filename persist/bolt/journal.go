@@ -67,6 +67,8 @@ type Journal struct {
 	hooks    hooks
 	secret   [persist.SecretSize]byte // of the file, once it was read
 	about    uint64                   // the file's aboutSum
+	facts    facts                    // of the file; written by the committer with mu
+	factsMu  sync.Mutex               // held while a fact is written
 
 	// Only the committer uses what follows, and Open and Close.
 	scratch    [64]byte

@@ -21,6 +21,7 @@ const idSize = 16
 //	oncehttp/format   formatVersion
 //	oncehttp/id       the journal's id
 //	oncehttp/secret   the journal's secret and its checksum
+//	oncehttp/fact N   the fact named N and its checksum
 //	intents/SEQ       what Begin freezes of a record, see entry.go
 //	progress/SEQ      what changes of it, once it has changed
 //	bodies/SEQ PART N pieces of large bodies
@@ -52,10 +53,10 @@ type state struct {
 const stateSize = 48
 
 // aboutSum is a hash of what the file says about itself: its format, and the journal's
-// id and secret.
-func aboutSum(id [idSize]byte, secret [persist.SecretSize]byte) uint64 {
+// id, secret and facts.
+func aboutSum(id [idSize]byte, secret [persist.SecretSize]byte, f facts) uint64 {
 	n := binary.BigEndian
-	return mix(mix(n.Uint64(id[:])) ^ mix(n.Uint64(id[8:])) ^ uint64(codec.Checksum([]byte(formatVersion)))<<32 ^ uint64(codec.Checksum(secret[:])))
+	return mix(f.sum() ^ mix(mix(n.Uint64(id[:]))^mix(n.Uint64(id[8:]))^uint64(codec.Checksum([]byte(formatVersion)))<<32^uint64(codec.Checksum(secret[:]))))
 }
 
 // append appends the entry, which ends with a checksum of itself and of the file's

@@ -41,10 +41,10 @@ func (j *Journal) load(f io.ReaderAt, size int64, m meta, pages *pageSums) error
 	if err != nil {
 		return err
 	}
-	if j.place.id, j.secret, err = readAbout(r.about); err != nil {
+	if j.place.id, j.secret, j.facts, err = readAbout(r.about); err != nil {
 		return err
 	}
-	j.about = aboutSum(j.place.id, j.secret)
+	j.about = aboutSum(j.place.id, j.secret, j.facts)
 	st, ok := decodeState(r.state, j.about)
 	if !ok || st.txid != m.txid {
 		return fmt.Errorf("%w: the state of commit %d is not the one that it wrote", persist.ErrCorrupt, m.txid)
@@ -95,43 +95,48 @@ func loadBodies(s *scanner, b bucket, recorded uint64, full bool) (digest uint64
 // damaged file names asks for more memory than its size justifies.
 const minEntry = 64
 
-// readAbout reads the bucket about the file and returns the journal's id and secret. bbolt keeps this bucket in the root
+// readAbout reads the bucket about the file and returns the journal's id, secret and facts. bbolt keeps this bucket in the root
 // page, since it is small. Errors: persist.ErrCorrupt, ErrFormat.
-func readAbout(about bucket) (id [idSize]byte, secret [persist.SecretSize]byte, err error) {
+func readAbout(about bucket) (id [idSize]byte, secret [persist.SecretSize]byte, known facts, err error) {
 	p, err := parsePage(about.inline, 0, uint64(max(len(about.inline), pageHeader)))
 	if err != nil || !p.leaf || p.overflow != 0 || about.root != 0 {
-		return id, secret, fmt.Errorf("%w: its format cannot be read", persist.ErrCorrupt)
+		return id, secret, known, fmt.Errorf("%w: its format cannot be read", persist.ErrCorrupt)
 	}
-	n, format, known, keyed := newNames(), "", false, false
+	n, format, named, keyed := newNames(), "", false, false
+	known = facts{}
 	for i := range p.count {
 		key, value, flags, err := p.entry(i)
 		switch {
 		case err != nil:
-			return id, secret, err
+			return id, secret, known, err
 		case flags != 0:
-			return id, secret, fmt.Errorf("%w: its format is a bucket", persist.ErrCorrupt)
+			return id, secret, known, fmt.Errorf("%w: its format is a bucket", persist.ErrCorrupt)
 		case bytes.Equal(key, n.format):
 			format = string(value)
 		case bytes.Equal(key, n.id) && len(value) == idSize:
-			id, known = [idSize]byte(value), true
+			id, named = [idSize]byte(value), true
 		case bytes.Equal(key, n.secret) && len(value) == len(secret)+sumSize:
 			secret = [persist.SecretSize]byte(value)
 			keyed = bytes.Equal(appendSum(slices.Clone(secret[:])), value)
+		default:
+			if err := known.readFact(key, value); err != nil {
+				return id, secret, known, err
+			}
 		}
 	}
 	switch {
 	case format == "1" || format == "2":
-		return id, secret, fmt.Errorf("%w: a program from before the first release wrote it; finish its operations with that program, and begin with a new file", ErrFormat)
+		return id, secret, known, fmt.Errorf("%w: a program from before the first release wrote it; finish its operations with that program, and begin with a new file", ErrFormat)
 	case format != formatVersion && isFormat(format):
-		return id, secret, fmt.Errorf("%w: its format is %q, and this program reads %q; use a newer program", ErrFormat, format, formatVersion)
+		return id, secret, known, fmt.Errorf("%w: its format is %q, and this program reads %q; use a newer program", ErrFormat, format, formatVersion)
 	case format != formatVersion:
-		return id, secret, fmt.Errorf("%w: its format is %q", persist.ErrCorrupt, format)
-	case !known:
-		return id, secret, fmt.Errorf("%w: it has no id", persist.ErrCorrupt)
+		return id, secret, known, fmt.Errorf("%w: its format is %q", persist.ErrCorrupt, format)
+	case !named:
+		return id, secret, known, fmt.Errorf("%w: it has no id", persist.ErrCorrupt)
 	case !keyed:
-		return id, secret, fmt.Errorf("%w: it has no secret", persist.ErrCorrupt)
+		return id, secret, known, fmt.Errorf("%w: it has no secret", persist.ErrCorrupt)
 	}
-	return id, secret, nil
+	return id, secret, known, nil
 }
 
 // isFormat reports whether this is a format of some version: a v and its number.

@@ -85,7 +85,7 @@ func (p *place) sameJournal() bool {
 	if err != nil {
 		return false
 	}
-	id, _, err := readAbout(r.about)
+	id, _, _, err := readAbout(r.about)
 	return err == nil && id == p.id
 }
 

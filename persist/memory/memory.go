@@ -5,6 +5,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -38,6 +39,7 @@ type Journal struct {
 	secret [persist.SecretSize]byte
 
 	mu         sync.Mutex
+	facts      map[string][]byte
 	open       bool // New has made it, and Close has not been called
 	seq        uint64
 	byID       map[persist.ID]*entry
@@ -68,7 +70,7 @@ type entry struct {
 
 // New returns an empty journal.
 func New() *Journal {
-	j := &Journal{open: true, byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}}
+	j := &Journal{open: true, byID: map[persist.ID]*entry{}, unresolved: map[[32]byte]*entry{}, facts: map[string][]byte{}}
 	_, _ = rand.Read(j.secret[:]) // never fails
 	return j
 }
@@ -241,6 +243,22 @@ func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	return slices.Clone(j.secret[:]), nil
+}
+
+// Fact implements [persist.Journal].
+func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	if err := cmp.Or(persist.CheckFact(name, value), ctx.Err()); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.open {
+		return nil, persist.ErrClosed
+	}
+	if value != nil && bytes.Equal(j.facts[name], old) {
+		j.facts[name] = bytes.Clone(value)
+	}
+	return bytes.Clone(j.facts[name]), nil
 }
 
 // Flush implements [persist.Journal]. Nothing is ever queued here.

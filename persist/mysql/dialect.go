@@ -22,6 +22,8 @@ const (
 	packetTooLarge  = 1153 // the connection ends then
 	unknownError    = 1105
 	commitFailed    = 1180
+	tableDenied     = 1142
+	columnDenied    = 1143
 	lockWaitOver    = 1205 // also of NOWAIT
 	deadlock        = 1213
 	interrupted     = 1317
@@ -92,17 +94,20 @@ func insertValues(row *sqljournal.Row, from ...any) []any {
 // Rebind implements sqljournal.Dialect.
 func (d *dialect) Rebind(query string) string { return query }
 
-// secret is the name of the table of the journal's secret.
-func (d *dialect) secret() string { return d.prefix + "oncehttp_secret" }
+// fact is the name of the table of facts, the journal's secret among them.
+func (d *dialect) fact() string { return d.prefix + "oncehttp_fact" }
 
-// InsertSecret implements sqljournal.Dialect.
-func (d *dialect) InsertSecret() string {
-	return "INSERT IGNORE INTO " + d.secret() + " (one, secret) VALUES (1, ?)"
+// SelectFact implements sqljournal.Dialect.
+func (d *dialect) SelectFact() string { return "SELECT value FROM " + d.fact() + " WHERE name = ?" }
+
+// InsertFact implements sqljournal.Dialect.
+func (d *dialect) InsertFact() string {
+	return "INSERT IGNORE INTO " + d.fact() + " (name, value) VALUES (?, ?)"
 }
 
-// SelectSecret implements sqljournal.Dialect.
-func (d *dialect) SelectSecret() string {
-	return "SELECT secret FROM " + d.secret() + " WHERE one = 1"
+// UpdateFact implements sqljournal.Dialect.
+func (d *dialect) UpdateFact() string {
+	return "UPDATE " + d.fact() + " SET value = ? WHERE name = ? AND value = ?"
 }
 
 // Records implements sqljournal.Dialect.
@@ -389,6 +394,12 @@ func (d *dialect) Doubt(err error) sqljournal.Doubt {
 		}
 	}
 	return sqljournal.Undone
+}
+
+// Denied implements sqljournal.Dialect.
+func (d *dialect) Denied(err error) bool {
+	var my *mysql.MySQLError
+	return errors.As(err, &my) && (my.Number == tableDenied || my.Number == columnDenied)
 }
 
 // Waited implements sqljournal.Dialect.

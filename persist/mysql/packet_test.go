@@ -76,7 +76,14 @@ func TestPacket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := sealer.Journal(t.Context(), j)
+	opts := journal.Options{Database: "sealed"}
+	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE sealed"); err != nil {
+		t.Fatal(err)
+	}
+	if err := journal.Migrate(t.Context(), url, opts); err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := sealer.Journal(t.Context(), open(t, url, opts))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,6 +60,8 @@ func closeClosed(k *check) {
 	k.want(err, persist.ErrClosed, "Assign after Close")
 	_, err = j.Secret(ctx)
 	k.want(err, persist.ErrClosed, "Secret after Close")
+	_, err = j.Fact(ctx, "form", nil, nil)
+	k.want(err, persist.ErrClosed, "Fact after Close")
 	if n, ok := persist.As[persist.Notifier](j); ok {
 		n.Notify()
 		k.want(n.Listen(ctx, func(error) {}), persist.ErrClosed, "Listen after Close")

@@ -252,6 +252,16 @@ func (o *opening) Secret(ctx context.Context) ([]byte, error) {
 	return o.s.Secret(ctx)
 }
 
+func (o *opening) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	if err := o.closed("Fact"); err != nil {
+		return nil, err
+	}
+	if o.s.m.fact != nil {
+		return o.s.m.fact(o.s, ctx, name, old, value)
+	}
+	return o.s.Fact(ctx, name, old, value)
+}
+
 func (o *opening) Attach(create func() any) any {
 	if o.s.m.attach != nil {
 		return o.s.m.attach(o.s, create)

@@ -38,6 +38,7 @@ type mutant struct {
 	report    func(s *store, ctx context.Context, id persist.ID) error
 	assign    func(s *store, ctx context.Context, r persist.Record, account string) (persist.Record, error)
 	secret    func(s *store, ctx context.Context) ([]byte, error)
+	fact      func(s *store, ctx context.Context, name string, old, value []byte) ([]byte, error)
 	unwrap    func(s *store) persist.Journal
 	closed    func(s *store, method string) bool // it goes on although it is closed
 

@@ -24,12 +24,13 @@ const (
 	deadlockDetected    = "40P01"
 	lockNotAvailable    = "55P03"
 	limitExceeded       = "54000"
+	insufficientRight   = "42501"
 )
 
 // dialect implements sqljournal.Dialect.
 type dialect struct {
 	table    string
-	secret   string // the table of the journal's secret
+	fact     string // the table of facts, the journal's secret among them
 	sequence string
 	idle     time.Duration // after which the server ends a transaction of several statements
 	bound    string        // a common table expression that bounds waits for locks, in this transaction
@@ -41,7 +42,7 @@ type dialect struct {
 
 // dialect returns how this journal's statements are spelled.
 func (o Options) dialect() *dialect {
-	d := &dialect{table: o.Schema + ".record", secret: o.Schema + ".secret", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
+	d := &dialect{table: o.Schema + ".record", fact: o.Schema + ".fact", sequence: o.Schema + ".record_seq", idle: o.CallTimeout / 3}
 	d.bound = fmt.Sprintf("bound AS MATERIALIZED (SELECT set_config('lock_timeout', '%d', true))", o.LockWait.Milliseconds())
 	d.begin = fmt.Sprintf("WITH %s, mine AS (%s) SELECT mine.seq, %s, %s FROM bound LEFT JOIN mine ON true LEFT JOIN %s s ON s.id = $1",
 		d.bound, insert(d.table, "nextval('"+d.sequence+"')", "bound"), confirmStanding, sqljournal.ColumnList("s."), d.table)
@@ -102,13 +103,18 @@ func (d *dialect) Rebind(query string) string {
 // Records implements sqljournal.Dialect.
 func (d *dialect) Records() string { return d.table }
 
-// InsertSecret implements sqljournal.Dialect.
-func (d *dialect) InsertSecret() string {
-	return "INSERT INTO " + d.secret + " (one, secret) VALUES (1, ?) ON CONFLICT (one) DO NOTHING"
+// SelectFact implements sqljournal.Dialect.
+func (d *dialect) SelectFact() string { return "SELECT value FROM " + d.fact + " WHERE name = ?" }
+
+// InsertFact implements sqljournal.Dialect.
+func (d *dialect) InsertFact() string {
+	return "INSERT INTO " + d.fact + " (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
 }
 
-// SelectSecret implements sqljournal.Dialect.
-func (d *dialect) SelectSecret() string { return "SELECT secret FROM " + d.secret + " WHERE one = 1" }
+// UpdateFact implements sqljournal.Dialect.
+func (d *dialect) UpdateFact() string {
+	return "UPDATE " + d.fact + " SET value = ? WHERE name = ? AND value = ?"
+}
 
 // By implements sqljournal.Dialect. The index of sweeps is one of final records, of which a
 // statement has to ask. A SELECT locks only the rows that it returns.
@@ -375,6 +381,12 @@ func (d *dialect) Doubt(err error) sqljournal.Doubt {
 		return sqljournal.NotSent
 	}
 	return sqljournal.InDoubt
+}
+
+// Denied implements sqljournal.Dialect.
+func (d *dialect) Denied(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == insufficientRight
 }
 
 // Waited implements sqljournal.Dialect.

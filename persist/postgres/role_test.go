@@ -31,7 +31,7 @@ func TestRole(t *testing.T) {
 	t.Cleanup(func() { run("DROP OWNED BY shop", "DROP ROLE shop") })
 	run("REVOKE EXECUTE ON FUNCTION oncehttp.write_records FROM PUBLIC",
 		"GRANT USAGE ON SCHEMA oncehttp TO shop", "GRANT SELECT ON oncehttp.version TO shop",
-		"GRANT SELECT, INSERT, UPDATE, DELETE ON oncehttp.record TO shop", "GRANT SELECT, INSERT ON oncehttp.secret TO shop", "GRANT USAGE ON SEQUENCE oncehttp.record_seq TO shop")
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON oncehttp.record TO shop", "GRANT SELECT, INSERT, UPDATE ON oncehttp.fact TO shop", "GRANT USAGE ON SEQUENCE oncehttp.record_seq TO shop")
 	u, err := url.Parse(server(t))
 	if err != nil {
 		t.Fatal(err)

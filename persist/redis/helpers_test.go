@@ -5,12 +5,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/oncehttp/oncehttp/internal/testport"
 	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 	"github.com/oncehttp/oncehttp/persist/redis"
 )
@@ -69,13 +69,8 @@ func folder(t testing.TB) string {
 // freePort finds a port of loopback that nobody listens on.
 func freePort(t testing.TB) (address, port string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = l.Close()
-	_, port, _ = strings.Cut(l.Addr().String(), ":")
-	return l.Addr().String(), port
+	port = testport.Take(t)
+	return net.JoinHostPort("127.0.0.1", port), port
 }
 
 // run starts the server's process, and waits until it answers.

@@ -46,6 +46,7 @@ type Journal struct {
 	name    string
 	id      string // the name by which the journal itself knows its buckets, see named.go
 	secret  []byte
+	place   string        // the key of the hash that says how it is laid out
 	limit   time.Duration // of one call
 	most    *most         // of what fits
 	looks   bool          // it was opened for reading
@@ -132,7 +133,7 @@ func (j *Journal) lay(ctx context.Context, opts Options) error {
 	if len(noted[4]) != persist.SecretSize {
 		return fmt.Errorf("%w: key %s: it has a secret of %d bytes", persist.ErrCorrupt, place, len(noted[4]))
 	}
-	j.id, j.secret = noted[2], []byte(noted[4])
+	j.id, j.secret, j.place = noted[2], []byte(noted[4]), place
 	if noted[3] == "" && !j.looks {
 		err = j.giveNames(ctx, place)
 	}

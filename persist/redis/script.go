@@ -17,7 +17,7 @@ type script struct{ *goredis.Script }
 
 // scripts are the scripts of a journal.
 type scripts struct {
-	open *goredis.Script // the only one with a key of its own
+	open, fact *goredis.Script // those with a key of their own
 
 	name, begin, change, assign, forget, report, sweep, raise, time, claim, renew, turns script
 }
@@ -31,13 +31,13 @@ func text(name string) string {
 	return string(b)
 }
 
-// loadScripts reads the scripts. All but open begin with the prelude.
+// loadScripts reads the scripts. All but open and fact begin with the prelude.
 func loadScripts() scripts { return makeScripts(text) }
 
 func makeScripts(text func(name string) string) scripts {
 	load := func(name string) script { return script{goredis.NewScript(text("prelude") + text(name))} }
 	return scripts{
-		open: goredis.NewScript(text("open")),
+		open: goredis.NewScript(text("open")), fact: goredis.NewScript(text("fact")),
 		name: load("name"), begin: load("begin"), change: load("change"), assign: load("assign"), forget: load("forget"), report: load("report"), sweep: load("sweep"), raise: load("raise"), time: load("time"), claim: load("claim"), renew: load("renew"),
 		turns: load("turns"),
 	}

@@ -14,6 +14,10 @@
 // status of the answer. Config.HashKey puts a keyed hash in the place of the business key. In the place of the request's
 // fingerprint is its HMAC under a key of its own, so that whoever reads the file cannot test guesses at a request.
 //
+// Whoever begins the first record of a journal decides for all, whether it is sealed and with which HashKey: others are refused
+// (persist.ErrSealed). In one process, all users of a journal have the same keys in the same order; to change them, close the journal and
+// open it anew.
+//
 // Sealing keeps secrets. Each sealed part is bound to its record (account, key and time of creation) and to its field, so
 // that a part that was changed, cut off, or put in the place of another one is persist.ErrCorrupt, and nothing is sent or
 // overwritten. It is no protection from somebody who can write to the journal: what is in clear can be changed, and a

@@ -11,11 +11,13 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// journal seals what it writes to the journal that it embeds, and unseals what it reads. Sweep, Flush, Attach and Close are
+// journal seals what it writes to the journal that it embeds, and unseals what it reads. Sweep, Flush and Close are
 // those of the embedded journal. It has no Unwrap, since the records below are sealed.
 type journal struct {
 	persist.Journal
-	s *Sealer
+	s       *Sealer
+	company *company
+	holding *holding
 }
 
 // claiming is a journal over one that is a persist.Claimer.
@@ -75,7 +77,7 @@ const checkMax = 100
 // Journal returns j with everything sealed that is written through it. It is a persist.Claimer if j is one, a
 // persist.DueTimes if j is one, and a persist.Notifier if j is all three. It looks at the oldest record and at some of the unfinished ones first.
 //
-// Errors: persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer that New did not make; persist.ErrSealed if the oldest record was begun under a key that is not among these, or one is not sealed; what j.List failed with. Then j is the caller's to
+// Errors: persist.ErrInvalid for a nil journal, also one in the interface, and for a Sealer that New did not make; persist.ErrSealed if the journal says that it was begun in another way, if the oldest record was begun under a key that is not among these, or if one is not sealed; what j.List and j.Fact failed with, persist.ErrDenied aside: a role without a right on the facts of the journal reads, and begins nothing. Then j is the caller's to
 // close; else closing the result closes it.
 func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journal, error) {
 	if err := s.made(); err != nil {
@@ -92,7 +94,21 @@ func (s *Sealer) Journal(ctx context.Context, j persist.Journal) (persist.Journa
 	if err != nil {
 		return nil, fmt.Errorf("persist/seal: %w", err)
 	}
-	sealed := journal{Journal: j, s: s}
+	standing, err := j.Fact(ctx, persist.FactSeal, nil, nil)
+	switch {
+	case errors.Is(err, persist.ErrDenied): // such a role can begin nothing, and the oldest record tells a wrong HashKey
+		err = nil
+	case err == nil:
+		err = s.checkFact(standing)
+	}
+	var together *company
+	if err == nil {
+		together, err = s.join(j)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("persist/seal: %w", err)
+	}
+	sealed := journal{Journal: j, s: s, company: together, holding: &holding{}}
 	claimer, claims := persist.As[persist.Claimer](j)
 	due, knows := persist.As[persist.DueTimes](j)
 	notifier, wakes := persist.As[persist.Notifier](j)
@@ -136,6 +152,9 @@ func (s *Sealer) check(list iter.Seq2[persist.Record, error], most int, begun bo
 // Begin implements [persist.Journal].
 func (j *journal) Begin(ctx context.Context, rec persist.Record) (persist.Record, bool, error) {
 	sealed, err := j.s.Seal(rec)
+	if err == nil {
+		err = j.hold(ctx)
+	}
 	if err != nil {
 		return persist.Record{}, false, err
 	}

@@ -44,8 +44,20 @@ func TestNew(t *testing.T) {
 // keysOf is the journal below, sealed.
 func keysOf(t *testing.T, below persist.Journal, c seal.Config) (persist.Journal, error) {
 	t.Helper()
-	return sealer(t, c).Journal(t.Context(), below)
+	return sealer(t, c).Journal(t.Context(), &anotherProcess{Journal: below})
 }
+
+// anotherProcess is a journal as another process has it open: the same records, and nothing attached.
+type anotherProcess struct {
+	persist.Journal
+	attached persist.Attachment
+}
+
+// Attach implements [persist.Journal].
+func (p *anotherProcess) Attach(create func() any) any { return p.attached.Attach(create) }
+
+// Unwrap returns the journal.
+func (p *anotherProcess) Unwrap() persist.Journal { return p.Journal }
 
 // What was written under an old key is read and changed, and what is new is under the new one.
 func TestRotation(t *testing.T) {

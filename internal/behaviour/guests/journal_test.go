@@ -16,7 +16,7 @@ import (
 func journalPlaces() map[string]place {
 	all := map[string]place{}
 	for method, start := range map[string]func(*cell) error{
-		"Journal.Begin": send, "Journal.Update": workRefused, "Journal.Finish": send, "Journal.Secret": send, "Journal.MarkReported": reported,
+		"Journal.Begin": send, "Journal.Update": workRefused, "Journal.Finish": send, "Journal.Secret": send, "Journal.Fact": send, "Journal.MarkReported": reported,
 		"Journal.Get": look, "Journal.List": list, "Journal.Flush": flush, "Journal.Sweep": sweep, "Journal.Assign": assign, "Journal.Forget": withdraw,
 		"Claimer.Now": send, "Claimer.Claim": work, "Claimer.Renew": send, "DueTimes.DueTimes": work,
 		"Journal.Finish by Settle": settle, "Journal.Flush by Settle": settle, "Journal.Get by Settle": settle, "Journal.Finish by Abandon": abandon,
@@ -244,6 +244,11 @@ func (g *guest) MarkReported(ctx context.Context, id persist.ID) error {
 func (g *guest) Assign(ctx context.Context, rec persist.Record, account string) (persist.Record, error) {
 	g.at(ctx, "Journal.Assign")
 	return g.Journal.Assign(ctx, rec, account)
+}
+
+func (g *guest) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	g.at(ctx, "Journal.Fact")
+	return g.Journal.Fact(ctx, name, old, value)
 }
 
 func (g *guest) Secret(ctx context.Context) ([]byte, error) {

@@ -64,6 +64,8 @@ func functions() map[string]any {
 		"oncehttp.WithNote":           oncehttp.WithNote,
 		"persist.Account":             persist.Account,
 		"persist.As":                  persist.As[persist.Claimer],
+		"persist.CheckFact":           persist.CheckFact,
+		"persist.FactNames":           persist.FactNames,
 		"persist.CompareOwners":       persist.CompareOwners,
 		"persist.OfOneRecord":         persist.OfOneRecord,
 		"persist.ParseNeeds":          persist.ParseNeeds,

@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -60,39 +59,4 @@ func (j *Journal) Assign(ctx context.Context, rec persist.Record, account string
 	}
 	next.Revision++
 	return next, nil
-}
-
-// Secret implements [persist.Journal]. The first call of all processes makes it.
-func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
-	if j == nil {
-		return nil, errNotOpened
-	}
-	j.mu.Lock()
-	secret := j.secret
-	j.mu.Unlock()
-	if secret != nil {
-		return bytes.Clone(secret), j.Flush(ctx) // whether it is open
-	}
-	made := make([]byte, persist.SecretSize)
-	_, _ = rand.Read(made) // never fails
-	insert := j.d.Rebind(j.d.InsertSecret())
-	err := j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error {
-		err := conn.QueryRowContext(ctx, j.d.SelectSecret()).Scan(&secret)
-		if errors.Is(err, sql.ErrNoRows) {
-			if _, err = conn.ExecContext(ctx, insert, made); err == nil {
-				err = conn.QueryRowContext(ctx, j.d.SelectSecret()).Scan(&secret)
-			}
-		}
-		if err == nil && len(secret) != persist.SecretSize {
-			err = fmt.Errorf("%w: a secret of %d bytes", persist.ErrCorrupt, len(secret))
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.secret = secret
-	return bytes.Clone(secret), nil
 }

@@ -78,10 +78,13 @@ type Dialect interface {
 	// OriginHash is an expression for the SHA-256 of a record's origin, which may be longer
 	// than an entry of an index.
 	OriginHash() string
-	// InsertSecret is a statement that inserts the journal's secret, its parameter, unless there is one, and SelectSecret a
-	// query for it.
-	InsertSecret() string
-	SelectSecret() string
+	// Denied reports whether the database refused a statement because the role has no right on its table.
+	Denied(err error) bool
+	// SelectFact is a query for the value of the fact whose name is its parameter. InsertFact inserts one, name and value, unless there is
+	// one of that name; UpdateFact writes a value, name and the value that it replaces. All with the parameters in this order, each as "?".
+	SelectFact() string
+	InsertFact() string
+	UpdateFact() string
 	// Now is an expression for the time of the server's clock, in nanoseconds since 1970,
 	// in UTC, at which its statement is made.
 	Now() string

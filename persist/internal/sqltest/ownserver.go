@@ -3,12 +3,13 @@ package sqltest
 import (
 	"context"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/oncehttp/oncehttp/internal/testport"
 )
 
 // OwnServer is a database server that one test has for itself, so that it may crash.
@@ -44,12 +45,7 @@ func Missing(t testing.TB, err error) {
 // StartOwn installs a server into a folder of its own and starts it on a free port.
 func StartOwn(t testing.TB, commands func(dir, port string) OwnCommands) *OwnServer {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	_ = listener.Close()
+	port := testport.Take(t)
 	base, err := os.MkdirTemp("", "oncehttp-server-")
 	if err != nil {
 		t.Fatal(err)

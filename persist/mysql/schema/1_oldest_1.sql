@@ -12,10 +12,10 @@ CREATE TABLE IF NOT EXISTS {db}oncehttp_gate (
 
 INSERT IGNORE INTO {db}oncehttp_gate (gate) VALUES (0), (1), (2), (3), (4), (5), (6), (7);
 
--- The journal's secret, in one row, which the first that needs it inserts.
-CREATE TABLE IF NOT EXISTS {db}oncehttp_secret (
-  one    TINYINT NOT NULL PRIMARY KEY,
-  secret BINARY(32) NOT NULL
+-- What holds for the journal as a whole, such as its secret, and whether records are sealed. The first that needs a row inserts it.
+CREATE TABLE IF NOT EXISTS {db}oncehttp_fact (
+  name  VARBINARY(32) NOT NULL PRIMARY KEY,
+  value VARBINARY(512) NOT NULL
 ) ENGINE=InnoDB;
 
 -- One row is one operation. Keys and accounts are bytes, so that no collation makes two of

@@ -4,10 +4,10 @@
 -- keeps for later would come back in the wrong order.
 CREATE SEQUENCE {schema}.record_seq AS bigint CACHE 1;
 
--- The journal's secret, in one row, which the first that needs it inserts.
-CREATE TABLE {schema}.secret (
-  one    smallint NOT NULL PRIMARY KEY CHECK (one = 1),
-  secret bytea    NOT NULL
+-- What holds for the journal as a whole, such as its secret, and whether records are sealed. The first that needs a row inserts it.
+CREATE TABLE {schema}.fact (
+  name  text  NOT NULL PRIMARY KEY,
+  value bytea NOT NULL
 );
 
 -- One row is one operation. Keys and accounts are bytes, so that no collation makes two of

@@ -1,0 +1,110 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	bbolt "go.etcd.io/bbolt"
+
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/codec"
+)
+
+// Facts lie in the bucket about the file, which bbolt keeps in the root page as long as it is small: a quarter of a page at most.
+// That page is written with every commit anyway, and the hash of all facts is part of the state that proves the commit.
+
+const (
+	factPrefix    = "fact "
+	factsBytesMax = 640 // of all facts, with their names and what bbolt keeps of each
+	factBytes     = 32  // what an entry takes beside its value and its name
+)
+
+// fact is a fact that a commit writes.
+type fact struct {
+	name  string
+	value []byte
+}
+
+// facts are the facts of a file, by their names.
+type facts map[string][]byte
+
+// sum is a hash of all facts.
+func (f facts) sum() (sum uint64) {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		sum = mix(sum ^ uint64(codec.Checksum([]byte(name)))<<32 ^ uint64(codec.Checksum(f[name])))
+	}
+	return sum
+}
+
+// with returns the facts after a commit that writes one more.
+func (f facts) with(written *fact) facts {
+	next := maps.Clone(f)
+	if next == nil {
+		next = facts{}
+	}
+	next[written.name] = written.value
+	return next
+}
+
+// bytes is about how many bytes of the file the facts take.
+func (f facts) bytes() (n int) {
+	for name, value := range f {
+		n += factBytes + len(name) + len(value)
+	}
+	return n
+}
+
+// put writes a fact into a transaction.
+func (f *fact) put(tx *bbolt.Tx, about []byte) error {
+	return tx.Bucket(about).Put([]byte(factPrefix+f.name), appendSum(bytes.Clone(f.value)))
+}
+
+// readFact adds an entry of the bucket about the file, if that is a fact. Error: persist.ErrCorrupt.
+func (f facts) readFact(key, value []byte) error {
+	name, is := strings.CutPrefix(string(key), factPrefix)
+	if !is {
+		return nil
+	}
+	n := len(value) - sumSize
+	if n < 1 || !bytes.Equal(appendSum(bytes.Clone(value[:n])), value) {
+		return fmt.Errorf("%w: its fact %q", persist.ErrCorrupt, name)
+	}
+	f[name] = bytes.Clone(value[:n])
+	return nil
+}
+
+// Fact implements [persist.Journal]. Of calls that write, one commits at a time. Error: also persist.ErrInvalid where all facts together
+// would be too long.
+func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	if err := cmp.Or(persist.CheckFact(name, value), j.start(ctx)); err != nil {
+		return nil, err
+	}
+	if value != nil {
+		j.factsMu.Lock()
+		defer j.factsMu.Unlock()
+	}
+	j.mu.Lock()
+	if err := j.usable(); err != nil {
+		j.mu.Unlock()
+		return nil, err
+	}
+	if standing := j.facts[name]; value == nil || !bytes.Equal(standing, old) || bytes.Equal(standing, value) {
+		j.mu.Unlock()
+		return bytes.Clone(standing), nil
+	}
+	written := &fact{name, bytes.Clone(value)}
+	if n := j.facts.with(written).bytes(); n > factsBytesMax {
+		j.mu.Unlock()
+		return nil, fmt.Errorf("persist/bolt: %s: %w: all facts together are too long", j.path, persist.ErrInvalid)
+	}
+	j.collecting.fact = written
+	if err := j.unlockAndAwait(j.collecting); err != nil {
+		return nil, err
+	}
+	return bytes.Clone(value), nil
+}

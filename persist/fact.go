@@ -1,0 +1,34 @@
+package persist
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The bounds of facts (Journal.Fact).
+const (
+	FactNameMax = 16  // bytes of a name: letters from a to z, and hyphens
+	FactMax     = 256 // bytes of a value, at least one
+)
+
+// FactSeal is the name of the fact that says how the records of a journal are kept: FactPlain, or what package seal writes. Whoever
+// begins the first record writes it.
+const FactSeal = "seal"
+
+// FactPlain is the value of FactSeal in a journal whose records are not sealed.
+const FactPlain = "plain"
+
+// FactNames are the names of the facts that oncehttp writes, for a copy of a journal.
+func FactNames() []string { return []string{FactSeal} }
+
+// CheckFact returns ErrInvalid for a name, or a value that is not nil, past the bounds of facts.
+func CheckFact(name string, value []byte) error {
+	odd := func(r rune) bool { return (r < 'a' || r > 'z') && r != '-' }
+	switch {
+	case name == "" || len(name) > FactNameMax || strings.ContainsFunc(name, odd):
+		return fmt.Errorf("%w: the name of a fact is 1 to %d letters from a to z and hyphens", ErrInvalid, FactNameMax)
+	case value != nil && (len(value) == 0 || len(value) > FactMax):
+		return fmt.Errorf("%w: the fact %q of %d bytes; want 1 to %d", ErrInvalid, name, len(value), FactMax)
+	}
+	return nil
+}

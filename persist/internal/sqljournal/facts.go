@@ -1,0 +1,89 @@
+package sqljournal
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// secretFact is the name of the fact that is the journal's secret. It has a dot, which no name of Fact has.
+const secretFact = "journal.secret"
+
+// Secret implements [persist.Journal]. The first call of all processes makes it.
+func (j *Journal) Secret(ctx context.Context) ([]byte, error) {
+	if j == nil {
+		return nil, errNotOpened
+	}
+	j.mu.Lock()
+	secret := j.secret
+	j.mu.Unlock()
+	if secret != nil {
+		return bytes.Clone(secret), j.Flush(ctx) // whether it is open
+	}
+	made := make([]byte, persist.SecretSize)
+	_, _ = rand.Read(made) // never fails
+	secret, err := j.fact(ctx, secretFact, nil, made)
+	if err == nil && len(secret) != persist.SecretSize {
+		err = j.failed(fmt.Errorf("%w: a secret of %d bytes", persist.ErrCorrupt, len(secret)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.secret = secret
+	return bytes.Clone(secret), nil
+}
+
+// Fact implements [persist.Journal].
+func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	if j == nil {
+		return nil, errNotOpened
+	}
+	if err := persist.CheckFact(name, value); err != nil {
+		return nil, err
+	}
+	return j.fact(ctx, name, old, value)
+}
+
+// fact is Fact for every name. What it reads first is mostly all that it does.
+func (j *Journal) fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
+	look := func(ctx context.Context, conn *sql.Conn) error {
+		standing = nil
+		err := conn.QueryRowContext(ctx, j.d.Rebind(j.d.SelectFact()), name).Scan(&standing)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	}
+	defer func() {
+		if j.d.Denied(err) {
+			err = fmt.Errorf("%w: %w", persist.ErrDenied, err)
+		}
+	}()
+	if value == nil {
+		err = j.read(ctx, nil, look)
+		return standing, err
+	}
+	err = j.settle(ctx, nil, func(ctx context.Context, conn *sql.Conn, _ bool) error {
+		if err := look(ctx, conn); err != nil || !bytes.Equal(standing, old) {
+			return err
+		}
+		var err error
+		if len(standing) == 0 {
+			_, err = conn.ExecContext(ctx, j.d.Rebind(j.d.InsertFact()), name, value)
+		} else {
+			_, err = conn.ExecContext(ctx, j.d.Rebind(j.d.UpdateFact()), value, name, old)
+		}
+		if err != nil {
+			return err
+		}
+		return look(ctx, conn)
+	})
+	return standing, err
+}

@@ -1,0 +1,67 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// factField is what the field of a fact begins with.
+const factField = "fact:"
+
+// Fact implements [persist.Journal]. Facts are fields of the hash that says how the journal is laid out. Error: also persist.ErrGone.
+func (j *Journal) Fact(ctx context.Context, name string, old, value []byte) (standing []byte, err error) {
+	if err := persist.CheckFact(name, value); err != nil {
+		return nil, err
+	}
+	if err := j.opened(); err != nil {
+		return nil, err
+	}
+	if value == nil {
+		err = j.read(ctx, func(ctx context.Context) error {
+			standing, err = j.readFact(ctx, name)
+			return err
+		})
+	} else {
+		err = j.settle(ctx, func(ctx context.Context, _ bool) error {
+			standing, err = j.writeFact(ctx, name, old, value)
+			return err
+		})
+	}
+	if goredis.HasErrorPrefix(err, "NOPERM") {
+		err = fmt.Errorf("%w: %w", persist.ErrDenied, err)
+	}
+	return standing, err
+}
+
+// readFact reads a fact by a command that a user may use who may only read.
+func (j *Journal) readFact(ctx context.Context, name string) ([]byte, error) {
+	values, err := j.client.HMGet(ctx, j.place, "id", factField+name).Result()
+	if err != nil {
+		return nil, err
+	}
+	if id, _ := values[0].(string); id != j.id {
+		return nil, j.emptied()
+	}
+	return bytesOf(values[1]), nil
+}
+
+// writeFact is one try of a write.
+func (j *Journal) writeFact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	word, rest, err := split(j.scripts.fact.Run(ctx, j.client, []string{j.place}, j.id, factField+name, old, value))
+	if err != nil {
+		return nil, err
+	}
+	if word != "fact" || len(rest) != 1 {
+		return nil, j.emptied()
+	}
+	return bytesOf(rest[0]), nil
+}
+
+// emptied is the error of a journal without the hash that says how it is laid out.
+func (j *Journal) emptied() error {
+	return fmt.Errorf("%w: key %s was emptied since the journal was made; restore its append-only file, or use another prefix", persist.ErrGone, j.place)
+}

@@ -1,0 +1,135 @@
+package seal
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// This file holds what the users of one journal must have in common: whether it is sealed, with which HashKey, and, in one process,
+// with which keys.
+
+// The values of persist.FactSeal. A sealed journal with a HashKey has a check value of that behind the word.
+const (
+	factSealed  = "sealed"
+	factSealing = "sealing" // begun in clear, and sealed from some record on
+)
+
+// fact is what a journal holds that this sealer begins.
+func (s *Sealer) fact() []byte {
+	switch {
+	case s.plain:
+		return []byte(factSealing)
+	case s.hashKey != nil:
+		return []byte(factSealed + " " + hex.EncodeToString(mac(s.hashKey, []byte("oncehttp fact"))[:16]))
+	}
+	return []byte(factSealed)
+}
+
+// checkFact returns persist.ErrSealed if what stands is not what this sealer needs. Nothing stands in a new journal.
+func (s *Sealer) checkFact(standing []byte) error {
+	text := string(standing)
+	switch {
+	case text == "" || text == string(s.fact()) || text == factSealed && s.plain || text == factSealing && s.hashKey == nil:
+		return nil
+	case text == persist.FactPlain && s.plain:
+		return nil // the first record that is sealed changes it
+	case text == persist.FactPlain:
+		return fmt.Errorf("%w: the journal was begun in clear; to seal it from now on set AcceptPlain, or copy it with oncehttp journal compact --seal-key", persist.ErrSealed)
+	case text == factSealing:
+		return fmt.Errorf("%w: the journal was begun in clear, and is sealed without a HashKey; leave that out", persist.ErrSealed)
+	case text == factSealed:
+		return fmt.Errorf("%w: the journal was begun without a HashKey; leave that out", persist.ErrSealed)
+	case bytes.HasPrefix(standing, []byte(factSealed+" ")):
+		return fmt.Errorf("%w: the journal was begun with another HashKey; give that one", persist.ErrSealed)
+	}
+	return fmt.Errorf("%w: a newer version of this module says how the journal is sealed; use that", persist.ErrSealed)
+}
+
+// holding sees to it, once in the life of a journal's value, that the journal below holds what its sealer needs.
+type holding struct {
+	mu   sync.Mutex
+	done bool
+}
+
+// hold writes how the journal is sealed, unless that stands, before a record is begun. Errors: persist.ErrSealed, and those of Fact.
+func (j *journal) hold(ctx context.Context) error {
+	j.holding.mu.Lock()
+	defer j.holding.mu.Unlock()
+	if j.holding.done {
+		return nil
+	}
+	standing, err := j.Journal.Fact(ctx, persist.FactSeal, nil, j.s.fact())
+	if err == nil && j.s.plain && string(standing) == persist.FactPlain {
+		standing, err = j.Journal.Fact(ctx, persist.FactSeal, standing, j.s.fact())
+	}
+	if err == nil {
+		err = j.s.checkFact(standing)
+	}
+	if err != nil {
+		return fmt.Errorf("persist/seal: %w", err)
+	}
+	j.holding.done = true
+	return nil
+}
+
+// Fact implements [persist.Journal]. To whoever is above, the records are in clear: the first user who says so has the journal hold
+// what the sealer needs.
+func (j *journal) Fact(ctx context.Context, name string, old, value []byte) ([]byte, error) {
+	if name != persist.FactSeal {
+		return j.Journal.Fact(ctx, name, old, value)
+	}
+	if value == nil {
+		standing, err := j.Journal.Fact(ctx, name, nil, nil)
+		if err == nil && standing != nil {
+			standing = []byte(persist.FactPlain)
+		}
+		return standing, err
+	}
+	if string(value) != persist.FactPlain {
+		return nil, fmt.Errorf("persist/seal: %w: %q of a sealed journal is not to be changed", persist.ErrInvalid, name)
+	}
+	return value, j.hold(ctx)
+}
+
+// company is what a process has attached to a journal that it seals. What it knows of the journal, such as what is unresolved, is true
+// only for those who can unseal the same records.
+type company struct {
+	persist.Attachment
+	keys [sha256.Size]byte // of all keys, in their order
+}
+
+// Sealed is the error of a user of the journal without its keys.
+func (*company) Sealed() error {
+	return fmt.Errorf("%w: this process seals the journal; use the one that Sealer.Journal returned", persist.ErrSealed)
+}
+
+// errOtherKeys says that two users of a journal in one process have other keys.
+var errOtherKeys = errors.New("this process has the journal open with other keys, or with these in another order; use one Sealer, or close the journal and open it anew")
+
+// join attaches the keys to the journal, for this process. Error: persist.ErrSealed where others are.
+func (s *Sealer) join(j persist.Journal) (*company, error) {
+	sum := sha256.New()
+	for _, k := range s.keys {
+		fmt.Fprintf(sum, "%s %x ", k.id, k.fingerprint)
+	}
+	fmt.Fprintf(sum, "%x %t", s.hashKey, s.plain)
+	mine := &company{keys: [sha256.Size]byte(sum.Sum(nil))}
+	there, sealed := j.Attach(func() any { return mine }).(*company)
+	switch {
+	case !sealed:
+		return nil, fmt.Errorf("%w: this process uses the journal without keys; close that first", persist.ErrSealed)
+	case there.keys != mine.keys:
+		return nil, fmt.Errorf("%w: %w", persist.ErrSealed, errOtherKeys)
+	}
+	return there, nil
+}
+
+// Attach implements [persist.Journal].
+func (j *journal) Attach(create func() any) any { return j.company.Attach(create) }
