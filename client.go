@@ -254,7 +254,7 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		case arrival == inflight.Refused:
 			return nil, nil, c.engine.refusedBy(ctx, name, &running)
 		case arrival == inflight.Circle:
-			return nil, nil, newError(name, unclear(Key(op.rec.Key)), inflight.ErrCircle, ErrInFlight)
+			return nil, nil, newError(name, unclear(op.keyInFlight()), inflight.ErrCircle, ErrInFlight)
 		case arrival == inflight.Joined:
 			caller.Until(c.cutting)
 		case ctx.Done() == nil && c.engine.late == nil: // a caller that stays until the call is over runs it on its own goroutine
@@ -267,7 +267,7 @@ func (c *Client) run(ctx context.Context, name string, op *preparedRequest) (*re
 		res, err := caller.Wait()
 		switch {
 		case err != nil:
-			return nil, nil, left(name, op.rec.Key, caller, err)
+			return nil, nil, left(name, op.keyOnLeaving(caller.Joined()), caller, err)
 		case arrival == inflight.Started || !res.notShared:
 			return res, caller, nil
 		}
@@ -321,14 +321,13 @@ func (u *underWay) joins(rec *persist.Record) bool {
 
 // refusedBy returns the error of a request that may not join the call that is under way with its key.
 func (e *engine) refusedBy(ctx context.Context, name string, u *underWay) error {
-	about := unclear(Key(u.op.rec.Key))
 	switch {
 	case u.strange:
 		return e.strangerError(ctx, name, u.op.rec.ID, errOtherCredentials)
 	case u.likeness == request.CannotTell:
-		return newError(name, about, u.unclear, ErrConfig, ErrInFlight)
+		return newError(name, unclear(u.op.keyInFlight()), u.unclear, ErrConfig, ErrInFlight)
 	}
-	return newError(name, about, nil, ErrKeyReused, ErrInFlight)
+	return newError(name, unclear(Key(u.op.rec.Key)), nil, ErrKeyReused, ErrInFlight)
 }
 
 // start runs the new call, unless the client is closed. It ends a stay.
@@ -364,8 +363,8 @@ func crashed(name, key string, call *inflight.Call[*result]) func(error) *result
 }
 
 // left returns the error of a caller that left a call because of cause. The call may go on for others.
-func left(name, key string, caller *inflight.Caller[*result], cause error) *Error {
-	e := newError(name, unclear(Key(key)), cause, ErrInFlight)
+func left(name string, key Key, caller *inflight.Caller[*result], cause error) *Error {
+	e := newError(name, unclear(key), cause, ErrInFlight)
 	e.Sends, e.Joined = caller.Call().Sends(), caller.Joined()
 	return e
 }

@@ -48,7 +48,7 @@ func (e *engine) checkUnresolved(ctx context.Context, name string, op *preparedR
 	switch {
 	case standing.State.Final():
 		cause = errUnreported
-	case e.leases != nil && e.leasedElsewhere(standing): // that call may end it, and its key is forgotten with the answer then
+	case e.sentElsewhere(standing):
 		return newError(name, unclear(""), errSending, ErrInFlight)
 	}
 	failed := newError(name, subjectOf(standing, operation.Keyless), cause)

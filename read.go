@@ -50,6 +50,23 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRe
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
 }
 
+// keyInFlight returns the key that an error may tell while another call with it is under way; "" where this call names none. The other call
+// may end the operation, and a generated key is forgotten with the answer then (invariant 17).
+func (op *preparedRequest) keyInFlight() Key {
+	if op.named.Keyless {
+		return ""
+	}
+	return Key(op.rec.Key)
+}
+
+// keyOnLeaving returns the key that the error of a caller tells which leaves a call: its own, or one that it has joined.
+func (op *preparedRequest) keyOnLeaving(joined bool) Key {
+	if joined {
+		return op.keyInFlight()
+	}
+	return Key(op.rec.Key)
+}
+
 // tellUnheard says that nobody knows whether the API honours keys on the method of an operation.
 func (c *Client) tellUnheard(ctx context.Context, rec *persist.Record) {
 	cause := fmt.Errorf("profile %q does not say that keys count on %s; if the API ignores them there, a second send takes effect twice: name a profile that lists its methods", rec.Profile, rec.Method)

@@ -117,6 +117,9 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 			return x.refuse(x.call.Values(), x.name, rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), whyHeld(rec)...)
 		}
 	}
+	if op.named.Keyless && x.sentElsewhere(rec) {
+		return &result{err: newError(x.name, unclear(""), errSending, ErrInFlight)}
+	}
 	return x.adopt()
 }
 

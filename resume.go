@@ -108,7 +108,7 @@ func (p *pass) resume(listed *persist.Record) (_ resumed, over bool) {
 		}), crashed("resume", listed.Key, call))
 	}()
 	if err := caller.Await(); err != nil {
-		return resumed{Result{Key: Key(listed.Key)}, left("resume", listed.Key, caller, err), nil, 0}, true
+		return resumed{Result{Key: Key(listed.Key)}, left("resume", Key(listed.Key), caller, err), nil, 0}, true
 	}
 	switch {
 	case stack != nil:

@@ -13,6 +13,7 @@ import (
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/persist/memory"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // toldEnds are the ways in which an operation can end after an error told its generated key.
@@ -144,33 +145,50 @@ func TestKeyIsToldToWhoLeft(t *testing.T) {
 	})
 }
 
-// TestNoKeyOfWhoSends: while another process sends the same request, a call without a key is refused and told no key: the other's
-// call may end the operation, and its key is forgotten with the answer then.
+// TestNoKeyOfWhoSends: while another process sends the same request, a call without a key is refused and told no key, also where NewKey
+// makes the same for both: the other's call may end the operation, and its key is forgotten with the answer then.
 func TestNoKeyOfWhoSends(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		j := memory.New()
-		first, _ := newClient(t, &wire{replies: replies(accepted(time.Minute))}, on(newLeasing(j), slowAnswers))
-		w := &wire{replies: replies(accepted(0))}
-		second, _ := newClient(t, w, on(newLeasing(j), oneAttempt))
-		done := make(chan error)
-		go func() { _, err := first.Do(post(t, "{}")); done <- err }()
-		for range 3 {
-			time.Sleep(15 * time.Second)
-			unread := post(t, "{}")
-			unread.ContentLength = 100 // it has less
-			for name, req := range map[string]*http.Request{"the same": post(t, "{}"), "one that cannot be read": unread} {
-				_, err := second.Do(req)
-				var e *oncehttp.Error
-				if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrInFlight) || e.Key != "" || w.count() != 0 {
-					t.Errorf("%s, while another process sends it: %v after %d sends", name, err, w.count())
-				}
+	for name, newKey := range map[string]func(*http.Request) (oncehttp.Key, error){
+		"random": nil, "the same": func(*http.Request) (oncehttp.Key, error) { return "made", nil },
+	} {
+		for _, corrected := range []bool{false, true} { // by the second client's profile another header counts
+			t.Run(fmt.Sprintf("%s, another recipe %t", name, corrected), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) { noKeyOfWhoSends(t, newKey, corrected) })
+			})
+		}
+	}
+}
+
+func noKeyOfWhoSends(t *testing.T, newKey func(*http.Request) (oncehttp.Key, error), corrected bool) {
+	configured := func(cfg *oncehttp.Config) { cfg.NewKey = newKey }
+	j := memory.New()
+	first, _ := newClient(t, &wire{replies: replies(accepted(time.Minute))}, on(newLeasing(j), slowAnswers, configured))
+	w := &wire{replies: replies(accepted(0))}
+	second, _ := newClient(t, w, on(newLeasing(j), oneAttempt, configured, func(cfg *oncehttp.Config) {
+		if corrected {
+			cfg.Profile = profile.Draft07()
+			cfg.Profile.Fingerprint = []string{"X-Version"}
+		}
+	}))
+	done := make(chan error)
+	go func() { _, err := first.Do(post(t, "{}")); done <- err }()
+	for range 3 {
+		time.Sleep(15 * time.Second)
+		unread := post(t, "{}")
+		unread.ContentLength = 100 // it has less
+		for name, req := range map[string]*http.Request{"the same": post(t, "{}"), "one that cannot be read": unread} {
+			_, err := second.Do(req)
+			var e *oncehttp.Error
+			if exactlyOne(t, err); !errors.As(err, &e) || !errors.Is(err, oncehttp.ErrOutcomeUnknown) || !errors.Is(err, oncehttp.ErrInFlight) || e.Key != "" || w.count() != 0 {
+				t.Errorf("%s, while another process sends it: %v after %d sends", name, err, w.count())
 			}
 		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
 
 // TestNoKeyOfWhatHasEnded: where NewKey gives a key again, and the journal fails before it says what stands under it, the error names no key:
@@ -235,6 +253,63 @@ func TestKeyOfAFrozenProcess(t *testing.T) {
 				}
 				if _, err := second.DoKey(post(t, "{}"), e.Key); !errors.Is(err, oncehttp.ErrFinal) || w.count() != 0 {
 					t.Errorf("a day later, with the key: %v after %d sends; want ErrFinal", err, w.count())
+				}
+			})
+		})
+	}
+}
+
+// TestKeyOfWhoLeavesAnothersCall: NewKey makes the same key for two calls of one process. An error that the second is told, since it leaves
+// or would wait for itself, names no key, or the key is kept: whoever goes on with it a day later sends nothing.
+func TestKeyOfWhoLeavesAnothersCall(t *testing.T) {
+	t.Parallel()
+	for name, inside := range map[string]bool{"it leaves": false, "it would wait for itself": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T) {
+				w := &wire{replies: replies(accepted(time.Minute))}
+				var c *oncehttp.Client
+				var second error
+				ask := func(ctx context.Context) {
+					_, second = c.Do(post(t, "{}").WithContext(ctx))
+				}
+				c, _ = newClient(t, w, on(memory.New(), slowAnswers, func(cfg *oncehttp.Config) {
+					cfg.NewKey = func(*http.Request) (oncehttp.Key, error) { return "made", nil }
+					if inside {
+						authorized(cfg)
+						authorize := cfg.Authorize
+						cfg.Authorize = func(req *http.Request) error {
+							ask(req.Context())
+							return authorize(req)
+						}
+					}
+				}))
+				done := make(chan error)
+				go func() { _, err := c.Do(post(t, "{}")); done <- err }()
+				if !inside {
+					time.Sleep(time.Second)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					ask(ctx)
+				}
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				var e *oncehttp.Error
+				if exactlyOne(t, second); !errors.As(second, &e) {
+					t.Fatalf("the second call: %v", second)
+				}
+				for range 3 {
+					time.Sleep(25 * time.Hour)
+					if _, err := c.Sweep(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if e.Key == "" {
+					return
+				}
+				if _, err := c.DoKey(post(t, "{}"), e.Key); w.count() != 1 {
+					t.Errorf("%v; a day later %d sends, %v; want one", second, w.count(), err)
 				}
 			})
 		})

@@ -96,6 +96,8 @@ func (e *engine) subjectOfCall(ctx context.Context, named request.Named, inFligh
 		switch {
 		case err == nil && e.isStrange(ctx, &named, &rec):
 			return e.stranger(ctx, id), ErrAccount
+		case err == nil && named.Keyless && e.sentElsewhere(&rec):
+			return unclear(""), ErrInFlight
 		case err == nil:
 			e.shared.notes.Shown(id)
 			about, _ := e.durable(context.WithoutCancel(ctx), &rec, operation.Unread)
@@ -167,12 +169,18 @@ func (e *engine) lookForSimilar(ctx context.Context, named request.Named, fallba
 			return e.stranger(ctx, rec.ID), ErrAccount
 		case rec.Revision == 0: // only noted
 			return unclear(Key(rec.Key)), nil
-		case !rec.State.Final() && e.leases != nil && e.leasedElsewhere(rec):
+		case e.sentElsewhere(rec):
 			return unclear(""), ErrInFlight
 		}
 		return subjectOf(rec, operation.Keyless), nil
 	}
 	return fallback, nil
+}
+
+// sentElsewhere reports whether another process runs an operation. Its call may end it, and a generated key is forgotten with the answer
+// then: no error names that to a call without a key (invariant 17).
+func (e *engine) sentElsewhere(rec *persist.Record) bool {
+	return !rec.State.Final() && e.leases != nil && e.leasedElsewhere(rec)
 }
 
 // similar is lookForSimilar in one account: nil if there is none. Of a record that may appear later only its ID and to whom it
