@@ -28,10 +28,11 @@ func (c *cell) end() {
 	c.runs(time.Minute, 0)
 }
 
-// tooLate are the ops of which no first send may happen any more: their beginner has said so.
+// tooLate are the ops of which no first send may happen any more: their beginner has said so. An act of a person that begins one
+// once more is a beginning of its own.
 func (c *cell) tooLate() (ops []*op) {
 	for _, o := range c.ops {
-		if c.name == "EnqueueMaxAge" && c.side(0) == one && o.queued && c.server.happened(c.intent(o)) == 0 {
+		if c.name == "EnqueueMaxAge" && c.side(0) == one && o.queued && !o.settled && !c.server.asked(c.intent(o)) {
 			ops = append(ops, o)
 		}
 	}
@@ -103,9 +104,9 @@ func (c *cell) last(o *op) {
 	}
 	happened := c.server.happened(c.intent(o))
 	switch {
-	case c.name == "KeepAnswer" && c.side(0) == other && o.known && err != nil:
+	case c.name == "KeepAnswer" && c.side(0) == other && o.by == 0 && o.known && err != nil:
 		c.Errorf("the answer is gone within the time for which its client keeps it: %v", err)
-	case o.queued && happened == 0 && !c.row.expires && c.canSend(0) && !c.final(o):
+	case o.queued && happened == 0 && !c.row.expires && c.canSend(0) && !c.final(o) && !c.waits(o):
 		c.Errorf("%s was enqueued and has not happened: %v", o.key, err)
 	case err != nil && !o.known && !c.scenario.expired && c.act.name != "sweeps" && !c.row.unanswered && c.act.name != "another request under the key" && c.canItself():
 		c.Errorf("its caller is told at the end: %v", err)
@@ -114,6 +115,16 @@ func (c *cell) last(o *op) {
 
 // canItself reports whether the first client can send its own.
 func (c *cell) canItself() bool { return c.row.stuck == nil || !c.row.stuck(c.side(0), c.side(0)) }
+
+// waits reports whether an op may wait for a person, and does.
+func (c *cell) waits(o *op) bool {
+	for _, rec := range c.records() {
+		if rec.Key == string(o.key) && rec.State == persist.StateHeld {
+			return c.mayWait(&rec)
+		}
+	}
+	return false
+}
 
 // final reports whether a person, or the API, has decided otherwise.
 func (c *cell) final(o *op) bool {

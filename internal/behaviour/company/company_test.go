@@ -57,6 +57,15 @@ type op struct {
 	known   bool   // its caller has the final answer, or knows that there is none
 	queued  bool   // Enqueue returned nil
 	settled bool   // a person has settled it, or begun it once more
+	begun   bool   // its caller has begun it, and was not told that nothing of it is left
+	by      int    // the client that has begun it then
+}
+
+// begins notes that the n-th client sends the op: unless something of it stands, its record is that client's.
+func (o *op) begins(n int) {
+	if !o.begun {
+		o.begun, o.by = true, n
+	}
 }
 
 // String is the name of the cell.
@@ -180,6 +189,7 @@ func (c *cell) call(n int, o *op) error {
 	c.Helper()
 	c.server.told(c.intent(o), nil, true)
 	before := c.server.happened(c.intent(o))
+	o.begins(n)
 	resp, err := c.do(n, o)
 	if err != nil {
 		c.told(o, err, before)
@@ -240,7 +250,7 @@ func (c *cell) told(o *op, err error, before int) {
 	happened := c.server.happened(c.intent(o))
 	switch {
 	case errors.Is(err, oncehttp.ErrNoEffect):
-		if happened > 0 || before > 0 {
+		if o.begun = false; happened > 0 || before > 0 {
 			c.Errorf("it has happened, and a call says: %v", err)
 		}
 		c.server.told(c.intent(o), err, false)

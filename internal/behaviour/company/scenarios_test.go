@@ -88,6 +88,7 @@ func enqueued(c *cell) {
 	for n := range enqueuedOps {
 		o := &op{order: "o" + strconv.Itoa(n), key: oncehttp.Key("k" + strconv.Itoa(n)), tenant: "t1", query: "1"}
 		c.ops = append(c.ops, o)
+		o.begins(0)
 		err := c.clients[0].Enqueue(c.request(o), o.key)
 		if o.queued = err == nil; err != nil {
 			c.told(o, err, 0)

@@ -39,11 +39,11 @@ type server struct {
 	auth     bool                 // a request without credentials is answered 404
 	stored   map[string]kept      // by account and key
 	effects  map[string]int       // by intent
+	requests map[string]int       // by intent
 	keys     map[string]int       // effects by key
 	closed   map[string]error     // intents whose caller was told that nothing happened and nothing is pending
 	at       map[string]time.Time // of the latest effect
 	failures []string
-	sends    int
 }
 
 // kept is the answer under a key.
@@ -53,7 +53,7 @@ type kept struct {
 }
 
 func newServer() *server {
-	return &server{window: window, takes: 20 * time.Second, stored: map[string]kept{}, effects: map[string]int{}, keys: map[string]int{}, closed: map[string]error{}, at: map[string]time.Time{}}
+	return &server{window: window, takes: 20 * time.Second, stored: map[string]kept{}, effects: map[string]int{}, requests: map[string]int{}, keys: map[string]int{}, closed: map[string]error{}, at: map[string]time.Time{}}
 }
 
 // configure changes how the server is.
@@ -154,7 +154,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 func (s *server) answer(req *http.Request, r seen, weather weather) *http.Response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sends++
+	s.requests[r.intent]++
 	name := strings.Join([]string{r.account, r.region, r.key}, "|")
 	was, known := s.stored[name]
 	known = known && time.Since(was.at) < s.window
@@ -228,6 +228,13 @@ func (s *server) happened(intent string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.effects[intent]
+}
+
+// asked reports whether a request of an intent has reached the server.
+func (s *server) asked(intent string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[intent] > 0
 }
 
 // under returns the number of effects under a key, also one that travels within a token, or not at all.
