@@ -43,6 +43,7 @@ func batchUsageTests() []batchUsage {
 		{"URL with a fragment", good, []string{"DIR/in.csv", "--url", "http://h/x#f", "--key", key}, "--url: the URL has a #fragment, which is never sent"},
 		{"broken URL", good, []string{"DIR/in.csv", "--url", "http://u:secret@h:x/", "--key", key}, `--url: want a URL such as https://api.example.com/charges: invalid port ":x" after host`},
 		{"method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "post"}, `--method: method "post": methods are case-sensitive; POST is meant?`},
+		{"a slip of the method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "PSOT"}, `--method: "PSOT" is not an HTTP method; POST is meant?`},
 		{"safe method", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--method", "GET"}, "DIR/in.csv: row 1 (line 2): GET is never journaled, and takes no key; Do sends it without (1 more row alike)"},
 		{"profile", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "--profile", "acme"}, `--profile "acme" is not known; see oncehttp profile list, or give a file: ./NAME.json`},
 		{"header", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", key, "-H", "secret"}, `--header number 1: want "Name: value"`},

@@ -33,7 +33,7 @@ func parseTarget(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkMethod refuses what is no method, or one in another case than meant.
+// checkMethod refuses what is no method, one in another case than meant, and a slip such as POTS.
 func checkMethod(method string) error {
 	switch {
 	case !isToken(method):
@@ -42,6 +42,9 @@ func checkMethod(method string) error {
 		return fmt.Errorf("method %q: methods are case-sensitive; %s is meant?", method, strings.ToUpper(method))
 	case method == http.MethodConnect:
 		return errors.New("CONNECT cannot be journaled")
+	}
+	if meant := request.Misspelled(method); meant != "" {
+		return fmt.Errorf("%q is not an HTTP method; %s is meant?", method, meant)
 	}
 	return nil
 }

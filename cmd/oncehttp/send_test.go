@@ -163,6 +163,7 @@ func TestSendUsage(t *testing.T) {
 		{[]string{"POST", s.url, "-o", dir}, "--out " + dir + ": is a directory"},
 		{[]string{"post", s.url}, `method "post": methods are case-sensitive; POST is meant?`},
 		{[]string{"P T", s.url}, `"P T" is not an HTTP method`},
+		{[]string{"POTS", s.url}, `"POTS" is not an HTTP method; POST is meant?`},
 		{[]string{"CONNECT", s.url}, "CONNECT cannot be journaled"},
 		{[]string{"POST", "ftp://x/"}, "the URL must start with http:// or https://"},
 		{[]string{"POST", s.url, "--key", ""}, "--key is empty"},
