@@ -112,7 +112,9 @@ func New(cfg Config) (*Client, error) {
 // the error is ErrOutcomeUnknown.
 //
 // A request that is not journaled (GET, HEAD, OPTIONS; what Config.Methods
-// leaves out) streams through. A GET, HEAD or OPTIONS that was sent and got no
+// leaves out) streams through. What may take effect is not sent while another
+// client's operation of the same request, under a generated key, is unresolved
+// or unreported. A GET, HEAD or OPTIONS that was sent and got no
 // answer is ErrNoEffect, since by definition it has no effect (RFC 9110 section
 // 9.2.1).
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
@@ -213,7 +215,11 @@ func (c *Client) stream(req *http.Request, opened, plain bool) (*http.Response, 
 		closeBody(req)
 		return nil, newError("do", nothing(""), nil, ErrClosed, ErrNotSent)
 	}
-	if plain {
+	req, err := c.passes(req, plain)
+	switch {
+	case err != nil:
+		return nil, err
+	case plain:
 		return passThrough{c, context.Background(), context.Background()}.do(req)
 	}
 	return passThrough{c, c.draining, c.cutting}.do(req)

@@ -63,7 +63,8 @@ type Config struct {
 	Transport http.RoundTripper
 	// Methods that are journaled without a key in the request; a slip such as POTS
 	// is refused. Zero: POST and PATCH. A request that carries a key is journaled whatever its method; GET,
-	// HEAD and OPTIONS never are.
+	// HEAD and OPTIONS never are. One of another method and without a key streams through, unless another client of the journal has begun
+	// the same request as an operation under a generated key, which is unresolved or unreported: then the error is as Do's.
 	Methods []string
 	// RequireKey refuses journaled requests that carry no key of their own. It excludes NewKey.
 	RequireKey bool

@@ -186,17 +186,23 @@ func (e *engine) sentElsewhere(rec *persist.Record) bool {
 // similar is lookForSimilar in one account: nil if there is none. Of a record that may appear later only its ID and to whom it
 // belongs are known. Errors: the journal's.
 func (e *engine) similar(ctx context.Context, named request.Named, account string) (*persist.Record, error) {
+	rec, err := e.similarGenerated(ctx, named, account, persist.Query{Account: account, AnyUnresolved: true})
+	if rec == nil && err == nil && !e.cfg.randomKeys { // NewKey may make keys of the business, which are not in that index
+		states := []persist.State{persist.StatePending, persist.StateHeld}
+		named.Account = account
+		rec, err = e.similarAmong(ctx, persist.Query{Account: account, States: states}, named)
+	}
+	return rec, err
+}
+
+// similarGenerated is similar among the operations under generated keys, which query selects.
+func (e *engine) similarGenerated(ctx context.Context, named request.Named, account string, query persist.Query) (*persist.Record, error) {
 	like := persist.Record{Origin: named.Origin, Method: named.Method, Target: named.Target}
 	if rec, found := e.shared.notes.Like(account, &like, e.now(), notKnown); found {
 		return &rec, nil
 	}
 	named.Account = account
-	rec, err := e.similarAmong(ctx, persist.Query{Account: account, AnyUnresolved: true}, named)
-	if rec == nil && err == nil && !e.cfg.randomKeys { // NewKey may make keys of the business, which are not in that index
-		states := []persist.State{persist.StatePending, persist.StateHeld}
-		rec, err = e.similarAmong(ctx, persist.Query{Account: account, States: states}, named)
-	}
-	return rec, err
+	return e.similarAmong(ctx, query, named)
 }
 
 // notKnown is the fingerprint of a request whose body is not known.

@@ -254,9 +254,15 @@ func (r *Reader) CarriesKey(req *http.Request, p *profile.Profile, given Given) 
 		same.Body, same.GetBody, same.ContentLength = failedBody{err}, nil, -1
 		return true, same
 	}
+	return len(keysInBody(req.Header, body, p.Carrier)) > 0, WithBody(req, body)
+}
+
+// WithBody is req with the body that was read from it.
+func WithBody(req *http.Request, body []byte) *http.Request {
+	same := req.WithContext(req.Context())
 	same.Body, same.ContentLength = http.NoBody, int64(len(body))
 	if len(body) > 0 {
 		same.Body = bytesBody(body)
 	}
-	return len(keysInBody(req.Header, body, p.Carrier)) > 0, same
+	return same
 }

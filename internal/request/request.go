@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 	"github.com/oncehttp/oncehttp/profile"
@@ -179,7 +181,26 @@ func (r *Reader) Read(req *http.Request, p *profile.Profile, given Given) (s *Sn
 	return s, named, nil
 }
 
-// named returns what the call names, as far as that is known without the body.
+// ReadUnkeyed is Read of a request without a key that is no operation of this client, as if it were one under a key that only it can
+// have, to whatever origin. Named.Keys is empty: nobody may go on with that key.
+func (r *Reader) ReadUnkeyed(req *http.Request, p *profile.Profile, given Given) (*Snapshot, Named, error) {
+	free, unbound := *r, *p
+	free.RequireKey, free.Allowed, free.Producer, free.KeepFields = false, nil, false, nil
+	free.NewKey = func(*http.Request) (string, bool, error) { return uuid.NewString(), false, nil }
+	unbound.Carrier, unbound.Key, unbound.Encoding = profile.Carrier{Place: profile.Nowhere}, profile.KeyRule{}, profile.Raw
+	unbound.Token, unbound.FirstSent = nil, ""
+	given.Generate = true
+	s, named, err := free.Read(req, &unbound, given)
+	named.Keys = nil
+	return s, named, err
+}
+
+// Named returns what a call names, as far as that is known without the body.
+func (r *Reader) Named(req *http.Request, p *profile.Profile, given Given) Named {
+	return r.named(req, p, given)
+}
+
+// named is Named.
 func (r *Reader) named(req *http.Request, p *profile.Profile, given Given) Named {
 	n := Named{Method: Method(req)}
 	n.Account, n.Scopes = r.account(given), scopesOf(req.Header, p)
