@@ -101,3 +101,95 @@ func ownWindow(d time.Duration) *profile.Profile {
 	p.Name, p.Window.Floor = "x", d
 	return p
 }
+
+// TestUnreadAnswerIsRead: what is held since a client of other facts could not read its answer is ended by one of the operation's own
+// facts that reads it as a success, without a send; by a call with the key, and by Run. Nobody else ends it.
+func TestUnreadAnswerIsRead(t *testing.T) {
+	t.Parallel()
+	done := []profile.Matcher{{Status: []int{200, 409}, Pointer: "/done"}}
+	own := withProfile("x", func(p *profile.Profile) {
+		p.AlreadyDone, p.Stored.Client = done, []profile.Matcher{{Status: []int{402}}}
+	})
+	refuses := withProfile("x", func(p *profile.Profile) { p.BusinessConflict = []profile.Matcher{{Status: []int{402, 409}}} })
+	knows := withProfile("x", func(p *profile.Profile) {
+		p.AlreadyDone = append([]profile.Matcher{{Status: []int{201}}}, done...)
+	})
+	finds := withProfile("x", func(p *profile.Profile) {
+		p.AlreadyDone, p.Lookup = done, &profile.Lookup{Pointer: "/done", Path: "{path}/{id}"}
+	})
+	small := func(cfg *oncehttp.Config) { cfg.MaxResponseBytes = 2 }
+	for name, row := range map[string]struct {
+		answer reply
+		holds  func(*oncehttp.Config) // sends it
+		reads  func(*oncehttp.Config)
+		end    string                 // empty: it stays held
+		begins func(*oncehttp.Config) // nil: own
+	}{
+		"already done":               {reply{status: 409, body: `{"done":1}`}, refuses, own, "answer", nil},
+		"a success":                  {reply{status: 201, body: `{"id":1}`}, knows, own, "answer", nil},
+		"a refusal":                  {reply{status: 402, body: `{"no":1}`}, refuses, own, "", nil},
+		"by other facts":             {reply{status: 409, body: `{"done":1}`}, refuses, knows, "", nil},
+		"by those that held it":      {reply{status: 409, body: `{"done":1}`}, refuses, refuses, "", nil},
+		"too large to be recorded":   {reply{status: 409, body: `{"done":1}`}, together(refuses, small), own, "", nil},
+		"too large, and a success":   {reply{status: 201, body: `{"id":1}`}, together(knows, small), own, "gone", nil},
+		"without the profile at all": {reply{status: 409, body: `{"done":1}`}, refuses, withProfile("y", func(*profile.Profile) {}), "", nil},
+		"a lookup of other facts":    {reply{status: 409, body: `{"done":1}`}, finds, refuses, "", refuses},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, byRun := range []bool{false, true} {
+				eachJournal(t, func(t *testing.T, j persist.Journal) {
+					change := own
+					if row.begins != nil {
+						change = row.begins
+					}
+					begins, _ := newClient(t, &wire{replies: []reply{{err: errLost}}}, on(j, oneAttempt, change))
+					if err := begins.Enqueue(companyRequest(t), "k"); err != nil {
+						t.Fatal(err)
+					}
+					w := &wire{replies: []reply{row.answer, {status: 200, body: `{"id":1}`}}}
+					holds, _ := newClient(t, w, on(j, oneAttempt, row.holds))
+					if held := resume(t, holds)["k"]; !errors.Is(held.err, oncehttp.ErrHeld) || lookup(t, holds, "k").HoldReason != persist.HoldUnread {
+						t.Fatalf("%v, held: %q", held.err, lookup(t, holds, "k").HoldReason)
+					}
+					reads, _ := newClient(t, w, on(j, oneAttempt, row.reads))
+					sends := w.count()
+					readUnread(t, reads, byRun, row.end, row.answer)
+					ended := row.end != ""
+					if rec := lookup(t, holds, "k"); w.count() != sends || (rec.State == persist.StateConfirmed) != ended || ended && rec.Effect != oncehttp.EffectHappened {
+						t.Errorf("%v (%s, effect %q) after %d more sends; want it ended: %t", rec.State, rec.HoldReason, rec.Effect, w.count()-sends, ended)
+					}
+				})
+			}
+		})
+	}
+}
+
+// readUnread lets a client run, or call with the key.
+func readUnread(t *testing.T, c *oncehttp.Client, byRun bool, end string, answer reply) {
+	t.Helper()
+	if byRun {
+		stop := running(t, c)
+		time.Sleep(2 * time.Hour)
+		_ = stop() // it says what it lacks
+		return
+	}
+	resp, err := c.DoKey(companyRequest(t), "k")
+	if end != "answer" {
+		exactlyOne(t, err)
+	}
+	switch end {
+	case "":
+		if !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			t.Errorf("%v, want that it is unknown", err)
+		}
+	case "gone":
+		if !errors.Is(err, oncehttp.ErrFinal) || !errors.Is(err, oncehttp.ErrAnswerGone) {
+			t.Errorf("%v, want that the answer is gone", err)
+		}
+	case "answer":
+		if err != nil || resp.StatusCode != answer.status || read(t, resp) != answer.body || oncehttp.ResultOf(resp).Effect != oncehttp.EffectHappened {
+			t.Errorf("%v, %+v; want the recorded answer", err, oncehttp.ResultOf(resp))
+		}
+	}
+}

@@ -37,12 +37,17 @@ func (r *run) classify(sent *wire.Result) classify.Verdict {
 
 // judge sets the verdict on the operation after an attempt. An answer counts even if the context has ended meanwhile.
 func (r *run) judge(v classify.Verdict, sent wire.Result) {
+	own := sent
 	if sent.Answer != nil {
 		v, sent = followUp(r, v, sent)
 	}
 	if r.otherFacts && sent.Answer != nil {
 		var changed bool
 		if v, changed = operation.UnderOtherFacts(v, sent.Answer.Head.StatusCode); changed {
+			if sent.Answer != own.Answer { // it is that of a lookup by other facts: what is recorded is the operation's own
+				sent.Drain()
+				sent = own
+			}
 			sent.Err = r.otherFactsError(sent.Answer.Head.StatusCode)
 		}
 	}

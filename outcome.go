@@ -202,6 +202,8 @@ func verdictOf(c classify.Verdict) verdict {
 		v.hold, v.why = persist.HoldRedirected, ErrRedirected
 	case classify.ReasonUnclear:
 		v.hold = persist.HoldUnclear
+	case classify.ReasonUnread:
+		v.hold = persist.HoldUnread
 	case classify.ReasonNoKey:
 		v.hold = persist.HoldNoKey
 	case classify.ReasonDuplicate:

@@ -113,6 +113,9 @@ func (x existing) resolveOnce(op *preparedRequest) *result {
 	case persist.StateMismatched, persist.StateAbandoned:
 		return x.refuse(x.call.Values(), x.name, rec, operation.Same, nil, whyFinal(rec)...)
 	case persist.StateHeld:
+		if res := x.endUnread(); res != nil {
+			return res
+		}
 		if rec.HoldReason != persist.HoldCaller {
 			return x.refuse(x.call.Values(), x.name, rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), whyHeld(rec)...)
 		}

@@ -136,10 +136,12 @@ func failedPause(failures int) time.Duration {
 	return min(failedPauseMin<<min(failures-1, 10), pauseMax)
 }
 
-// sweepHourly sweeps the journal now and every hour, until ctx ends, and tells of operations under no account.
+// sweepHourly sweeps the journal now and every hour, until ctx ends, ends what is held for an answer that another client could not read, and
+// tells of operations under no account.
 func (r *runner) sweepHourly(ctx context.Context) {
 	for ctx.Err() == nil {
 		r.cfg.guard(ctx, "a sweep has crashed", func() { r.sweep(ctx) })
+		r.cfg.guard(ctx, "a reading of held operations has crashed", func() { r.endUnread(ctx) })
 		r.cfg.guard(ctx, "a listing of operations under no account has crashed", func() { r.sayUnassigned(ctx) })
 		select {
 		case <-ctx.Done():

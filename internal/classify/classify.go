@@ -75,6 +75,7 @@ const (
 	ReasonStoredError        // the server keeps an error under the key and gives it again
 	ReasonRedirected         // the answer is a redirect that is not followed
 	ReasonUnclear            // what the answer means is not known well enough
+	ReasonUnread             // it was read by other facts than those of the operation
 	ReasonNoKey              // the API takes no key, so that another attempt may take effect twice
 	ReasonDuplicate          // a business reference of the request was used before, by whom is not said
 )

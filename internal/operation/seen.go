@@ -97,7 +97,7 @@ func MovedSince(digest string, now *persist.Record, act Act) bool {
 // holdReasons are the reasons for which an operation may have been held before an act changed that.
 func holdReasons() []persist.HoldReason {
 	return []persist.HoldReason{
-		persist.HoldExpired, persist.HoldStoredError, persist.HoldRedirected, persist.HoldUnclear, persist.HoldNoKey, persist.HoldDuplicate,
-		persist.HoldMismatch, persist.HoldRestored, persist.HoldUndo, persist.HoldRekey, persist.HoldRekeyHeld, persist.HoldCaller,
+		persist.HoldExpired, persist.HoldStoredError, persist.HoldRedirected, persist.HoldUnclear, persist.HoldUnread, persist.HoldNoKey,
+		persist.HoldDuplicate, persist.HoldMismatch, persist.HoldRestored, persist.HoldUndo, persist.HoldRekey, persist.HoldRekeyHeld, persist.HoldCaller,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -103,6 +104,17 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	}
 	return Result{Answer: answer}
 }
+
+// Recorded returns an answer that was recorded, with its status, its headers and its body, which is whole or was not kept. from is the URL that it
+// counts as one of.
+func Recorded(from *url.URL, status int, header http.Header, body []byte, whole bool) *Answer {
+	a := &Answer{Head: &http.Response{StatusCode: status, Header: header}, From: from, Body: body, Whole: whole, Framed: true}
+	a.Text, a.TextWhole = coding.Decode(header, body, whole, recordedTextMax)
+	return a
+}
+
+// recordedTextMax bounds the decoded text of a recorded answer.
+const recordedTextMax = 16 << 20
 
 // isEventStream reports whether an answer is a success that is told in events, for as long as the server likes.
 func isEventStream(resp *http.Response) bool {
