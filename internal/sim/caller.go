@@ -41,6 +41,7 @@ type order struct {
 	closed  map[string]string // by key: why it can have no effect any more, as its caller was told
 	told    map[string]bool   // by key: a final no, that its caller has
 	calls   int               // under way
+	since   time.Time         // the first of those under way began
 	joiners int               // other callers of the same business, with the same key, under way
 	overlap bool              // calls have been under way side by side in this round
 	leave   func()            // ends the caller's context once its answer is whole

@@ -67,7 +67,7 @@ func sourceBugs() []sourceBug {
 		{"an answer that the server does not store is asked for again", ".",
 			"	case !operation.MayAskAgain(a): // the", "	case !operation.MayAskAgain(a) && false: // the"},
 		{"the business's own key is begun beside what is in doubt under a generated one", ".",
-			"if op.named.Unnamed {\n		if err", "if op.rec.Generated {\n		if err"},
+			"if op.named.Unnamed {\n		if err", "if op.named.Unnamed && !op.rec.Business {\n		if err"},
 		{"acts are not bound to what was seen", ".",
 			"act); why != \"\" {\n		return errors.New(why)", "act); why != why {\n		return errors.New(why)"},
 		{"what a function of the Config asks for has the key of its caller's context", "internal/inflight",

@@ -24,7 +24,9 @@ func (m *model) calling(o *order, key oncehttp.Key) (since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls++
-	o.calls++
+	if o.calls++; o.calls == 1 {
+		o.since = time.Now()
+	}
 	o.overlap = o.overlap || o.calls > 1
 	for known, why := range o.closed {
 		if key == "" || known == string(key) && why == saidNone { // a generated key may be forgotten, with its answer
@@ -188,6 +190,7 @@ func (m *model) noEffect(o *order, l *life, key oncehttp.Key, err error) {
 	}
 	owner := m.orders[want{m.keeper(o, id), op.ref}] // who has the key may be another
 	switch {
+	case owner != nil && owner != o && op.begunBy != l && op.begunAt.After(o.since): // another process has begun it since this call has looked
 	case owner != nil && !owner.excused && !owner.settled && owner.effects[string(key)] > 0:
 		m.failLocked(NoEffectTrue, "%s has taken effect under %q, and a call of %s says: %v", owner.ref, key, o.ref, err)
 	case o.total > 0 && (!o.rekeyed || key == "" || o.effects[string(key)] > 0):
