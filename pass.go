@@ -147,10 +147,24 @@ func (p *pass) claim(j persist.Claimer) {
 		p.claimGroup(j, g)
 	}
 	for _, g := range others {
-		query := p.query
-		query.Origin, query.Needs, query.States = g.origin, g.needs, []persist.State{persist.StatePending}
-		if p.draining.Err() == nil && !p.silent && !p.list(query, p.failed) {
-			return
+		if p.draining.Err() == nil && !p.silent {
+			p.tellOf(g)
+		}
+	}
+}
+
+// tellOf yields an error for each operation of a group that this client cannot act on. They are listed, not claimed: a lease that one has is that of
+// whoever runs it, and stays, also if that is a call of this client.
+func (p *pass) tellOf(g group) {
+	query := p.query
+	query.Origin, query.Needs, query.States = g.origin, g.needs, []persist.State{persist.StatePending}
+	for rec, err := range p.c.cfg.Journal.List(p.draining, query) {
+		switch {
+		case err != nil:
+			p.failed(err)
+		case rec.Leased("", p.c.engine.now()):
+		case p.lacks(&rec):
+			p.yieldUnserved(&rec)
 		}
 	}
 }
@@ -234,7 +248,14 @@ func (p *pass) lacksFor(g group) bool {
 // passBy gives a claimed operation back as it was that this client cannot act on. A Resume yields an error for it, once.
 func (p *pass) passBy(rec *persist.Record, again bool) {
 	p.giveBack(rec, time.Time{})
-	if lack := p.c.cfg.lacksClaimed(rec); !p.silent && !again {
+	if !p.silent && !again {
+		p.yieldUnserved(rec)
+	}
+}
+
+// yieldUnserved yields the error for an operation that this client cannot act on.
+func (p *pass) yieldUnserved(rec *persist.Record) {
+	if lack := p.c.cfg.lacksClaimed(rec); lack.Need != operation.Nothing {
 		err := newError("resume", subjectOf(rec, operation.Same), lack.Err(), ErrConfig)
 		p.c.cfg.blocked(p.ctx, rec, err)
 		p.results <- resumed{result: Result{Key: Key(rec.Key)}, err: err}

@@ -115,6 +115,8 @@ func (c *Client) addUnserved(ctx context.Context, all []unserved, query persist.
 			continue
 		case err != nil:
 			return nil, err
+		case c.engine.shared.calls.Operation(rec.ID) != nil: // a call with credentials of its own runs it
+			continue
 		default:
 			lack = c.cfg.lacksClaimed(&rec)
 		}
