@@ -64,6 +64,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, newError("new", nothing(""), fmt.Errorf("the journal carries a %T, not this package's table of calls", attached), ErrConfig)
 	}
 	c := &Client{cfg: cfg, ownsTransport: ownsTransport, accountBase: persist.Account(cfg.Account), due: make(chan struct{}, 1)}
+	c.cfg.authorized = &common.authorized
 	c.draining, c.drain = context.WithCancelCause(context.Background())
 	c.cutting, c.cut = context.WithCancelCause(context.Background())
 	c.visits, c.over = v, make(chan struct{})

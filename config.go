@@ -88,7 +88,7 @@ type Config struct {
 	// comparison of requests or selects the account differs afterwards, or another key header or one that cannot be sent
 	// has come, nothing is sent. What it asks for through the same client with its request's context, at the same origin, goes out
 	// without Authorize. Zero: Do sends the caller's credentials, and Resume yields an error for every operation
-	// that had any.
+	// that had any. Where another client of the journal sends with Authorize, one without it sends nothing.
 	Authorize func(*http.Request) error
 	// Origins are those to which this client sends operations, and to which the credentials of Authorize go. An entry is an origin,
 	// as "https://api.example.com" or "https://api.example.com:8443"; "https://*.example.com" for all names with exactly one label in
@@ -183,6 +183,7 @@ type Config struct {
 	reader     request.Reader   // made of the above by fill
 	randomKeys bool             // NewKey is RandomKey
 	origins    *request.Origins // of Origins; nil: there are none
+	authorized *authorized      // where others send with Authorize; New sets it
 	facts      []knownFacts     // of the profiles
 }
 

@@ -57,6 +57,8 @@ type shared struct {
 	secrets secrets
 	crashes known.Crashes // of runs that nobody waited for but a pass
 	form    form
+
+	authorized authorized
 }
 
 // callers is what a run needs to know of those who wait for it.
@@ -121,6 +123,9 @@ type run struct {
 
 // do begins the operation, unless a record of it exists, and runs it. The existing record decides what happens instead.
 func (e *engine) do(call callers, name string, op *preparedRequest) *result {
+	if res := e.mayBegin(call.Values(), name, op); res != nil {
+		return res
+	}
 	rec, created, err := e.begin(call.Values(), op)
 	if err != nil {
 		return &result{err: e.errorOfBegin(call.Values(), name, op, true, err)}

@@ -93,6 +93,10 @@ func (p *pass) feedFairly(j fairJournal) {
 	var known dueOrigins
 	for p.draining.Err() == nil {
 		p.giveBackAll(p.lanes.overdue(p.c.cfg.Lease / renewals))
+		if err := p.c.engine.lookAtOrigins(p.ctx); err != nil {
+			p.failed(err)
+			return
+		}
 		wait, err := p.claimShares(j, &known)
 		if err != nil {
 			p.failed(err)

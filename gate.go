@@ -11,7 +11,7 @@ import (
 
 // has returns what this client has for the operations of an origin, without their profiles.
 func (c *Config) has(origin string) operation.Has {
-	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: c.originAllowed(origin)}
+	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: c.originAllowed(origin), OthersAuthorize: c.othersAuthorize(origin)}
 }
 
 // lacks returns what this client lacks to act on a record, or the zero value. prof is the profile that it knows for it; nil if it knows
@@ -58,7 +58,7 @@ func (c *Config) lacksClaimed(rec *persist.Record) operation.Lack {
 // perhaps is has for a pass that has not begun an operation: an origin for which Config.OriginAllowed is to be asked counts as allowed.
 func (c *Config) perhaps(origin string) operation.Has {
 	allowed := c.OriginAllowed != nil || c.originAllowed(origin)
-	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: allowed}
+	return operation.Has{Credential: c.Credential, Region: c.Region, Authorize: c.Authorize != nil, OriginAllowed: allowed, OthersAuthorize: c.othersAuthorize(origin)}
 }
 
 // lacksFor is lacks where only the text of the needs is known: a profile for which Config.ProfileOf is to be asked counts as known.

@@ -101,7 +101,7 @@ func TestQueueBehindGuests(t *testing.T) {
 		if after := claimed(); before < 4 || after != 2 {
 			t.Errorf("%d claimed at first, %d after two thirds of a lease; want 4 at least, and 2", before, after)
 		}
-		other, _ := newClient(t, two, on(newLeasing(j)))
+		other, _ := newClient(t, two, on(newLeasing(j), addsNothing))
 		stopOther := running(t, other)
 		time.Sleep(30 * time.Second)
 		if two.count() != 4 || one.count() != 0 {

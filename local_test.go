@@ -106,7 +106,7 @@ func TestCloseCutsItsOwn(t *testing.T) {
 				return func(cfg *oncehttp.Config) { cfg.Retry.AttemptTimeout, cfg.Retry.AnswerTimeout = d, time.Hour }
 			}
 			slow := &wire{replies: []reply{{status: 201, delay: 20 * time.Second}}}
-			patient, _ := newClient(t, slow, on(j, limit(time.Minute)))
+			patient, _ := newClient(t, slow, on(j, limit(time.Minute), addsNothing))
 			hasty, _ := newClient(t, slow, on(j, limit(time.Second), func(cfg *oncehttp.Config) {
 				cfg.Authorize = func(*http.Request) error { // so that there is something to cut
 					time.Sleep(10 * time.Second)

@@ -26,7 +26,7 @@ func TestAuthorizeFailsLocally(t *testing.T) {
 				return errors.New("no token")
 			}
 		}))
-		can, _ := newClient(t, live, on(other))
+		can, _ := newClient(t, live, on(other, addsNothing))
 		enqueue(t, can, n)
 		stop := running(t, fails)
 		time.Sleep(3 * time.Hour)

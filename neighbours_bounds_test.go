@@ -271,7 +271,7 @@ func TestNeighbourRunLacks(t *testing.T) {
 					c, _ := newClient(t, w, func(cfg *oncehttp.Config) {
 						cfg.Journal, cfg.Logger = &beside{Journal: store}, slog.New(slog.NewTextHandler(&said, nil))
 					})
-					fatal(t, c.Enqueue(post(t, `{"plain":1}`), "plain"))
+					fatal(t, c.Enqueue(request(t, "POST", otherOrigin+"/p", `{"plain":1}`), "plain"))
 					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
 					defer cancel()
 					if ends == "is abandoned" {

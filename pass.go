@@ -52,7 +52,7 @@ func newPass(ctx, draining context.Context, c *Client, silent bool) *pass {
 		p.drain(ErrClosed)
 	}
 	stop := context.AfterFunc(c.draining, func() { p.drain(ErrClosed) })
-	p.clockErr = c.engine.clock.sync(ctx, &c.cfg)
+	p.clockErr = cmp.Or(c.engine.clock.sync(ctx, &c.cfg), c.engine.lookAtOrigins(ctx), c.engine.holdOrigins(ctx))
 	p.query = persist.Query{Account: c.account(ctx), States: []persist.State{persist.StatePending}, DueBy: c.engine.now()}
 	if c.cfg.Reconcile != nil {
 		p.query.States = append(p.query.States, persist.StateHeld)

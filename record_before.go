@@ -69,7 +69,13 @@ func (e *engine) logUnreleased(ctx context.Context, rec *persist.Record, err err
 }
 
 // lacks returns what the client lacks to act on the run's record. The request of a call that is no pass has its credentials.
-func (r *run) lacks() operation.Lack { return r.engine.lacks(r.call, &r.rec, r.prof, !r.fromResume) }
+func (r *run) lacks() operation.Lack {
+	lack := r.engine.lacks(r.call, &r.rec, r.prof, !r.fromResume)
+	if lack.Need == operation.Nothing && !r.fromResume {
+		lack = r.cfg.lacksCredentials(r.rec.Origin, &r.credentials)
+	}
+	return lack
+}
 
 // existing is a run over a record that was in the journal before this call.
 type existing struct{ *run }

@@ -113,7 +113,7 @@ func TestRekeyWaitsForASend(t *testing.T) {
 		first, _ := newClient(t, &crashing{through: s, at: func(*http.Request) { time.Sleep(25 * time.Second) }}, on(f, promise, func(cfg *oncehttp.Config) {
 			cfg.Authorize = func(*http.Request) error { time.Sleep(28 * time.Second); return nil }
 		}))
-		next, _ := newClient(t, s, on(newLeasing(j), promise))
+		next, _ := newClient(t, s, on(newLeasing(j), promise, addsNothing))
 		done := make(chan error)
 		go func() { _, err := first.DoKey(post(t, orderOne), "k"); done <- err }()
 		time.Sleep(31 * time.Second)

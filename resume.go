@@ -186,6 +186,9 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 		e.giveBack(call.Values(), *rec, time.Time{})
 		return &result{}, false, false
 	}
+	if err := e.lookAtOrigins(call.Values()); err != nil {
+		return &result{err: journalError(name, listed, err)}, true, false
+	}
 	r.prof = e.profileOf(call, rec)
 	brought := rec.State == persist.StateHeld // Config.Reconcile asks with credentials of its own
 	if lack := e.lacks(call, rec, r.prof, brought); lack.Need != operation.Nothing {

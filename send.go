@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -82,6 +83,9 @@ func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target 
 	if origin := request.Origin(target); origin != rec.Origin || !r.allows(origin) {
 		return nil, request.NotAllowed(origin)
 	}
+	if lack := r.cfg.lacksCredentials(rec.Origin, &r.credentials); lack.Need != operation.Nothing {
+		return nil, lack.Err()
+	}
 	req := request.New(send, rec, target, r.credentials)
 	request.SetFirstSent(req, rec, r.prof)
 	if r.cfg.Authorize == nil || r.call.Work().Authorizes(rec.Origin) { // for the sake of such a request it was made
@@ -89,9 +93,14 @@ func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target 
 	}
 	work := r.call.Work().Authorizing(rec.Origin)
 	defer work.End()
-	return req, r.lending(func() error {
+	headers, query := len(req.Header), req.URL.RawQuery
+	err := r.lending(func() error {
 		return request.Authorize(work.Context(withAccountOf(ctx, &r.rec)), req, rec, r.prof, r.cfg.Authorize)
 	})
+	if err == nil && (len(req.Header) != headers || req.URL.RawQuery != query) {
+		err = r.holdSent(ctx, rec.Origin)
+	}
+	return req, err
 }
 
 // sending counts a send that is about to be made, for callers that leave meanwhile and for a panic of the transport.

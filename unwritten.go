@@ -23,6 +23,9 @@ func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing 
 	if err := e.shared.form.begin(ctx, e.journal); err != nil {
 		return persist.Record{}, false, err
 	}
+	if err := e.holdBegun(context.WithoutCancel(ctx), rec.Origin); err != nil {
+		return persist.Record{}, false, err
+	}
 	if e.shared.notes.Full(rec.ID) && !e.makesRoom(ctx, rec.ID) {
 		return persist.Record{}, false, errTooManyNotes
 	}

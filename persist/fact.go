@@ -18,8 +18,11 @@ const FactSeal = "seal"
 // FactPlain is the value of FactSeal in a journal whose records are not sealed.
 const FactPlain = "plain"
 
+// FactOrigins is the name of the fact that says to which origins clients send with credentials that no journal keeps.
+const FactOrigins = "origins"
+
 // FactNames are the names of the facts that oncehttp writes, for a copy of a journal.
-func FactNames() []string { return []string{FactSeal} }
+func FactNames() []string { return []string{FactSeal, FactOrigins} }
 
 // CheckFact returns ErrInvalid for a name, or a value that is not nil, past the bounds of facts.
 func CheckFact(name string, value []byte) error {

@@ -47,7 +47,7 @@ it), or final: confirmed, mismatched, settled, abandoned.`,
 	cmd.PersistentFlags().StringVar(&f.account, "account", "", "only operations of this account (default: all)")
 	cmd.AddCommand(
 		journalListCommand(f, s), journalStuckCommand(f, s), journalStatsCommand(f, s), journalReportCommand(f, s), journalShowCommand(f, s), journalExportCommand(f, s), journalResumeCommand(f, s),
-		journalSettleCommand(f, s), journalAbandonCommand(f, s), journalAssignCommand(f, s), journalRekeyCommand(f, s), journalPruneCommand(f, s), journalVerifyCommand(f, s), journalCompactCommand(f, s), journalMigrateCommand(f, s), journalRestoredCommand(f, s),
+		journalSettleCommand(f, s), journalAbandonCommand(f, s), journalAssignCommand(f, s), journalRekeyCommand(f, s), journalPruneCommand(f, s), journalOriginsCommand(f, s), journalVerifyCommand(f, s), journalCompactCommand(f, s), journalMigrateCommand(f, s), journalRestoredCommand(f, s),
 	)
 	return cmd
 }

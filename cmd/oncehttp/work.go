@@ -49,8 +49,9 @@ itself, for the one connection that listens.
 
 Credentials are never in a journal. -H goes to --origin; --auth ORIGIN=@FILE gives
 the headers of a file, one a line, to an origin, and may be repeated. With either,
-what leads elsewhere stays pending; --auth ORIGIN= sends it without any. What was
-begun with a profile file needs that file again (--profile FILE); what was begun
+what leads elsewhere stays pending; --auth ORIGIN= sends it without any. Where a
+worker has --auth, commands without credentials send nothing (journal origins). What
+was begun with a profile file needs that file again (--profile FILE); what was begun
 with --key-header goes on under that header.
 
 --listen ADDRESS answers GET /healthz with counters in JSON: 200 while it works, 503

@@ -20,7 +20,7 @@ func roleWith(t *testing.T, journal, rights string) (as string, revoke func(righ
 	mustExec(t, db, "CREATE USER "+at)
 	t.Cleanup(func() { mustExec(t, db, "DROP USER "+at) })
 	mustExec(t, db, "GRANT "+rights+on+"TO "+at)
-	for _, table := range []string{"oncehttp_version", "oncehttp_gate", "oncehttp_seq"} {
+	for _, table := range []string{"oncehttp_version", "oncehttp_gate", "oncehttp_seq", "oncehttp_fact"} {
 		mustExec(t, db, "GRANT SELECT, INSERT, UPDATE ON "+table+" TO "+at)
 	}
 	u.User = url.User(role)

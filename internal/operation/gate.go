@@ -13,8 +13,11 @@ type Has struct {
 	Authorize     bool   // Config.Authorize is set, or the request of the call carries its credentials itself
 	Profile       bool   // it knows the profile of that name and version, or may be told it
 	OriginAllowed bool   // it sends to the operation's origin
-	Unknown       string // a frozen fact of the record that it cannot read, as a sentence without a subject; empty: it reads all
-	Omitted       string // the names of the credentials that no journal keeps, for the sentence; it may be empty
+	// OthersAuthorize is the entry by which other clients of the journal send to the origin with Authorize. Empty: they do not, or this one has
+	// Authorize, too.
+	OthersAuthorize string
+	Unknown         string // a frozen fact of the record that it cannot read, as a sentence without a subject; empty: it reads all
+	Omitted         string // the names of the credentials that no journal keeps, for the sentence; it may be empty
 }
 
 // Need says which need of an operation a client does not meet. The zero value is none.
@@ -60,6 +63,8 @@ func Gate(n persist.Needs, origin string, has Has) Lack {
 		return Lack{Credential, "begun with another credential", "it was begun with another credential than Config.Credential names"}
 	case n.Authorize && !has.Authorize:
 		return authorize(has.Omitted)
+	case has.OthersAuthorize != "" && !has.Authorize:
+		return LacksCredentials(origin, has.OthersAuthorize)
 	case has.Unknown != "":
 		return newer(has.Unknown)
 	case !has.Profile:
@@ -83,6 +88,12 @@ func authorize(names string) Lack {
 		names = " (" + names + ")"
 	}
 	return Lack{Authorize, "needs Authorize", "it has credentials that no journal keeps" + names + "; set Config.Authorize"}
+}
+
+// LacksCredentials is the lack of Authorize for an origin to which other clients of the journal send with it, by an entry of their Origins.
+func LacksCredentials(origin, entry string) Lack {
+	return Lack{Authorize, "needs Authorize for " + origin, fmt.Sprintf("other clients of the journal send to %q with credentials (%s); "+
+		"set Config.Authorize, and Config.Origins beside it, or say that they do no longer: oncehttp journal origins --remove '%s'", origin, entry, entry)}
 }
 
 func quoted(s string) string { return fmt.Sprintf("%q", s) }

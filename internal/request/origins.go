@@ -10,6 +10,7 @@ import (
 
 // Origins is a list of origins and of patterns of them. The zero value has none. It is immutable and safe for concurrent use.
 type Origins struct {
+	name    string // all entries as they were given
 	exact   map[string]bool
 	anyPort []string    // "http://127.0.0.1:"
 	label   [][2]string // what stands before and after one label: "https://", ".example.com:443"
@@ -26,7 +27,7 @@ var errNoOrigin = errors.New(`want a scheme and a host, such as "https://api.exa
 // ParseOrigins reads a list: origins, "https://*.example.com" for one label, "http://127.0.0.1:*" for all ports of this machine.
 // Errors name the entry by its index, say what to write, and repeat nothing that may be a credential.
 func ParseOrigins(entries []string) (*Origins, error) {
-	o := &Origins{exact: map[string]bool{}}
+	o := &Origins{name: strings.Join(entries, " "), exact: map[string]bool{}}
 	for i, entry := range entries {
 		if err := o.add(entry); err != nil {
 			return nil, fmt.Errorf("at Origins[%d]: %w", i, err)

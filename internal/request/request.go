@@ -136,6 +136,9 @@ type Credentials struct {
 	User *url.Userinfo
 }
 
+// Empty reports whether the request carried no credentials.
+func (c *Credentials) Empty() bool { return len(c.Header) == 0 && c.User == nil }
+
 // Read reads req once. Profile p says where the key is and how it is encoded. It never changes req; it reads the body, and
 // closes it in every case. If it may generate a key, it calls NewKey before it reads the body. Errors are of type *Error;
 // named is set with and without an error.

@@ -1,0 +1,118 @@
+package request
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+	"strings"
+)
+
+// OriginSet is a set of origins and patterns as a journal keeps it: the letter of its version, and for each the first bytes of its SHA-256, in
+// order; or everyOrigin. One of a later version counts as everyOrigin. Nil is empty. Find needs no more than an origin to find a pattern.
+type OriginSet []byte
+
+const (
+	setVersion   = '1'
+	everyOrigin  = "*"
+	digestSize   = 6
+	originSetMax = 42 // digests; one more makes it everyOrigin
+)
+
+// Name is the same for equal lists.
+func (o *Origins) Name() string { return o.name }
+
+// Entries are the origins and patterns of the list, each in one spelling, in order.
+func (o *Origins) Entries() (entries []string) {
+	for origin := range o.exact {
+		entries = append(entries, origin)
+	}
+	for _, before := range o.anyPort {
+		entries = append(entries, strings.TrimSuffix(before, ":")+everyPort)
+	}
+	for _, around := range o.label {
+		entries = append(entries, around[0]+"*"+around[1])
+	}
+	slices.Sort(entries)
+	return slices.Compact(entries)
+}
+
+// Find returns the entry of the set that an origin, as Origin spells it, belongs to; empty if there is none.
+func (s OriginSet) Find(origin string) (entry string) {
+	switch {
+	case len(s) == 0 || len(s) == 1 && s[0] == setVersion:
+		return ""
+	case s[0] != setVersion:
+		return everyOrigin
+	case s.Has(origin):
+		return origin
+	}
+	scheme, host, _ := strings.Cut(origin, "://")
+	if _, domain, found := strings.Cut(host, "."); found {
+		if label := scheme + "://*." + domain; s.Has(label) {
+			return label
+		}
+	}
+	if colon := strings.LastIndexByte(origin, ':'); colon >= 0 && s.Has(origin[:colon]+everyPort) {
+		return origin[:colon] + everyPort
+	}
+	return ""
+}
+
+// Has reports whether the set has an entry, spelled as Entries spells it.
+func (s OriginSet) Has(entry string) bool {
+	if len(s) > 0 && s[0] != setVersion {
+		return true
+	}
+	_, found := s.at(digest(entry))
+	return found
+}
+
+// digest is what stands for an entry.
+func digest(entry string) []byte {
+	sum := sha256.Sum256([]byte(entry))
+	return sum[:digestSize]
+}
+
+// at returns where a digest is, or belongs.
+func (s OriginSet) at(digest []byte) (at int, found bool) {
+	for at = 1; at < len(s); at += digestSize {
+		switch bytes.Compare(s[at:min(at+digestSize, len(s))], digest) {
+		case 0:
+			return at, true
+		case 1:
+			return at, false
+		}
+	}
+	return max(len(s), 1), false
+}
+
+// With returns the set with more entries.
+func (s OriginSet) With(entries ...string) OriginSet {
+	next := slices.Clone(s)
+	if len(next) == 0 {
+		next = OriginSet{setVersion}
+	}
+	for _, entry := range entries {
+		if next.Has(entry) {
+			continue
+		}
+		if len(next) > originSetMax*digestSize {
+			return OriginSet(everyOrigin)
+		}
+		at, _ := next.at(digest(entry))
+		next = slices.Insert(next, at, digest(entry)...)
+	}
+	return next
+}
+
+// Without returns the set without an entry; nothing is left of everyOrigin.
+func (s OriginSet) Without(entry string) OriginSet {
+	if len(s) == 0 || s[0] != setVersion {
+		return OriginSet{setVersion}
+	}
+	next := slices.Clone(s)
+	if at, found := next.at(digest(entry)); found {
+		next = slices.Delete(next, at, at+digestSize)
+	}
+	return next
+}
