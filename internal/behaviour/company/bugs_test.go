@@ -58,6 +58,8 @@ func rules() []rule {
 			"return !c.restricted() || c.origins", "return c.restricted() || c.origins"},
 		{"who does not know the profile leaves it to others", []string{"Profile/another", "ProfileOf", "ProfileByHost"}, "internal/operation",
 			"	case !has.Profile:\n", "	case !has.Profile && has.Unknown != has.Unknown:\n"},
+		{"where others have credentials, nothing is sent without", []string{"Authorize"}, ".",
+			"		return read.set.Find(origin)\n", "		return \"\"\n"},
 		{"the time for a first send is the record's", []string{"EnqueueMaxAge"}, ".",
 			"return !rec.SendBefore.IsZero() && now.After(rec.SendBefore)", "return !rec.SendBefore.IsZero() && now.Before(rec.Created)"},
 	}

@@ -159,7 +159,6 @@ func TestCompany(t *testing.T) {
 // notYet are the rows of which some cells fail, with the reason. What passes is taken out here.
 var notYet = map[string]string{
 	"Limiter/waits": "a limiter keeps a claim, or a place, for longer than a third of the lease",
-	"Authorize":     "what a client with Authorize has begun is sent without credentials by one that has none",
 }
 
 // notYet is the reason why the cell may fail; empty: it may not.
