@@ -44,6 +44,7 @@ type order struct {
 	since   time.Time         // the first of those under way began
 	joiners int               // other callers of the same business, with the same key, under way
 	overlap bool              // calls have been under way side by side in this round
+	happens chan struct{}     // closed by the next effect; nil: nobody waits for it
 	leave   func()            // ends the caller's context once its answer is whole
 	rekeyed bool              // an operator has begun it once more, under its next key
 	settled bool              // an operator settles it, and has told its caller, who has no key

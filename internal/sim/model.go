@@ -317,7 +317,10 @@ func (m *model) effect(account, ref, key string) int {
 		return m.effects
 	}
 	o.effects[key]++
-	o.total++
+	if o.total++; o.happens != nil {
+		close(o.happens)
+		o.happens = nil
+	}
 	m.w.logf("effect of %s under %s", ref, key)
 	if o.total > 1 && !o.excused {
 		m.failLocked(OneEffect, "%s of %s has %d effects: %v", ref, account, o.total, o.effects)
@@ -326,6 +329,28 @@ func (m *model) effect(account, ref, key string) int {
 		m.failLocked(NoEffectTrue, "%s of %s takes effect under %q although its caller was told: %s", ref, account, key, o.closed[key])
 	}
 	return m.effects
+}
+
+// happens returns a channel that is closed when the order of a record takes effect the next time; nil: it is a stranger's.
+func (m *model) happens(rec persist.Record) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.orders[want{m.customer(rec), refOf(rec.Target)}]
+	if o == nil {
+		return nil
+	}
+	if o.happens == nil {
+		o.happens = make(chan struct{})
+	}
+	return o.happens
+}
+
+// called reports whether a caller of a record's order waits for an answer.
+func (m *model) called(rec persist.Record) bool {
+	o := m.orderOf(rec)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return o != nil && o.calls > 0
 }
 
 // happened reports whether an intent has taken effect, under any key.

@@ -35,7 +35,7 @@ func (w *world) operate(r, ways *rand.Rand) {
 	}
 	takes := rekeys && w.plan.Setting.Finds && w.model.takes(rec)
 	if slow {
-		time.Sleep(upTo(ways, pick(ways, time.Millisecond, time.Minute, time.Hour)))
+		w.dawdle(look, ways)
 	}
 	l := w.live(proc)
 	ctx, cancel := context.Background(), func() {}
@@ -56,6 +56,27 @@ func (w *world) operate(r, ways *rand.Rand) {
 	}
 	if now, stands := w.standing(rec.ID); stands && now.Effect == persist.EffectAbsent && w.model.takes(rec) {
 		w.rekey(ctx, l, look, ways)
+	}
+}
+
+// dawdle is the time between a look and the act. Sometimes it is over when the operation has taken effect, and who sent it has left it open.
+func (w *world) dawdle(seen look, ways *rand.Rand) {
+	wait := upTo(ways, pick(ways, time.Millisecond, time.Minute, time.Hour))
+	var happens <-chan struct{}
+	if w.dice.chance(0.5, "dawdle "+seen.Key, 0) {
+		happens = w.model.happens(seen.Record)
+	}
+	select {
+	case <-time.After(wait):
+		return
+	case <-happens:
+	}
+	for range 60 {
+		time.Sleep(time.Second)
+		now, stands := w.standing(seen.ID)
+		if open := stands && !now.State.Final(); !open || now.LeaseOwner == "" && !w.model.called(now) {
+			return
+		}
 	}
 }
 
