@@ -30,8 +30,9 @@ type Case struct {
 	// Alone: nothing else runs beside it.
 	Alone bool `json:"alone,omitempty"`
 
-	early bool // it waits for long and disturbs no other case: it begins before all others
-	run   func(*trial)
+	ownLoss bool // its impact and fix speak of a success that is told of what has not happened
+	early   bool // it waits for long and disturbs no other case: it begins before all others
+	run     func(*trial)
 }
 
 // Need is something that a target has to offer.
@@ -150,9 +151,9 @@ func IDs() []string {
 	return ids
 }
 
-// Find returns the case with that id; false if there is none.
+// Find returns the case, or the relation of the search, with that id; false if there is none.
 func Find(id string) (Case, bool) {
-	all := Cases()
+	all := slices.Concat(Cases(), Relations())
 	i := slices.IndexFunc(all, func(c Case) bool { return c.ID == id })
 	if i < 0 {
 		return Case{}, false

@@ -12,6 +12,8 @@
 // [RunOrigin] does it to a gateway, with the suite as the origin behind it.
 // Package conformancetest makes subtests of them.
 //
+// Options.Explore searches in place of the cases: see [Relations].
+//
 // # Verdicts
 //
 // Each case is a rule with a level (how much it weighs) and a source. A missed

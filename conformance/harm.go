@@ -74,7 +74,7 @@ func tellsOf() map[harm][]string {
 
 // tells reports whether the case's own impact and fix speak of the harm.
 func (c *Case) tells(h harm) bool {
-	return h == ownHarm || slices.Contains(tellsOf()[h], c.ID)
+	return h == ownHarm || h == lost && c.ownLoss || slices.Contains(tellsOf()[h], c.ID)
 }
 
 // consequenceOf is what a finding of a case means: level, impact and fix.

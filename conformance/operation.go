@@ -31,6 +31,8 @@ type operation struct {
 	stranger       bool        // sent as the second caller
 	lowerName      bool        // the key header's name is spelled in lower case
 	anonymous      bool        // sent without Authorization
+	backwards      bool        // its header fields stand in the opposite order, but for Host
+	lowerNames     bool        // the names of its header fields are spelled in lower case
 	failing        int         // the status that its handler was told to answer
 }
 
@@ -303,7 +305,20 @@ func (op *operation) fields(r *runner) [][2]string {
 			fields = append(fields, [2]string{name, op.firstSent.UTC().Format(http.TimeFormat)})
 		}
 	}
-	return append(fields, op.extra...)
+	return op.shaped(append(fields, op.extra...))
+}
+
+// shaped returns header fields in the order and spelling in which the operation has them.
+func (op *operation) shaped(fields [][2]string) [][2]string {
+	if op.backwards {
+		slices.Reverse(fields[1:])
+	}
+	for i := range fields {
+		if op.lowerNames {
+			fields[i][0] = strings.ToLower(fields[i][0])
+		}
+	}
+	return fields
 }
 
 // firstSentHeader names the header in which the API wants to be told when a key was first sent; empty: none.

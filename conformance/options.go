@@ -125,6 +125,14 @@ type Options struct {
 	// for where it is at most 10 s. Zero: not said.
 	Window time.Duration
 
+	// Explore searches in place of the cases: sequences of requests are drawn from Seed, played
+	// under fresh keys, and held against a model of a right server. What contradicts it is
+	// shortened, tried again, and reported. The results are those of Relations, and of findings that need
+	// several of them. Elsewhere than on loopback it needs MaxEffects.
+	Explore bool
+	// Histories is how many sequences Explore draws. Zero: 300.
+	Histories int
+
 	// Run and Skip choose cases by id, with * for any characters: "scope/**".
 	// Empty Run is all of them.
 	Run, Skip []string
@@ -187,6 +195,7 @@ func (o Options) withDefaults() Options {
 	}
 	setDefault(&o.IDPointer, idDefault)
 	setDefault(&o.Rounds, roundsDefault)
+	setDefault(&o.Histories, historiesDefault)
 	setDefault(&o.Timeout, timeoutDefault)
 	setDefault(&o.AnswerTimeout, answerDefault)
 	setDefault(&o.MaxRequests, requestsDefault)

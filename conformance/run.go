@@ -55,13 +55,15 @@ type runner struct {
 	id        string          // in every key, so that no run meets the keys of another
 	seed      uint64
 	spent     atomic.Int64
-	throttled atomic.Int64 // answers that met a limit on the rate of requests
-	dial      dialFunc     // opens connections to the target
-	learnt    learnt       // by probe
-	wayIn     string       // flags by which operations are taken, found by probe; "": as given
-	tries     int          // probes until then
-	made      time.Time    // when the run was made
-	owners    owners       // of the names of effects
+	throttled atomic.Int64        // answers that met a limit on the rate of requests
+	dial      dialFunc            // opens connections to the target
+	learnt    learnt              // by probe
+	wayIn     string              // flags by which operations are taken, found by probe; "": as given
+	tries     int                 // probes until then
+	made      time.Time           // when the run was made
+	owners    owners              // of the names of effects
+	related   map[string]relation // all relations by id; empty unless Options.Explore
+	extra     []Result            // findings of the search that need more than one relation
 
 	trials sync.WaitGroup // those that are at work, or wait for late effects
 
@@ -77,8 +79,14 @@ type runner struct {
 // target.
 func newRunner(o Options) (*runner, error) {
 	r := &runner{o: o.withDefaults(), dial: new(net.Dialer).DialContext, made: time.Now(), book: map[string]Case{}, ended: map[string]chan struct{}{}, found: map[string]Result{}, failedAlways: map[string]bool{}, operations: map[string]bool{}}
-	for _, c := range Cases() {
+	for _, c := range r.o.book() {
 		r.book[c.ID] = c
+	}
+	r.related = map[string]relation{}
+	if r.o.Explore {
+		for _, rel := range relations() {
+			r.related[rel.id] = rel
+		}
 	}
 	target, err := url.Parse(r.o.URL)
 	if err != nil {
@@ -136,7 +144,11 @@ func (r *runner) run(ctx context.Context) (*Report, error) {
 	if err := r.probe(inner, chosen); err != nil {
 		return nil, err
 	}
-	r.schedule(inner, chosen)
+	if r.o.Explore {
+		r.explore(inner, chosen)
+	} else {
+		r.schedule(inner, chosen)
+	}
 	rep := r.report(chosen, began)
 	rep.Cut = inner.Err() != nil || r.spent.Load() > int64(r.o.MaxRequests) || r.outOfEffects
 	rep.Headline = r.headline(rep)
@@ -185,6 +197,11 @@ func (r *runner) report(chosen []Case, began time.Time) *Report {
 	rep.Cases = make([]Result, 0, len(chosen))
 	for _, c := range chosen {
 		rep.Cases = append(rep.Cases, r.found[c.ID])
+	}
+	for _, more := range r.extra {
+		if !slices.ContainsFunc(chosen, func(c Case) bool { return c.ID == more.ID }) {
+			rep.Cases = append(rep.Cases, more)
+		}
 	}
 	rep.Summary = summarize(rep.Cases)
 	return rep

@@ -13,7 +13,7 @@ func Select(o Options) ([]Case, error) { return o.withDefaults().selected() }
 // selected chooses cases by id. A pattern that matches no case is an error: a
 // typing mistake must not look like a clean run.
 func (o Options) selected() ([]Case, error) {
-	all := Cases()
+	all := o.book()
 	for _, list := range []struct {
 		option   string
 		patterns []string
@@ -28,7 +28,7 @@ func (o Options) selected() ([]Case, error) {
 	for _, c := range all {
 		switch {
 		case len(o.Run) > 0 && !matchAny(o.Run, c.ID), matchAny(o.Skip, c.ID):
-		case o.Quick && !quick(&c):
+		case o.Quick && !o.Explore && !quick(&c):
 		default:
 			chosen = append(chosen, c)
 		}
@@ -37,6 +37,14 @@ func (o Options) selected() ([]Case, error) {
 		return nil, usage("Run", "no case is left to run")
 	}
 	return chosen, nil
+}
+
+// book is what these options choose from: the cases, or the relations of the search.
+func (o Options) book() []Case {
+	if o.Explore {
+		return Relations()
+	}
+	return Cases()
 }
 
 // quick reports whether a case belongs to the short run.

@@ -15,7 +15,7 @@ import (
 // ErrUsage, or nil. Run asks it first.
 func (o Options) Validate() error {
 	o = o.withDefaults()
-	for _, check := range []func() error{o.checkTarget, o.checkTemplates, o.checkCarrier, o.checkKeys, o.checkNumbers} {
+	for _, check := range []func() error{o.checkTarget, o.checkTemplates, o.checkCarrier, o.checkKeys, o.checkNumbers, o.checkExplore} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -148,13 +148,29 @@ func (o *Options) checkNumbers() error {
 		option string
 		value  int64
 	}{
-		{"Rounds", int64(o.Rounds)}, {"Timeout", int64(o.Timeout)}, {"AnswerTimeout", int64(o.AnswerTimeout)},
+		{"Rounds", int64(o.Rounds)}, {"Histories", int64(o.Histories)}, {"Timeout", int64(o.Timeout)}, {"AnswerTimeout", int64(o.AnswerTimeout)},
 		{"MaxRequests", int64(o.MaxRequests)}, {"MaxEffects", int64(o.MaxEffects)}, {"Parallel", int64(o.Parallel)}, {"Hold", int64(o.Hold)},
 		{"Settle", int64(o.Settle)}, {"EffectWait", int64(o.EffectWait)}, {"Repeat", int64(o.Repeat)}, {"Window", int64(o.Window)},
 	} {
 		if n.value < 0 {
 			return usage(n.option, "it is negative")
 		}
+	}
+	return nil
+}
+
+// checkExplore refuses a search that nothing bounds where effects may be real, and what does not go with one.
+func (o *Options) checkExplore() error {
+	u, err := url.Parse(o.URL)
+	switch {
+	case !o.Explore:
+		return nil
+	case err != nil:
+		return usage("URL", "%q is not a URL", o.URL)
+	case !isLoopback(u.Hostname()) && o.MaxEffects == 0:
+		return usage("MaxEffects", "there is none, and a search elsewhere than on loopback needs one (Explore)")
+	case o.Quick:
+		return usage("Quick", "it chooses among cases, and Explore plays none")
 	}
 	return nil
 }

@@ -53,6 +53,15 @@ behind the #), else inferred from the ids in the answers. What the server is
 able to do (be slow, fail, crash, forget, restart) is said with the other flags;
 a case that needs more is skipped, and never counts as passed.
 
+With --explore no case is run. Sequences of requests are drawn from --seed (repeats
+in other forms, requests that differ in one place, overlaps, clients that leave,
+failures, other keys in between), sent under fresh keys, and held against a model:
+a key has one effect at most and one outcome, another request under it is
+refused, and what was refused had no effect. What contradicts it is shortened
+until each part is needed, tried three times more, and told with the requests that
+show it. Elsewhere than on loopback that needs --max-effects; a quarter of
+--max-effects and --max-requests is kept for what is found.
+
 Exit status: 0 no failure; 1 a failure, or a known failure that passes; 2 the
 call is wrong, or nothing was judged; 3 the target is unreachable, or the suite
 itself failed; 4 nothing failed, but a safety case was not decided, or the run
@@ -60,6 +69,7 @@ ended by --timeout or --max-requests.`,
 		Example: `  oncehttp check http://127.0.0.1:8080/payments --witness 'http://127.0.0.1:8080/_effects?ref={ref}#/count'
   oncehttp check http://127.0.0.1:8080/payments --quick --format junit --out report.xml
   oncehttp check http://127.0.0.1:8080/payments --explain
+  oncehttp check http://127.0.0.1:8080/payments --explore --seed 7 --max-effects 2000
   oncehttp check list`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,6 +112,8 @@ func (f *checkFlags) bind(cmd *cobra.Command) {
 	fs.DurationVar(&f.Hold, "hold", f.Hold, "how long an operation is kept slow so that others overlap with it")
 	fs.DurationVar(&f.Settle, "settle", f.Settle, "how long a key may take to resolve after a fault")
 	fs.BoolVar(&f.list, "list", false, "print the chosen cases and send nothing")
+	fs.BoolVar(&f.Explore, "explore", false, "search in place of the cases: sequences of requests that no case names, shortened where they fail")
+	fs.IntVar(&f.Histories, "histories", f.Histories, "how many sequences --explore draws")
 	fs.BoolVar(&f.explain, "explain", false, "print what was learned of the server, in place of the verdicts")
 	f.report.bind(fs)
 }
@@ -200,7 +212,10 @@ func (f *checkFlags) run(ctx context.Context, url string, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := f.report.check(conformance.IDs()); err != nil {
+	if f.explain && f.Explore {
+		return errors.New("--explain and --explore: one at a time")
+	}
+	if err := f.report.check(f.ids()); err != nil {
 		return err
 	}
 	chosen, err := conformance.Select(o)
@@ -224,11 +239,27 @@ func (f *checkFlags) run(ctx context.Context, url string, s streams) error {
 		}
 		return exitWith(rep.ExitStatus())
 	}
-	status := f.report.conclude(written, conformance.IDs(), s.out)
+	status := f.report.conclude(written, f.ids(), s.out)
 	if err != nil { // the run was cut short: what there is has been written
 		return &exitError{status: report.ExitError, err: errors.Join(unsaid(status), checkError(err))}
 	}
 	return status
+}
+
+// ids are those that a list of known failures may name. Once the list is read, it may name what a search finds by
+// several relations together; nil before.
+func (f *checkFlags) ids() []string {
+	switch {
+	case !f.Explore:
+		return conformance.IDs()
+	case f.report.list == nil:
+		return nil
+	}
+	ids := f.report.list.IDs()
+	for _, c := range conformance.Relations() {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
 
 // checkError gives the suite's errors their exit status, and the flags' names to

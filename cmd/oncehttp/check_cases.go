@@ -30,6 +30,7 @@ from. Nothing is sent.`,
 	fs.StringArrayVar(&o.Run, "run", nil, "only cases that match; may be repeated")
 	fs.StringArrayVar(&o.Skip, "skip", nil, "leave out cases that match; may be repeated")
 	fs.BoolVar(&o.Quick, "quick", false, "only those of check --quick")
+	fs.BoolVar(&o.Explore, "explore", false, "the relations of check --explore")
 	fs.BoolVar(&asJSON, "json", false, "one line of JSON for each")
 	return cmd
 }

@@ -1,0 +1,250 @@
+package conformance
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// sequence is what the search sends for one operation: its first request and what follows, as
+// relations to it. It names no key, so that it can be sent again under fresh ones.
+type sequence struct {
+	slow  bool   // the operation is slow, so that others meet it at work
+	fails string // a relation by which its handler fails; "": it does not
+	size  string // a relation of large bodies; "": none
+	acts  []move
+	only  string // a relation that it stands for, and no others; "": its own
+}
+
+// move is one request of a sequence.
+type move struct {
+	change string   // a relation in which it differs from the first request; "": in none
+	forms  []string // relations of its form
+	ends   string   // leaves, reset or cut; "": its answer is read
+	copies int      // it is sent so many times at once; 0 is once
+	beside bool     // while the act before it is at work
+	part   float64  // of the hold that has passed then
+	pause  bool     // after a pause
+	others int      // after so many other operations
+}
+
+// plain reports whether the act is a repeat and nothing else.
+func (a *move) plain() bool {
+	return a.change == "" && len(a.forms) == 0 && a.ends == "" && a.copies < 2 && !a.beside && !a.pause && a.others == 0
+}
+
+// clone returns a copy that shares nothing.
+func (s *sequence) clone() *sequence {
+	dup := *s
+	dup.acts = slices.Clone(s.acts)
+	for i := range dup.acts {
+		dup.acts[i].forms = slices.Clone(dup.acts[i].forms)
+	}
+	return &dup
+}
+
+// relations lists the ids of all relations in the sequence, each once, in the order of a report.
+func (s *sequence) relations() []string {
+	if s.only != "" {
+		return []string{s.only}
+	}
+	met := map[string]bool{s.fails: true, s.size: true}
+	plain := 0
+	for i, a := range s.acts {
+		met[a.change], met[a.ends] = true, true
+		for _, form := range a.forms {
+			met[form] = true
+		}
+		met["at-once"] = met["at-once"] || a.copies > 1 || a.beside && !s.slow
+		met["overlap"] = met["overlap"] || a.beside && s.slow
+		met["pause"] = met["pause"] || a.pause
+		met["others"] = met["others"] || a.others > 0
+		if i > 0 && a.plain() {
+			plain++
+		}
+	}
+	met["repeat"] = plain > 0
+	var ids []string
+	for _, rel := range relations() {
+		if met[rel.id] {
+			ids = append(ids, rel.id)
+		}
+	}
+	return ids
+}
+
+// drawer draws sequences from a seed. The same seed and the same findings give the same ones.
+type drawer struct {
+	seed   uint64
+	known  map[string]relation
+	ids    []string // of relations that may be drawn
+	delays bool     // operations can be slow
+	found  [][]string
+}
+
+// drawTries is how often another sequence is drawn where one holds what was found.
+const drawTries = 20
+
+// draw returns the sequence with that number; nil if each that was drawn holds what was found before.
+func (d *drawer) draw(number int) *sequence {
+	ways, changes := d.pools()
+	pool := slices.Concat(ways, changes)
+	if len(pool) == 0 {
+		return nil
+	}
+	for try := range uint64(drawTries) {
+		random := rand.New(rand.NewPCG(d.seed, uint64(number)<<8|try))
+		s := &sequence{acts: make([]move, 1+random.IntN(3))}
+		chosen := append([]string{pool[number%len(pool)]}, d.more(ways, changes, random)...)
+		d.mixAll(s, chosen, random)
+		if !d.holdsFound(s) {
+			return s
+		}
+	}
+	return nil
+}
+
+// pools parts the relations that may be drawn in those of how a request is sent and those of what it says. What is a
+// finding by itself is in neither.
+func (d *drawer) pools() (ways, changes []string) {
+	for _, id := range d.ids {
+		switch {
+		case d.holdsFound(&sequence{acts: []move{{}}, only: id}):
+		case d.known[id].bearing == sameForm || d.known[id].bearing == course:
+			ways = append(ways, id)
+		default:
+			changes = append(changes, id)
+		}
+	}
+	return ways, changes
+}
+
+// more draws up to two relations of how requests are sent, and up to three of what they say: each of the
+// latter is met by each of the former.
+func (d *drawer) more(ways, changes []string, random *rand.Rand) []string {
+	var ids []string
+	for _, from := range []struct {
+		pool []string
+		most int
+	}{{ways, 2}, {changes, 3}} {
+		for range random.IntN(from.most + 1) {
+			if len(from.pool) > 0 {
+				ids = append(ids, from.pool[random.IntN(len(from.pool))])
+			}
+		}
+	}
+	return ids
+}
+
+// mixAll puts relations into a sequence: first what its requests say, then how they are sent. Of those that
+// exclude each other, the first one stands.
+func (d *drawer) mixAll(s *sequence, ids []string, random *rand.Rand) {
+	keyed := false
+	for _, id := range ids {
+		rel := d.known[id]
+		if rel.bearing == sameForm || rel.bearing == course || keyed && rel.key != nil {
+			continue
+		}
+		keyed = keyed || rel.key != nil
+		d.differ(s, id, random)
+	}
+	for _, id := range ids {
+		if b := d.known[id].bearing; b == sameForm || b == course {
+			d.mix(s, id, random)
+		}
+	}
+}
+
+// holdsFound reports whether all relations of an earlier finding are in the sequence.
+func (d *drawer) holdsFound(s *sequence) bool {
+	ids := s.relations()
+	return slices.ContainsFunc(d.found, func(found []string) bool {
+		return !slices.ContainsFunc(found, func(id string) bool { return !slices.Contains(ids, id) })
+	})
+}
+
+// mix puts a relation of how requests are sent into a sequence.
+func (d *drawer) mix(s *sequence, id string, random *rand.Rand) {
+	switch {
+	case d.known[id].bearing == sameForm:
+		d.form(s, id, random)
+	case id == "repeat":
+		s.acts = append(s.acts, move{}, move{})
+	case id == "large-5k", id == "large-60k":
+		s.size = id
+	case id == "leaves", id == "reset", id == "cut":
+		d.leave(s, id, random)
+	case id == "overlap":
+		s.slow = true
+		ends := []string{"", "", "", "leaves", "reset"}[random.IntN(5)]
+		a := move{copies: 1 + random.IntN(3), ends: ends, beside: true, part: random.Float64() * 1.1}
+		s.acts = slices.Insert(s.acts, 1+random.IntN(len(s.acts)), a)
+	case id == "at-once":
+		s.acts[random.IntN(len(s.acts))].copies = 2 + random.IntN(7)
+	case id == "pause":
+		d.later(s, random).pause = true
+	case id == "others":
+		d.later(s, random).others = []int{1 + random.IntN(12), manyOthers}[random.IntN(2)]
+	default: // it fails
+		s.fails = id
+	}
+}
+
+// manyOthers is how many other operations come between two requests in some sequences.
+const manyOthers = 120
+
+// form gives one request, all of them, or all but the first a form.
+func (d *drawer) form(s *sequence, id string, random *rand.Rand) {
+	from, to := 0, len(s.acts)
+	switch random.IntN(3) {
+	case 0:
+		from = random.IntN(len(s.acts))
+		to = from + 1
+	case 1:
+		s.acts = append(s.acts, move{})
+		from, to = 1, len(s.acts)
+	}
+	for i := from; i < to; i++ {
+		if !slices.Contains(s.acts[i].forms, id) {
+			s.acts[i].forms = append(s.acts[i].forms, id)
+		}
+	}
+	if id == "connection" { // it takes two
+		s.acts = append(s.acts, move{forms: []string{id}})
+	}
+}
+
+// leave puts a request into a sequence whose client does not wait for its answer: in front of all, or elsewhere.
+func (d *drawer) leave(s *sequence, id string, random *rand.Rand) {
+	s.slow = s.slow || d.delays && random.IntN(2) == 0
+	at := 0
+	if random.IntN(2) == 0 {
+		at = random.IntN(len(s.acts) + 1)
+	}
+	s.acts = slices.Insert(s.acts, at, move{ends: id, beside: at > 0 && random.IntN(3) == 0})
+	s.acts[0].beside = false
+}
+
+// later is a request of a sequence that is not its first.
+func (d *drawer) later(s *sequence, random *rand.Rand) *move {
+	if len(s.acts) == 1 {
+		s.acts = append(s.acts, move{})
+	}
+	a := &s.acts[1+random.IntN(len(s.acts)-1)]
+	if a.beside {
+		a = &s.acts[1]
+		a.beside = false
+	}
+	return a
+}
+
+// differ puts requests with a difference into a sequence: one or two of the same, and sometimes while
+// the one before is at work.
+func (d *drawer) differ(s *sequence, id string, random *rand.Rand) {
+	beside := random.IntN(4) == 0
+	s.slow = s.slow || beside && d.delays
+	for n := range 1 + random.IntN(2) {
+		at := random.IntN(len(s.acts) + 1)
+		s.acts = slices.Insert(s.acts, at, move{change: id, beside: at > 0 && beside && n == 0, part: random.Float64()})
+		s.acts[0].beside = false
+	}
+}

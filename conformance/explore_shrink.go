@@ -1,0 +1,102 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+)
+
+// shorten finds a shortest sequence that fails as the given one does: leaving any one part out of
+// it, it does not fail in so many tries.
+func (s *search) shorten(ctx context.Context, a *attempt, tries int) *attempt {
+	best, shrinks, most := a, 0, s.spent.Load()+pursuitMax
+	for again := true; again; {
+		again = false
+		for _, shorter := range best.shorter() {
+			if shrinks++; shrinks > shrinksMax || s.spent.Load() > most || ctx.Err() != nil {
+				return best
+			}
+			next, _ := s.again(ctx, shorter, max(tries, 1+count(shorter.racy())))
+			if next != nil && sameHarm(next, best) {
+				best, again = next, true
+				break
+			}
+		}
+	}
+	return best
+}
+
+// sameHarm reports whether two attempts fail alike.
+func sameHarm(a, b *attempt) bool {
+	return a.x.worstMiss.verdict == b.x.worstMiss.verdict && a.x.worstMiss.level == b.x.worstMiss.level
+}
+
+// racy reports whether requests of the sequence meet each other.
+func (s *sequence) racy() bool {
+	return slices.ContainsFunc(s.acts, func(a move) bool { return a.beside || a.copies > 1 })
+}
+
+// shorter lists the sequences with one part less, those with an act less first.
+func (s *sequence) shorter() []*sequence {
+	var all []*sequence
+	less := func(change func(*sequence)) {
+		dup := s.clone()
+		change(dup)
+		all = append(all, dup)
+	}
+	for i := len(s.acts) - 1; i >= 0 && len(s.acts) > 1; i-- {
+		less(func(dup *sequence) {
+			dup.acts = slices.Delete(dup.acts, i, i+1)
+			dup.acts[0].beside = false
+		})
+	}
+	if s.fails != "" {
+		less(func(dup *sequence) { dup.fails = "" })
+	}
+	if s.size != "" {
+		less(func(dup *sequence) { dup.size = "" })
+	}
+	if s.slow {
+		less(func(dup *sequence) { dup.slow = false })
+	}
+	for i := range s.acts {
+		all = append(all, s.plainer(i)...)
+	}
+	return all
+}
+
+// amountCovers lists what differs wherever an amount does: a finding that an amount shows as well is told of that.
+func amountCovers() []string {
+	for _, rel := range bodyRelations() {
+		if rel.id == "amount" {
+			return rel.covers
+		}
+	}
+	return nil
+}
+
+// plainer lists the sequences in which one act has a part less.
+func (s *sequence) plainer(at int) []*sequence {
+	var all []*sequence
+	less := func(applies bool, change func(*move)) {
+		if applies {
+			dup := s.clone()
+			change(&dup.acts[at])
+			all = append(all, dup)
+		}
+	}
+	a := s.acts[at]
+	less(a.beside, func(a *move) { a.beside = false })
+	less(a.copies > 1, func(a *move) { a.copies = 0 })
+	less(a.copies > 2, func(a *move) { a.copies = 2 })
+	less(a.pause, func(a *move) { a.pause = false })
+	less(a.others > 0, func(a *move) { a.others = 0 })
+	less(a.others > 1, func(a *move) { a.others /= 2 })
+	less(a.others > 1, func(a *move) { a.others-- })
+	less(a.ends != "", func(a *move) { a.ends = "" })
+	less(a.change != "", func(a *move) { a.change = "" })
+	less(slices.Contains(amountCovers(), a.change), func(a *move) { a.change = "amount" })
+	for i := range a.forms {
+		less(true, func(a *move) { a.forms = slices.Delete(a.forms, i, i+1) })
+	}
+	return all
+}

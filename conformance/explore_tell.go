@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// words says what an act sends.
+func (s *sequence) words(r *runner, a move) string {
+	text := "the request"
+	if a.copies > 1 {
+		text += fmt.Sprintf(", %d times at once", a.copies)
+	}
+	for _, id := range slices.Concat([]string{a.change}, a.forms, []string{a.ends}) {
+		if id != "" {
+			text += ", " + r.related[id].words
+		}
+	}
+	if a.beside && s.slow {
+		text += ", while the one before is at work"
+	}
+	if a.beside && !s.slow {
+		text += ", at the same time"
+	}
+	if a.pause {
+		text += ", after a pause"
+	}
+	if a.others > 0 {
+		text += ", after " + plural(a.others, "other operation")
+	}
+	return text
+}
+
+// tell is a sequence with its answers, in the order in which it was sent.
+func (p *played) tell(r *runner) string {
+	var lines []string
+	if p.fails != "" {
+		lines = append(lines, "an operation "+r.related[p.fails].words)
+	}
+	if p.size != "" {
+		lines = append(lines, "an operation "+r.related[p.size].words)
+	}
+	if p.slow {
+		lines = append(lines, fmt.Sprintf("an operation that takes %v", r.o.Hold))
+	}
+	sends := slices.Clone(p.sends)
+	slices.SortStableFunc(sends, func(a, b *sent) int { return cmp.Compare(a.started.UnixNano(), b.started.UnixNano()) })
+	for at := 0; at <= len(p.acts); at++ {
+		answers := p.answersOf(sends, at)
+		if len(answers) == 0 {
+			continue
+		}
+		lines = append(lines, p.note(r, at)+": "+strings.Join(answers, ", "))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// note names an act by its number and in words.
+func (s *sequence) note(r *runner, at int) string {
+	text := "the request, at the end"
+	if at < len(s.acts) {
+		text = s.words(r, s.acts[at])
+	}
+	return fmt.Sprintf("(%d) %s", at+1, text)
+}
+
+// answersOf lists the different answers to an act's requests.
+func (p *played) answersOf(sends []*sent, at int) []string {
+	var answers []string
+	for _, s := range sends {
+		if s.act != at {
+			continue
+		}
+		if text := s.answer.String(); !slices.Contains(answers, text) {
+			answers = append(answers, text)
+		}
+	}
+	return answers
+}
+
+// String is a send in a few words.
+func (s *sent) String() string { return fmt.Sprintf("%s to (%d)", s.answer, s.act+1) }
+
+// togetherWith stands between the relations in the id of a finding that needs several.
+const togetherWith = "-and-"
+
+// explainedID is the id of a finding: the relations that the shortest sequence needs.
+func explainedID(ids []string) string {
+	if len(ids) == 0 {
+		return exploredIDs + "repeat"
+	}
+	return exploredIDs + strings.Join(ids, togetherWith)
+}
+
+// finding is a case of the relations that a shortest sequence needs.
+func (r *runner) finding(ids []string) Case {
+	if len(ids) == 0 {
+		ids = []string{"repeat"}
+	}
+	rel := r.related[ids[0]]
+	c := rel.asCase()
+	c.ID = explainedID(ids)
+	for _, id := range ids[1:] {
+		more := r.related[id]
+		if more.bearing == other || more.bearing == apart {
+			c.Impact, c.Fix, c.ownLoss = more.impact(), more.fix(), true
+		}
+		c.Rule += " " + more.rule
+		if more.level == LevelSafety {
+			c.Level = LevelSafety
+		}
+	}
+	return c
+}
+
+// sometimes is how a finding that does not come every time is told.
+func sometimes(failed, tries int, took time.Duration) string {
+	return fmt.Sprintf("it came %d of %d times with fresh keys (%v)", failed, tries, took.Round(time.Millisecond))
+}

@@ -1,0 +1,229 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// bearing is how a relation bears on the answer to a request whose key is known.
+type bearing uint8
+
+const (
+	sameForm bearing = iota // nothing changes: the answer is the first outcome
+	course                  // the same, of how and when requests are sent
+	other                   // another request: refused under the key, and without effect
+	either                  // a server may take it for the same request or for another
+	apart                   // another operation: refused, or executed as one of its own
+	free                    // any of the three
+)
+
+// relation is one way in which the requests of a history differ, and its bearing.
+type relation struct {
+	id      string // behind "explore/"
+	words   string // in a history: "the request, in chunks"
+	rule    string // in one sentence
+	bearing bearing
+	level   Level // where the request is taken for another one
+	needs   []Need
+	// member is a member of the JSON body whose value is one in the first request and two
+	// in the request that differs. An empty value: the body does not have it.
+	member, one, two string
+	// key makes the key of the first request out of a fresh one, where the relation is about keys.
+	key func(fresh string) string
+	// change makes the request that differs, where it is no member. False: it cannot.
+	change func(r *runner, op *operation) bool
+	// covers lists relations that differ wherever this one does: where this one is found, they
+	// are not looked for.
+	covers []string
+}
+
+// exploredIDs is the group of the relations' ids.
+const exploredIDs = "explore/"
+
+// relations lists all relations, in the order of a report.
+func relations() []relation {
+	return slices.Concat(formRelations(), courseRelations(), bodyRelations(), spellingRelations(), apartRelations())
+}
+
+// Relations lists the relations of the search (Options.Explore) as cases, in the order of a report.
+func Relations() []Case {
+	var all []Case
+	for _, rel := range relations() {
+		all = append(all, rel.asCase())
+	}
+	return all
+}
+
+func (rel *relation) asCase() Case {
+	return Case{
+		ID: exploredIDs + rel.id, Level: rel.level, Since: "1.1", Needs: rel.needs, Rule: rel.rule,
+		Spec: []Ref{invariant("S1"), invariant("S2"), invariant("S4")}, Impact: rel.impact(), Fix: rel.fix(),
+		ownLoss: rel.bearing == other || rel.bearing == apart,
+	}
+}
+
+// fix says what to change in a server that breaks the relation.
+func (rel *relation) fix() string {
+	switch rel.bearing {
+	case other:
+		return "Store a hash of the whole request with the key, and compare it on each repeat: the sequence shows what is not compared now."
+	case apart:
+		return "Find a record by caller, method, path and the key as it was sent, or compare them with what is stored: the sequence shows what is left out now."
+	}
+	return "The sequence in the report is the shortest that fails: follow the record of its key through it."
+}
+
+// impact says what a customer sees where the relation is broken.
+func (rel *relation) impact() string {
+	switch rel.bearing {
+	case other, apart:
+		return "What was asked for is confirmed with the answer to something else, and never happens."
+	case sameForm, course:
+		return "A retry has a second effect, or cannot learn of the first."
+	}
+	return "A request has a second effect under a key that has had its effect."
+}
+
+// formRelations: what may change from one attempt to the next.
+func formRelations() []relation {
+	form := func(id, words string) relation {
+		return relation{
+			id: id, words: words, bearing: sameForm, level: LevelSafety,
+			rule: "A repeat " + words + " is the same request: it gets the first outcome, and has no effect.",
+		}
+	}
+	return []relation{
+		form("connection", "on one connection with others"), form("chunked", "in chunks"), form("expect", "with Expect: 100-continue"),
+		form("slices", "in two pieces"), form("field-order", "with its header fields in another order"), form("field-names", "with lower-case header names"),
+		form("more-fields", "with header fields of another client"),
+	}
+}
+
+// courseRelations: how and when requests are sent.
+func courseRelations() []relation {
+	step := func(id, words, rule string, needs ...Need) relation {
+		return relation{id: id, words: words, rule: rule, bearing: course, level: LevelSafety, needs: needs}
+	}
+	return []relation{
+		step("repeat", "again", "A repeat gets the first outcome, however often it comes, and has no effect."),
+		step("pause", "after a pause", "A repeat after a pause gets the first outcome, and has no effect."),
+		step("others", "after other operations", "A repeat gets the first outcome, whatever other keys were used since, and they get theirs."),
+		step("large-5k", "with a body of 5 KiB", "A request with a large body is protected as any other.", NeedJSON),
+		step("large-60k", "with a body of 60 KiB", "A request with a large body is protected as any other.", NeedJSON),
+		step("overlap", "while the one before is at work", "A repeat of a request that is at work waits or is told to, and has no effect.", NeedDelay),
+		step("at-once", "several times at once", "Of requests that arrive at once one has an effect, and all get its outcome in the end."),
+		step("leaves", "whose client leaves before the answer", "A request whose client has left has one effect at most, and its key resolves."),
+		step("reset", "whose client resets the connection", "A request whose connection was reset has one effect at most, and its key resolves."),
+		step("cut", "cut off in its body", "A request that was cut off has no effect, and its key serves the whole one."),
+		step("fails-500", "that fails with 500", "A key whose request has failed resolves, and has one effect at most.", NeedFail),
+		step("fails-503", "that is answered 503", "A key whose request was put off resolves, and has one effect at most.", NeedFail),
+		step("fails-402", "that is declined with 402", "A request that was declined has no effect, and its key resolves.", NeedFail),
+		step("crash", "whose handler crashes", "A key whose handler has crashed resolves, and has one effect at most.", NeedCrash),
+	}
+}
+
+// bodyRelations: bodies that say something else.
+func bodyRelations() []relation {
+	nested := func(depth int, leaf string) string {
+		return strings.Repeat(`{"in":`, depth) + leaf + strings.Repeat("}", depth)
+	}
+	late := func(size int) relation {
+		rel := differs(fmt.Sprintf("late-%dk", size>>10), fmt.Sprintf("another character behind %d KiB", size>>10), fmt.Sprintf("terms%d", size>>10), "", "")
+		rel.one, rel.two = `"`+strings.Repeat("x", size)+`one"`, `"`+strings.Repeat("x", size)+`two"`
+		return rel
+	}
+	deep := []string{"nested-2", "nested-4", "list-object"}
+	all := []relation{
+		differs("amount", "another number", "", "", ""), differs("text", "another text", "note", `"blue"`, `"grey"`, "text-case", "text-blank", "text-form", "late-2k", "late-20k", "late-100k"),
+		differs("member-more", "one member more", "extra", "", `"yes"`), differs("member-less", "one member less", "less", `"yes"`, ""),
+		differs("truth", "true for false", "express", "false", "true"), differs("kind", "a text for a number", "count", "1", `"1"`), differs("fraction", "another fraction", "rate", "1.25", "1.5"),
+		differs("sign", "another sign", "balance", "5", "-5"), differs("zero", "0 for null", "discount", "null", "0"),
+		differs("nested-1", "another value inside an object", "delivery", nested(1, `"Aachen"`), nested(1, `"Bremen"`), deep...),
+		differs("nested-2", "another value two objects deep", "customer", nested(2, `"Aachen"`), nested(2, `"Bremen"`), "nested-4"),
+		differs("nested-4", "another value four objects deep", "route", nested(4, `7`), nested(4, `8`)),
+		differs("list", "another element of a list", "items", `["apple","bread"]`, `["apple","candle"]`, "list-object", "list-order", "list-length"),
+		differs("list-length", "one element of a list more", "parts", `[1,2]`, `[1,2,3]`),
+		differs("list-object", "another value of an object in a list", "lines", `[{"sku":1},{"sku":2}]`, `[{"sku":1},{"sku":3}]`),
+		late(2 << 10), late(20 << 10), late(100 << 10),
+	}
+	all[0].change, all[0].needs = changeNumbers, nil
+	all[0].level = LevelSafety
+	all[0].covers = bodyIDs(all)
+	return all
+}
+
+// differs is a relation of a member of the JSON body that has another value.
+func differs(id, words, member, one, two string, covers ...string) relation {
+	return relation{
+		id: id, words: "with " + words, rule: "A request with " + words + " is another one: it is refused under the key, and has no effect.",
+		bearing: other, level: LevelMust, needs: []Need{NeedJSON}, member: member, one: one, two: two, covers: covers,
+	}
+}
+
+// bodyIDs lists all relations of bodies but the first: a server that does not see another
+// number, or executes it, does the same to them.
+func bodyIDs(all []relation) []string {
+	var ids []string
+	for _, rel := range slices.Concat(all[1:], spellingRelations()) {
+		ids = append(ids, rel.id)
+	}
+	return ids
+}
+
+// changeNumbers makes each number in the body one higher.
+func changeNumbers(r *runner, op *operation) bool {
+	before := string(op.body)
+	if r.o.ContentType == formType {
+		op.body = bumpFields(op.body)
+	} else {
+		op.body = bumpNumbers(op.body)
+	}
+	return string(op.body) != before
+}
+
+// spellingRelations: bodies that differ in a detail, or in their spelling alone.
+func spellingRelations() []relation {
+	spelled := func(id, words string, change func(*runner, *operation) bool) relation {
+		return relation{
+			id: id, words: "with " + words, bearing: either, level: LevelSafety, needs: []Need{NeedJSON}, change: change,
+			rule: "A request with " + words + " is answered as the same one or refused, and never executed under the same key.",
+		}
+	}
+	value := func(id, words, member, one, two string) relation {
+		rel := spelled(id, words, nil)
+		rel.member, rel.one, rel.two = member, one, two
+		return rel
+	}
+	return append(detailRelations(),
+		spelled("member-order", "its members in another order", reorderMembers), spelled("white-space", "other white space", spaced),
+		value("escape", "an escape for a letter", "mark", `"A"`, `"\u0041"`), value("null-absent", "null for an absent member", "coupon", "", "null"),
+		value("one-point-zero", "1.0 for 1", "factor", "1", "1.0"), value("exponent", "1e2 for 100", "units", "100", "1e2"),
+	)
+}
+
+// detailRelations: values that servers often take for the same.
+func detailRelations() []relation {
+	all := []relation{
+		differs("text-case", "a text in another case", "code", `"Blue"`, `"blue"`), differs("text-blank", "a blank at the end of a text", "label", `"blue"`, `"blue "`),
+		differs("text-form", "a letter in another Unicode form", "name", `"Jos\u00e9"`, `"Jose\u0301"`), differs("large-number", "a number beyond 2^53 that is one higher", "account", "9007199254740992", "9007199254740993"),
+		differs("list-order", "a list in another order", "steps", `["a","b"]`, `["b","a"]`),
+	}
+	for i := range all {
+		all[i].level = LevelShould
+	}
+	return all
+}
+
+// reorderMembers puts the last member of the body first.
+func reorderMembers(_ *runner, op *operation) bool {
+	swapped, ok := lastMemberFirst(op.body)
+	op.body = swapped
+	return ok
+}
+
+// spaced puts a blank behind the first brace of the body.
+func spaced(_ *runner, op *operation) bool {
+	op.body = []byte(strings.Replace(string(op.body), "{", "{ ", 1))
+	return true
+}
