@@ -66,7 +66,7 @@ or held.`,
 	fs.BoolVar(&r.dry, "dry-run", false, "show what would be sent, and send nothing")
 	fs.IntVar(&r.workers, "workers", 8, "operations at once")
 	fs.BoolVar(&r.restored, "restored", false, "also what journal restored holds; only after an audit said that the provider did not do it")
-	fs.StringVar(&r.origin, "origin", "", "the server that the headers are for, as journal list shows it")
+	fs.StringVar(&r.origin, "origin", "", "the server that the headers, or the signatures, are for, as journal list shows it")
 	return cmd
 }
 
@@ -99,15 +99,15 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 	if cfg.Account, err = f.whose(ctx, ses); err != nil {
 		return err
 	}
-	if len(header) > 0 {
+	if cfg.Authorize != nil && f.origin == "" {
+		return errors.New("--sign: say with --origin for which server it signs, as journal list shows it")
+	}
+	if len(header) > 0 || cfg.Authorize != nil {
 		origin, err := f.whoseHeaders(ctx, ses, cfg.Account)
 		if err != nil {
 			return err
 		}
 		cfg.Authorize, cfg.Origins = inTurn(authorize(header, origin), cfg.Authorize), []string{origin}
-	}
-	if cfg.Authorize != nil && cfg.Origins == nil {
-		cfg.OriginAllowed = everyOrigin
 	}
 	cfg.ProfileOf = recordedProfile(cfg.Profile)
 	cfg.Journal, cfg.ResumeWorkers = ses.journal, f.workers

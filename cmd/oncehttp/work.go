@@ -48,7 +48,8 @@ PgBouncer in transaction mode nothing is heard: --journal-direct URL is the serv
 itself, for the one connection that listens.
 
 Credentials are never in a journal. -H goes to --origin; --auth ORIGIN=@FILE gives
-the headers of a file, one a line, to an origin, and may be repeated. With either,
+the headers of a file, one a line, to an origin, and may be repeated. --sign signs
+for these origins only, and needs one. With either,
 what leads elsewhere stays pending; --auth ORIGIN= sends it without any. Where a
 worker has --auth, commands without credentials send nothing (journal origins). What
 was begun with a profile file needs that file again (--profile FILE); what was begun
@@ -112,21 +113,22 @@ func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
 		return cfg, fmt.Errorf("--workers must be from 1 to %d", workersMax)
 	}
 	cfg.ResumeWorkers = f.workers
-	headers, err := f.headersByOrigin(header)
+	signs := cfg.Authorize != nil
+	headers, err := f.headersByOrigin(header, signs)
+	if err == nil && signs && len(headers) == 0 {
+		err = errors.New("--sign: say for which servers it signs, with --origin ORIGIN, or --auth ORIGIN=@FILE (or --auth ORIGIN=) for each")
+	}
 	if err == nil && len(headers) > 0 {
 		cfg.Authorize, cfg.Origins = inTurn(authorizeOrigins(headers), cfg.Authorize), slices.Sorted(maps.Keys(headers))
-	}
-	if cfg.Authorize != nil && cfg.Origins == nil {
-		cfg.OriginAllowed = everyOrigin
 	}
 	return cfg, err
 }
 
 // headersByOrigin are the headers of -H and --auth. One origin's credentials are shown to
-// no other.
-func (f *workFlags) headersByOrigin(header http.Header) (map[string]http.Header, error) {
+// no other. signs: --sign is given.
+func (f *workFlags) headersByOrigin(header http.Header, signs bool) (map[string]http.Header, error) {
 	all := map[string]http.Header{}
-	if (len(header) > 0) != (f.origin != "") {
+	if f.origin == "" && len(header) > 0 || f.origin != "" && len(header) == 0 && !signs {
 		return nil, errors.New("-H and --origin go together: --origin says whose the headers are")
 	}
 	if f.origin != "" {
