@@ -46,7 +46,7 @@ func withStack(stack *[]byte, f func() *result) func() *result {
 	return func() *result {
 		returned := false
 		defer func() {
-			if !returned {
+			if !returned && *stack == nil { // else it is that of a limiter
 				*stack = debug.Stack()
 			}
 		}()
@@ -113,8 +113,8 @@ func (p *pass) begin(f func()) {
 }
 
 // drive is resume, and makes the operation's error of a crash.
-func (p *pass) drive(rec *persist.Record) (r resumed, over bool) {
-	crashed := apart(func() { r, over = p.resume(rec) })
+func (p *pass) drive(rec *persist.Record, t *turn) (r resumed, over bool) {
+	crashed := apart(func() { r, over = p.resume(rec, t) })
 	if crashed == nil {
 		crashed = r.crashed
 	}

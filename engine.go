@@ -93,9 +93,12 @@ type run struct {
 	fromResume  bool         // Resume or Run began this run, not a caller with the key
 	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
 	stopIfOriginDown bool
-	lanes            *lanes // of a fair Run, which bound the sends; else nil
-	admitted         bool   // it may send now, see admit
-	refused          error  // of the limiter, before the first attempt: no token is asked for
+	lanes            *lanes  // of a fair Run, which bound the sends; else nil
+	admitted         bool    // it may send now, see admit
+	stack            *[]byte // gets the stack of a crash of its limiter; nil: it is of no use
+	leaves           bool    // it may give its operation back while its limiter waits
+	turn             *turn   // that its limiter has given, or for which it was left; nil: it is asked
+	refused          error   // of the limiter, before the first attempt: no token is asked for
 
 	started   time.Time // by this process's own clock
 	schedule  *backoff.ExponentialBackOff

@@ -121,7 +121,7 @@ func (p *pass) workFairly() {
 		var r resumed
 		over := false
 		if p.tryNow(rec) {
-			r, over = p.drive(rec)
+			r, over = p.driveOn(rec)
 		} else { // the origin has failed since it was claimed
 			p.tryGiveBack(rec)
 		}

@@ -33,6 +33,7 @@ type lane struct {
 	running int        // taken and not done
 	sending int        // of these
 	lent    int        // of these: they have lent their turn, while they are in a function of the user
+	parked  int        // of these: they wait for a limiter, and have no operation
 	blocked bool       // what was queued was given back, and nothing has moved since
 	turn    *sync.Cond // on lanes.mu: for those that wait in enter
 	waiting int        // how many wait for turn, and were not woken
@@ -206,7 +207,7 @@ func (l *lanes) room(origin string, claimed int) int {
 	if at != nil {
 		has = at.running + len(at.queue)
 	}
-	if !l.low(has) || l.lent >= l.workers || at != nil && at.blocked {
+	if !l.low(has) || l.lent >= l.workers || at != nil && (at.blocked || at.parked > 0) {
 		return 0
 	}
 	return max(min(2*l.share-has, 2*l.workers-l.queued-claimed), 0)

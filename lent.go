@@ -32,13 +32,29 @@ func (l *lanes) takeBack(origin string) {
 	l.sending++
 }
 
+// park says that an operation that was taken was given back while its limiter waits, until unpark. Nothing of its origin is claimed meanwhile.
+func (l *lanes) park(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of[origin].parked++
+}
+
+// unpark ends park.
+func (l *lanes) unpark(origin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.of[origin]
+	at.parked--
+	at.blocked = false
+}
+
 // overdue takes out what has been queued for so long behind operations that are in a function of the user, of its own origin or of
 // all workers, and returns it. Of such an origin there is no room until one of its operations has moved.
 func (l *lanes) overdue(age time.Duration) (left []*persist.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for origin, at := range l.of {
-		if at.lent == 0 && l.lent < l.workers {
+		if at.lent == 0 && at.parked == 0 && l.lent < l.workers {
 			continue
 		}
 		n := 0

@@ -1,6 +1,7 @@
 package oncehttp_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func waiting(t *testing.T, w *wire) (o *outage, c *oncehttp.Client, stop func() 
 	limit := &pace{period: time.Minute, next: time.Now().Add(time.Minute)}
 	c, _ = newClient(t, w, on(o, slowAnswers, func(cfg *oncehttp.Config) {
 		cfg.Profile = profile.None()
-		cfg.Limiter = func(string) oncehttp.Limiter { return limit }
+		cfg.Authorize = func(req *http.Request) error { return limit.Wait(req.Context()) } // which keeps its claim
 	}))
 	stop = running(t, c)
 	if err := c.Enqueue(post(t, "{}"), "k"); err != nil {
@@ -51,17 +52,24 @@ func TestOwnClaimWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestOwnClaimIsGivenBack: where Run ends meanwhile, the operation is free at once, and as it was.
-func TestOwnClaimIsGivenBack(t *testing.T) {
+// TestLimitedIsGivenBack: where Run ends while a limiter waits, before a third of the lease and after it, the operation is free at once, and
+// as it was.
+func TestLimitedIsGivenBack(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T) {
-		w := &wire{}
-		_, c, stop := waiting(t, w)
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-		if rec := lookup(t, c, "k"); rec.LeaseOwner != "" || rec.MaybeSent || rec.State != persist.StatePending || w.count() != 0 {
-			t.Errorf("it is %v, leased by %q, maybe sent %t, %d sends", rec.State, rec.LeaseOwner, rec.MaybeSent, w.count())
-		}
-	})
+	for _, waited := range []time.Duration{time.Second, time.Minute} {
+		twoOf(t, func(t *testing.T, j, _ persist.Journal) {
+			w := &wire{replies: []reply{{status: 201}}}
+			c, _ := newClient(t, w, on(j, limitedBy(&bucket{period: time.Hour})))
+			enqueue(t, c, 1)
+			stop := running(t, c)
+			time.Sleep(waited)
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			rec := lookup(t, c, "k0")
+			if rec.LeaseOwner != "" || rec.MaybeSent || rec.Attempts != 0 || rec.State != persist.StatePending || rec.NextAttempt.After(time.Now()) || w.count() != 0 {
+				t.Errorf("after %v it is %v, leased by %q, maybe sent %t, due at %v, %d sends", waited, rec.State, rec.LeaseOwner, rec.MaybeSent, rec.NextAttempt, w.count())
+			}
+		})
+	}
 }

@@ -39,6 +39,7 @@ type resumed struct {
 	err     error
 	crashed *crash // of the run: it has no other result
 	sends   int    // of a run that has crashed
+	turn    *turn  // the limiter takes long, and the operation was given back: there is no other result
 }
 
 // newPass starts a pass over what is due now. Nothing more is begun once draining ends; the attempts on the wire end with
@@ -336,7 +337,7 @@ func (p *pass) hand(rec *persist.Record) bool {
 // work runs what is handed to it.
 func (p *pass) work() {
 	for rec := range p.jobs {
-		if r, over := p.drive(rec); over {
+		if r, over := p.driveOn(rec); over {
 			p.yield(r)
 		}
 	}

@@ -66,9 +66,9 @@ func (c *Client) Resume(ctx context.Context) iter.Seq2[Result, error] {
 const passVisit = "an operation of Resume or Run"
 
 // resume runs one record. over is false if it was left to another call. Where the pass's context ends and others have joined the
-// run, that goes on for them.
-func (p *pass) resume(listed *persist.Record) (_ resumed, over bool) {
-	if listed.State == persist.StatePending { // claimed, where there are leases; what is held was only listed
+// run, that goes on for them. t is the turn that its limiter has given for it; nil: it is asked.
+func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
+	if listed.State == persist.StatePending && t == nil { // claimed, where there are leases; what is held was only listed
 		defer p.c.engine.leases.drop(listed.ID)
 	}
 	if p.c.engine.resting(listed.ID) {
@@ -103,12 +103,12 @@ func (p *pass) resume(listed *persist.Record) (_ resumed, over bool) {
 				p.c.engine.leases.touched(listed.ID)
 				defer p.c.engine.leases.touched(listed.ID)
 			}
-			res, took = p.run(call, listed)
+			res, took = p.run(call, listed, t, &stack)
 			return res
 		}), crashed("resume", listed.Key, call))
 	}()
 	if err := caller.Await(); err != nil {
-		return resumed{Result{Key: Key(listed.Key)}, left("resume", Key(listed.Key), caller, err), nil, 0}, true
+		return resumed{result: Result{Key: Key(listed.Key)}, err: left("resume", Key(listed.Key), caller, err)}, true
 	}
 	switch {
 	case stack != nil:
@@ -116,8 +116,10 @@ func (p *pass) resume(listed *persist.Record) (_ resumed, over bool) {
 	case res == nil: // the call before has not ended, and still has it
 		p.c.engine.giveBack(p.ctx, *listed, p.again())
 		return resumed{}, false
+	case res.turn != nil:
+		return resumed{turn: res.turn}, false
 	case res.err != nil:
-		return resumed{Result{Key: Key(listed.Key)}, own(res.err, "resume", false), nil, 0}, took
+		return resumed{result: Result{Key: Key(listed.Key)}, err: own(res.err, "resume", false)}, took
 	case !took:
 		return resumed{}, false
 	}
@@ -155,8 +157,8 @@ func (a *answer) resultWithAnswer(cfg *Config) Result {
 
 // run runs one operation of the pass. It reads the record again, since that may have changed since it was listed. took is
 // false if there was nothing to do. If the pass cannot go on with the operation, Config.Observe gets an EventBlocked.
-func (p *pass) run(call callers, listed *persist.Record) (res *result, took bool) {
-	res, took, ran := p.resolve(call, listed)
+func (p *pass) run(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took bool) {
+	res, took, ran := p.resolve(call, listed, t, stack)
 	if took && !ran && res.err != nil {
 		work := call.Work()
 		work.Visit()
@@ -169,11 +171,11 @@ func (p *pass) run(call callers, listed *persist.Record) (res *result, took bool
 
 // resolve decides what to do with one operation of the pass, and does it. took is as for run; ran reports that the
 // attempt loop ran.
-func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took, ran bool) {
+func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]byte) (res *result, took, ran bool) {
 	const name = "resume"
 	e := p.c.engine
 	current, err := p.current(call.Values(), listed)
-	r := &run{engine: e, call: call, name: name, rec: current, fromResume: true, stopIfOriginDown: p.silent, lanes: p.lanes}
+	r := &run{engine: e, call: call, name: name, rec: current, fromResume: true, stopIfOriginDown: p.silent, lanes: p.lanes, turn: t, leaves: true, stack: stack}
 	rec := &r.rec
 	switch {
 	case isOver(rec, err):
@@ -206,9 +208,9 @@ func (p *pass) resolve(call callers, listed *persist.Record) (res *result, took,
 	}
 	e.leases.begin(rec) // already: it may wait for long
 	defer e.leases.end(rec.ID)
-	if p.lanes != nil && !r.mayBegin() {
+	if (p.lanes != nil || p.c.cfg.Limiter != nil) && !r.mayBegin() {
 		r.letGo(listed)
-		return &result{}, false, false
+		return &result{turn: r.turn}, false, false
 	}
 	return r.execute(), true, true
 }
@@ -255,6 +257,10 @@ func (r *run) letGo(before *persist.Record) {
 	err := ending{r}.change(ctx, &r.rec, func() error {
 		rec := r.rec
 		rec.MaybeSent, rec.FirstSent = before.MaybeSent, before.FirstSent
+		if r.engine.leases == nil {
+			_, err := r.journal.Update(ctx, rec)
+			return err
+		}
 		return r.release(ctx, rec, time.Time{})
 	})
 	r.logUnreleased(ctx, &r.rec, err)
@@ -266,9 +272,9 @@ func (r *run) letGo(before *persist.Record) {
 func (r *run) mayBegin() bool {
 	if err := r.Admit(r.call.Context(), false); err != nil {
 		r.refused = err
-		return r.stopCause() == nil
+		return r.stopCause() == nil && err != errLimited
 	}
-	return r.origins.Open(r.rec.Origin, r.rec.ID)
+	return r.lanes == nil || r.origins.Open(r.rec.Origin, r.rec.ID)
 }
 
 // current is the record as it stands now. What a fair Run has claimed needs no second look: if another process has changed

@@ -153,9 +153,19 @@ func (r *run) limit(ctx context.Context) error {
 	if r.cfg.Limiter == nil {
 		return nil
 	}
+	if t := r.turn; t != nil {
+		r.turn = nil
+		return t.result(r.stack)
+	}
+	if r.refused != nil && r.lanes == nil { // it was asked before
+		return r.refused
+	}
 	limiter := r.cfg.Limiter(r.rec.Origin)
 	if limiter == nil {
 		return nil
+	}
+	if r.mayLeave() {
+		return r.limitLeaving(ctx, limiter)
 	}
 	if err := limiter.Wait(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)

@@ -158,7 +158,7 @@ func TestCompany(t *testing.T) {
 
 // notYet are the rows of which some cells fail, with the reason. What passes is taken out here.
 var notYet = map[string]string{
-	"Limiter/waits": "a limiter keeps a claim, or a place, for longer than a third of the lease",
+	"Limiter/waits": "a Do keeps its operation while its limiter waits for longer than a third of the lease",
 }
 
 // notYet is the reason why the cell may fail; empty: it may not.

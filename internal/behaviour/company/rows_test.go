@@ -282,7 +282,7 @@ func userRows() map[string]row {
 			other: limited(limiter{err: errors.New("not now")}), stuck: never(other), unanswered: true,
 		},
 		"Limiter/waits": {
-			other: limited(limiter{wait: 6 * time.Hour}), stuck: never(other), unanswered: true,
+			other: limited(limiter{wait: 2 * time.Hour}), stuck: never(other), unanswered: true,
 		},
 	}
 }
