@@ -145,6 +145,7 @@ type preparedRequest struct {
 	read        *request.Snapshot
 	named       request.Named // what the call names, as far as it could be read
 	secret      []byte        // the journal's, if the operation's owner is compared
+	left        *leftRecord   // the operation, while the limiter takes long; nil: it was not left
 	places      int           // how often its place was chosen by all records of its key
 }
 
@@ -186,6 +187,13 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		if err != nil {
 			return nil, err
 		}
+		if res.left != nil {
+			caller.Done()
+			if err := c.awaitLimiter(ctx, name, op, res.left); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if res.elsewhere {
 			caller.Done()
 			if err := c.engine.choosePlace(req.Context(), op, nil); err != nil {
@@ -202,12 +210,6 @@ func (c *Client) do(name string, req *http.Request, key keySource, plain bool) (
 		op.named.Unnamed, op.named.Keyless = false, false // from now on an operation has its key, also where that was just made
 	}
 }
-
-// The names of a Do, and of a RoundTrip of an operation, for Close.
-const (
-	doVisit        = "Do"
-	roundTripVisit = "RoundTrip"
-)
 
 // stream sends a request that is no operation. opened: it belongs to a Do of a client that is not closed. A plain one is
 // net/http's, and Close does not end it.

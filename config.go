@@ -190,8 +190,9 @@ type Config struct {
 // Limiter bounds the pace of sends.
 type Limiter interface {
 	// Wait returns nil when a send may start. It returns an error if that will not be, and soon after ctx has ended. Before its first send
-	// Resume and Run give an operation back after a third of Config.Lease, as it was, so that others may send it, and take it again when
-	// Wait returns nil: the call goes on, and no turn is lost. Where another has it by then, the turn is the next operation's.
+	// an operation is given back after a third of Config.Lease, as it was, so that others may send it, and taken again when Wait returns
+	// nil: the call of Wait goes on, and no turn is lost. Where another has it by then, the turn of a Run is the next operation's, and a Do
+	// gets what the other has recorded. A Do without a key, and a request through Transport, keep theirs.
 	Wait(ctx context.Context) error
 }
 

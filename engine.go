@@ -93,12 +93,13 @@ type run struct {
 	fromResume  bool         // Resume or Run began this run, not a caller with the key
 	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
 	stopIfOriginDown bool
-	lanes            *lanes  // of a fair Run, which bound the sends; else nil
-	admitted         bool    // it may send now, see admit
-	stack            *[]byte // gets the stack of a crash of its limiter; nil: it is of no use
-	leaves           bool    // it may give its operation back while its limiter waits
-	turn             *turn   // that its limiter has given, or for which it was left; nil: it is asked
-	refused          error   // of the limiter, before the first attempt: no token is asked for
+	lanes            *lanes          // of a fair Run, which bound the sends; else nil
+	admitted         bool            // it may send now, see admit
+	stack            *[]byte         // gets the stack of a crash of its limiter; nil: it is of no use
+	leaves           bool            // it may give its operation back while its limiter waits
+	before           *persist.Record // as it was before a call; nil: that has begun it
+	turn             *turn           // that its limiter has given, or for which it was left; nil: it is asked
+	refused          error           // of the limiter, before the first attempt: no token is asked for
 
 	started   time.Time // by this process's own clock
 	schedule  *backoff.ExponentialBackOff
@@ -135,8 +136,9 @@ func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	}
 	r := &run{
 		engine: e, call: call, name: name, rec: rec, prof: op.prof, credentials: op.credentials, target: op.target,
-		created: created,
+		created: created, leaves: !op.rec.PlainHTTP && (!op.rec.Generated || op.rec.Business),
 	}
+	op.left.goesOn(r)
 	if !created {
 		r.credentials = op.read.CredentialsFor(&rec)
 		if res := (existing{r}).resolve(op); res != nil {
@@ -165,6 +167,10 @@ func (r *run) execute() *result {
 	defer r.leases.end(r.rec.ID)
 	over := false
 	defer func() { r.leave(over) }()
+	if res := r.leaveLimited(); res != nil {
+		over = true
+		return res
+	}
 	r.loop()
 	r.stopWaiting()
 	_ = r.clock.notice(r.call.Values(), r.cfg) // where the journal cannot be asked, nothing can be recorded either

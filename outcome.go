@@ -286,7 +286,9 @@ type result struct {
 	unwritten bool
 	// elsewhere: the record is of another scope, and the operation stands at another place.
 	elsewhere bool
-	// turn: the limiter takes long, and the operation was given back. There is no other result.
+	// left: the limiter takes long, and the call goes on without its operation. There is no other result.
+	left *leftRecord
+	// turn: of a pass, the limiter takes long, and the operation was given back. There is no other result.
 	turn *turn
 	// unreported: the record says that no caller with the key has yet learnt how the operation ended.
 	unreported bool

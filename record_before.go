@@ -296,6 +296,9 @@ func (x existing) adopt() *result {
 	if x.lanes != nil && x.leases.marked(rec) {
 		return nil
 	}
+	if before := *rec; x.leaves {
+		x.before = &before
+	}
 	next := *rec
 	next.State, next.HoldReason = persist.StatePending, ""
 	next.Drives++

@@ -270,7 +270,8 @@ func (r *run) letGo(before *persist.Record) {
 // meanwhile that the origin takes no connections, unless this run is the one that tries it again. A limiter that
 // returns an error is asked again by the first send, which then says so; where a token is needed first, that is not asked for.
 func (r *run) mayBegin() bool {
-	if err := r.Admit(r.call.Context(), false); err != nil {
+	err := r.Admit(r.call.Context(), false)
+	if r.leaves = false; err != nil {
 		r.refused = err
 		return r.stopCause() == nil && err != errLimited
 	}

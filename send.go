@@ -155,6 +155,8 @@ func (r *run) limit(ctx context.Context) error {
 	}
 	if t := r.turn; t != nil {
 		r.turn = nil
+		defer context.AfterFunc(ctx, func() { t.stop(context.Cause(ctx)) })()
+		<-t.done // it has come, unless the operation could not be given back
 		return t.result(r.stack)
 	}
 	if r.refused != nil && r.lanes == nil { // it was asked before

@@ -79,6 +79,12 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 const roundTripName = "round trip"
 
+// The names of a Do, and of a RoundTrip of an operation, for Close.
+const (
+	doVisit        = "Do"
+	roundTripVisit = "RoundTrip"
+)
+
 // operation reports whether a request that net/http made by following a redirect can only come from an operation,
 // although its answer is not recognised, since a wrapper around this transport replaced Response.Request: its method
 // is journaled, or it has a key.

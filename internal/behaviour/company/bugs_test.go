@@ -46,6 +46,8 @@ func rules() []rule {
 			"func (d ending) isLocal() bool { return !d.reached && d.sends == 0 && d.stop != errClockBack }", "func (d ending) isLocal() bool { return !d.reached && d.sends < 0 && d.stop != errClockBack }"},
 		{"that the caller named no key decides what is looked for", []string{"NewKey", "NewKey/pointers"}, ".",
 			"if op.named.Unnamed {\n		if err", "if op.named.Keyless {\n		if err"},
+		{"nothing stays in the hands of one whose limiter waits", []string{"Limiter/waits"}, ".",
+			"		if leave() {\n			r.turn = t", "		if false && leave() {\n			r.turn = t"},
 		{"what one client has begun is an operation to each", []string{"Methods"}, ".",
 			"	req, err := c.passes(req, plain)\n", "	_, err := c.passes, error(nil)\n"},
 		{"every operation begins at one place", []string{"Profile/account header"}, "internal/operation",
