@@ -1,0 +1,290 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// companions are two clients on one journal whose Configs differ, in two processes.
+type companions struct {
+	name       string
+	one, other func(*oncehttp.Config)
+	statuses   []int // of the answers; 0: it takes effect, and the connection breaks
+	begin      func(*company) error
+	act        func(*company) error // of the other
+	want       []error              // that the act's error matches; none: it succeeds
+	sends      int
+	hold       persist.HoldReason // of the record under "k" in the end
+}
+
+// company is one such pair at work.
+type company struct {
+	*testing.T
+	one, other *oncehttp.Client
+	api        *httptest.Server
+	journal    persist.Journal
+	sends      atomic.Int32
+}
+
+// Company lets clients of different Configs share a journal on a server, each with a connection of its own: the rules of what a record says,
+// of what is the same request, and of what stays local, as far as they need no time. open opens a new journal, and then the same one anew.
+func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
+	for _, pair := range append(append(companyOfRecords(), companyOfRequests()...), companyOfLocals()...) {
+		t.Run(pair.name, func(t *testing.T) {
+			t.Parallel()
+			c := &company{T: t}
+			c.api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				n := int(c.sends.Add(1))
+				status := pair.statuses[min(n, len(pair.statuses))-1]
+				if status == 0 {
+					panic(http.ErrAbortHandler)
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, `{"done":1}`) // the client says what it got
+			}))
+			t.Cleanup(c.api.Close)
+			open := opener(t)
+			c.journal = open()
+			c.one, c.other = c.client(c.journal, pair.one), c.client(open(), pair.other)
+			pair.judge(c)
+		})
+	}
+}
+
+// client makes one of the two.
+func (c *company) client(j persist.Journal, change func(*oncehttp.Config)) *oncehttp.Client {
+	c.Helper()
+	cfg := oncehttp.Config{Journal: j, Origins: []string{c.api.URL}, Retry: oncehttp.Policy{MaxAttempts: 1}}
+	if change != nil {
+		change(&cfg)
+	}
+	made, err := oncehttp.New(cfg)
+	if err != nil {
+		c.Fatal(err)
+	}
+	c.Cleanup(func() { _ = made.Close() })
+	return made
+}
+
+// judge lets the one begin and the other act.
+func (p *companions) judge(c *company) {
+	c.Helper()
+	if err := p.begin(c); err != nil && !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+		c.Fatal(err)
+	}
+	err := p.act(c)
+	for _, want := range p.want {
+		if !errors.Is(err, want) {
+			c.Errorf("%v, want %v", err, want)
+		}
+	}
+	if len(p.want) == 0 && err != nil {
+		c.Error(err)
+	}
+	if n := int(c.sends.Load()); n != p.sends {
+		c.Errorf("%d sends, want %d", n, p.sends)
+	}
+	records := 0
+	for _, err := range c.journal.List(c.Context(), persist.Query{AllAccounts: true}) {
+		if records++; err != nil {
+			c.Error(err)
+		}
+	}
+	if records != 1 {
+		c.Errorf("%d records of one operation", records)
+	}
+	if rec, err := c.one.Lookup(c.Context(), "k"); p.hold != "" && (err != nil || rec.HoldReason != p.hold) {
+		c.Errorf("held: %q (%v), want %q", rec.HoldReason, err, p.hold)
+	}
+}
+
+// request is the one that both send.
+func (c *company) request() *http.Request {
+	req, err := http.NewRequestWithContext(c.Context(), http.MethodPost, c.api.URL+"/p?n=1", strings.NewReader(`{"order":"o1"}`))
+	if err != nil {
+		c.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Stripe-Account", "acct_1")
+	return req
+}
+
+// The calls of the two.
+func doOne(c *company) error   { return c.do(c.one) }
+func doOther(c *company) error { return c.do(c.other) }
+
+func (c *company) do(client *oncehttp.Client) error {
+	resp, err := client.DoKey(c.request(), "k")
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	return err
+}
+
+// keyless lets a client send without a key.
+func keyless(client func(*company) *oncehttp.Client) func(*company) error {
+	return func(c *company) error {
+		resp, err := client(c).Do(c.request())
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return err
+	}
+}
+
+func theOne(c *company) *oncehttp.Client   { return c.one }
+func theOther(c *company) *oncehttp.Client { return c.other }
+
+func enqueueOne(c *company) error { return c.one.Enqueue(c.request(), "k") }
+
+// resumed makes passes until one meets the operation, which the journal's clock may show as due a moment later, and returns its error.
+func resumed(ctx context.Context, client *oncehttp.Client) error {
+	for range 1000 {
+		for _, err := range client.Resume(ctx) {
+			return err
+		}
+		<-time.After(time.Millisecond)
+	}
+	return errors.New("nothing is due")
+}
+
+// ofShop is a client of an API with changed facts.
+func ofShop(change func(*profile.Profile)) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) {
+		cfg.Profile = profile.Draft07()
+		cfg.Profile.Name = "shop"
+		change(cfg.Profile)
+	}
+}
+
+// companyOfRecords are about what a record says by itself.
+func companyOfRecords() []companions {
+	unknown := []error{oncehttp.ErrOutcomeUnknown}
+	done := ofShop(func(p *profile.Profile) { p.AlreadyDone = []profile.Matcher{{Status: []int{409}, Pointer: "/done"}} })
+	refuses := ofShop(func(p *profile.Profile) { p.BusinessConflict = []profile.Matcher{{Status: []int{409}}} })
+	holds := func(c *company) error {
+		if err := resumed(c.Context(), c.other); !errors.Is(err, oncehttp.ErrHeld) {
+			c.Errorf("%v, want it held", err)
+		}
+		return doOne(c)
+	}
+	return []companions{
+		{name: "an answer that other facts do not read is a success", one: done, other: refuses, statuses: []int{409}, begin: enqueueOne, act: holds, sends: 1},
+		{
+			name: "an answer that other facts do not read is a refusal", one: refuses, other: done, statuses: []int{409}, begin: enqueueOne, act: holds,
+			want: append(unknown, oncehttp.ErrHeld), sends: 1, hold: persist.HoldUnread,
+		},
+		{
+			name: "the carrier is the record's", one: ofShop(func(p *profile.Profile) { p.Carrier = profile.Carrier{Place: profile.Nowhere} }),
+			other: ofShop(func(*profile.Profile) {}), statuses: []int{0, 201}, begin: doOne, act: doOther, want: unknown, sends: 1, hold: persist.HoldNoKey,
+		},
+	}
+}
+
+// companyOfRequests are about what is the same request.
+func companyOfRequests() []companions {
+	secret := func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"n"} }
+	ofBody := func(cfg *oncehttp.Config) { cfg.NewKey = oncehttp.KeyFromJSON(oncehttp.NewScope("order"), "/order") }
+	accounts := ofShop(func(p *profile.Profile) { p.AccountHeaders = []string{"Stripe-Account"} })
+	unknown := []error{oncehttp.ErrOutcomeUnknown}
+	lost := []int{0, 201}
+	return []companions{
+		{name: "a parameter that one leaves out", one: secret, statuses: lost, begin: doOne, act: doOther, want: append(unknown, oncehttp.ErrConfig), sends: 1},
+		{name: "a header that selects an account for one", one: ofShop(func(*profile.Profile) {}), other: accounts, statuses: lost, begin: doOne, act: doOther, sends: 2}, // of one key, at one place
+		{name: "random keys, then of the body", other: ofBody, statuses: lost, begin: keyless(theOne), act: keyless(theOther), want: unknown, sends: 1},
+		{name: "of the body, then random keys", one: ofBody, statuses: lost, begin: keyless(theOne), act: keyless(theOther), want: unknown, sends: 1},
+		{
+			name: "no operation to the other", other: func(cfg *oncehttp.Config) { cfg.Methods = []string{"PATCH"} }, statuses: lost,
+			begin: keyless(theOne), act: keyless(theOther), want: unknown, sends: 1,
+		},
+	}
+}
+
+// gate is a limiter that lets nothing go out until it is opened.
+type gate chan struct{}
+
+func (g gate) Wait(ctx context.Context) error {
+	select {
+	case <-g:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// refusing is a limiter that refuses.
+type refusing struct{}
+
+func (refusing) Wait(context.Context) error { return errors.New("not now") }
+
+// unreachable is a transport that reaches no server.
+type unreachable struct{}
+
+func (unreachable) RoundTrip(req *http.Request) (*http.Response, error) {
+	return (&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("connection refused")
+	}}).RoundTrip(req)
+}
+
+// companyOfLocals are about what stays with one client.
+func companyOfLocals() []companions {
+	local := func(c *company) error {
+		_ = resumed(c.Context(), c.other) // it cannot
+		rec, err := c.one.Lookup(c.Context(), "k")
+		if err != nil || rec.Attempts != 0 || rec.State != persist.StatePending || rec.MaybeSent || rec.LeaseOwner != "" || rec.NextAttempt.After(time.Now().Add(time.Second)) {
+			c.Errorf("%v, %d attempts, maybe sent %t, lease of %q, due at %v (%v); want it as it was", rec.State, rec.Attempts, rec.MaybeSent, rec.LeaseOwner, rec.NextAttempt, err)
+		}
+		return doOne(c)
+	}
+	waits := make(gate)
+	return []companions{
+		{name: "a limiter that refuses", other: limitedBy(refusing{}), statuses: []int{201}, begin: enqueueOne, act: local, sends: 1},
+		{name: "no connections", other: func(cfg *oncehttp.Config) { cfg.Transport = unreachable{} }, statuses: []int{201}, begin: enqueueOne, act: local, sends: 1},
+		{
+			name: "a limiter that waits", one: func(cfg *oncehttp.Config) { limitedBy(waits)(cfg); cfg.Lease = 300 * time.Millisecond }, statuses: []int{201},
+			begin: func(*company) error { return nil }, act: func(c *company) error { return takenOver(c, waits) }, sends: 1,
+		},
+	}
+}
+
+// limitedBy gives a client this limiter.
+func limitedBy(l oncehttp.Limiter) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) { cfg.Limiter = func(string) oncehttp.Limiter { return l } }
+}
+
+// takenOver lets the other send what the one has left while its limiter waits. The one gets the recorded answer.
+func takenOver(c *company, waits gate) error {
+	first := make(chan error, 1)
+	go func() { first <- doOne(c) }()
+	left := func() bool {
+		rec, err := c.other.Lookup(c.Context(), "k")
+		return err == nil && rec.LeaseOwner == "" && !rec.MaybeSent
+	}
+	for end := time.Now().Add(30 * time.Second); !left(); {
+		if time.Now().After(end) {
+			c.Fatal("it is not left")
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	if err := doOther(c); err != nil {
+		c.Errorf("the other: %v", err)
+	}
+	if err := c.other.Flush(c.Context()); err != nil { // until it is recorded, it is the other's
+		c.Error(err)
+	}
+	close(waits)
+	return <-first
+}
