@@ -371,13 +371,6 @@ func crashed(name, key string, call *inflight.Call[*result]) func(error) *result
 	}
 }
 
-// left returns the error of a caller that left a call because of cause. The call may go on for others.
-func left(name string, key Key, caller *inflight.Caller[*result], cause error) *Error {
-	e := newError(name, unclear(key), cause, ErrInFlight)
-	e.Sends, e.Joined = caller.Call().Sends(), caller.Joined()
-	return e
-}
-
 // Flush returns when what the calls that have returned, of all clients on this journal in this process, know of their
 // operations is durable. A Do on a journal of a server (persist.LateFinisher) returns a confirmed answer before the record
 // says so, and on any journal before that is durable; the same key finds the answer again after a crash. Errors: the

@@ -397,9 +397,3 @@ func (r *run) stopCause() error {
 	}
 	return context.Cause(r.call.Draining())
 }
-
-var (
-	errWindowHere = errors.New("the retention window leaves no time for this client's AttemptTimeout and ClockSkew; a client with shorter ones may send it")
-	errNoTarget   = errors.New("its recorded target is no URL")
-	errMaxAge     = errors.New("it was not sent within EnqueueMaxAge")
-)

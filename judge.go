@@ -2,6 +2,7 @@ package oncehttp
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
@@ -151,3 +152,9 @@ func (r *run) skipAttempt(fallback verdict) {
 	}
 	r.last, r.verdict = wire.Result{}, fallback
 }
+
+var (
+	errWindowHere = errors.New("the retention window leaves no time for this client's AttemptTimeout and ClockSkew; a client with shorter ones may send it")
+	errNoTarget   = errors.New("its recorded target is no URL")
+	errMaxAge     = errors.New("it was not sent within EnqueueMaxAge")
+)

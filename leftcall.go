@@ -5,10 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file holds a call whose limiter takes long: its operation is given back, and the call waits without it.
+// This file holds a call whose limiter takes long: its operation is given back, and the call waits without it; and the error of a caller that
+// leaves its call.
 
 // leftRecord is the record of an operation as a call has left it, whose limiter takes long.
 type leftRecord struct {
@@ -96,4 +98,11 @@ func (e *engine) withdrawLeft(ctx context.Context, name string, op *preparedRequ
 		}
 	}
 	return e.errorAfterRead(ctx, name, op.named, false, cause, ErrNotSent)
+}
+
+// left returns the error of a caller that left a call because of cause. The call may go on for others.
+func left(name string, key Key, caller *inflight.Caller[*result], cause error) *Error {
+	e := newError(name, unclear(key), cause, ErrInFlight)
+	e.Sends, e.Joined = caller.Call().Sends(), caller.Joined()
+	return e
 }
