@@ -54,7 +54,7 @@ func (a *authorized) look(ctx context.Context, j persist.Journal) error {
 		return nil
 	}
 	at := time.Now()
-	set, err := j.Fact(ctx, persist.FactOrigins, nil, nil)
+	set, err := j.Fact(context.WithoutCancel(ctx), persist.FactOrigins, nil, nil)
 	if err == nil {
 		a.learn(set, at)
 	}
@@ -83,6 +83,7 @@ func (a *authorized) hold(ctx context.Context, j persist.Journal, name string, e
 		return nil
 	}
 	at := time.Now()
+	ctx = context.WithoutCancel(ctx)
 	standing, err := j.Fact(ctx, persist.FactOrigins, nil, nil)
 	for range authorizedTries {
 		if err != nil {
@@ -167,7 +168,7 @@ func (c *Config) lacksCredentials(origin string, own *request.Credentials) opera
 // mayBegin returns the result of a call that would begin an operation without credentials where others send with Authorize; nil
 // where it may, or where a record stands, which says what follows.
 func (e *engine) mayBegin(ctx context.Context, name string, op *preparedRequest) *result {
-	if err := e.lookAtOrigins(context.WithoutCancel(ctx)); err != nil {
+	if err := e.lookAtOrigins(ctx); err != nil {
 		return &result{err: e.errorOfBegin(ctx, name, op, true, err)}
 	}
 	lack := e.cfg.lacksCredentials(op.rec.Origin, &op.credentials)

@@ -23,7 +23,7 @@ func (e *engine) beginRecord(ctx context.Context, rec persist.Record) (existing 
 	if err := e.shared.form.begin(ctx, e.journal); err != nil {
 		return persist.Record{}, false, err
 	}
-	if err := e.holdBegun(context.WithoutCancel(ctx), rec.Origin); err != nil {
+	if err := e.holdBegun(ctx, rec.Origin); err != nil {
 		return persist.Record{}, false, err
 	}
 	if e.shared.notes.Full(rec.ID) && !e.makesRoom(ctx, rec.ID) {
