@@ -84,8 +84,6 @@ func sourceBugs() []sourceBug {
 			"frozen := cmp.Or(d.rec.Pauses, usualPauses)\n", "frozen := cmp.Or(d.cfg.Retry.pauses(), usualPauses)\n"},
 		{"a carrier of a later build is taken for none", "internal/request",
 			"if !slices.Contains(places, profile.Place(rec.Carrier)) {", "if !slices.Contains(append(places, profile.Place(rec.Carrier)), profile.Place(rec.Carrier)) {"},
-		{"a Rekey waits as long as who rekeys would send", ".",
-			"by, now := rec.SendUntil, k.now().Round(0)\n", "by, now := k.sendUntil(), k.now().Round(0)\n"},
 		{"a recipe of a later build makes it another request", "internal/request",
 			"	case !known:\n		return CannotTell\n", "	case !known:\n		return OtherRequest\n"},
 	}
