@@ -31,6 +31,7 @@ func functions() map[string]any {
 		"conformance.Find":            conformance.Find,
 		"conformance.IDs":             conformance.IDs,
 		"conformance.Run":             conformance.Run,
+		"conformance.Relations":       conformance.Relations,
 		"conformance.RunHandler":      conformance.RunHandler,
 		"conformance.RunOrigin":       conformance.RunOrigin,
 		"conformance.Select":          conformance.Select,
