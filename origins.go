@@ -2,7 +2,6 @@ package oncehttp
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/oncehttp/oncehttp/internal/request"
 )
@@ -21,9 +20,8 @@ func (c *Config) fillOrigins() error {
 	if c.Origins == nil {
 		return nil
 	}
-	c.Origins = slices.Clone(c.Origins)
 	var err error
-	c.origins, err = request.ParseOrigins(c.Origins)
+	c.origins, err = request.ParseOrigins(c.Origins) // a value of its own: what the caller does with the slice later does not count
 	return err
 }
 

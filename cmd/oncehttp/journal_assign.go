@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -367,4 +368,13 @@ func (a *assigning) already(ctx context.Context, key string) (rec persist.Record
 		err = errNoSuchKey
 	}
 	return rec, err
+}
+
+// accountName is the name out of which persist.Account made a record's account.
+func accountName(account string) string {
+	name, _, _ := strings.Cut(account, "|")
+	if plain, err := url.PathUnescape(name); err == nil {
+		return plain
+	}
+	return name
 }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"iter"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -395,12 +394,3 @@ func openUnjournaled(cfg oncehttp.Config) (*session, error) {
 
 // everyOrigin allows all origins.
 func everyOrigin(string) bool { return true }
-
-// accountName is the name out of which persist.Account made a record's account.
-func accountName(account string) string {
-	name, _, _ := strings.Cut(account, "|")
-	if plain, err := url.PathUnescape(name); err == nil {
-		return plain
-	}
-	return name
-}
