@@ -143,7 +143,7 @@ func (b sourceBug) find(t *testing.T, dir, list string) (f found) {
 		out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
 		return string(out), err
 	}
-	if out, err := run("go", "test", "-c", "-overlay", list, "-o", binary, "."); err != nil {
+	if out, err := run("go", "test", "-c", "-ldflags", "-s -w", "-overlay", list, "-o", binary, "."); err != nil {
 		t.Fatalf("go test -c: %v\n%s", err, out)
 	}
 	out, err := run(binary, "-test.v", "-test.run", "TestFind$", "-find")
@@ -173,6 +173,7 @@ func TestSourceBugs(t *testing.T) {
 	t.Parallel()
 	for _, bug := range sourceBugs() {
 		t.Run(string(bug.Bug), func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			list, err := bug.overlay(dir)
 			if err != nil {
