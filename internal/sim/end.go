@@ -244,9 +244,13 @@ func (m *model) unfinished(o *order, all []persist.Record, key oncehttp.Key) str
 	return ""
 }
 
-// number is the number of an account.
+// number is the number of an account; 0 of the unnamed one.
 func number(account string) int {
-	n, _ := strconv.Atoi(account[strings.LastIndex(account, "account")+len("account"):])
+	at := strings.LastIndex(account, "account")
+	if at < 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(account[at+len("account"):])
 	return n
 }
 
