@@ -17,7 +17,7 @@ import (
 // of the journal (persist.FactOrigins).
 
 const (
-	// authorizedFor is how long a client without Authorize goes by what it has read of the fact.
+	// authorizedFor is the time for which a client without Authorize uses the fact as it was read.
 	authorizedFor = time.Second
 	// authorizedTries bounds how often the fact is written anew since others were faster.
 	authorizedTries = 100
@@ -28,13 +28,13 @@ const (
 // errFactChanges is the error of a journal that takes none of authorizedTries writes.
 var errFactChanges = errors.New("the fact of the origins with credentials changes with every look")
 
-// authorized is what the process knows of the fact. The zero value is ready; it is safe for concurrent use.
+// authorized is the knowledge of the process about the fact. The zero value is ready; it is safe for concurrent use.
 type authorized struct {
 	read    atomic.Pointer[authorizedRead]
 	written atomic.Pointer[map[string]bool] // origins, and the lists of clients, that are in the fact
 }
 
-// authorizedRead is what the fact was.
+// authorizedRead is the fact as it was read.
 type authorizedRead struct {
 	set request.OriginSet
 	at  time.Time
@@ -165,8 +165,8 @@ func (c *Config) lacksCredentials(origin string, own *request.Credentials) opera
 	return operation.Lack{}
 }
 
-// mayBegin returns the result of a call that would begin an operation without credentials where others send with Authorize; nil
-// where it may, or where a record stands, which says what follows.
+// mayBegin returns the result of a call that would begin an operation without credentials at an origin of others' Authorize. It returns nil if the
+// call may begin, and if a record stands: that decides then.
 func (e *engine) mayBegin(ctx context.Context, name string, op *preparedRequest) *result {
 	if err := e.lookAtOrigins(ctx); err != nil {
 		return &result{err: e.errorOfBegin(ctx, name, op, true, err)}

@@ -44,7 +44,7 @@ func passOver(c *oncehttp.Client) (errs []error) {
 	return errs
 }
 
-// authorizedBy are the ways in which a client says where it sends with a credential.
+// authorizedBy lists the ways to name the origins that get a credential.
 func authorizedBy() map[string]func(*oncehttp.Config) {
 	return map[string]func(*oncehttp.Config){
 		"a list":    only(ourOrigin),

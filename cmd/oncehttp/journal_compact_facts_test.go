@@ -43,7 +43,7 @@ func TestCompactKeepsFacts(t *testing.T) {
 	}
 }
 
-// factOf writes whether a journal is sealed, unless value is nil, and returns what stands.
+// factOf writes the seal fact of a journal, unless value is nil, and returns its value.
 func factOf(t *testing.T, path string, value []byte) string {
 	t.Helper()
 	j, err := bolt.Open(path, bolt.Options{})

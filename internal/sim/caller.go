@@ -167,18 +167,6 @@ func (w *world) method(o *order) string {
 	return http.MethodPatch
 }
 
-// onceBody is a request's body that cannot be read again.
-type onceBody struct {
-	io.Reader
-	closed atomic.Bool
-}
-
-// Close notes that it was closed, as it has to be by whoever is given it.
-func (b *onceBody) Close() error {
-	b.closed.Store(true)
-	return nil
-}
-
 // closed checks that a call has closed the body of its request. A body that is being read when the caller leaves closes
 // once that Read is over, which may be after the call.
 func (w *world) closed(o *order, req *http.Request) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/oncehttp/oncehttp"
@@ -167,3 +168,15 @@ func spoil(req *http.Request, r *rand.Rand, keyed bool) *http.Request {
 type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errBody }
+
+// onceBody is a request's body that cannot be read again.
+type onceBody struct {
+	io.Reader
+	closed atomic.Bool
+}
+
+// Close notes that it was closed, as it has to be by whoever is given it.
+func (b *onceBody) Close() error {
+	b.closed.Store(true)
+	return nil
+}
