@@ -99,7 +99,7 @@ func (s *Sender) read(x *exchange, resp *http.Response) Result {
 	case answer.Whole:
 		_ = body.Close()
 	default:
-		x.until = time.Time{}
+		x.unbounded.Store(true)
 		answer.Rest = &Body{x: x, body: body.body}
 	}
 	return Result{Answer: answer}
@@ -126,7 +126,7 @@ func isEventStream(resp *http.Response) bool {
 // could read.
 func eventStream(x *exchange, resp *http.Response) *Answer {
 	x.timer.Stop()
-	x.until = time.Time{}
+	x.unbounded.Store(true)
 	rest := &Body{x: x, body: resp.Body, events: true}
 	resp.Body = http.NoBody // rest holds the real one
 	return &Answer{Head: resp, TextWhole: true, Framed: !endsWithConnection(resp), Rest: rest}

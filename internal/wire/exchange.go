@@ -15,8 +15,12 @@ type exchange struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wait   time.Duration // bounds each wait
-	until  time.Time     // bounds them all; zero: no bound
+	until  time.Time     // bounds them all, until unbounded; zero: no bound
 	timer  *time.Timer
+
+	// unbounded reports that until no longer counts: the answer is judged, and its caller reads on. A clock that ran out at
+	// that moment may still ask.
+	unbounded atomic.Bool
 
 	target    address // of the request that was handed to the transport
 	transport http.RoundTripper
@@ -46,15 +50,18 @@ func (x *exchange) arm() { x.timer.Reset(x.left()) }
 
 // left is how long the exchange may wait from now on.
 func (x *exchange) left() time.Duration {
-	if x.until.IsZero() {
+	if !x.bounded() {
 		return x.wait
 	}
 	return min(x.wait, time.Until(x.until))
 }
 
+// bounded reports whether until counts.
+func (x *exchange) bounded() bool { return !x.until.IsZero() && !x.unbounded.Load() }
+
 // expire ends the exchange at one of its bounds, and says at which.
 func (x *exchange) expire() {
-	if !x.until.IsZero() && !time.Now().Before(x.until) {
+	if x.bounded() && !time.Now().Before(x.until) {
 		x.cancel(ErrAnswerTimeout)
 		return
 	}

@@ -368,6 +368,37 @@ func TestBodyBytes(t *testing.T) {
 	}
 }
 
+// TestClockRunsOutAtTheAnswer: the clock of an attempt may run out in the moment in which its answer is there. Whatever comes
+// first, the two do not race, and the answer is judged.
+func TestClockRunsOutAtTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, events := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := sender(&transport{answer: func(int, *http.Request) (*http.Response, error) {
+				resp := answer(200, readAfter{30 * time.Second})
+				if events {
+					time.Sleep(30 * time.Second)
+					resp.Header.Set("Content-Type", "text/event-stream")
+				}
+				return resp, nil
+			}})
+			r := s.Send(t.Context(), parse(t, "http://a/"))
+			if r.Answer == nil || r.Answer.Rest == nil {
+				t.Fatalf("%+v, want an answer and its rest", r)
+			}
+			_ = r.Answer.Rest.Close()
+		})
+	}
+}
+
+// readAfter is a body of many bytes, each Read of which takes its time.
+type readAfter struct{ time.Duration }
+
+func (r readAfter) Read(p []byte) (int, error) {
+	time.Sleep(r.Duration)
+	return len(p), nil
+}
+
 // TestCancelledRest: the rest of a body ends with the cause that it is given.
 func TestCancelledRest(t *testing.T) {
 	t.Parallel()
