@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,9 +23,13 @@ type auditFlags struct {
 	reference string
 	amount    string
 	amountCol string
-	unit      string
+	units     units
 	currency  string
 	where     []string
+	allRows   bool
+	delimiter string
+	comma     rune // of delimiter; 0: what is found
+	decimal   string
 	typeCol   string
 	timeCol   string
 	since     string
@@ -32,6 +37,8 @@ type auditFlags struct {
 	edge      time.Duration
 	declined  []string
 	json      bool
+
+	ourCurrency string
 }
 
 func auditCommand(s streams) *cobra.Command {
@@ -45,21 +52,32 @@ column --match, or whose reference, found in its request at --reference, does.
 It lists
 
   missing        done here, and not in the exports
+  unresolved     pending, held or abandoned here, and not in the exports
   twice          more than one row for one operation
-  amount         the amounts differ
+  amount         the amounts or currencies differ
   settle         done there, and unknown here; with the command that says so
   conflict       done there, and declined, rejected or absent here
   foreign        a row of no operation here
   not-auditable  what would be compared is not known any more; it says why
   edge           missing or foreign, but within --edge of --since or --until
 
+What is unresolved here and absent there is always listed. Only rows that --where
+selects count as done: of one column any of its values, of several columns all.
+Without --where an export may hold payments that failed, so that no command to settle
+is printed; --all-rows says that each row is of something done. No command is printed
+either where more than one row, another amount or another currency is there.
+
+Amounts are decimals. --unit and --our-unit say which side has cents. With --currency
+they must be of one currency, ours being at --our-currency. --decimal says how the
+export writes 1.234,50; without it a number that may be read in two ways is a fault.
+Blanks around a cell do not count. All faults of the exports are said at once.
+
 Of a request that was pruned, --reference and --amount find what batch or send was
 told to keep with --keep-field. A pruned operation under a key that was generated
 is gone, so that its row is foreign.
 
-Only rows that --where selects count as done. What it finds is evidence as of the
-export. Exit status: 0 nothing found; 6 something found (edges aside); 2 the call
-or an export is wrong.`,
+What it finds is evidence as of the export. Exit status: 0 nothing found; 6 something
+found (edges aside); 2 the call or an export is wrong.`,
 		Example: `  oncehttp audit --journal orders.csv.oncehttp.db --against payouts.csv --match metadata_key \
       --where status=succeeded --amount /amount --amount-column Amount
   oncehttp audit --journal payments.db --against jan.csv --against feb.csv --match order \
@@ -79,9 +97,14 @@ or an export is wrong.`,
 	fs.StringVar(&f.reference, "reference", "", "JSON pointer to the reference in our requests (default: the key is matched)")
 	fs.StringVar(&f.amount, "amount", "", "JSON pointer to the amount in our requests")
 	fs.StringVar(&f.amountCol, "amount-column", "amount", "the export's column with the amount")
-	fs.StringVar(&f.unit, "unit", "", "of the export's amounts where ours are in minor units: minor or major (default: as ours)")
-	fs.StringVar(&f.currency, "currency", "", "with --unit major: the export's column with the currency (default: two decimals)")
+	fs.StringVar(&f.units.theirs, "unit", "", "of the export's amounts: minor (cents) or major; ours are then minor unless --our-unit says otherwise (default: as ours)")
+	fs.StringVar(&f.units.ours, "our-unit", "", "of the amounts in our requests: minor or major (default: as the export's, or minor with --unit)")
+	fs.StringVar(&f.currency, "currency", "", "the export's column with the currency, which must be ours (default: two decimals, and not compared)")
+	fs.StringVar(&f.ourCurrency, "our-currency", "", "with --currency: JSON pointer to the currency in our requests (default: "+defaultCurrency+", where they have it)")
+	fs.StringVar(&f.decimal, "decimal", "", "the character before the decimals of the export's amounts, . or , (default: a point, and no groups of digits)")
+	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV export, one character or TAB (default: as its header shows)")
 	fs.StringArrayVar(&f.where, "where", nil, "COLUMN=VALUE of rows that count as done; may be repeated")
+	fs.BoolVar(&f.allRows, "all-rows", false, "every row of the exports is of something done, so that commands to settle are printed without --where")
 	fs.StringVar(&f.typeCol, "type", "", "the column that parts payments from refunds: rows of several types are not twice")
 	fs.StringVar(&f.timeCol, "time", "", "the export's column with the time of a row")
 	fs.StringVar(&f.since, "since", "", "the exports begin here: a time with its zone, such as 2026-01-31T00:00:00Z")
@@ -132,7 +155,7 @@ func (f *auditFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	a.arg = at.arg
-	a.theirs, err = indexExports(ctx, f, at.folder())
+	a.theirs, err = indexExports(ctx, f, at.folder(), func(note string) { say(s.err, "%s", note) })
 	if err != nil {
 		return joinExit(err, ses.close())
 	}
@@ -166,6 +189,12 @@ func (f *auditFlags) check(a *audit) (err error) {
 	if a.declines, err = parseDeclines(f.declined); err != nil {
 		return err
 	}
+	if f.comma, err = parseDelimiter(f.delimiter); err != nil {
+		return err
+	}
+	if err := f.checkAmounts(); err != nil {
+		return err
+	}
 	if a.from, err = parseZoned("--since", f.since); err != nil {
 		return err
 	}
@@ -180,14 +209,12 @@ func (f *auditFlags) checkWords() error {
 		return errors.New("--against is required")
 	case f.match == "":
 		return errors.New("--match is required: the export's column with the key, or with the reference")
-	case f.unit != "" && f.unit != "minor" && f.unit != "major":
-		return fmt.Errorf("--unit %q: want minor or major", clip(f.unit))
 	case f.timeCol == "" && (f.since != "" || f.until != ""):
 		return errors.New("--since and --until need --time, the column with the time of a row")
 	case f.edge < 0:
 		return errors.New("--edge must not be negative")
 	}
-	for _, p := range []struct{ flag, pointer string }{{"--reference", f.reference}, {"--amount", f.amount}} {
+	for _, p := range []struct{ flag, pointer string }{{"--reference", f.reference}, {"--amount", f.amount}, {"--our-currency", f.ourCurrency}} {
 		if p.pointer != "" && !strings.HasPrefix(p.pointer, "/") {
 			return fmt.Errorf("%s %q is not a JSON pointer, such as /amount", p.flag, clip(p.pointer))
 		}
@@ -197,7 +224,60 @@ func (f *auditFlags) checkWords() error {
 			return fmt.Errorf("--where %q: want COLUMN=VALUE", clip(w))
 		}
 	}
+	if f.allRows && len(f.where) > 0 {
+		return errors.New("--all-rows and --where: say one")
+	}
 	return nil
+}
+
+// checkAmounts checks the flags about amounts.
+func (f *auditFlags) checkAmounts() error {
+	if err := decimalMark(f.decimal); err != nil {
+		return err
+	}
+	if f.ourCurrency != "" && f.currency == "" {
+		return errors.New("--our-currency needs --currency, the export's column")
+	}
+	return f.units.check()
+}
+
+// namedColumn is a column of an export, and the flag that names it.
+type namedColumn struct{ flag, column string }
+
+// columns are those that an export must have.
+func (f *auditFlags) columns() []namedColumn {
+	list := []namedColumn{{"--match", f.match}}
+	add := func(on bool, flag, column string) {
+		if on && column != "" {
+			list = append(list, namedColumn{flag, column})
+		}
+	}
+	add(f.amount != "", "--amount-column", f.amountCol)
+	add(f.amount != "", "--currency", f.currency)
+	add(true, "--type", f.typeCol)
+	add(true, "--time", f.timeCol)
+	for _, w := range f.where {
+		column, _, _ := strings.Cut(w, "=")
+		add(true, "--where", column)
+	}
+	return list
+}
+
+// unselected is what keeps a row from being done, such as "status=failed"; "" if --where selects it: in each column that it
+// names the row has one of the values.
+func (f *auditFlags) unselected(cell func(column string) string) string {
+	wanted := map[string][]string{}
+	for _, w := range f.where {
+		column, value, _ := strings.Cut(w, "=")
+		wanted[column] = append(wanted[column], strings.TrimSpace(value))
+	}
+	for _, w := range f.where {
+		column, _, _ := strings.Cut(w, "=")
+		if !slices.Contains(wanted[column], cell(column)) {
+			return column + "=" + clip(cell(column))
+		}
+	}
+	return ""
 }
 
 // parseZoned reads a time that says its zone; "" is the zero time.
@@ -231,7 +311,7 @@ func (f *auditFlags) print(w io.Writer, x finding) error {
 // summary says what was compared. It claims nothing beyond the export.
 func (a *audit) summary() string {
 	var parts []string
-	for _, kind := range []string{"missing", "twice", "amount", "settle", "conflict", "foreign", notAuditable, "edge"} {
+	for _, kind := range []string{"missing", "unresolved", "twice", "amount", "settle", "conflict", "foreign", notAuditable, "edge"} {
 		if n := a.counts[kind]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}

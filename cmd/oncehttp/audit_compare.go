@@ -27,26 +27,96 @@ func (a *audit) compare(rec *persist.Record) error {
 	if reference != rec.Key {
 		x.Reference = reference
 	}
-	rows, err := a.theirs.take(reference)
+	rows, others, err := a.theirs.take(reference)
 	if err != nil {
 		return err
 	}
-	if len(rows) == 0 {
-		return a.missing(rec, x, done)
+	switch {
+	case inDoubt && len(rows) == 0:
+		return a.unresolved(rec, x, others)
+	case len(rows) == 0:
+		return a.missing(rec, x, done, others)
+	case inDoubt:
+		return a.settle(rec, x, rows)
 	}
 	x.There = rows[0].where()
 	switch {
-	case inDoubt:
-		x.Finding = "settle"
-		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", shellQuote(rec.Key), shellQuote(a.arg))
 	case !done:
 		x.Finding = "conflict"
+	case !a.spend(rows):
+		x.Finding, x.Why = "missing", "its row is that of another operation here"
 	case a.twice(rows):
 		x.Finding, x.There = "twice", fmt.Sprintf("%s and %s", rows[0].where(), rows[1].where())
 	default:
 		return a.amounts(rec, rows, x)
 	}
 	return a.found(x)
+}
+
+// spend takes a row of each type for an operation that is done, and reports whether there was one that no other
+// operation has taken.
+func (a *audit) spend(rows []indexedRow) bool {
+	types := map[string]bool{}
+	for _, r := range rows {
+		if !types[r.Type] && !a.theirs.spent.has(r.number) {
+			types[r.Type] = true
+			a.theirs.spent.add(r.number)
+		}
+	}
+	return len(types) > 0
+}
+
+// unresolved reports an operation in doubt that the exports do not have as done. others are its rows that do not count.
+func (a *audit) unresolved(rec *persist.Record, x finding, others []indexedRow) error {
+	if rec.State == persist.StateAbandoned && a.outside(rec.Finished) {
+		return nil // it is told with the exports of the time in which somebody gave it up
+	}
+	x.Finding, x.Here = "unresolved", stateText(rec)
+	if len(others) > 0 {
+		x.There = others[0].where()
+	}
+	switch rec.State {
+	case persist.StatePending:
+		x.Next = fmt.Sprintf("oncehttp journal resume %s --journal %s", shellQuote(rec.Key), shellQuote(a.arg))
+	case persist.StateHeld:
+		x.Next = fmt.Sprintf("oncehttp journal show %s --journal %s", shellQuote(rec.Key), shellQuote(a.arg))
+	}
+	return a.found(x)
+}
+
+// settle reports an operation in doubt that the exports have as done. The command that says so is printed only where
+// nothing speaks against it.
+func (a *audit) settle(rec *persist.Record, x finding, rows []indexedRow) error {
+	x.Finding, x.There = "settle", rows[0].where()
+	x.Why = a.mayNotSettle(rec, rows)
+	if len(rows) > 1 {
+		x.There += " and " + rows[1].where()
+	}
+	if x.Why == "" {
+		x.Next = fmt.Sprintf("oncehttp journal settle %s --happened --journal %s", shellQuote(rec.Key), shellQuote(a.arg))
+	}
+	return a.found(x)
+}
+
+// mayNotSettle is why nobody should say by these rows alone that an operation has happened; "" if they may.
+func (a *audit) mayNotSettle(rec *persist.Record, rows []indexedRow) string {
+	switch {
+	case rec.State.Final():
+		return "it was " + rec.State.String() + ", which is final"
+	case len(a.flags.where) == 0 && !a.flags.allRows:
+		return "the row may be of a payment that failed; say --where, or --all-rows"
+	case len(rows) > 1:
+		return "there is more than one row"
+	case a.theirs.spent.has(rows[0].number):
+		return "the row is that of another operation here"
+	case a.flags.amount == "":
+		return ""
+	}
+	m, why := a.moneyOf(rec)
+	if why == "" && !a.agrees(&m, &rows[0].exportRow) {
+		why = "the amounts differ: " + m.String() + " here, " + rows[0].money() + " there"
+	}
+	return why
 }
 
 // blind reports an operation that cannot be audited, and why.
@@ -61,7 +131,11 @@ func (a *audit) referenceOf(rec *persist.Record) (reference, why string) {
 	if a.flags.reference == "" {
 		return rec.Key, ""
 	}
-	return requestText(rec, a.flags.reference)
+	reference, why = requestText(rec, a.flags.reference)
+	if why == "" && strings.TrimSpace(reference) == "" {
+		return "", "its request has nothing but blanks at " + a.flags.reference
+	}
+	return reference, why
 }
 
 // requestText is what stands at a pointer in the operation's request, or was kept of
@@ -89,7 +163,11 @@ func requestText(rec *persist.Record, pointer string) (text, why string) {
 	return "", "its request was pruned, and nothing is kept of " + pointer + ": it had nothing there, or was sent without --keep-field " + shellQuote(pointer)
 }
 
-func (a *audit) missing(rec *persist.Record, x finding, done bool) error {
+// missing reports an operation that is done here and not in the exports. others are its rows that do not count.
+func (a *audit) missing(rec *persist.Record, x finding, done bool, others []indexedRow) error {
+	if len(others) > 0 {
+		x.There = others[0].where()
+	}
 	at := rec.Finished
 	switch {
 	case !done, a.outside(at):
@@ -110,7 +188,7 @@ func (a *audit) maybeDeclined(rec *persist.Record) bool {
 }
 
 // twice reports whether one type has more than one row.
-func (a *audit) twice(rows []exportRow) bool {
+func (a *audit) twice(rows []indexedRow) bool {
 	seen := map[string]bool{}
 	for _, r := range rows {
 		if seen[r.Type] {
@@ -123,20 +201,20 @@ func (a *audit) twice(rows []exportRow) bool {
 
 // amounts compares what was asked for with what the rows say; one row of a type
 // has to agree.
-func (a *audit) amounts(rec *persist.Record, rows []exportRow, x finding) error {
+func (a *audit) amounts(rec *persist.Record, rows []indexedRow, x finding) error {
 	if a.flags.amount == "" {
 		return nil
 	}
-	want, why := requestText(rec, a.flags.amount)
+	m, why := a.moneyOf(rec)
 	if why != "" {
 		return a.blind(x, why)
 	}
 	for _, r := range rows {
-		if sameAmount(want, r.Amount, a.flags.unit == "major", r.Currency) {
+		if a.agrees(&m, &r.exportRow) {
 			return nil
 		}
 	}
-	x.Finding, x.Here, x.There = "amount", want, strings.TrimSpace(rows[0].Amount+" "+rows[0].Currency)+" in "+rows[0].where()
+	x.Finding, x.Here, x.There = "amount", m.String(), rows[0].money()+" in "+rows[0].where()
 	return a.found(x)
 }
 

@@ -67,14 +67,14 @@ func TestAuditFindsEveryDifference(t *testing.T) {
 			for line := range strings.Lines(got.out) {
 				kinds = append(kinds, strings.Join(strings.Fields(line)[:2], " "))
 			}
-			want := []string{"amount idemp:o:2", "twice idemp:o:3", "conflict idemp:o:4", "settle idemp:o:5", "missing idemp:o:7", "foreign 8"}
+			want := []string{"amount idemp:o:2", "twice idemp:o:3", "conflict idemp:o:4", "settle idemp:o:5", "unresolved idemp:o:6", "missing idemp:o:7", "foreign 8"}
 			if !slices.Equal(kinds, want) {
 				t.Errorf("got %q, want %q\n%s", kinds, want, got.out)
 			}
 			if !strings.Contains(got.out, "oncehttp journal settle idemp:o:5 --happened --journal "+j) {
 				t.Errorf("stdout\n%s", got.out)
 			}
-			if want := "7 operations here against 7 rows there: 1 missing, 1 twice, 1 amount, 1 settle, 1 conflict, 1 foreign; evidence as of the export\n"; got.err != want {
+			if want := "7 operations here against 7 rows there: 1 missing, 1 unresolved, 1 twice, 1 amount, 1 settle, 1 conflict, 1 foreign; evidence as of the export\n"; got.err != want {
 				t.Errorf("stderr %q, want %q", got.err, want)
 			}
 		})
@@ -160,9 +160,9 @@ func TestAuditAgrees(t *testing.T) {
 	rows.WriteString(`{"ref":"idemp:o:7","paid":7,"cur":"eur","kind":"refund"}` + "\n")
 	export := writeFile(t, "export.ndjson", rows.String())
 	got := run(t, "audit", "--journal", j, "--against", export, "--match", "ref", "--amount", "/amount", "--amount-column", "paid",
-		"--unit", "major", "--currency", "cur", "--type", "kind").want(t, exitOK)
-	if got.out != "" || !strings.Contains(got.err, "nothing found; evidence as of the export") {
-		t.Errorf("stdout %q, stderr %q", got.out, got.err)
+		"--unit", "major", "--currency", "cur", "--type", "kind").want(t, exitFindings)
+	if n := strings.Count(got.out, "\n"); n != 2 || strings.Count(got.out, "unresolved ") != 2 || !strings.Contains(got.err, ": 2 unresolved; evidence as of the export") {
+		t.Errorf("stdout %q, stderr %q; want the two that are unknown here", got.out, got.err)
 	}
 }
 
@@ -184,19 +184,35 @@ func TestAuditEdges(t *testing.T) {
 	}
 }
 
-// Amounts are compared as numbers, in the currency's own decimals.
+// Amounts are compared as numbers, in the currency's own decimals, whichever side has its smallest unit.
 func TestSameAmount(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		ours, theirs string
-		major        bool
-		currency     string
-		want         bool
+		ours, theirs     string
+		ourUnit, theirOf string
+		currency         string
+		want             bool
 	}{
-		{"100", "100", false, "", true}, {"100", "100.00", false, "", true}, {"100", "1.00", true, "EUR", true}, {"100", "100", true, "jpy", true},
-		{"1500", "1.5", true, "KWD", true}, {"100", "1.001", true, "EUR", false}, {"100", "101", false, "", false}, {"ten", "ten", false, "", true},
+		{"100", "100", "", "", "", true}, {"100", "100.00", "", "", "", true}, {"1e2", "100", "", "", "", true}, {"100", "101", "", "", "", false},
+		{"100", "1.00", "", "major", "EUR", true}, {"100", "100", "", "major", "jpy", true}, {"1500", "1.5", "", "major", "KWD", true},
+		{"100", "1.001", "", "major", "EUR", false}, {"100", "100", "", "major", "EUR", false},
+		{"1.00", "100", "major", "minor", "EUR", true}, {"1.00", "1", "major", "minor", "JPY", true}, {"1.5", "1500", "major", "minor", "KWD", true},
+		{"1.00", "1", "major", "minor", "EUR", false}, {"1.00", "1", "major", "", "EUR", true}, {"-1.00", "-100", "major", "minor", "", true},
+		{"0.1", "0.10000000000000000001", "", "", "", false},
 	} {
-		if got := sameAmount(c.ours, c.theirs, c.major, c.currency); got != c.want {
+		u := units{theirs: c.theirOf, ours: c.ourUnit}
+		if err := u.check(); err != nil {
+			t.Fatal(err)
+		}
+		ours, err := parseDecimal(c.ours)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := parseDecimal(c.theirs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := u.same(ours, theirs, c.currency); got != c.want {
 			t.Errorf("%+v: %t", c, got)
 		}
 	}
@@ -210,15 +226,20 @@ func TestAuditUsage(t *testing.T) {
 	base := []string{"audit", "--journal", j, "--against", export, "--match", "order"}
 	for want, args := range map[string][]string{
 		"--against is required": {"audit", "--journal", j},
-		"--match is required: the export's column with the key, or with the reference":                                              {"audit", "--journal", j, "--against", export},
-		`--unit "x": want minor or major`:                                                                                           append(base, "--unit", "x"),
-		`--reference "order" is not a JSON pointer, such as /amount`:                                                                append(base, "--reference", "order"),
-		`--where "x": want COLUMN=VALUE`:                                                                                            append(base, "--where", "x"),
-		export + `: row 1, column "state": named by --where, is not there`:                                                          append(base, "--where", "state=x"),
-		export + `: row 1, column "amount": "ten" is no amount`:                                                                     append(base, "--amount", "/amount"),
-		"--since and --until need --time, the column with the time of a row":                                                        append(base, "--since", "2026-01-01T00:00:00Z"),
-		`--since "monday": want a time with its zone, such as 2026-01-31T00:00:00Z`:                                                 append(base, "--since", "monday", "--time", "when"),
-		export + `: row 1, column "when": "yesterday" is no time with a zone, such as 2026-01-31T10:00:00Z, nor seconds since 1970`: append(base, "--time", "when"),
+		"--match is required: the export's column with the key, or with the reference":                                                       {"audit", "--journal", j, "--against", export},
+		`--unit "x": want minor or major`:                                                                                                    append(base, "--unit", "x"),
+		`--reference "order" is not a JSON pointer, such as /amount`:                                                                         append(base, "--reference", "order"),
+		`--where "x": want COLUMN=VALUE`:                                                                                                     append(base, "--where", "x"),
+		export + `: there is no column "kind" (--type), "state" (--where); the columns are "order", "amount", "when"`:                        append(base, "--where", "state=x", "--type", "kind"),
+		export + `: row 1 (line 2), column "amount": "ten" is no amount`:                                                                     append(base, "--amount", "/amount"),
+		`--our-unit "x": want minor or major`:                                                                                                append(base, "--our-unit", "x"),
+		`--decimal ";": want . or , as what stands before the decimals`:                                                                      append(base, "--decimal", ";"),
+		`--delimiter "ab": want one character, or TAB`:                                                                                       append(base, "--delimiter", "ab"),
+		"--our-currency needs --currency, the export's column":                                                                               append(base, "--our-currency", "/currency"),
+		"--all-rows and --where: say one":                                                                                                    append(base, "--all-rows", "--where", "when=x"),
+		"--since and --until need --time, the column with the time of a row":                                                                 append(base, "--since", "2026-01-01T00:00:00Z"),
+		`--since "monday": want a time with its zone, such as 2026-01-31T00:00:00Z`:                                                          append(base, "--since", "monday", "--time", "when"),
+		export + `: row 1 (line 2), column "when": "yesterday" is no time with a zone, such as 2026-01-31T10:00:00Z, nor seconds since 1970`: append(base, "--time", "when"),
 	} {
 		run(t, args...).usage(t, "oncehttp: "+want)
 	}

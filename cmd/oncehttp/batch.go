@@ -133,7 +133,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.IntVar(&f.workers, "workers", 8, "operations at once")
 	fs.Float64Var(&f.rate, "rate", 0, "operations started a second, those left out that the journal answers; further attempts do not count (0: no limit)")
 	fs.IntVar(&f.generation, "generation", 1, "which try this is, 1 is the first: tries anew only rows whose try before is a confirmed 4xx or settled as absent")
-	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or the tabs of a TSV file)")
+	fs.StringVar(&f.delimiter, "delimiter", "", "what parts the columns of a CSV file, one character or TAB (default: a comma, or what its header has instead: tabs or semicolons)")
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
 	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")
 	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
@@ -170,6 +170,11 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 	defer in.close()
 	if err := f.checkOut(file, at); err != nil {
 		return err
+	}
+	if !f.quiet {
+		for _, note := range in.notes(p.needs.delimiter) {
+			say(s.err, "%s", note)
+		}
 	}
 	bar := newProgress(s.err, s.out, in.name, f.quiet)
 	sv, err := surveyRows(ctx, in, p, cfg, at.folder(), bar.checked)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +11,8 @@ import (
 // said at once. Nothing is sent where there is any.
 type faults struct {
 	list []error
-	like int // rows with just the fault of the last one
+	like int    // rows with just the fault of the last one
+	end  string // what was not done because of them; "": nothing was sent
 }
 
 // full reports that no more are collected.
@@ -64,13 +66,14 @@ func (f *faults) err(file string) error {
 	case len(f.list) == 1:
 		return f.list[0]
 	}
-	return &faultsError{file: file, list: f.list}
+	return &faultsError{file: file, list: f.list, end: cmp.Or(f.end, "nothing was sent")}
 }
 
 // faultsError is printed on a line for each fault.
 type faultsError struct {
 	file string
 	list []error
+	end  string
 }
 
 // lines are what is wrong, and the sum at the end.
@@ -79,9 +82,9 @@ func (e *faultsError) lines() []string {
 	for _, err := range e.list {
 		lines = append(lines, oneLine(err))
 	}
-	sum := fmt.Sprintf("oncehttp: %s: %d faults; nothing was sent", e.file, len(e.list))
+	sum := fmt.Sprintf("oncehttp: %s: %d faults; %s", e.file, len(e.list), e.end)
 	if len(e.list) >= faultsMax {
-		sum = fmt.Sprintf("oncehttp: %s: %d faults, and there may be more; nothing was sent", e.file, len(e.list))
+		sum = fmt.Sprintf("oncehttp: %s: %d faults, and there may be more; %s", e.file, len(e.list), e.end)
 	}
 	return append(lines, sum)
 }

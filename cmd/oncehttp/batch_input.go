@@ -17,6 +17,7 @@ type input struct {
 	file   *os.File // nil: kept
 	kept   *spool
 	zipped bool
+	form   textForm
 }
 
 // spoolBytesMax is how much of what cannot be read twice is kept in memory.
@@ -58,14 +59,18 @@ func keepInput(name string, r io.Reader, dir string) (*input, error) {
 	return in.sniff()
 }
 
-// sniff sees whether the input is packed: the two bytes that gzip begins with
-// (RFC 1952 section 2.3.1) begin no text.
+// sniff sees whether the input is packed, and how its text is written: the two bytes that
+// gzip begins with (RFC 1952 section 2.3.1) begin no text.
 func (in *input) sniff() (*input, error) {
 	var magic [2]byte
 	_, err := io.ReadFull(in.raw(), magic[:])
 	in.zipped = err == nil && magic == [2]byte{0x1f, 0x8b}
+	in.form = formOf(in.unpacked())
 	return in, nil
 }
+
+// notes are lines for whoever may have meant something else than what was found. given is --delimiter.
+func (in *input) notes(given rune) []string { return in.form.notes(in.name, given) }
 
 // raw starts from the beginning. The file stays the same one even if another
 // takes its name meanwhile.
@@ -76,8 +81,11 @@ func (in *input) raw() io.Reader {
 	return io.NewSectionReader(in.file, 0, math.MaxInt64)
 }
 
-// reader starts from the beginning, unpacked.
-func (in *input) reader() io.Reader {
+// reader starts from the beginning, unpacked, as UTF-8 with lines that end in LF or CR LF.
+func (in *input) reader() io.Reader { return in.form.reader(in.unpacked()) }
+
+// unpacked starts from the beginning, unpacked.
+func (in *input) unpacked() io.Reader {
 	if !in.zipped {
 		return in.raw()
 	}

@@ -39,7 +39,7 @@ type rowNeeds struct {
 	numbers   []string      // CSV columns that become JSON numbers
 	body      *bodyTemplate // of CSV rows; nil: an object of the columns
 	form      bool          // rows are sent as forms
-	delimiter rune          // between the columns; 0: a tab in the header, else a comma
+	delimiter rune          // between the columns; 0: as the header shows, see delimiterOf
 }
 
 // why says what needs the field with this index.
@@ -102,25 +102,15 @@ func (e *inputError) Unwrap() error { return e.err }
 // not blank is a "{", as NDJSON. file is its name in errors. A byte order mark
 // is skipped.
 func newRows(file string, r io.Reader, needs rowNeeds) (rowReader, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	first, err := firstOf(file, in)
+	if err != nil {
+		return nil, err
+	}
 	fail := func(format string, args ...any) (rowReader, error) {
 		return nil, &inputError{file: file, err: fmt.Errorf(format, args...)}
 	}
-	in := bufio.NewReaderSize(r, 64<<10)
-	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		_, _ = in.Discard(3)
-	}
-	head, err := in.Peek(4 << 10)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return fail("%w", pathless(err))
-	}
-	first := bytes.TrimLeft(head, " \t\r\n")
 	switch {
-	case len(head) == 0:
-		return fail("is empty")
-	case bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(trimCutRune(head)):
-		return fail("is not UTF-8 text")
-	case len(first) == 0:
-		return fail("holds nothing but blanks")
 	case first[0] == '[':
 		return fail("is a JSON array; want CSV with a header row, or one JSON object a line")
 	case first[0] == '{' && needs.csvOnly() != "":
@@ -137,13 +127,28 @@ func newRows(file string, r io.Reader, needs rowNeeds) (rowReader, error) {
 	return newCSVRows(file, in, needs)
 }
 
-// delimiterOf is a tab where the header has tabs and no comma, else a comma.
-func delimiterOf(text []byte) rune {
-	header, _, _ := bytes.Cut(text, []byte("\n"))
-	if bytes.IndexByte(header, '\t') >= 0 && bytes.IndexByte(header, ',') < 0 {
-		return '\t'
+// firstOf is the beginning of a text, from the first character that is not blank. A byte order mark is taken off. A text
+// without any, and what is no text, is an error.
+func firstOf(file string, in *bufio.Reader) ([]byte, error) {
+	fail := func(err error) ([]byte, error) { return nil, &inputError{file: file, err: err} }
+	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		_, _ = in.Discard(3)
 	}
-	return ','
+	head, err := in.Peek(headBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fail(pathless(err))
+	}
+	if len(head) == 0 {
+		return fail(errors.New("is empty"))
+	}
+	if err := checkHead(head); err != nil {
+		return fail(err)
+	}
+	first := bytes.TrimLeft(head, " \t\r\n")
+	if len(first) == 0 {
+		return fail(errors.New("holds nothing but blanks"))
+	}
+	return first, nil
 }
 
 // trimCutRune drops the start of a character that the end of b may have cut.

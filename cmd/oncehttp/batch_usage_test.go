@@ -27,7 +27,7 @@ func batchUsageTests() []batchUsage {
 		{"missing file", good, []string{"DIR/none.csv", "--url", "SERVER", "--key", key}, "DIR/none.csv: no such file or directory"},
 		{"directory", good, []string{"DIR", "--url", "SERVER", "--key", key}, "DIR: is a directory"},
 		{"empty file", "", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: is empty"},
-		{"binary", "user\x00\x01", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: is not UTF-8 text"},
+		{"binary", "user\x00\x01", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: holds a NUL byte in line 1, as no text does"},
 		{"broken row late", good + "u3\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: row 3 (line 4): has another number of fields than the header"},
 		{"broken JSON late", "{\"user\":1,\"order_id\":2}\n{\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, "DIR/in.csv: row 2: is not JSON: byte 1: unexpected end of JSON input"},
 		{"empty key field", good + ",o3\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", key}, `DIR/in.csv: row 3 (line 4), column "user": is empty, and the key needs it`},

@@ -101,7 +101,7 @@ func restored(ctx context.Context, ses *session, text string, s streams) error {
 	}
 	say(s.out, "held: %s", count(n, "operation"))
 	say(s.err, `What was begun or sent since is not in this journal. Before any batch is repeated, or a worker started, compare:
-  oncehttp audit --journal %s --against EXPORT --match COLUMN --time COLUMN --since %s --edge 0s
+  oncehttp audit --journal %s --against EXPORT --match COLUMN --time COLUMN --since %s --edge 0s --where COLUMN=VALUE
 "settle" there: run the line that it prints. "foreign": begun since, or by somebody else; do not repeat its row with
 another body, nor at all where the server may have forgotten the key. Then, for what the provider did not do:
   oncehttp journal resume --restored KEY... --journal %s`, shellQuote(ses.place.arg), taken.Format(time.RFC3339), shellQuote(ses.place.arg))

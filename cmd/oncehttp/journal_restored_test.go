@@ -140,7 +140,7 @@ func testRestored(t *testing.T, journal string, keep backup) {
 	}
 
 	export := writeFile(t, "export.csv", "key,at\nidemp:o:a,2020-01-01T00:00:00Z\nidemp:o:b,"+since+"\nidemp:o:d,"+since+"\nidemp:o:e,"+since+"\n")
-	found := run(t, "audit", "--journal", journal, "--against", export, "--match", "key", "--time", "at", "--since", taken, "--edge", "0s").want(t, exitFindings).out
+	found := run(t, "audit", "--journal", journal, "--against", export, "--match", "key", "--time", "at", "--since", taken, "--edge", "0s", "--all-rows").want(t, exitFindings).out
 	for _, want := range []string{"settle        idemp:o:b", "settle        idemp:o:d", "foreign         idemp:o:e"} {
 		if !strings.Contains(found, want) {
 			t.Errorf("the audit has no %q:\n%s", want, found)

@@ -210,7 +210,7 @@ func TestServerPassword(t *testing.T) {
 	got := run(t, fast("batch", writeFile(t, "in.csv", "id\na\n"), "--url", down.url, "--key", "o:{id}", "--journal", file, "--max-attempts", "1")...).want(t, exitUnknown)
 	quiet(got.out + got.err)
 	export := writeFile(t, "export.csv", "key\nidemp:o:a\n")
-	got = run(t, "audit", "--against", export, "--match", "key", "--journal", file).want(t, exitFindings)
+	got = run(t, "audit", "--against", export, "--match", "key", "--all-rows", "--journal", file).want(t, exitFindings)
 	if quiet(got.out + got.err); !strings.Contains(got.out, "--happened --journal "+file+"\n") {
 		t.Errorf("the advice of audit does not work as it is:\n%s", got.out)
 	}
