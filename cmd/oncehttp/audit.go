@@ -67,6 +67,7 @@ Without --where an export may hold payments that failed, so that no command to s
 is printed; --all-rows says that each row is of something done. No command is printed
 either where more than one row, another amount or another currency is there.
 
+With --amount, totals of our operations by class and of the export's rows follow.
 Amounts are decimals. --unit and --our-unit say which side has cents. With --currency
 they must be of one currency, ours being at --our-currency. --decimal says how the
 export writes 1.234,50; without it a number that may be read in two ways is a fault.
@@ -125,6 +126,7 @@ type audit struct {
 	print    func(finding) error
 	counts   map[string]int
 	checked  int
+	totals   totals // of our operations
 }
 
 // finding is one difference.
@@ -169,6 +171,10 @@ func (f *auditFlags) run(ctx context.Context, s streams) error {
 		return joinExit(err, ses.close())
 	}
 	say(s.err, "%s", a.summary())
+	a.totals.name, a.theirs.totals.name = f.amount+" here", f.amountCol+" there"
+	for _, text := range append(a.totals.lines("operation"), a.theirs.totals.sums("row")...) {
+		say(s.err, "%s", text)
+	}
 	found := 0
 	for kind, n := range a.counts {
 		if kind != "edge" {
@@ -333,6 +339,7 @@ func (a *audit) ours(ctx context.Context, ses *session) error {
 	q := a.flags.query()
 	return eachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		a.checked++
+		a.total(rec)
 		return a.compare(rec)
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -63,34 +64,33 @@ const defaultCurrency = "/currency"
 
 // money is what our side of an operation says of its amount.
 type money struct {
-	text, currency string
-	amount         decimal
+	amount   decimal
+	currency string
 }
 
-func (m *money) String() string { return strings.TrimSpace(m.text + " " + m.currency) }
+func (m *money) String() string { return strings.TrimSpace(m.amount.String() + " " + m.currency) }
 
-// moneyOf is the amount of an operation; why says why it is not known.
+// moneyOf is the amount of an operation; why says why it is not known. Where the request has no currency, and none is asked
+// for, the export's is believed.
 func (a *audit) moneyOf(rec *persist.Record) (m money, why string) {
-	if m.text, why = requestText(rec, a.flags.amount); why != "" {
-		return m, why
-	}
-	var err error
-	if m.amount, err = parseDecimal(strings.TrimSpace(m.text)); err != nil {
-		return m, fmt.Sprintf("what its request has at %s is no decimal number: %q", a.flags.amount, clip(m.text))
-	}
+	m.amount, m.currency, why = moneyIn(rec, a.flags.amount, cmp.Or(a.flags.ourCurrency, defaultCurrency), a.flags.ourCurrency != "")
 	if a.flags.currency == "" {
-		return m, ""
+		m.currency = ""
 	}
-	pointer := a.flags.ourCurrency
-	if pointer == "" {
-		pointer = defaultCurrency
+	return m, why
+}
+
+// total adds an operation to our totals.
+func (a *audit) total(rec *persist.Record) {
+	if a.flags.amount == "" {
+		return
 	}
-	currency, why := requestText(rec, pointer)
-	if why != "" && a.flags.ourCurrency != "" {
-		return m, why
+	c := a.declines.classOfRecord(rec)
+	if m, why := a.moneyOf(rec); why != "" {
+		a.totals.addWithout(c)
+	} else {
+		a.totals.add(c, m.currency, &m.amount)
 	}
-	m.currency = strings.ToUpper(strings.TrimSpace(currency)) // where the request has none, the export's is believed
-	return m, ""
 }
 
 // agrees reports whether a row has this money.

@@ -132,7 +132,8 @@ func TestAuditReadsWhatSpreadsheetsWrite(t *testing.T) {
 	export := writeFile(t, "export.csv", text)
 	_, got := findings(t, exitOK, append(base, "--against", export, "--decimal", ",")...)
 	want := export + ": its lines end in CR alone\n" + export + ": its columns are parted by semicolons, as the header shows (--delimiter says otherwise)\n" +
-		"2 operations here against 2 rows there: nothing found; evidence as of the export\n"
+		"2 operations here against 2 rows there: nothing found; evidence as of the export\n" +
+		"total /amount here EUR: 123550 in 2 operations = 123550 in 2 done\ntotal amount there EUR: 1235.50 in 2 rows\n"
 	if got.err != want {
 		t.Errorf("stderr %q, want %q", got.err, want)
 	}

@@ -47,6 +47,8 @@ type exportIndex struct {
 	look  *bbolt.Tx // of take; nil: none has begun
 	taken rowSet    // the rows of an operation
 	spent rowSet    // those of an operation that is done here
+
+	totals totals // of the rows that count as done
 }
 
 // rowSet is a set of rows by their numbers.
@@ -200,6 +202,10 @@ func (x *exportIndex) add(tx *bbolt.Tx, f *auditFlags, name string, number expor
 		x.rows++
 		if column, err := f.read(&r, cell, spell); err != nil {
 			return fail(column, err)
+		}
+		if f.amount != "" {
+			amount, _ := parseDecimal(r.Amount) // which read has spelled
+			x.totals.add(class(resultDone), r.Currency, &amount)
 		}
 	}
 	value, err := json.Marshal(r)

@@ -74,7 +74,8 @@ func TestAuditFindsEveryDifference(t *testing.T) {
 			if !strings.Contains(got.out, "oncehttp journal settle idemp:o:5 --happened --journal "+j) {
 				t.Errorf("stdout\n%s", got.out)
 			}
-			if want := "7 operations here against 7 rows there: 1 missing, 1 unresolved, 1 twice, 1 amount, 1 settle, 1 conflict, 1 foreign; evidence as of the export\n"; got.err != want {
+			if want := "7 operations here against 7 rows there: 1 missing, 1 unresolved, 1 twice, 1 amount, 1 settle, 1 conflict, 1 foreign; evidence as of the export\n" +
+				"total /amount here: 2800 in 7 operations = 1300 in 4 done + 400 in 1 declined + 1100 in 2 pending\ntotal amount there: 3399 in 7 rows\n"; got.err != want {
 				t.Errorf("stderr %q, want %q", got.err, want)
 			}
 		})

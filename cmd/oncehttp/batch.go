@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -32,6 +31,7 @@ type batchFlags struct {
 	workers    int
 	rate       float64
 	generation int
+	sums       batchSums
 	out        string
 	delimiter  string
 	orderedBy  string
@@ -78,6 +78,12 @@ content are one operation; with other content they are an error. A batch that
 cannot succeed stops: after --max-errors rows in a row that failed alike, when no
 connection can be had, or after 10 rows in a row that the journal's server did
 not let begin.
+
+--sum adds up a column, exactly, by the currencies of --currency. The total stands
+in --dry-run and in the summary, where each row is in one class and the classes add
+up: done, accepted, duplicate, declined, invalid, rejected, mismatch, held, pending
+(the same command goes on), unknown (nothing goes on) and unsent. --expect-rows and
+--expect-sum refuse another file before anything is sent.
 
 Each operation is in the journal, on disk, before its first byte leaves. Running
 the same command again, also after a crash, finishes what is pending, sends
@@ -137,7 +143,8 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.StringVar(&f.orderedBy, "ordered-by", "", "a column or member: rows with the same value are sent one after the other, in their order")
 	fs.IntVar(&f.maxErrors, "max-errors", 20, "stop after so many rows in a row that failed alike (0: never)")
 	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
-	bindKeepFields(fs, &f.keepFields, "the key's fields, /reference, /amount and /currency; none: nothing")
+	bindKeepFields(fs, &f.keepFields, "the key's fields, those of --sum and --currency, /reference, /amount and /currency; none: nothing")
+	f.sums.bind(fs)
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests, and send nothing")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
@@ -185,6 +192,10 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 		return err
 	}
 	defer sv.close()
+	if err := f.sums.check(in.name, sv); err != nil {
+		bar.finish()
+		return err
+	}
 	if f.dry {
 		return f.dryRun(ctx, in, p, sv, s)
 	}
@@ -237,7 +248,7 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if err != nil {
 		return fail(fmt.Errorf("--key %w", err))
 	}
-	if cfg.KeepFields, err = parseKeepFields(f.keepFields, batchKeepFields(t.fields)); err != nil {
+	if cfg.KeepFields, err = f.keptFields(t.fields); err != nil {
 		return fail(err)
 	}
 	needs := rowNeeds{fields: t.fields, ofKey: len(t.fields), numbers: f.numbers}
@@ -254,10 +265,10 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	}
 	p := &plan{method: f.method, target: target, header: header, profile: cfg.Profile, key: t, generation: f.generation, orderedBy: -1}
 	if f.orderedBy != "" {
-		if p.orderedBy = slices.Index(needs.fields, f.orderedBy); p.orderedBy < 0 {
-			p.orderedBy = len(needs.fields)
-			needs.fields = append(needs.fields, f.orderedBy)
-		}
+		p.orderedBy = needs.index(f.orderedBy)
+	}
+	if err := f.sums.set(p, &needs); err != nil {
+		return fail(err)
 	}
 	if err := f.setBody(&needs, header, cfg.Profile); err != nil {
 		return fail(err)

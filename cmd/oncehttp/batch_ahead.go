@@ -21,6 +21,9 @@ type readRow struct {
 	mark  mark
 	// account, origin and recipe are those of its record. Only the survey asks.
 	account, origin, recipe string
+	// amount and currency are those of --sum. Only the survey asks.
+	amount   decimal
+	currency string
 
 	// The rest is what the second reading asks. of is the first row with this key and
 	// content, its own number if it is the first. recorded is the line of a row whose

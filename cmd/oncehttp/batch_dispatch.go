@@ -50,7 +50,7 @@ func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan
 			r.text = r.recorded.marshal()
 		}
 		b.bar.start()
-		b.report(r.recorded, placed{seq: r.at, text: r.text})
+		b.report(&r.row, r.recorded, placed{seq: r.at, text: r.text})
 		return
 	}
 	if pace.on() && !b.stands(ctx, r.key) {

@@ -53,5 +53,8 @@ func (f *batchFlags) dryRun(ctx context.Context, in *input, p *plan, sv *survey,
 		}
 	}
 	say(s.err, "%s: %s, %d of them with the key and content of another; nothing was sent", in.name, count(sv.rows, "row"), len(sv.repeats))
+	for _, text := range sv.totals.sums("row") {
+		say(s.err, "%s", text)
+	}
 	return nil
 }

@@ -20,6 +20,8 @@ type plan struct {
 	// generation is the try: 1 is the first.
 	generation int
 	orderedBy  int // index of the field that orders; -1: rows in any order
+	// sum and currency are the indexes of the fields of --sum and --currency; -1: there is none.
+	sum, currency int
 }
 
 // keyOf is the row's key in this generation of it.

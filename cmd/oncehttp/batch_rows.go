@@ -47,7 +47,7 @@ func (n *rowNeeds) why(field int) string {
 	if field < n.ofKey {
 		return "the key needs it"
 	}
-	return "--url or --ordered-by needs it"
+	return "--url, --ordered-by, --sum or --currency needs it"
 }
 
 // flag is the flag that names the field with this index.
@@ -55,7 +55,7 @@ func (n *rowNeeds) flag(field int) string {
 	if field < n.ofKey {
 		return "--key"
 	}
-	return "--url or --ordered-by"
+	return "--url, --ordered-by, --sum or --currency"
 }
 
 // csvOnly is a flag that means nothing for NDJSON; "" if there is none.

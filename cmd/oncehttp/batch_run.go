@@ -31,8 +31,9 @@ type batch struct {
 	// unfinished: the journal held operations of an earlier run that may have to wait before they are sent again.
 	unfinished bool
 
-	mu    sync.Mutex
-	tally tally
+	mu     sync.Mutex
+	tally  tally
+	totals totals
 }
 
 // note prints a line on stderr, unless --quiet.
@@ -108,7 +109,7 @@ func (b *batch) work(ctx context.Context, jobs <-chan job) {
 		l := b.do(ctx, &j)
 		j.sign(&l)
 		b.breaker.end(&l)
-		b.report(&l, placed{seq: j.seq, text: l.marshal()})
+		b.report(&j.row, &l, placed{seq: j.seq, text: l.marshal()})
 	}
 }
 
@@ -121,9 +122,10 @@ func (j *job) sign(l *line) {
 }
 
 // report counts what became of a row, and hands its line to the printer.
-func (b *batch) report(l *line, text placed) {
+func (b *batch) report(r *row, l *line, text placed) {
 	b.mu.Lock()
 	b.tally.add(l)
+	b.plan.count(&b.totals, l.class(), r)
 	b.mu.Unlock()
 	b.bar.add(l)
 	b.lines <- text
@@ -176,7 +178,7 @@ func (b *batch) notDue(ctx context.Context, r *row) (line, bool) {
 		}
 	}
 	return line{
-		Key: rec.Key, Result: resultUnknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), exit: exitUnknown,
+		Key: rec.Key, Result: resultUnknown, Outcome: oncehttp.OutcomeUnknown.String(), State: rec.State.String(), exit: exitUnknown, goesOn: true,
 		Error: &lineError{Code: "not_due", Message: "the next attempt is not due before " + rec.NextAttempt.UTC().Format(time.RFC3339)},
 	}, true
 }
@@ -275,6 +277,7 @@ func (list declines) finallyRefused(rec *persist.Record) bool {
 // it where it is not simply done.
 func (list declines) recorded(rec *persist.Record, what string) line {
 	l := list.confirmed(rec)
+	l.goesOn = rec.State == persist.StatePending
 	switch {
 	case rec.State != persist.StateConfirmed:
 		l.State = rec.State.String()
@@ -306,6 +309,11 @@ func (b *batch) conclude(ctx, stopped context.Context, printing error) error {
 	b.tally.notTried = b.survey.rows - b.tally.rows
 	b.bar.finish()
 	b.note("%s", b.tally.summary(b.in.name))
+	b.totals.name = b.survey.totals.name
+	b.totals.rest(&b.survey.totals)
+	for _, text := range b.totals.lines("row") {
+		b.note("%s", text)
+	}
 	status := b.tally.exit
 	if b.tally.notTried > 0 || stopped.Err() != nil || printing != nil {
 		status = exitUnknown

@@ -25,6 +25,7 @@ const reportRowsMax = 2000
 
 func journalReportCommand(f *journalFlags, s streams) *cobra.Command {
 	sf := &selectFlags{}
+	var sums sumFlags
 	var name string
 	cmd := &cobra.Command{
 		Use:   "report [KEY]... --out FILE.html",
@@ -39,6 +40,9 @@ strings are not in it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
 			sel, err := sf.selection(f.query(), args, now)
+			if err == nil {
+				err = sums.check()
+			}
 			if err != nil {
 				return err
 			}
@@ -52,7 +56,7 @@ strings are not in it.`,
 				return err
 			}
 			return f.withReader(func(ses *session) error {
-				page, err := readPage(cmd.Context(), ses, sel, now)
+				page, err := readPage(cmd.Context(), ses, sel, &sums, now)
 				if err != nil {
 					return err
 				}
@@ -69,6 +73,7 @@ strings are not in it.`,
 		},
 	}
 	sf.bind(cmd.Flags())
+	sums.bind(cmd.Flags())
 	cmd.Flags().StringVar(&name, "out", "", "the file to write")
 	return cmd
 }
@@ -82,6 +87,7 @@ type reportPage struct {
 	Rows    []reportRow
 	Left    int // rows that are not shown
 	Results []resultCount
+	Totals  []string // a line for each currency
 }
 
 type resultCount struct {
@@ -112,8 +118,8 @@ type historyBar struct {
 }
 
 // readPage goes through the journal once, in memory for the rows that it shows.
-func readPage(ctx context.Context, ses *session, sel selection, now time.Time) (*reportPage, error) {
-	st, err := countRecords(ctx, ses, sel, now)
+func readPage(ctx context.Context, ses *session, sel selection, sums *sumFlags, now time.Time) (*reportPage, error) {
+	st, err := countRecords(ctx, ses, sel, sums, now)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +127,7 @@ func readPage(ctx context.Context, ses *session, sel selection, now time.Time) (
 	if err != nil {
 		return nil, err
 	}
-	p := &reportPage{Journal: filepath.Base(ses.place.name), Now: now.UTC(), Stats: st, Left: st.Operations - len(rows)}
+	p := &reportPage{Journal: filepath.Base(ses.place.name), Now: now.UTC(), Stats: st, Left: st.Operations - len(rows), Totals: st.totals.lines("operation")}
 	for _, r := range allResults() {
 		if n := st.Results[r]; n > 0 {
 			p.Results = append(p.Results, resultCount{r, n})

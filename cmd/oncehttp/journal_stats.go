@@ -19,22 +19,28 @@ import (
 func journalStatsCommand(f *journalFlags, s streams) *cobra.Command {
 	sf := &selectFlags{}
 	var asJSON bool
+	var sums sumFlags
 	cmd := &cobra.Command{
 		Use:   "stats [KEY]...",
 		Short: "Count operations, and show how old the unfinished ones are",
 		Long: `Count the operations of a journal by state and result, and show how old those
-are that are not done, and how many attempts and how much time it took.`,
+are that are not done, and how many attempts and how much time it took. --sum adds up
+an amount of their requests, exactly, by class; of a request that was pruned it takes
+what --keep-field has kept.`,
 		Example: `  oncehttp journal stats --journal payments.db
-  oncehttp journal stats --journal payments.db --since 1d --json`,
+  oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
 			sel, err := sf.selection(f.query(), args, now)
+			if err == nil {
+				err = sums.check()
+			}
 			if err != nil {
 				return err
 			}
 			return f.withReader(func(ses *session) error {
-				st, err := countRecords(cmd.Context(), ses, sel, now)
+				st, err := countRecords(cmd.Context(), ses, sel, &sums, now)
 				if err != nil {
 					return err
 				}
@@ -46,6 +52,7 @@ are that are not done, and how many attempts and how much time it took.`,
 		},
 	}
 	sf.bind(cmd.Flags())
+	sums.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON")
 	return cmd
 }
@@ -61,6 +68,9 @@ type stats struct {
 	Finished   distribution        `json:"seconds_to_finish"`
 	Unfinished distribution        `json:"age_of_unfinished"`
 	Ages       [ageBuckets + 1]int `json:"age_histogram"`
+	Totals     []totalView         `json:"totals,omitempty"`
+
+	totals totals
 }
 
 // The buckets of the histogram of ages end here; the last has no end.
@@ -71,13 +81,17 @@ func ageEnds() [ageBuckets]time.Duration {
 }
 
 // countRecords reads what is selected, in memory that does not grow with it.
-func countRecords(ctx context.Context, ses *session, sel selection, now time.Time) (*stats, error) {
+func countRecords(ctx context.Context, ses *session, sel selection, sums *sumFlags, now time.Time) (*stats, error) {
 	st := &stats{States: map[string]int{}, Results: map[result]int{}, Statuses: map[int]int{}}
 	if info, err := os.Stat(ses.place.path); err == nil {
 		st.FileBytes = info.Size()
 	}
+	st.totals.name = sums.amount
 	err := sel.each(ctx, ses, func(rec *persist.Record) error {
 		st.Operations++
+		if sums.amount != "" {
+			st.totals.addRecord(rec, sel.declines.classOfRecord(rec), sums)
+		}
 		st.States[rec.State.String()]++
 		st.Results[sel.declines.resultOfRecord(rec)]++
 		if rec.Answer != nil && rec.Answer.Status != 0 {
@@ -96,6 +110,7 @@ func countRecords(ctx context.Context, ses *session, sel selection, now time.Tim
 	for _, d := range []*distribution{&st.Attempts, &st.Finished, &st.Unfinished} {
 		d.conclude()
 	}
+	st.Totals = st.totals.views()
 	return st, err
 }
 
@@ -166,6 +181,9 @@ func (st *stats) print(w io.Writer) error {
 		if n := st.Results[r]; n > 0 {
 			fmt.Fprintf(&b, "  %-11s %d\n", r, n)
 		}
+	}
+	for _, text := range st.totals.lines("operation") {
+		b.WriteString(text + "\n")
 	}
 	fmt.Fprintf(&b, "attempts      p50 %.0f, p95 %.0f, most %.0f\n", st.Attempts.P50, st.Attempts.P95, st.Attempts.Max)
 	fmt.Fprintf(&b, "to finish     p50 %s, p95 %s, longest %s\n", seconds(st.Finished.P50), seconds(st.Finished.P95), seconds(st.Finished.Max))

@@ -46,7 +46,12 @@ func parseKeepFields(given, byDefault []string) ([]string, error) {
 func batchKeepFields(keyFields []string) []string {
 	var list []string
 	for _, name := range keyFields {
-		list = append(list, "/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+		list = append(list, pointerTo(name))
 	}
 	return append(list, "/reference", "/amount", "/currency")
+}
+
+// pointerTo is the JSON pointer to a member of this name.
+func pointerTo(name string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/internal/coding"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // line is what became of one operation, as it is printed: one JSON object a
@@ -46,6 +47,7 @@ type line struct {
 	Error *lineError `json:"error,omitempty"`
 
 	exit     int
+	goesOn   bool  // it is in doubt, and the same command goes on with it
 	notBegun error // of the journal, which is why the operation was not tried; nil: it has another reason, or was tried
 }
 
@@ -202,6 +204,7 @@ func failed(key oncehttp.Key, err error) line {
 		return l
 	}
 	l.Outcome, l.Attempts, l.Sends = e.Outcome.String(), e.Attempts, e.Sends
+	l.goesOn = errors.Is(err, oncehttp.ErrOutcomeUnknown) && e.State == persist.StatePending && l.notBegun == nil && !errors.Is(err, oncehttp.ErrAccount)
 	if e.Key != "" {
 		l.Key = string(e.Key)
 	}
