@@ -32,7 +32,7 @@ type Client struct {
 	drain    context.CancelCauseFunc
 	due      chan struct{} // wakes Run
 
-	unheard sync.Once // for tellUnheard
+	told toldCoverage // for tellCoverage
 
 	visits    *visits
 	closeOnce sync.Once

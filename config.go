@@ -66,6 +66,15 @@ type Config struct {
 	// HEAD and OPTIONS never are. One of another method and without a key streams through, unless another client of the journal has begun
 	// the same request as an operation under a generated key, which is unresolved or unreported: then the error is as Do's.
 	Methods []string
+	// KeyHonoured are operations at which the API honours keys although the profile does not list them, such as
+	// "POST /v1/payouts" or "POST /v1/payments/{id}/refunds": {name} stands for one segment of a path. Elsewhere a profile that has endpoints or methods, and
+	// is not that of the draft, protects nothing: the request is sent once, and held where that leaves a doubt. The Logger is
+	// told once for each such operation. Zero: none.
+	KeyHonoured []string
+	// BasePath stands before the API's own paths where a gateway or a proxy has put it, such as /payments-gateway: it is cut
+	// off before a path is compared with the profile's endpoints and with KeyHonoured. A path without it is compared whole.
+	// Zero: none.
+	BasePath string
 	// RequireKey refuses journaled requests that carry no key of their own. It excludes NewKey.
 	RequireKey bool
 	// NewKey makes the key of a request that has none. Zero: RandomKey. It may ask the server for a token. It gets a
@@ -180,11 +189,12 @@ type Config struct {
 	// all its operations. Choose it longer than the journal may be out of reach. Zero: 30 s. At least 100 ms.
 	Lease time.Duration
 
-	reader     request.Reader   // made of the above by fill
-	randomKeys bool             // NewKey is RandomKey
-	origins    *request.Origins // of Origins; nil: there are none
-	authorized *authorized      // where others send with Authorize; New sets it
-	facts      []knownFacts     // of the profiles
+	reader     request.Reader     // made of the above by fill
+	randomKeys bool               // NewKey is RandomKey
+	origins    *request.Origins   // of Origins; nil: there are none
+	authorized *authorized        // where others send with Authorize; New sets it
+	facts      []knownFacts       // of the profiles
+	honoured   []profile.Endpoint // of KeyHonoured
 }
 
 // Limiter bounds the pace of sends.
@@ -244,7 +254,7 @@ func (c *Config) fill() error {
 	if err := cmp.Or(c.checkPin(), c.fillOrigins()); err != nil {
 		return err
 	}
-	if err := c.fillMethods(); err != nil {
+	if err := cmp.Or(c.fillMethods(), c.fillHonoured()); err != nil {
 		return err
 	}
 	c.randomKeys = c.NewKey == nil
@@ -275,25 +285,6 @@ func (c *Config) fillBounds() error {
 	return err
 }
 
-func (c *Config) fillMethods() error {
-	if c.Methods == nil {
-		c.Methods = []string{http.MethodPost, http.MethodPatch}
-	}
-	c.Methods = slices.Clone(c.Methods)
-	for _, m := range c.Methods {
-		if err := request.CheckMethod(m); err != nil {
-			return fmt.Errorf("in Methods: %w", err)
-		}
-		if request.Safe(m) {
-			return fmt.Errorf("a method in Methods, %s, is never journaled", m)
-		}
-		if meant := request.Misspelled(m); meant != "" {
-			return fmt.Errorf("in Methods: %q is no method; want %s", m, meant)
-		}
-	}
-	return nil
-}
-
 // fillReader makes the reader of requests.
 func (c *Config) fillReader() error {
 	c.SecretHeaders, c.SecretParameters = slices.Clone(c.SecretHeaders), slices.Clone(c.SecretParameters)
@@ -304,7 +295,7 @@ func (c *Config) fillReader() error {
 		Secrets: request.Secrets{
 			KeepHeader: c.KeepHeader, Headers: c.SecretHeaders, Parameters: c.SecretParameters,
 		},
-		KeepFields: c.KeepFields, Pauses: c.Retry.pauses(), AskFirst: c.Retry.AskFirst, Producer: c.producer(),
+		KeyHonoured: c.honoured, BasePath: c.BasePath, KeepFields: c.KeepFields, Pauses: c.Retry.pauses(), AskFirst: c.Retry.AskFirst, Producer: c.producer(),
 		Crashed: func(ctx context.Context, value any, stack []byte) {
 			c.logCrash(ctx, "the body of a request has crashed, and its caller has left", "", &crash{value, stack})
 		},

@@ -46,6 +46,8 @@ func configReadings() map[string]reading {
 		"Retry.AskFirst":         {by: "askFirst"},
 		"Transport":              {by: "newSender"},
 		"Methods":                {by: "Config.journals"},
+		"KeyHonoured":            {by: "Config.honouredAt"},
+		"BasePath":               {"Config.fillReader", reads, "Reader.BasePath", "Reader.coverage"},
 		"RequireKey":             {"Config.fillReader", reads, "Reader.RequireKey", "Reader.mayGenerate"},
 		"NewKey":                 {by: "Config.makeKey"},
 		"Token":                  {by: "askByConfig"},

@@ -41,6 +41,7 @@ func TestConfigIsCopied(t *testing.T) {
 			func(cfg *oncehttp.Config) { cfg.Profile.Fingerprint[0] = "X-Other" },
 		},
 		"methods":           {func(cfg *oncehttp.Config) { cfg.Methods = []string{"POST"} }, func(cfg *oncehttp.Config) { cfg.Methods[0] = "PUT" }},
+		"honoured":          {func(cfg *oncehttp.Config) { cfg.KeyHonoured = []string{"POST /p/{id}"} }, func(cfg *oncehttp.Config) { cfg.KeyHonoured[0] = "PUT /p" }},
 		"secret headers":    {func(cfg *oncehttp.Config) { cfg.SecretHeaders = []string{"X-Pan"} }, func(cfg *oncehttp.Config) { cfg.SecretHeaders[0] = "X-Other" }},
 		"secret parameters": {func(cfg *oncehttp.Config) { cfg.SecretParameters = []string{"pan"} }, func(cfg *oncehttp.Config) { cfg.SecretParameters[0] = "other" }},
 		"origins":           {func(cfg *oncehttp.Config) { cfg.Origins = []string{"https://api.example.com"} }, func(cfg *oncehttp.Config) { cfg.Origins[0] = "https://other.example" }},

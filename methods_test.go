@@ -104,7 +104,7 @@ func TestProtectionIsFrozen(t *testing.T) {
 	}
 }
 
-// TestAMethodThatNobodySpeaksOfIsToldOnce, and a method that the profile names is not.
+// TestAMethodThatNobodySpeaksOfIsToldOnce, and one on which the API honours no key; a method that the profile names is not.
 func TestAMethodThatNobodySpeaksOfIsToldOnce(t *testing.T) {
 	t.Parallel()
 	unlisted := profile.StripeV1()
@@ -113,7 +113,7 @@ func TestAMethodThatNobodySpeaksOfIsToldOnce(t *testing.T) {
 		profile *profile.Profile
 		method  string
 		lines   int
-	}{{nil, "PUT", 1}, {nil, "POST", 0}, {nil, "PATCH", 0}, {unlisted, "DELETE", 1}, {unlisted, "POST", 0}, {profile.StripeV1(), "PUT", 0}} {
+	}{{nil, "PUT", 1}, {nil, "POST", 0}, {nil, "PATCH", 0}, {unlisted, "DELETE", 1}, {unlisted, "POST", 0}, {profile.StripeV1(), "PUT", 1}} {
 		bubble(t, func(t *testing.T) {
 			log := &logged{}
 			c, _ := newClient(t, &wire{replies: []reply{{status: 201, body: "{}"}}}, func(cfg *oncehttp.Config) { cfg.Profile, cfg.Logger = r.profile, log.logger() })

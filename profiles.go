@@ -104,7 +104,11 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 	if err := p.Check(); err != nil {
 		return fmt.Errorf("profile %q: %w", p.Name, err)
 	}
-	for _, m := range p.Methods {
+	methods := slices.Clone(p.Methods)
+	for _, e := range p.Endpoints {
+		methods = append(methods, e.Method)
+	}
+	for _, m := range methods {
 		if meant := request.Misspelled(m); meant != "" {
 			return fmt.Errorf("profile %q: methods: %q is no method; want %s", p.Name, m, meant)
 		}

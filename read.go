@@ -1,17 +1,13 @@
 package oncehttp
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/sanitize"
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file holds how a call reads its caller's request.
@@ -42,9 +38,7 @@ func (c *Client) read(req *http.Request, key keySource, plain bool) (*preparedRe
 	if err != nil {
 		return &preparedRequest{named: named}, err
 	}
-	if request.Unheard(s.Profile, s.Record.Method) {
-		c.unheard.Do(func() { c.tellUnheard(req.Context(), &s.Record) })
-	}
+	c.tellCoverage(req.Context(), s)
 	s.Record.Facts = c.cfg.factsOf(s.Profile)
 	s.Record.KeepAnswer, s.Record.KeepKey = c.cfg.keeping(s.Record.Window)
 	return &preparedRequest{rec: &s.Record, prof: s.Profile, credentials: s.Credentials, target: &s.URL, read: s, named: named}, nil
@@ -65,12 +59,6 @@ func (op *preparedRequest) keyOnLeaving(joined bool) Key {
 		return op.keyInFlight()
 	}
 	return Key(op.rec.Key)
-}
-
-// tellUnheard says that nobody knows whether the API honours keys on the method of an operation.
-func (c *Client) tellUnheard(ctx context.Context, rec *persist.Record) {
-	cause := fmt.Errorf("profile %q does not say that keys count on %s; if the API ignores them there, a second send takes effect twice: name a profile that lists its methods", rec.Profile, rec.Method)
-	c.cfg.log(ctx, slog.LevelWarn, "a method on which keys may not count (said once)", rec.Key, cause)
 }
 
 // journaled reports whether a request is an operation. Use same instead of req afterwards: its body may have been

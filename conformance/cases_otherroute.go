@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"net/http"
-	"slices"
 )
 
 // otherRouteCases: keys have to protect more than the one operation that was named
@@ -62,7 +61,7 @@ func onceByOtherMethod(x *trial) {
 		methods = []string{x.r.o.OtherMethod}
 	}
 	for _, method := range methods {
-		if method == x.r.o.Method || !slices.Contains(x.r.o.Profile.Methods, method) && x.r.o.OtherMethod == "" {
+		if method == x.r.o.Method || !x.r.o.keyed(method) && x.r.o.OtherMethod == "" {
 			continue
 		}
 		change := func(dup *operation) { dup.method = method }

@@ -72,7 +72,7 @@ func (x *trial) judgeOutcomes(p *played, change string) {
 // unprotected reports whether the profile says of requests with that difference that no key protects them.
 func (x *trial) unprotected(p *played, change string) bool {
 	method := p.as[change].method
-	return method != x.r.o.Method && !slices.Contains(x.r.o.Profile.Methods, method)
+	return method != x.r.o.Method && !x.r.o.keyed(method)
 }
 
 // judgeAmid looks at repeats that met another request of the key at work: they wait for its outcome, or are told

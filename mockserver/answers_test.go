@@ -57,6 +57,9 @@ func keyedBy(p *profile.Profile, key string, amount int) request {
 	case p.Body.Default() == profile.FormBody:
 		r.Body, r.Header["Content-Type"] = fmt.Sprintf("amount=%d", amount), []string{formType}
 	}
+	if len(p.Endpoints) > 0 {
+		r.Path = strings.NewReplacer("{", "", "}", "").Replace(p.Endpoints[0].Path) + "?sleep=1000"
+	}
 	if p.Carrier.Place == profile.Header {
 		r.Header.Set(p.Carrier.Name, key)
 	}

@@ -17,6 +17,8 @@ type Send struct {
 	Key string
 	// Keyed: there is a key, valid or not.
 	Keyed bool
+	// Honoured: the API honours keys on this method at this path.
+	Honoured bool
 	// KeyError says why the key is invalid; empty: it is not. It never holds
 	// the key.
 	KeyError string

@@ -78,7 +78,7 @@ func (w *sendRules) reset() {
 // begin notes a send and says what it breaks.
 func (w *sendRules) begin(r *http.Request, k keylayer.Reading, body []byte) *observation {
 	o := &observation{Send: Send{
-		Keyed: k.Present, Method: r.Method, Path: r.URL.Path,
+		Keyed: k.Present, Honoured: keylayer.Honours(w.cfg.Profile, r), Method: r.Method, Path: r.URL.Path,
 		Fingerprint: requestDigest(r, body), Connection: connectionOf(r), context: r.Context(), Begun: time.Now(),
 	}}
 	switch {

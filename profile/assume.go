@@ -21,7 +21,7 @@ func (p *Profile) Assumptions() []Assumption {
 	}{
 		{"encoding", "a key is sent as it is", p.Carrier.Place == Header && p.unsure("Encoding")},
 		{"key", "a key may have " + p.Key.String(), p.unsure("Key")},
-		{"methods", "keys count on every method that is sent with one", len(p.Methods) == 0},
+		{"methods", "keys count on every method that is sent with one", len(p.Methods) == 0 && len(p.Endpoints) == 0},
 		{"window", fmt.Sprintf("a key counts for %v after the first send, and then nothing is sent again; an API that forgets it earlier acts twice", spanText(p.Window.Floor)), p.Window.Published != Yes},
 		{"mismatch", "no answer says that a key is another request's", len(p.Mismatch) == 0 && len(p.AlreadyDone) == 0},
 		{"in_progress", "a 409 that nothing else names means that the first request is still being worked on", len(p.InProgress) == 0},

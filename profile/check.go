@@ -136,15 +136,18 @@ func checkBody(p *Profile) error {
 	return nil
 }
 
-func checkMethods(p *Profile) error {
+func checkMethods(p *Profile) error { return checkMethodList(p.Methods) }
+
+// checkMethodList refuses methods that are none, or that no API takes keys on, and a method that is there twice.
+func checkMethodList(methods []string) error {
 	never := []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodConnect, http.MethodTrace}
-	for i, m := range p.Methods {
+	for i, m := range methods {
 		switch {
 		case !isToken(m) || m != strings.ToUpper(m):
 			return fmt.Errorf("%q, want a method in upper case", m)
 		case slices.Contains(never, m):
 			return fmt.Errorf("%s takes no key here", m)
-		case slices.Contains(p.Methods[:i], m):
+		case slices.Contains(methods[:i], m):
 			return fmt.Errorf("%s is there twice", m)
 		}
 	}

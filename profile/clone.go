@@ -26,6 +26,7 @@ func (p *Profile) Clone() *Profile {
 	} {
 		*list = clonedMatchers(*list)
 	}
+	c.Endpoints = slices.Clone(p.Endpoints)
 	c.RetryAfter = slices.Clone(p.RetryAfter)
 	c.Sources = maps.Clone(p.Sources)
 	c.Doubted = slices.Clone(p.Doubted)

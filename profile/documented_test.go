@@ -26,7 +26,8 @@ func documented() map[string]words {
 		},
 		// "saves the resulting status code and body … including 500 errors"; "at least 24 hours"; stripe-go stripe.go shouldRetry.
 		"stripe": {
-			"carrier": "header Idempotency-Key", "key": "1 to 255 bytes", "methods": "POST", "window": "24h", "replay": "Idempotent-Replayed: true",
+			"endpoints": "",
+			"carrier":   "header Idempotency-Key", "key": "1 to 255 bytes", "methods": "POST", "window": "24h", "replay": "Idempotent-Replayed: true",
 			"account_headers": "Stripe-Account, Stripe-Context", "fingerprint": "Stripe-Version", "body": "form, compared by values",
 			"should_retry": `Stripe-Should-Retry: "true" sends again, "false" stops`,
 			"stored":       "2xx: yes; 4xx: 402 with /error/type = card_error; 5xx: yes",
@@ -34,27 +35,29 @@ func documented() map[string]words {
 		"stripe-v2": {"window": "30d", "methods": "POST, DELETE", "stored": "2xx: yes; 4xx: unknown; 5xx: no"},
 		// docs.adyen.com/development-resources/api-idempotency; CheckoutService-v72.json, Idempotency-Key and IOEXCEPTION_RECEIVED.
 		"adyen": {
-			"carrier": "header Idempotency-Key", "key": "1 to 64 bytes", "methods": "POST", "window": "7d", "mismatch": "",
+			"endpoints": "",
+			"carrier":   "header Idempotency-Key", "key": "1 to 64 bytes", "methods": "POST", "window": "7d", "mismatch": "",
 			"should_retry": `transient-error: "true" sends again, "false" stops, an error without it stops`,
 			"stored":       "2xx: yes; 4xx: unknown; 5xx: yes",
 		},
 		// spec/2026-04-17/openapi/openapi.delegate_payment.yaml, IdempotencyKey; rfcs/rfc.delegate_payment.md section 5.
 		"acp": {
-			"carrier": "header Idempotency-Key", "key": "1 to 255 bytes", "methods": "POST", "window": "24h", "body": "json, compared by values",
+			"endpoints": "",
+			"carrier":   "header Idempotency-Key", "key": "1 to 255 bytes", "methods": "POST", "window": "24h", "body": "json, compared by values",
 			"replay": "Idempotent-Replayed: true", "stored": "2xx: yes; 4xx: unknown; 5xx: no",
 		},
 		// openapi.yaml, parameters/IdempotencyKey, which operations refer to it; the page says UUID v4.
 		"coinbase": {"carrier": "header X-Idempotency-Key", "key": "36 to 36 bytes, a UUID of version 4", "methods": "POST, PUT, DELETE", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
 		// 2020-09-14.yml, the nine …IdempotencyKey schemas: six of them state no time, and six of them 50 characters.
-		"plaid":  {"carrier": "JSON body at /idempotency_key", "key": "1 to 50 bytes", "window": "1h, a cap that nobody promised", "min_delay": "1m", "stored": ""},
-		"dwolla": {"carrier": "header Idempotency-Key", "methods": "POST", "window": "24h", "mismatch": ""},
+		"plaid":  {"endpoints": "POST /transfer/authorization/create, POST /transfer/refund/create, POST /transfer/recurring/create, POST /transfer/ledger/deposit, POST /transfer/ledger/withdraw, POST /transfer/ledger/distribute, POST /bank_transfer/create, POST /processor/bank_transfer/create, POST /wallet/transaction/execute, POST /payment_initiation/consent/payment/execute, POST /payment_initiation/payment/reverse", "carrier": "JSON body at /idempotency_key", "key": "1 to 50 bytes", "window": "1h, a cap that nobody promised", "min_delay": "1m", "stored": ""},
+		"dwolla": {"endpoints": "POST /transfers, POST /mass-payments", "carrier": "header Idempotency-Key", "methods": "POST", "window": "24h", "mismatch": ""},
 		// resources/idempotency.md of 2023.
 		"datatrans": {"carrier": "header Idempotency-Key", "window": "1h", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
 		// openapi/*.json, parameters/paypal_request_id: "The server stores keys for …", maxLength.
-		"paypal-orders":        {"carrier": "header PayPal-Request-Id", "key": "1 to 108 bytes", "methods": "POST", "window": "6h"},
-		"paypal-payments":      {"carrier": "header PayPal-Request-Id", "key": "1 to 38 bytes", "methods": "POST", "window": "45d"},
-		"paypal-vault":         {"carrier": "header PayPal-Request-Id", "key": "1 to 38 bytes", "methods": "POST", "window": "3h"},
-		"paypal-payouts":       {"carrier": "header PayPal-Request-Id", "key": "1 to 1000 bytes", "methods": "POST", "window": "30d"},
+		"paypal-orders":        {"endpoints": "POST /v2/checkout/orders, POST /v2/checkout/orders/{id}/authorize, POST /v2/checkout/orders/{id}/capture", "carrier": "header PayPal-Request-Id", "key": "1 to 108 bytes", "methods": "POST", "window": "6h"},
+		"paypal-payments":      {"endpoints": "POST /v2/payments/authorizations/{authorization_id}/capture, POST /v2/payments/authorizations/{authorization_id}/reauthorize, POST /v2/payments/captures/{capture_id}/refund", "carrier": "header PayPal-Request-Id", "key": "1 to 38 bytes", "methods": "POST", "window": "45d"},
+		"paypal-vault":         {"endpoints": "POST /v3/vault/payment-tokens, POST /v3/vault/setup-tokens", "carrier": "header PayPal-Request-Id", "key": "1 to 38 bytes", "methods": "POST", "window": "3h"},
+		"paypal-payouts":       {"endpoints": "POST /v1/payments/payouts", "carrier": "header PayPal-Request-Id", "key": "1 to 1000 bytes", "methods": "POST", "window": "30d"},
 		"paypal-subscriptions": {"carrier": "header PayPal-Request-Id", "key": "1 to 38 bytes", "methods": "POST", "window": "3d"},
 		// api.json: the least of all limits is 45; UpdatePayment and ten other PUTs take the key.
 		"square": {"carrier": "JSON body at /idempotency_key", "key": "1 to 45 bytes", "methods": "POST, PUT", "window": "1h, a cap that nobody promised", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
@@ -62,27 +65,27 @@ func documented() map[string]words {
 			"carrier": "header Idempotency-Key", "methods": "POST", "window": "1h, a cap that nobody promised", "stored": "",
 			"lookup": "GET {path}/{id}, the id from /error/errors/0/links/conflicting_resource_id",
 		},
-		"checkout-com": {"carrier": "header Cko-Idempotency-Key", "window": "24h", "min_delay": "30s", "stored": "2xx: yes; 4xx: unknown; 5xx: no", "mismatch": ""},
+		"checkout-com": {"endpoints": "POST /payment-contexts, POST /payments, POST /payments/{id}/authorizations, POST /payments/{id}/cancellations, POST /payments/{id}/captures, POST /payments/{id}/refunds, POST /payments/{id}/voids, POST /transfers", "carrier": "header Cko-Idempotency-Key", "window": "24h", "min_delay": "30s", "stored": "2xx: yes; 4xx: unknown; 5xx: no", "mismatch": ""},
 		// "at most one object per key"
-		"increase": {"carrier": "header Idempotency-Key", "key": "1 to 200 bytes", "window": "24h, a cap that nobody promised", "replay": "Idempotent-Replayed: true"},
-		"mollie":   {"carrier": "header Idempotency-Key", "methods": "POST", "window": "1h"},
+		"increase": {"endpoints": "", "carrier": "header Idempotency-Key", "key": "1 to 200 bytes", "window": "24h, a cap that nobody promised", "replay": "Idempotent-Replayed: true"},
+		"mollie":   {"endpoints": "", "carrier": "header Idempotency-Key", "methods": "POST", "window": "1h"},
 		// api/x/payout-idempotency/make-request.md: 4-36 characters; refunds: at least 10; both: letters, digits, - and _.
-		"razorpay-payouts":   {"carrier": "header X-Payout-Idempotency", "key": "4 to 36 bytes, of " + lettersDashes, "window": "7d"},
-		"razorpay-refunds":   {"carrier": "header X-Refund-Idempotency", "key": "10 to 255 bytes, of " + lettersDashes, "window": "1h, a cap that nobody promised"},
-		"razorpay-transfers": {"carrier": "header X-Transfer-Idempotency", "key": "4 to 36 bytes, of " + lettersDashes, "window": "1h, a cap that nobody promised"},
+		"razorpay-payouts":   {"endpoints": "POST /v1/payouts", "carrier": "header X-Payout-Idempotency", "key": "4 to 36 bytes, of " + lettersDashes, "window": "7d"},
+		"razorpay-refunds":   {"endpoints": "POST /v1/payments/{id}/refund", "carrier": "header X-Refund-Idempotency", "key": "10 to 255 bytes, of " + lettersDashes, "window": "1h, a cap that nobody promised"},
+		"razorpay-transfers": {"endpoints": "POST /v1/transfers", "carrier": "header X-Transfer-Idempotency", "key": "4 to 36 bytes, of " + lettersDashes, "window": "1h, a cap that nobody promised"},
 		// docs/specification/signatures.md: 22+ characters, SHA-256 of the raw body, at least 24 hours.
 		"ucp": {"carrier": "header Idempotency-Key", "key": "22 to 255 bytes", "body": "json, compared by bytes", "window": "24h"},
 		// lithic-go card.go:1300; payment.go:1149.
-		"lithic":          {"carrier": "header Idempotency-Key", "key": "36 to 36 bytes, a UUID", "methods": "POST"},
+		"lithic":          {"endpoints": "POST /v1/cards, POST /v1/financial_accounts", "carrier": "header Idempotency-Key", "key": "36 to 36 bytes, a UUID", "methods": "POST"},
 		"lithic-payments": {"carrier": "JSON body at /token", "key": "36 to 36 bytes, a UUID", "methods": "POST", "window": "24h, a cap that nobody promised"},
 		// dist/betting.yaml TransferBase.reference: lower case, digits, - and _; minimum 16.
 		"paystack": {"carrier": "JSON body at /reference", "key": "16 to 255 bytes, of a-z0-9-_"},
 		// resend.json: maxLength 256; the page: the last 24 hours, POST /emails and /emails/batch.
-		"resend": {"carrier": "header Idempotency-Key", "key": "1 to 256 bytes", "methods": "POST", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
+		"resend": {"endpoints": "POST /emails, POST /emails/batch", "carrier": "header Idempotency-Key", "key": "1 to 256 bytes", "methods": "POST", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
 		// "less than 255 characters"; "All POST and PATCH requests"; "24 hours"; "saved regardless of whether it succeeded or failed".
-		"zuora": {"carrier": "header idempotency-key", "key": "1 to 254 bytes", "methods": "POST, PATCH", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: yes"},
+		"zuora": {"endpoints": "", "carrier": "header idempotency-key", "key": "1 to 254 bytes", "methods": "POST, PATCH", "window": "24h", "stored": "2xx: yes; 4xx: unknown; 5xx: yes"},
 		// "a maximum of 32 characters", a-z A-Z 0-9 - _; "stored indefinitely".
-		"amazon-pay": {"carrier": "header x-amz-pay-idempotency-key", "key": "1 to 32 bytes, of " + lettersDashes, "methods": "POST", "window": "30d", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
+		"amazon-pay": {"endpoints": "", "carrier": "header x-amz-pay-idempotency-key", "key": "1 to 32 bytes, of " + lettersDashes, "methods": "POST", "window": "30d", "stored": "2xx: yes; 4xx: unknown; 5xx: unknown"},
 	}
 }
 

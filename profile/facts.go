@@ -70,6 +70,7 @@ func requestFacts() []fact {
 			doubted: func(p *Profile) { p.Body = BodyRule{} }, use: useUnknown},
 		{name: "methods", field: "Methods", part: func(p *Profile) any { return &p.Methods }, check: checkMethods, assumed: true,
 			doubted: func(p *Profile) { p.Methods = nil }, use: useUnknown},
+		{name: "endpoints", field: "Endpoints", part: func(p *Profile) any { return &p.Endpoints }, check: checkEndpoints}, // from a weak source, too, they only narrow where keys count
 		{name: "window", field: "Window", part: func(p *Profile) any { return (*windowText)(&p.Window) }, check: checkWindow, assumed: true,
 			doubted: func(p *Profile) { p.Window = Window{Floor: min(p.Window.Floor, WindowUnknown), Published: No} }, use: useTighter},
 		{name: "account_headers", field: "AccountHeaders", part: func(p *Profile) any { return &p.AccountHeaders },

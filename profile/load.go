@@ -205,6 +205,10 @@ func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int64, reflect.Uint8: // of time, and a Fact
 		return "a string"
+	case reflect.Struct:
+		if t == reflect.TypeFor[Endpoint]() {
+			return "a string, such as \"POST /payments/{id}\""
+		}
 	case reflect.String:
 		return "a string"
 	case reflect.Int:

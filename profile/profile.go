@@ -59,9 +59,12 @@ type Profile struct {
 	Key KeyRule
 	// Body says which bodies the API reads.
 	Body BodyRule
-	// Methods that the API honours keys on. Empty: unknown. Where the profile is Named and the list is not empty, a request
-	// with another method counts as one that no key protects.
+	// Methods that the API honours keys on, at all of its paths, or at those of Endpoints. Empty: unknown. Where the profile
+	// is Named and the list is not empty, a request with another method counts as one that no key protects.
 	Methods []string
+	// Endpoints at which the API honours keys. Empty: unknown, and Methods alone decide. Else a request elsewhere counts as
+	// one that no key protects.
+	Endpoints []Endpoint
 	// Window says how long the API knows a key.
 	Window Window
 
@@ -380,25 +383,4 @@ type Reference struct {
 type Same struct {
 	Request  string `json:"request"`  // in the request's body
 	Resource string `json:"resource"` // in the resource
-}
-
-// Confidence grades a source.
-type Confidence string
-
-// The confidences.
-const (
-	Primary   Confidence = "primary"   // the specification, or the vendor's own source, read itself
-	Excerpt   Confidence = "excerpt"   // an official page, seen in part
-	Secondary Confidence = "secondary" // a third party's trace or note, or a page that the vendor has replaced
-	Assumed   Confidence = "assumed"   // not said anywhere: this package's cautious choice
-)
-
-// Source is where a statement comes from.
-type Source struct {
-	Ref        string     `json:"ref"`        // URL, or repository and path
-	Date       string     `json:"date"`       // when it was read, or its own date
-	Confidence Confidence `json:"confidence"` // how sure the statement is
-	// Said is what the source says of the fact, in a few words of its own; empty: not noted. It belongs to one fact, and stands
-	// there in files.
-	Said string `json:"said,omitempty"`
 }

@@ -5,6 +5,27 @@ import (
 	"time"
 )
 
+// Confidence grades a source.
+type Confidence string
+
+// The confidences.
+const (
+	Primary   Confidence = "primary"   // the specification, or the vendor's own source, read itself
+	Excerpt   Confidence = "excerpt"   // an official page, seen in part
+	Secondary Confidence = "secondary" // a third party's trace or note, or a page that the vendor has replaced
+	Assumed   Confidence = "assumed"   // not said anywhere: this package's cautious choice
+)
+
+// Source is where a statement comes from.
+type Source struct {
+	Ref        string     `json:"ref"`        // URL, or repository and path
+	Date       string     `json:"date"`       // when it was read, or its own date
+	Confidence Confidence `json:"confidence"` // how sure the statement is
+	// Said is what the source says of the fact, in a few words of its own; empty: not noted. It belongs to one fact, and stands
+	// there in files.
+	Said string `json:"said,omitempty"`
+}
+
 // oldAfter is the age, in months, from which a source is old.
 const oldAfter = 24
 

@@ -207,6 +207,12 @@ func words(value any) string {
 		return strings.Join(*v, ", ")
 	case *string:
 		return *v
+	case *[]Endpoint:
+		texts := make([]string, len(*v))
+		for i, e := range *v {
+			texts[i] = e.String()
+		}
+		return strings.Join(texts, ", ")
 	case *windowText:
 		return Window(*v).String()
 	case *[]Matcher:

@@ -127,6 +127,7 @@ func batchCommand(s streams) *cobra.Command {
 // bindBatch binds the flags of batch.
 func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	f.bind(fs)
+	f.bindHonoured(fs)
 	fs.StringVar(&f.url, "url", "", "where each row is sent; {field} in the path or query stands for a row's value")
 	fs.StringVar(&f.key, "key", "", "spells each row's key, such as 'order:{user}:{order_id}'")
 	fs.BoolVar(&f.uuid, "key-uuid", false, "send each key as a UUID of version 5 that is made of it, where keys must be short (the profile says where they must be UUIDs)")

@@ -82,6 +82,7 @@ func flagWords(text string) string {
 		"Config.Region", "--region", "Config.Credential", "--credential",
 		"what CredentialHash makes of the credential", "sha256: and the SHA-256 of the credential in hexadecimal digits",
 		"Client.Assign", "oncehttp journal assign", " (Key.Generation)", "", "MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
+		"KeyHonoured", "--key-honoured", "BasePath", "--base-path",
 	).Replace(keyHeaderWords(naturalWords(text)))
 }
 

@@ -27,6 +27,8 @@ it is known, and what the answers mean. Each fact has a source, a date and a
 confidence. A profile is complete where carrier, window, in-progress answer,
 mismatch and whether errors are kept are known from a primary source or an official
 page; of any other the blanks are unknown, which makes oncehttp more careful.
+Where a profile has endpoints or methods, a request elsewhere is sent once, and held
+where that leaves a doubt; --key-honoured of batch and send says where else keys count.
 
 Wherever a command takes --profile NAME, a file of your own will do: a path with a
 slash in it, or that ends in .json.`,

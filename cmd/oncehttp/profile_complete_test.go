@@ -103,7 +103,7 @@ func batchAgainst(t *testing.T, p *profile.Profile) {
 	})
 	another(t, m.URL(), p, prefix+rowMismatch)
 	file := writeFile(t, "in.csv", "id,amount,sleep\n"+rowPlain+",1,0\n"+rowLost+",2,0\n"+rowSlow+",3,2500\n"+rowMismatch+",4,0\n")
-	got := run(t, "batch", file, "--url", m.URL()+"/payments?sleep={sleep}", "--key", template, "--profile", p.Name,
+	got := run(t, "batch", file, "--url", m.URL()+endpointOf(t, p.Name, 0)+"?sleep={sleep}", "--key", template, "--profile", p.Name,
 		"--min-delay", "1ms", "--max-delay", "200ms", "--attempt-timeout", "700ms", "--max-attempts", "40").want(t, exitRefused)
 	for i, want := range []result{resultDone, resultDone, resultDone, resultMismatch} {
 		if l := got.lines(t)[i]; l.Result != want || i == 3 && l.Status != answersOf[p.Name].mismatch && l.Error.Code != "key_reused" {
@@ -134,7 +134,7 @@ func another(t *testing.T, url string, p *profile.Profile, key string) {
 	if p.Body.Default() == profile.FormBody {
 		kind, body = typeForm, "amount=99"
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/payments", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+endpointOf(t, p.Name, 0), strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +154,8 @@ func another(t *testing.T, url string, p *profile.Profile, key string) {
 // checkAgainst checks a mock. A run in which a race was lost, as on a busy machine, is no verdict, and is made again.
 func checkAgainst(t *testing.T, url string, p *profile.Profile) (got ran) {
 	for seed := range 3 {
-		got = run(t, "check", url+"/payments", "--profile", p.Name, "--witness", url+"/_effects?ref={ref}#/count",
-			"--delay-query", "sleep={ms}", "--fail-query", "fail={status}", "--crash-query", "crash=1", "--second-path", "/refunds",
+		got = run(t, "check", url+endpointOf(t, p.Name, 0), "--profile", p.Name, "--witness", url+"/_effects?ref={ref}#/count",
+			"--delay-query", "sleep={ms}", "--fail-query", "fail={status}", "--crash-query", "crash=1", "--second-path", endpointOf(t, p.Name, 1),
 			"-H", "Authorization: Bearer alice", "--as", "Authorization: Bearer bob", "--settle", "1s", "--rounds", "3", "--seed", itoa(7+seed))
 		if got.status != report.ExitUndecided {
 			break

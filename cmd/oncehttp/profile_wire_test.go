@@ -47,7 +47,7 @@ func TestSendDocumentedAnswers(t *testing.T) {
 				_, _ = io.WriteString(w, c.body)
 			}))
 			defer s.Close()
-			run(t, "send", "POST", s.URL+"/x", "--profile", c.profile, "--journal", filepath.Join(t.TempDir(), "j.db"), "-d", `{"amount":100}`, "--max-attempts", itoa(attempts), "--min-delay", "1ms", "--max-delay", "1ms").want(t, c.exit)
+			run(t, "send", "POST", s.URL+endpointOf(t, c.profile, 0), "--profile", c.profile, "--journal", filepath.Join(t.TempDir(), "j.db"), "-d", `{"amount":100}`, "--max-attempts", itoa(attempts), "--min-delay", "1ms", "--max-delay", "1ms").want(t, c.exit)
 			if n := sends.Load(); n != c.sends {
 				t.Errorf("%d sends, want %d", n, c.sends)
 			}

@@ -76,6 +76,7 @@ command again, with the same key, goes on.`,
 	}
 	fs := cmd.Flags()
 	f.bind(fs)
+	f.bindHonoured(fs)
 	fs.StringArrayVarP(&f.data, "data", "d", nil, "the body: text, @FILE, or @- for stdin; several are joined with &")
 	fs.StringVarP(&f.method, "request", "X", "", "the method, where it does not stand before the URL")
 	fs.StringVarP(&f.user, "user", "u", "", "@FILE with one line user:password, for HTTP Basic")
@@ -114,6 +115,9 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s streams) e
 	cfg, header, err := f.config(s.err)
 	if err != nil {
 		return err
+	}
+	if f.silent {
+		cfg.Logger = nil
 	}
 	if cfg.KeepFields, err = parseKeepFields(f.keep, nil); err != nil {
 		return err

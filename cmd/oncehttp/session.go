@@ -30,6 +30,8 @@ type clientFlags struct {
 	account   string
 	profile   string
 	keyHeader string
+	honoured  []string
+	basePath  string
 	headers   []string
 	retry     oncehttp.Policy
 	pin       pinFlags
@@ -48,6 +50,12 @@ func (f *clientFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.profile, "profile", profile.Draft07().Name, profileUsage)
 	fs.StringVar(&f.keyHeader, "key-header", "", "the header that carries the key, such as X-Request-ID (default: as the profile says)")
 	f.bindSending(fs)
+}
+
+// bindHonoured binds what is frozen in a record, for commands that begin operations.
+func (f *clientFlags) bindHonoured(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&f.honoured, "key-honoured", nil, "an operation at which the API honours keys although the profile does not list it, such as 'POST /v1/payouts/{id}'; may be repeated")
+	fs.StringVar(&f.basePath, "base-path", "", "what a gateway has put before the API's own paths, such as /gateway")
 }
 
 // bindSending binds what also goes for operations whose account and profile are
@@ -98,7 +106,8 @@ func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	case f.retry.AskFirst && len(p.Duplicate) == 0:
 		return oncehttp.Config{}, nil, errors.New("--ask-first: what is found may be another's; say --already-done, or give a profile that says how a number that was used before is answered")
 	}
-	cfg := oncehttp.Config{Account: f.account, Profile: p, Retry: f.retry, Credential: f.pin.credential, Region: f.pin.region}
+	cfg := oncehttp.Config{Account: f.account, Profile: p, Retry: f.retry, Credential: f.pin.credential, Region: f.pin.region, KeyHonoured: f.honoured, BasePath: f.basePath}
+	cfg.Logger = newCoverageLog(stderr)
 	if cfg.Authorize, err = signer(f.signing, p); err != nil {
 		return cfg, nil, err
 	}

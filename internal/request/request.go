@@ -45,6 +45,10 @@ type Reader struct {
 	AskFirst bool
 	// KeepFields are pointers to values of the body that become Record.KeptFields. CheckPointers has taken them.
 	KeepFields []string
+	// KeyHonoured are operations at which keys count, whatever the profile says. BasePath is cut off before paths are compared
+	// with these and with the profile's endpoints.
+	KeyHonoured []profile.Endpoint
+	BasePath    string
 	// Allowed reports whether the client sends operations to an origin; nil: to any.
 	Allowed func(origin string) bool
 	// Producer: the client sends nothing, and takes what it only enqueues to any origin.
@@ -125,6 +129,8 @@ type Snapshot struct {
 	URL url.URL
 	// Scopes are Named.Scopes.
 	Scopes []persist.Scope
+	// Coverage says who says that keys count for the request.
+	Coverage Coverage
 }
 
 // Credentials are what is sent with every request of a call and never recorded. Those of a query are part of
@@ -301,7 +307,8 @@ func (r *Reader) describe(req *http.Request, p *profile.Profile, given Given, na
 		Recipe:         r.recipe(p),
 		Created:        given.Now.Round(0),
 	}
-	s.Record.Protected = protected(&s.Record, p)
+	s.Coverage = r.coverage(&s.Record, p)
+	s.Record.Protected = protected(&s.Record, p, s.Coverage)
 	s.Record.KeptFields = r.keptFields(kept, body)
 	s.Record.Fingerprint, _ = fingerprint(&s.Record)
 	return s

@@ -9,11 +9,11 @@ import (
 
 // The rules about keys and what they name.
 
-// judgePresent finds sends without a key, among those whose method has one.
+// judgePresent finds sends without a key, among those at which keys count.
 func judgePresent(e *evidence) finding {
 	return e.each("nothing was sent", func(op *operation) (bool, string) {
 		for i, v := range op.sends {
-			if !v.Keyed && slices.Contains(e.server.Profile.Methods, v.Method) {
+			if !v.Keyed && v.Honoured {
 				return true, fmt.Sprintf("send %d carries no key", i+1)
 			}
 		}

@@ -6,7 +6,6 @@ package keylayer
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/oncehttp/oncehttp/profile"
@@ -76,7 +75,7 @@ func New(l Layer) *Layer {
 // Handle is the whole layer: what a request is answered, and what the store
 // said of it.
 func (l *Layer) Handle(x *Exchange) (*Answer, Claim) {
-	honoured := slices.Contains(l.Profile.Methods, x.Request.Method)
+	honoured := Honours(l.Profile, x.Request)
 	if l.Bug.Intercept != nil && honoured {
 		if a := l.Bug.Intercept(l, x); a != nil {
 			return a, Unkeyed

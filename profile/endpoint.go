@@ -1,0 +1,99 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Endpoint is an operation of an API: a method, and the path below the API's host. In files it is a text, such as
+// "POST /v2/payments/{id}/refunds", with "!" in front where Keyless is set. The host is no part of it: a sandbox, a mock and a
+// proxy have others.
+type Endpoint struct {
+	// Method is in upper case.
+	Method string
+	// Path begins with a slash, and has no query. A segment {name} stands for one segment, whichever it is, but for an empty
+	// one. The API's version is in it where the API's own paths have it.
+	Path string
+	// Keyless: the API ignores keys here, although the path of another endpoint covers it.
+	Keyless bool
+}
+
+// String is the endpoint as files spell it.
+func (e Endpoint) String() string {
+	if e.Keyless {
+		return "!" + e.Method + " " + e.Path
+	}
+	return e.Method + " " + e.Path
+}
+
+// MarshalText is String.
+func (e Endpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads what String spells.
+func (e *Endpoint) UnmarshalText(text []byte) error {
+	read, err := ParseEndpoint(string(text))
+	if err == nil {
+		*e = read
+	}
+	return err
+}
+
+// ParseEndpoint reads an endpoint as files spell it. The error says what is wanted.
+func ParseEndpoint(text string) (Endpoint, error) {
+	plain, keyless := strings.CutPrefix(text, "!")
+	method, path, _ := strings.Cut(plain, " ")
+	if strings.Contains(method, "!") { // no method that an API has
+		method = ""
+	}
+	if err := checkMethodList([]string{method}); err != nil {
+		return Endpoint{}, fmt.Errorf("%q: %w", text, err)
+	}
+	if err := checkPath(path); err != nil {
+		return Endpoint{}, fmt.Errorf("%q: %w", text, err)
+	}
+	return Endpoint{Method: method, Path: path, Keyless: keyless}, nil
+}
+
+// checkPath checks the path of an endpoint.
+func checkPath(path string) error {
+	segments := strings.Split(path, "/")
+	if segments[0] != "" || len(segments) < 2 {
+		return errors.New("want a method and a path, such as POST /payments/{id}")
+	}
+	for _, s := range segments[1:] {
+		name, opened := strings.CutPrefix(s, "{")
+		name, closed := strings.CutSuffix(name, "}")
+		switch {
+		case opened && closed && name != "" && !strings.ContainsAny(name, "{}"):
+		case s == "." || s == "..":
+			return errors.New("want a path without . and ..")
+		case strings.ContainsAny(s, "{}"):
+			return fmt.Errorf("the segment %q: want {name} as a whole segment, or a text without braces", s)
+		case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '?' || r == '#' || r == '%' }):
+			return fmt.Errorf("the segment %q: want visible ASCII characters, and neither a query nor %%", s)
+		}
+	}
+	return nil
+}
+
+// checkEndpoints refuses endpoints that no request meets, and those that say nothing of where keys count.
+func checkEndpoints(p *Profile) error {
+	for i, e := range p.Endpoints {
+		if _, err := ParseEndpoint(e.String()); err != nil {
+			return err
+		}
+		same := func(other Endpoint) bool { return other.Method == e.Method && other.Path == e.Path }
+		switch {
+		case slices.ContainsFunc(p.Endpoints[:i], same):
+			return fmt.Errorf("%s %s is there twice", e.Method, e.Path)
+		case len(p.Methods) > 0 && !slices.Contains(p.Methods, e.Method):
+			return fmt.Errorf("%v: methods do not list %s", e, e.Method)
+		}
+	}
+	if len(p.Endpoints) > 0 && !slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return !e.Keyless }) {
+		return errors.New("want one at which keys count")
+	}
+	return nil
+}
