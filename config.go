@@ -105,7 +105,8 @@ type Config struct {
 	// another origin is ErrConfig; nothing is sent or recorded. An operation that exists is sent to no other, nor is asked of it or
 	// undone there. A request that is no operation goes anywhere, but without Authorize.
 	// An empty list that is not nil is that of a client that sends nothing: it may enqueue for any origin, and only what others send is sent.
-	// Required with Authorize, unless OriginAllowed is set. Zero: without OriginAllowed, all.
+	// Required, unless OriginAllowed is set, with Authorize, and where the journal is on a server, as those of persist/postgres, persist/mysql
+	// and persist/redis are (persist.Claimer, without persist.InProcess): whoever may write there decides what is sent. Zero: without OriginAllowed, all.
 	Origins []string
 	// OriginAllowed adds origins to those of Origins, where a table knows them. It gets an origin as Record.Origin spells it, with
 	// its port, and is asked before each send: it must return at once, and must not call the client. Zero: none.

@@ -222,7 +222,11 @@ func TestResumeOfWhoCannot(t *testing.T) {
 				}
 				w := &wire{replies: []reply{{status: 201}}}
 				healthy, _ := newClient(t, w, on(can, l.begins))
-				lacking, _ := newClient(t, w, on(cannot, l.lacks))
+				lacking, _ := newClient(t, w, on(cannot, l.lacks, func(cfg *oncehttp.Config) {
+					if cfg.Origins == nil {
+						cfg.Origins = append(origins(), otherOrigin)
+					}
+				}))
 				enqueueGuarded(t, healthy, 3)
 				own := post(t, "{}")
 				if name == "Authorize" { // where the other sends with credentials, this one sends nothing of its own either

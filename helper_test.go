@@ -151,7 +151,7 @@ func newClient(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)
 	if change != nil {
 		change(&cfg)
 	}
-	if cfg.Authorize != nil && cfg.Origins == nil && cfg.OriginAllowed == nil {
+	if (cfg.Authorize != nil || onServer(cfg.Journal)) && cfg.Origins == nil && cfg.OriginAllowed == nil {
 		cfg.Origins = origins()
 	}
 	c, err := oncehttp.New(cfg)
@@ -162,11 +162,18 @@ func newClient(t *testing.T, rt http.RoundTripper, change func(*oncehttp.Config)
 	return c, cfg.Journal
 }
 
-// origins are those of the tests' servers, for clients with an Authorize.
+// onServer reports whether a journal is one for which New wants Origins.
+func onServer(j persist.Journal) bool {
+	_, shared := persist.As[persist.Claimer](j)
+	_, alone := persist.As[persist.InProcess](j)
+	return shared && !alone
+}
+
+// origins are those of the tests' servers, for clients that must say where they send.
 func origins() []string {
 	return []string{
 		"https://api.example.com", "https://*.example.com", "https://api.example.com:8443", "http://api.example.com", "http://api.test", "https://api.test",
-		"http://mock.test", "http://127.0.0.1:*", "https://127.0.0.1:*",
+		"http://mock.test", "http://127.0.0.1:*", "https://127.0.0.1:*", "https://one.example", "https://held.example",
 	}
 }
 

@@ -4,18 +4,27 @@ import (
 	"errors"
 
 	"github.com/oncehttp/oncehttp/internal/request"
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file holds where a client sends operations, and so where its credentials go.
 
-// errNoOrigins names the line that is missing beside Authorize.
-var errNoOrigins = errors.New("no Origins beside Authorize, whose credentials go nowhere else; " +
-	`add Origins: []string{"https://api.example.com"}, with the origins of the API`)
+// The errors name the lines that are missing.
+var (
+	errNoOrigins = errors.New("no Origins beside Authorize, whose credentials go nowhere else; " +
+		`add Origins: []string{"https://api.example.com"}, with the origins of the API`)
+	errNoOriginsShared = errors.New("no Origins beside a journal on a server, where others may write what this client sends; " +
+		`add Origins: []string{"https://api.example.com"}, with the origins of the API, Origins: []string{} for a client that sends nothing, or OriginAllowed`)
+)
 
-// fillOrigins reads Origins. They are required where there are credentials to send.
+// fillOrigins reads Origins. They are required where there are credentials to send, and where others write what is sent.
 func (c *Config) fillOrigins() error {
-	if c.Authorize != nil && !c.restricted() {
+	switch {
+	case c.restricted():
+	case c.Authorize != nil:
 		return errNoOrigins
+	case onServer(c.Journal):
+		return errNoOriginsShared
 	}
 	if c.Origins == nil {
 		return nil
@@ -23,6 +32,13 @@ func (c *Config) fillOrigins() error {
 	var err error
 	c.origins, err = request.ParseOrigins(c.Origins) // a value of its own: what the caller does with the slice later does not count
 	return err
+}
+
+// onServer reports whether other processes may write into a journal.
+func onServer(j persist.Journal) bool {
+	_, shared := persist.As[persist.Claimer](j)
+	alone, is := persist.As[persist.InProcess](j)
+	return shared && !(is && alone.InProcess())
 }
 
 // restricted reports whether the program says where the client sends.

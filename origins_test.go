@@ -1,6 +1,7 @@
 package oncehttp_test
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log/slog"
@@ -34,42 +35,61 @@ func only(origin string) func(*oncehttp.Config) {
 	return func(cfg *oncehttp.Config) { cfg.Origins, cfg.Authorize = []string{origin}, credential }
 }
 
-// TestOriginsRequired: with Authorize a client says where its credentials go, and the error is the line that is missing. What is
-// malformed is named.
+// TestOriginsRequired: a client says where its credentials go, and where it sends what others may write into its journal. The error is the line
+// that is missing. What is malformed is named.
 func TestOriginsRequired(t *testing.T) {
 	t.Parallel()
 	never := func(string) bool { return false }
+	const malformed = `Origins[0]: an origin has no userinfo, path, query or fragment; want "https://api.example.com"`
 	for name, r := range map[string]struct {
-		cfg  oncehttp.Config
-		says string
+		cfg       oncehttp.Config
+		says      string
+		saysThere string // where others share the journal; empty: says
 	}{
-		"neither":                {oncehttp.Config{Authorize: credential}, `Origins: []string{"https://`},
-		"a list":                 {oncehttp.Config{Authorize: credential, Origins: []string{ourOrigin}}, ""},
-		"an empty list":          {oncehttp.Config{Authorize: credential, Origins: []string{}}, ""},
-		"a table":                {oncehttp.Config{Authorize: credential, OriginAllowed: never}, ""},
-		"both":                   {oncehttp.Config{Authorize: credential, Origins: []string{ourOrigin}, OriginAllowed: never}, ""},
-		"without Authorize":      {oncehttp.Config{}, ""},
-		"a malformed one":        {oncehttp.Config{Origins: []string{ourOrigin, "api.example.com"}}, "Origins[1]"},
-		"malformed with a table": {oncehttp.Config{Origins: []string{ourOrigin + "/v1"}, OriginAllowed: never}, `Origins[0]: an origin has no userinfo, path, query or fragment; want "https://api.example.com"`},
+		"neither":                {oncehttp.Config{Authorize: credential}, `Origins: []string{"https://api.example.com"}`, ""},
+		"a list":                 {oncehttp.Config{Authorize: credential, Origins: []string{ourOrigin}}, "", ""},
+		"an empty list":          {oncehttp.Config{Authorize: credential, Origins: []string{}}, "", ""},
+		"a table":                {oncehttp.Config{Authorize: credential, OriginAllowed: never}, "", ""},
+		"both":                   {oncehttp.Config{Authorize: credential, Origins: []string{ourOrigin}, OriginAllowed: never}, "", ""},
+		"without Authorize":      {oncehttp.Config{}, "", `journal on a server, where others may write what this client sends; add Origins: []string{"https://api.example.com"}`},
+		"a producer":             {oncehttp.Config{Origins: []string{}}, "", ""},
+		"a table alone":          {oncehttp.Config{OriginAllowed: never}, "", ""},
+		"a malformed one":        {oncehttp.Config{Origins: []string{ourOrigin, "api.example.com"}}, "Origins[1]", ""},
+		"malformed with a table": {oncehttp.Config{Origins: []string{ourOrigin + "/v1"}, OriginAllowed: never}, malformed, ""},
 	} {
-		for _, open := range []func(oncehttp.Config) (*oncehttp.Client, error){
-			func(cfg oncehttp.Config) (*oncehttp.Client, error) {
-				return oncehttp.Open(filepath.Join(t.TempDir(), "j.db"), cfg)
-			},
-			func(cfg oncehttp.Config) (*oncehttp.Client, error) {
-				cfg.Journal = memory.New()
-				return oncehttp.New(cfg)
-			},
-		} {
+		for where, open := range journalsOfOrigins(t) {
 			c, err := open(r.cfg)
-			switch {
-			case r.says == "" && err != nil, r.says != "" && (!errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), r.says)):
-				t.Errorf("%s: %v, want %q", name, err, r.says)
+			says := r.says
+			if strings.HasPrefix(where, "shared") {
+				says = cmp.Or(r.saysThere, says)
+			}
+			if says == "" && err != nil || says != "" && (!errors.Is(err, oncehttp.ErrConfig) || !strings.Contains(err.Error(), says)) {
+				t.Errorf("%s, %s: %v, want %q", name, where, err, says)
 			}
 			if err == nil {
 				c.Close()
 			}
 		}
+	}
+}
+
+// journalsOfOrigins open clients on journals that this process has alone, and on some that it shares.
+func journalsOfOrigins(t *testing.T) map[string]func(oncehttp.Config) (*oncehttp.Client, error) {
+	on := func(open func() persist.Journal) func(oncehttp.Config) (*oncehttp.Client, error) {
+		return func(cfg oncehttp.Config) (*oncehttp.Client, error) {
+			cfg.Journal = open()
+			return oncehttp.New(cfg)
+		}
+	}
+	shared := func() persist.Journal { return newOtherProcess(memory.New()) }
+	return map[string]func(oncehttp.Config) (*oncehttp.Client, error){
+		"a file": func(cfg oncehttp.Config) (*oncehttp.Client, error) {
+			return oncehttp.Open(filepath.Join(t.TempDir(), "j.db"), cfg)
+		},
+		"memory":         on(func() persist.Journal { return memory.New() }),
+		"sealed memory":  on(func() persist.Journal { return sealedWith(t, memory.New(), "k1") }),
+		"shared":         on(shared),
+		"shared, sealed": on(func() persist.Journal { return sealedWith(t, shared(), "k1") }),
 	}
 }
 

@@ -195,7 +195,7 @@ func runDoOnPostgres(b *bench, dsn, url string) error {
 	defer func() { _ = journal.Close() }()
 	pool := newPool()
 	defer pool.CloseIdleConnections()
-	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Transport: pool})
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Origins: loopback(), Transport: pool})
 	if err != nil {
 		return err
 	}
@@ -243,6 +243,9 @@ func emptyTable(ctx context.Context, dsn, table string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
+// loopback returns the Origins of the clients: the servers of the measurements.
+func loopback() []string { return []string{"http://127.0.0.1:*"} }
+
 // fleetSchema is the schema of our journal in the database of the section.
 const fleetSchema = "fleet"
 
@@ -264,7 +267,7 @@ func onceDrainer(ctx context.Context, dsn string) (*drainer, error) {
 	return &drainer{
 		name: "oncehttp Run + postgres",
 		fill: func(ctx context.Context, url string, n int64) error {
-			client, err := oncehttp.New(oncehttp.Config{Journal: journal})
+			client, err := oncehttp.New(oncehttp.Config{Journal: journal, Origins: []string{}})
 			if err != nil {
 				return err
 			}
@@ -292,7 +295,7 @@ func drainByRun(ctx context.Context, journal *postgres.Journal, pool http.RoundT
 	defer stop()
 	var done atomic.Int64
 	client, err := oncehttp.New(oncehttp.Config{
-		Journal: journal, Transport: pool,
+		Journal: journal, Origins: loopback(), Transport: pool,
 		ResumeWorkers: inFlight, OriginWorkers: inFlight, // there is one API alone: no worker is kept free for another
 		Observe: func(_ context.Context, e oncehttp.Event) {
 			if e.Kind == oncehttp.EventFinished && e.Outcome == oncehttp.OutcomeConfirmed && done.Add(1) == n {

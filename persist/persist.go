@@ -274,6 +274,13 @@ type SendClaimer interface {
 	ClaimToSend(ctx context.Context, q Query, owner string, lease, sending time.Duration, n int) (claimed []Record, now time.Time, err error)
 }
 
+// InProcess is a journal that only this process reaches, although it is a [Claimer]: no other can have written what stands in it, as in
+// package persist/memory. It is optional: find it with [As].
+type InProcess interface {
+	// InProcess reports whether that is so. A journal that wraps another, and has no Unwrap, returns what that one does.
+	InProcess() bool
+}
+
 // LateFinisher is a journal whose Finish waits for a server. Do then gives its caller a confirmed answer before the record
 // says so, if the same key finds that answer again, and waits for the record's end only before its next look at it. It is
 // optional. Assert the journal itself, and not with [As]; it is one only if FinishesLate returns it.

@@ -78,7 +78,7 @@ func flagWords(text string) string {
 		"Retry.MaxRetryAfter", "--max-retry-after", "; set Config.Authorize", "; give them again with -H",
 		", or AcceptPlain of package persist/seal)", " @FILE)", "(package persist/seal)", "(--seal-key @FILE)",
 		"Options.ListenURL", "--journal-direct", "ListenURL", "--journal-direct",
-		": it is not among Config.Origins, and Config.OriginAllowed does not allow it", "; name it with --auth",
+		": it is not among Config.Origins, and Config.OriginAllowed does not allow it", "; name it with --origin, or --auth",
 		"Config.Region", "--region", "Config.Credential", "--credential",
 		"what CredentialHash makes of the credential", "sha256: and the SHA-256 of the credential in hexadecimal digits",
 		"Client.Assign", "oncehttp journal assign", " (Key.Generation)", "", "MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",

@@ -207,6 +207,9 @@ func (f *actFlags) endOne(ses *session, rec *persist.Record, a act) error {
 			return err
 		}
 	}
+	if cfg.Origins == nil { // it asks no server
+		cfg.Origins = []string{}
+	}
 	cfg.Journal, cfg.Account = ses.journal, accountName(rec.Account)
 	c, err := oncehttp.New(cfg)
 	if err != nil {
@@ -241,7 +244,7 @@ func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), 
 	}
 	origin := ""
 	return func(rec *persist.Record) (oncehttp.Config, error) {
-		cfg := oncehttp.Config{Profile: p, Credential: f.pin.credential, Region: f.pin.region}
+		cfg := oncehttp.Config{Profile: p, Credential: f.pin.credential, Region: f.pin.region, Origins: []string{rec.Origin}}
 		if len(header) == 0 {
 			return cfg, nil
 		}
@@ -251,7 +254,7 @@ func (f *serverFlags) config() (func(*persist.Record) (oncehttp.Config, error), 
 		if origin != rec.Origin {
 			return cfg, fmt.Errorf("%q leads to %s, and the headers are for %s: name the operations of one server at a time", clip(rec.Key), rec.Origin, origin)
 		}
-		cfg.Authorize, cfg.Origins = authorize(header, origin), []string{origin}
+		cfg.Authorize = authorize(header, origin)
 		return cfg, nil
 	}, nil
 }

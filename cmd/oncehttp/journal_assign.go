@@ -91,7 +91,7 @@ func (f *assignFlags) run(ctx context.Context, keys []string, s streams) error {
 		}
 	}
 	return f.withJournal(func(ses *session) error {
-		c, err := oncehttp.New(oncehttp.Config{Journal: ses.journal, Account: f.account})
+		c, err := oncehttp.New(oncehttp.Config{Journal: ses.journal, Origins: []string{}, Account: f.account})
 		if err != nil {
 			return plain(err)
 		}

@@ -96,7 +96,7 @@ func TestServerLockedTable(t *testing.T) {
 			}
 		}
 		file := writeFile(t, "in.csv", "id\na\n")
-		together(t, exitUnknown, journal, []string{"journal", "list"}, []string{"journal", "settle", "k", "--happened"}, []string{"work"},
+		together(t, exitUnknown, journal, []string{"journal", "list"}, []string{"journal", "settle", "k", "--happened"}, []string{"work", "--origin", "http://127.0.0.1:*"},
 			[]string{"send", "POST", refusing(t).url, "--key", "k"}, []string{"batch", file, "--url", refusing(t).url, "--key", "o:{id}"})
 	})
 }

@@ -25,7 +25,7 @@ type resumeFlags struct {
 	*journalFlags
 	client  clientFlags
 	workers int
-	origin  string
+	origins []string
 	dry     bool
 	// restored: also what journal restored holds.
 	restored bool
@@ -44,7 +44,8 @@ restored holds, as far as the server still knows the keys.
 
 Credentials are never in a journal. Give them again with -H; a header that is on
 record cannot be changed. Where the pending operations lead to more than one
-server, --origin has to say whose the headers are; the others then stay pending.
+server, --origin has to say whose the headers are, and where the journal is on a
+database, to which servers they go: the others then stay pending.
 
 What was begun with a profile file needs that file again: --profile FILE. Without
 it such an operation is not sent, stays pending, and its line says so.
@@ -66,7 +67,7 @@ or held.`,
 	fs.BoolVar(&r.dry, "dry-run", false, "show what would be sent, and send nothing")
 	fs.IntVar(&r.workers, "workers", 8, "operations at once")
 	fs.BoolVar(&r.restored, "restored", false, "also what journal restored holds; only after an audit said that the provider did not do it")
-	fs.StringVar(&r.origin, "origin", "", "the server that the headers, or the signatures, are for, as journal list shows it")
+	fs.StringArrayVar(&r.origins, "origin", nil, "a server to send to, as journal list shows it; the one that the headers, or the signatures, are for; may be repeated")
 	return cmd
 }
 
@@ -99,15 +100,11 @@ func (f *resumeFlags) resume(ctx context.Context, ses *session, cfg oncehttp.Con
 	if cfg.Account, err = f.whose(ctx, ses); err != nil {
 		return err
 	}
-	if cfg.Authorize != nil && f.origin == "" {
+	if cfg.Authorize != nil && len(f.origins) == 0 {
 		return errors.New("--sign: say with --origin for which server it signs, as journal list shows it")
 	}
-	if len(header) > 0 || cfg.Authorize != nil {
-		origin, err := f.whoseHeaders(ctx, ses, cfg.Account)
-		if err != nil {
-			return err
-		}
-		cfg.Authorize, cfg.Origins = inTurn(authorize(header, origin), cfg.Authorize), []string{origin}
+	if cfg, err = f.directed(ctx, ses, cfg, header); err != nil {
+		return err
 	}
 	cfg.ProfileOf = recordedProfile(cfg.Profile)
 	cfg.Journal, cfg.ResumeWorkers = ses.journal, f.workers
@@ -252,26 +249,50 @@ func (f *resumeFlags) whose(ctx context.Context, ses *session) (string, error) {
 	return names[0], nil
 }
 
-// whoseHeaders is the origin that the headers may go to: one account's
-// operations may lead to several servers, and one's credentials are not to be
-// shown to another.
-func (f *resumeFlags) whoseHeaders(ctx context.Context, ses *session, account string) (string, error) {
+// directed says where the client sends: to one server where it has headers or signs, and else, where others may write into the journal,
+// to those of --origin, or the only one to which the pending operations lead.
+func (f *resumeFlags) directed(ctx context.Context, ses *session, cfg oncehttp.Config, header http.Header) (oncehttp.Config, error) {
+	bare := len(header) == 0 && cfg.Authorize == nil
+	if bare && ses.place.isFile() && len(f.origins) == 0 {
+		return cfg, nil
+	}
+	asked := "whose the headers are"
+	if bare {
+		asked = "to which they go"
+	} else if len(f.origins) > 1 {
+		return cfg, errors.New("the headers, or the signatures, are for one --origin; resume once for each")
+	}
+	var err error
+	if cfg.Origins, err = f.leadTo(ctx, ses, cfg.Account, asked); err != nil || bare {
+		return cfg, err
+	}
+	cfg.Authorize = inTurn(authorize(header, strings.Join(cfg.Origins, "")), cfg.Authorize) // one, or none
+	return cfg, nil
+}
+
+// leadTo returns the origins of --origin, or else the one to which all pending operations of an account lead; none where nothing is
+// pending. One's credentials are not to be shown to another. asked is what --origin says where they lead to more.
+func (f *resumeFlags) leadTo(ctx context.Context, ses *session, account, asked string) ([]string, error) {
 	found := map[string]bool{}
 	err := f.eachToSend(ctx, ses, persist.Query{Account: persist.Account(account)}, func(rec *persist.Record) {
 		found[rec.Origin] = true
 	})
-	origins := slices.Sorted(maps.Keys(found))
-	switch {
-	case err != nil:
-		return "", err
-	case f.origin != "" && !found[f.origin]:
-		return "", fmt.Errorf("--origin %s: no pending operation leads there; those that are lead to %s", clip(f.origin), strings.Join(origins, ", "))
-	case f.origin == "" && len(origins) > 1:
-		return "", fmt.Errorf("the pending operations lead to %s; say with --origin whose the headers are", strings.Join(origins, ", "))
-	case f.origin == "" && len(origins) == 1:
-		return origins[0], nil
+	if err != nil {
+		return nil, err
 	}
-	return f.origin, nil
+	origins := slices.Sorted(maps.Keys(found))
+	for _, origin := range f.origins {
+		if !found[origin] {
+			return nil, fmt.Errorf("--origin %s: no pending operation leads there; those that are lead to %s", clip(origin), strings.Join(origins, ", "))
+		}
+	}
+	switch {
+	case len(f.origins) > 0:
+		return f.origins, nil
+	case len(origins) > 1:
+		return nil, fmt.Errorf("the pending operations lead to %s; say with --origin %s", strings.Join(origins, ", "), asked)
+	}
+	return append([]string{}, origins...), nil
 }
 
 // authorize puts the headers on every send to origin ("": to anywhere, where

@@ -32,7 +32,7 @@ func (l *lookers) client(account string) (*oncehttp.Client, error) {
 	if c != nil {
 		return c, nil
 	}
-	c, err := oncehttp.New(oncehttp.Config{Journal: l.journal, Account: account})
+	c, err := oncehttp.New(oncehttp.Config{Journal: l.journal, Origins: []string{}, Account: account})
 	if err != nil {
 		return nil, err
 	}

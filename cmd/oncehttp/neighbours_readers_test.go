@@ -57,7 +57,7 @@ func TestNeighbourReaders(t *testing.T) {
 					}
 					before := run(t, "journal", "list", "--journal", journal, "--format", "json")
 					for _, args := range [][]string{
-						{"send", "POST", s.url, "-d", "{}", "--key", "new"}, {"work"}, {"journal", "resume"}, {"journal", "abandon", "k"}, {"journal", "assign", "--all", "--account", "z"},
+						{"send", "POST", s.url, "-d", "{}", "--key", "new"}, {"work", "--origin", "http://127.0.0.1:*"}, {"journal", "resume"}, {"journal", "abandon", "k"}, {"journal", "assign", "--all", "--account", "z"},
 						{"journal", "restored", "--taken", "2026-01-31T02:00:00Z"}, {"journal", "prune", "--older", "1h", "--yes"},
 					} {
 						sends := s.sends.Load()

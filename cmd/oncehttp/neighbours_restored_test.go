@@ -59,7 +59,7 @@ func TestNeighbourRestoredBeside(t *testing.T) {
 	holders := map[string]func(t *testing.T, journal, target string) *osexec.Cmd{
 		"work": func(t *testing.T, journal, target string) *osexec.Cmd {
 			enqueue(t, journal, target, 3)
-			return startChild(t, "work", "--journal", journal, "--workers", "1")
+			return startChild(t, "work", "--origin", "http://127.0.0.1:*", "--journal", journal, "--workers", "1")
 		},
 		"batch": func(t *testing.T, journal, target string) *osexec.Cmd {
 			rows := writeFile(t, "in.csv", "id\na\nb\nc\n")

@@ -43,7 +43,7 @@ func TestNeighbourOpenTransaction(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, at string) {
 		const target = "http://127.0.0.1:1/payments"
-		client, err := oncehttp.New(oncehttp.Config{Journal: journalAt(t, at)})
+		client, err := oncehttp.New(oncehttp.Config{Journal: journalAt(t, at), Origins: []string{"http://127.0.0.1:*"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -215,7 +215,7 @@ func startWorkers(t *testing.T, journal string, n int) (stop func()) {
 	t.Helper()
 	var all []*osexec.Cmd
 	for range n {
-		cmd, _ := child(t, "work", "--listen", "127.0.0.1:0", "--journal", journal, "--workers", "4", "--max-attempts", "1")
+		cmd, _ := child(t, "work", "--origin", "http://127.0.0.1:*", "--listen", "127.0.0.1:0", "--journal", journal, "--workers", "4", "--max-attempts", "1")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -201,9 +201,12 @@ func openSession(at place, cfg oncehttp.Config, create bool) (*session, error) {
 	return ses, err
 }
 
-// newSession makes the client on an open journal, which it closes where that fails.
+// newSession makes the client on an open journal, which it closes where that fails. One that is not told where to send sends nothing.
 func newSession(at place, j persist.Journal, cfg oncehttp.Config) (*session, error) {
 	cfg.Journal = j
+	if cfg.Origins == nil {
+		cfg.Origins = []string{}
+	}
 	c, err := oncehttp.New(cfg)
 	if err != nil {
 		return nil, errors.Join(plain(err), j.Close())

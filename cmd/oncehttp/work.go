@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -24,7 +25,7 @@ type workFlags struct {
 	direct  string
 	workers int
 	listen  string
-	origin  string
+	origins []string
 	auth    []string
 	lines   bool
 }
@@ -47,11 +48,14 @@ and where it cannot hear them, which it says, it looks every ten seconds. Behind
 PgBouncer in transaction mode nothing is heard: --journal-direct URL is the server
 itself, for the one connection that listens.
 
-Credentials are never in a journal. -H goes to --origin; --auth ORIGIN=@FILE gives
-the headers of a file, one a line, to an origin, and may be repeated. --sign signs
-for these origins only, and needs one. With either,
-what leads elsewhere stays pending; --auth ORIGIN= sends it without any. Where a
-worker has --auth, commands without credentials send nothing (journal origins). What
+--origin ORIGIN says where it sends, and may be repeated: what leads elsewhere stays
+pending. On a database it is required, since others may write there what this sends.
+
+Credentials are never in a journal. -H goes to the one --origin; --auth ORIGIN=@FILE
+gives the headers of a file, one a line, to an origin, and may be repeated. --sign signs
+for all these origins, and needs one. Where a
+worker has -H, --auth or --sign, commands without credentials send nothing (journal
+origins); to --auth ORIGIN=, or another --origin, it sends without any. What
 was begun with a profile file needs that file again (--profile FILE); what was begun
 with --key-header goes on under that header.
 
@@ -66,7 +70,8 @@ ends it at once, and loses nothing either.
 Exit status: 0 it was told to stop; 2 the call is wrong and nothing was sent; 3 the
 journal could not be reached at the start, or takes nothing more, or the lines
 could not be printed: start it again; 5 another process holds the file.`,
-		Example: `  ONCEHTTP_JOURNAL=postgres://shop@db.internal/shop oncehttp work --listen 127.0.0.1:9180
+		Example: `  ONCEHTTP_JOURNAL=postgres://shop@db.internal/shop \
+      oncehttp work --origin https://api.example.com --listen 127.0.0.1:9180
   oncehttp work --journal @journal.url --workers 64 --auth https://api.example.com=@auth.txt`,
 		Args: wantArgs(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
@@ -78,7 +83,7 @@ could not be printed: start it again; 5 another process holds the file.`,
 	bindSealKey(fs, &f.sealKey)
 	fs.IntVar(&f.workers, "workers", 8, "operations at once")
 	fs.StringVar(&f.listen, "listen", "", "serve /healthz at this address, such as 127.0.0.1:9180 (default: nowhere)")
-	fs.StringVar(&f.origin, "origin", "", "the server that -H is for, such as https://api.example.com")
+	fs.StringArrayVar(&f.origins, "origin", nil, "a server to send to, such as https://api.example.com; the one that -H is for; may be repeated")
 	fs.StringArrayVar(&f.auth, "auth", nil, "ORIGIN=@FILE: the headers of FILE, one a line, go to ORIGIN; may be repeated")
 	fs.BoolVar(&f.lines, "lines", false, "print a line of JSON for each operation that ends")
 	return cmd
@@ -95,6 +100,9 @@ func (f *workFlags) run(ctx context.Context, s streams) error {
 	}
 	if err != nil {
 		return err
+	}
+	if cfg.Origins == nil && !at.isFile() {
+		return errors.New("say where it sends, with --origin ORIGIN, or --auth ORIGIN=@FILE, for each server: others may write into a journal on a database")
 	}
 	ses, err := openSession(at, oncehttp.Config{}, false)
 	if err != nil {
@@ -113,28 +121,42 @@ func (f *workFlags) config(stderr io.Writer) (oncehttp.Config, error) {
 		return cfg, fmt.Errorf("--workers must be from 1 to %d", workersMax)
 	}
 	cfg.ResumeWorkers = f.workers
-	signs := cfg.Authorize != nil
-	headers, err := f.headersByOrigin(header, signs)
-	if err == nil && signs && len(headers) == 0 {
-		err = errors.New("--sign: say for which servers it signs, with --origin ORIGIN, or --auth ORIGIN=@FILE (or --auth ORIGIN=) for each")
+	if len(header) == 0 && len(f.auth) == 0 && cfg.Authorize == nil {
+		cfg.Origins = f.origins
+		return cfg, checkOrigins(f.origins)
 	}
-	if err == nil && len(headers) > 0 {
-		cfg.Authorize, cfg.Origins = inTurn(authorizeOrigins(headers), cfg.Authorize), slices.Sorted(maps.Keys(headers))
+	headers, err := f.headersByOrigin(header)
+	switch {
+	case err != nil:
+		return cfg, err
+	case len(headers) == 0:
+		return cfg, errors.New("--sign: say for which servers it signs, with --origin ORIGIN, or --auth ORIGIN=@FILE (or --auth ORIGIN=) for each")
 	}
-	return cfg, err
+	cfg.Authorize, cfg.Origins = inTurn(authorizeOrigins(headers), cfg.Authorize), slices.Sorted(maps.Keys(headers))
+	return cfg, nil
+}
+
+// checkOrigins refuses what is no origin, and no pattern of some.
+func checkOrigins(origins []string) error {
+	for _, text := range origins {
+		if _, err := request.ParseOrigins([]string{text}); err != nil {
+			return fmt.Errorf("--origin %s: want an origin such as https://api.example.com", clip(text))
+		}
+	}
+	return nil
 }
 
 // headersByOrigin are the headers of -H and --auth. One origin's credentials are shown to
-// no other. signs: --sign is given.
-func (f *workFlags) headersByOrigin(header http.Header, signs bool) (map[string]http.Header, error) {
+// no other.
+func (f *workFlags) headersByOrigin(header http.Header) (map[string]http.Header, error) {
 	all := map[string]http.Header{}
-	if f.origin == "" && len(header) > 0 || f.origin != "" && len(header) == 0 && !signs {
-		return nil, errors.New("-H and --origin go together: --origin says whose the headers are")
+	if len(header) > 0 && len(f.origins) != 1 {
+		return nil, errors.New("-H goes with one --origin, which says whose the headers are; --auth gives some to more servers")
 	}
-	if f.origin != "" {
-		origin, err := parseOrigin(f.origin)
+	for _, text := range f.origins {
+		origin, err := parseOrigin(text)
 		if err != nil {
-			return nil, fmt.Errorf("--origin %s: %w", clip(f.origin), err)
+			return nil, fmt.Errorf("--origin %s: %w", clip(text), err)
 		}
 		all[origin] = header
 	}

@@ -43,7 +43,7 @@ func TestWorkWithoutRights(t *testing.T) {
 	journal := onMySQL(t)
 	for _, rights := range []string{"SELECT", "SELECT, INSERT, DELETE"} {
 		as, _ := roleWith(t, journal, rights)
-		got := run(t, "work", "--journal", as).want(t, exitUsage)
+		got := run(t, "work", "--origin", "http://127.0.0.1:*", "--journal", as).want(t, exitUsage)
 		if strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, "UPDATE command denied") {
 			t.Errorf("with %s: %q, want a line with the right that is missing", rights, got.err)
 		}
@@ -88,7 +88,7 @@ func TestServerTakesNoWrites(t *testing.T) {
 func takesNoWrites(t *testing.T, journal string) {
 	t.Helper()
 	for _, args := range [][]string{
-		{"work"}, {"journal", "settle", "k", "--happened"}, {"journal", "resume"}, {"send", "POST", "http://127.0.0.1:1/", "--key", "k"},
+		{"work", "--origin", "http://127.0.0.1:*"}, {"journal", "settle", "k", "--happened"}, {"journal", "resume"}, {"send", "POST", "http://127.0.0.1:1/", "--key", "k"},
 		{"journal", "restored", "--taken", "2026-01-31T02:00:00Z"},
 	} {
 		got := run(t, append(args, "--journal", journal)...)

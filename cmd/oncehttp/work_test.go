@@ -10,6 +10,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -95,9 +96,15 @@ func (l *lockedText) await(t *testing.T, pattern string) string {
 	}
 }
 
-// startWork starts work with these arguments, and waits until it works.
+// toTestServers lets work send to the servers of tests, which it has to be told where the journal is on a database.
+var toTestServers = []string{"--origin", "http://127.0.0.1:*"}
+
+// startWork starts work with these arguments, and waits until it works. It sends to the servers of tests, unless the arguments say where.
 func startWork(t *testing.T, args ...string) *working {
 	t.Helper()
+	if !slices.Contains(args, "--origin") && !slices.Contains(args, "--auth") {
+		args = append(toTestServers, args...)
+	}
 	w := &working{errs: &lockedText{}}
 	w.cmd, _ = child(t, append([]string{"work", "--listen", "127.0.0.1:0", "--lines"}, args...)...)
 	w.cmd.Stderr = w.errs
@@ -345,7 +352,7 @@ func TestWorkCredentials(t *testing.T) {
 	journal2 := filepath.Join(t.TempDir(), "j.db")
 	enqueue(t, journal2, other.url, 1, "Authorization")
 	w = startWork(t, "--journal", journal2, "--auth", second.url+"=")
-	w.errs.await(t, `this client does not send to "`+other.url+`"; name it with --auth`)
+	w.errs.await(t, `this client does not send to "`+other.url+`"; name it with --origin, or --auth`)
 	if got := w.stop(t, syscall.SIGINT); got != exitOK {
 		t.Errorf("status %d", got)
 	}
@@ -371,8 +378,10 @@ func TestWorkUsage(t *testing.T) {
 		"no such file":   {[]string{"--journal", journal + ".not"}, "no such file"},
 		"workers":        {[]string{"--journal", journal, "--workers", "0"}, "--workers must be from 1"},
 		"listen":         {[]string{"--journal", journal, "--listen", "nowhere"}, "--listen nowhere"},
-		"-H alone":       {[]string{"--journal", journal, "-H", "Authorization: hidden"}, "--origin says whose"},
-		"origin alone":   {[]string{"--journal", journal, "--origin", "https://a"}, "--origin says whose"},
+		"-H alone":       {[]string{"--journal", journal, "-H", "Authorization: hidden"}, "one --origin, which says whose"},
+		"-H of two":      {[]string{"--journal", journal, "-H", "Authorization: hidden", "--origin", "https://a", "--origin", "https://b"}, "one --origin, which says whose"},
+		"origin":         {[]string{"--journal", journal, "--origin", "https://a/p"}, "--origin https://a/p: want an origin"},
+		"a database":     {[]string{"--journal", "postgres://u@h/db"}, "say where it sends, with --origin ORIGIN"},
 		"auth, no file":  {[]string{"--journal", journal, "--auth", "https://a=hidden"}, "--auth number 1: want ORIGIN=@FILE"},
 		"auth, origin":   {[]string{"--journal", journal, "--auth", "a=@" + auth}, "want an origin"},
 		"auth, twice":    {[]string{"--journal", journal, "--auth", "https://a=@" + auth, "--auth", "https://a:443=@" + auth}, "has its headers already"},
@@ -388,7 +397,7 @@ func TestWorkUsage(t *testing.T) {
 		"direct, elsewhere": {[]string{"--journal", "postgres://u@h/db", "--journal-direct", "redis://h"}, "--journal-direct: want a URL"},
 		"direct, a schema":  {[]string{"--journal", "postgres://u@h/db", "--journal-direct", "postgres://u@h/db?schema=other"}, "leave that to --journal"},
 		"direct, no file":   {[]string{"--journal", "postgres://u@h/db", "--journal-direct", "@" + auth + ".not"}, "--journal-direct: "},
-		"direct, no option": {[]string{"--journal", "postgres://u@h/db", "--journal-direct", "postgres://u@h/db?sslmode=strange"}, "--journal-direct cannot be read"},
+		"direct, no option": {append([]string{"--journal", "postgres://u@h/db", "--journal-direct", "postgres://u@h/db?sslmode=strange"}, toTestServers...), "--journal-direct cannot be read"},
 	} {
 		got := run(t, append([]string{"work"}, tt.args...)...).want(t, exitUsage)
 		if !strings.Contains(got.err, tt.want) || strings.Count(got.err, "\n") != 1 || strings.Contains(got.err, "hidden") {

@@ -32,8 +32,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := error(nil)
-	if args := os.Args[1:]; len(args) == 2 && args[0] == "worker" {
-		err = work(ctx, args[1])
+	if args := os.Args[1:]; len(args) == 3 && args[0] == "worker" {
+		err = work(ctx, args[1], args[2])
 	} else {
 		err = stage(ctx, os.Stdout, args)
 	}
@@ -81,7 +81,7 @@ func stage(ctx context.Context, out io.Writer, args []string) (err error) {
 	defer func() { _ = api.Close() }()
 	fmt.Fprintf(out, "%d orders, 3 workers; the server loses answers, cuts bodies and says 409 and 503\n", *orders)
 	s := &shop{db: db, options: postgres.Options{Schema: schema}, api: api.URL()}
-	fleet, err := startFleet(ctx, schema, *seed)
+	fleet, err := startFleet(ctx, schema, api.URL(), *seed)
 	if err != nil {
 		return err
 	}
@@ -126,6 +126,7 @@ func startAPI(seed uint64) (*mockserver.Server, error) {
 type fleet struct {
 	ctx     context.Context
 	schema  string
+	api     string // where the workers send
 	random  *rand.Rand
 	workers [3]*process
 	kills   int
@@ -138,8 +139,8 @@ type process struct {
 	stdin io.Closer
 }
 
-func startFleet(ctx context.Context, schema string, seed uint64) (*fleet, error) {
-	f := &fleet{ctx: ctx, schema: schema, random: rand.New(rand.NewPCG(seed, 0))}
+func startFleet(ctx context.Context, schema, api string, seed uint64) (*fleet, error) {
+	f := &fleet{ctx: ctx, schema: schema, api: api, random: rand.New(rand.NewPCG(seed, 0))}
 	for i := range f.workers {
 		if err := f.start(i); err != nil {
 			return nil, errors.Join(err, f.stop())
@@ -154,7 +155,7 @@ func (f *fleet) start(at int) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(f.ctx, self, "worker", f.schema)
+	cmd := exec.CommandContext(f.ctx, self, "worker", f.schema, f.api)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist/postgres"
 )
 
-// work is one worker: it sends what is in the journal until it is told to stop, and then lets what is on the wire come
-// to its end.
-func work(ctx context.Context, schema string) error {
+// work is one worker: it sends what is in the journal to the server at api until it is told to stop, and then lets what is on the wire
+// come to its end.
+func work(ctx context.Context, schema, api string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
@@ -25,7 +25,7 @@ func work(ctx context.Context, schema string) error {
 		return err
 	}
 	defer func() { _ = journal.Close() }()
-	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Retry: policy(), Lease: 2 * time.Second})
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Origins: []string{api}, Retry: policy(), Lease: 2 * time.Second})
 	if err != nil {
 		return err
 	}

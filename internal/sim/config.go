@@ -32,7 +32,7 @@ func (w *world) config(l *life, journal persist.Journal, account int) oncehttp.C
 	case s.Authorize:
 		cfg.Authorize = w.authorize(accountName(account))
 	}
-	if cfg.Authorize != nil {
+	if _, shared := journal.(persist.Claimer); shared || cfg.Authorize != nil {
 		cfg.Origins = []string{w.pipe.URL}
 	}
 	if s.Customers == byCredentials || s.Changes.Accounts > 0 || s.Changes.Builds {

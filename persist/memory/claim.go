@@ -11,6 +11,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist/internal/codec"
 )
 
+// InProcess implements [persist.InProcess].
+func (j *Journal) InProcess() bool { return true }
+
 // Now implements [persist.Claimer]. The journal's clock is that of the process.
 func (j *Journal) Now(ctx context.Context) (time.Time, error) {
 	if err := j.Flush(ctx); err != nil {

@@ -22,7 +22,8 @@ var (
 	_ persist.Journal     = (*Journal)(nil)
 	_ persist.SendClaimer = (*Journal)(nil)
 
-	_ persist.DueTimes = (*Journal)(nil)
+	_ persist.DueTimes  = (*Journal)(nil)
+	_ persist.InProcess = (*Journal)(nil)
 )
 
 // Journal keeps records in memory. [New] makes one. All methods are safe for

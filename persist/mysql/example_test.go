@@ -25,7 +25,7 @@ func ExampleBegin() {
 		log.Fatal(err)
 	}
 	defer func() { _ = j.Close() }()
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: []string{"https://api.example.com"}})
 	if err != nil {
 		log.Fatal(err)
 	}

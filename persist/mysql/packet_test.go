@@ -47,7 +47,7 @@ func newShop(t *testing.T, j persist.Journal) *shop {
 		_, _ = io.WriteString(w, s.body)
 	}))
 	t.Cleanup(s.Close)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j, Retry: oncehttp.Policy{MaxAttempts: 1}, MaxResponseHeaderBytes: 1 << 20})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: sqltest.Loopback(), Retry: oncehttp.Policy{MaxAttempts: 1}, MaxResponseHeaderBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestInsertedRows(t *testing.T) {
 	ours, foreign := newHits(t), newHits(t)
 	attacker := asInserter(t, db, victim.Schema)
 
-	theirs, err := oncehttp.New(oncehttp.Config{Journal: open(t, server(t), scratch)})
+	theirs, err := oncehttp.New(oncehttp.Config{Journal: open(t, server(t), scratch), Origins: sqltest.Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func ExampleBegin() {
 		log.Fatal(err)
 	}
 	defer func() { _ = journal.Close() }()
-	client, err := oncehttp.New(oncehttp.Config{Journal: journal})
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Origins: []string{"https://api.example.com"}})
 	if err != nil {
 		log.Fatal(err)
 	}

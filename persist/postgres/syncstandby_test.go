@@ -223,7 +223,7 @@ func TestStandbyAwayClient(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 	}))
 	t.Cleanup(api.Close)
-	client, err := oncehttp.New(oncehttp.Config{Journal: s.open(), Account: "a"})
+	client, err := oncehttp.New(oncehttp.Config{Journal: s.open(), Origins: sqltest.Loopback(), Account: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}

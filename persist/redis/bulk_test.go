@@ -13,6 +13,7 @@ import (
 
 	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/persist/internal/sqltest"
 )
 
 // bulk is proto-max-bulk-len of the tests' own server, the least that it takes.
@@ -36,7 +37,7 @@ func TestBulk(t *testing.T) {
 			_, _ = io.WriteString(w, answer)
 		}))
 		defer server.Close()
-		client, err := oncehttp.New(oncehttp.Config{Journal: j, MaxResponseBytes: 8 * bulk, Retry: oncehttp.Policy{MaxAttempts: 1}})
+		client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: sqltest.Loopback(), MaxResponseBytes: 8 * bulk, Retry: oncehttp.Policy{MaxAttempts: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func pay(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	client, err := oncehttp.New(oncehttp.Config{Journal: j, Lease: 200 * time.Millisecond})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: sqltest.Loopback(), Lease: 200 * time.Millisecond})
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func TestKilledClient(t *testing.T) {
 	}
 	_ = killed.Wait() // it was killed
 
-	client, err := oncehttp.New(oncehttp.Config{Journal: open(t, at, opts)})
+	client, err := oncehttp.New(oncehttp.Config{Journal: open(t, at, opts), Origins: sqltest.Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestJournalDown(t *testing.T) {
 	defer func() { _ = mock.Close() }()
 	opts := own(t, s.url())
 	opts.CallTimeout = 3 * time.Second
-	client, err := oncehttp.New(oncehttp.Config{Journal: open(t, s.url(), opts)})
+	client, err := oncehttp.New(oncehttp.Config{Journal: open(t, s.url(), opts), Origins: sqltest.Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestRunWithoutConnections(t *testing.T) {
 	}))
 	defer api.Close()
 	worker := func(address string) *oncehttp.Client {
-		c, err := oncehttp.New(oncehttp.Config{Journal: e.Open(t, address, 4500*time.Millisecond), Lease: lease, ResumeWorkers: 32})
+		c, err := oncehttp.New(oncehttp.Config{Journal: e.Open(t, address, 4500*time.Millisecond), Origins: sqltest.Loopback(), Lease: lease, ResumeWorkers: 32})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,7 +114,7 @@ func TestDoEmptied(t *testing.T) {
 	}))
 	defer web.Close()
 	s := start(t, durable()...)
-	client, err := oncehttp.New(oncehttp.Config{Journal: open(t, s.url(), own(t, s.url())), Retry: oncehttp.Policy{MaxAttempts: 1}})
+	client, err := oncehttp.New(oncehttp.Config{Journal: open(t, s.url(), own(t, s.url())), Origins: sqltest.Loopback(), Retry: oncehttp.Policy{MaxAttempts: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

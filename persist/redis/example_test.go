@@ -22,7 +22,7 @@ func ExampleOpen() {
 		log.Fatal(err) // redis.ErrVolatile: the server may lose what it acknowledges
 	}
 	defer func() { _ = journal.Close() }()
-	client, err := oncehttp.New(oncehttp.Config{Journal: journal})
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Origins: []string{"https://api.example.com"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -133,3 +133,9 @@ func (s *Sealer) join(j persist.Journal) (*company, error) {
 
 // Attach implements [persist.Journal].
 func (j *journal) Attach(create func() any) any { return j.company.Attach(create) }
+
+// InProcess implements [persist.InProcess].
+func (j *claiming) InProcess() bool {
+	alone, is := persist.As[persist.InProcess](j.Journal)
+	return is && alone.InProcess()
+}

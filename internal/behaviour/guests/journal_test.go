@@ -64,6 +64,7 @@ var noPlaces = map[string]string{
 	"persist.Journal.Attach":            "called by New and Open alone, before there is a client to call",
 	"persist.Journal.Close":             "called by Close of a client of Open alone, whose journal is this package's own",
 	"persist.LateFinisher.FinishesLate": "called by New and Open alone, before there is a client to call",
+	"persist.InProcess.InProcess":       "likewise",
 }
 
 // look sends, and settles what has ended.

@@ -284,7 +284,7 @@ func awaitOneRow(t *testing.T, e Engine, orders string) {
 func sendWhatIsLeft(t *testing.T, e Engine, api *effects) {
 	t.Helper()
 	j := e.Open(t, e.Address, time.Minute)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

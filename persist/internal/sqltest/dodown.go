@@ -21,7 +21,7 @@ func DoDown(t *testing.T, e Engine) {
 	defer web.Close()
 	proxy := NewProxy(t, e.Address)
 	j := e.Open(t, proxy.Address(), limit)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func FactRights(t *testing.T, owner, role func() persist.Journal) {
 	}))
 	t.Cleanup(api.Close)
 	send := func(j persist.Journal, key string) error {
-		c, err := oncehttp.New(oncehttp.Config{Journal: j})
+		c, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 		if err != nil {
 			t.Fatal(err)
 		}

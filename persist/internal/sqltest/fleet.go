@@ -109,7 +109,7 @@ func (f *fleet) enqueue(from, to int) {
 	if f.Begin != nil {
 		journal = memory.New() // Prepare writes nothing
 	}
-	client, err := oncehttp.New(oncehttp.Config{Journal: journal})
+	client, err := oncehttp.New(oncehttp.Config{Journal: journal, Origins: Loopback()})
 	if err != nil {
 		f.t.Fatal(err)
 	}

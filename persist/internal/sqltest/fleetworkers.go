@@ -48,7 +48,7 @@ func Work(ctx context.Context, open func(context.Context) (persist.Journal, erro
 
 // workClient is a client whose leases and pauses are short, so that a test need not wait long for what the dead leave.
 func workClient(j persist.Journal) (*oncehttp.Client, error) {
-	return oncehttp.New(oncehttp.Config{Journal: j, ResumeWorkers: 8, Lease: 2 * time.Second, Retry: oncehttp.Policy{
+	return oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback(), ResumeWorkers: 8, Lease: 2 * time.Second, Retry: oncehttp.Policy{
 		MinDelay: 10 * time.Millisecond, MaxDelay: 100 * time.Millisecond, MaxPause: 200 * time.Millisecond,
 		MaxElapsed: time.Second, AttemptTimeout: 10 * time.Second, AnswerTimeout: 10 * time.Second, MaxRetryAfter: time.Second,
 	}})

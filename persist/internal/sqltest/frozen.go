@@ -85,7 +85,7 @@ func (a *stuckAPI) seen() (sends, keys int) {
 // enqueued is a client on the journal, in which it has enqueued one operation, "k".
 func enqueued(t *testing.T, e Engine, url string) *oncehttp.Client {
 	j := e.Open(t, e.Address, 15*time.Second)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

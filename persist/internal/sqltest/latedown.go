@@ -45,7 +45,7 @@ func lateDown(t *testing.T, e Engine, n int) {
 	defer web.Close()
 	proxy := NewProxy(t, e.Address)
 	direct, j := e.Open(t, e.Address, time.Minute), e.Open(t, proxy.Address(), lateDownLimit)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func LostCommit(t *testing.T, e Engine, connect func(t testing.TB, address strin
 	server := httptest.NewServer(api)
 	defer server.Close()
 	j := e.Open(t, e.Address, time.Minute)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

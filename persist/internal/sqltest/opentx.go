@@ -22,7 +22,7 @@ func OpenTransaction(t *testing.T, e Engine) {
 	web := httptest.NewServer(api)
 	defer web.Close()
 	j := e.Open(t, e.Address, 30*time.Second)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

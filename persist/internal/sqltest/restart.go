@@ -41,7 +41,7 @@ func Restarted(t *testing.T, e Engine, server *OwnServer) {
 	web := httptest.NewServer(api)
 	defer web.Close()
 	j := e.Open(t, e.Address, restartLimit)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func (r *restarting) failsFast(t *testing.T, j persist.Journal, name string) {
 // not be recorded are over then.
 func (r *restarting) sendWhatIsLeft(t *testing.T, j persist.Journal) {
 	t.Helper()
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

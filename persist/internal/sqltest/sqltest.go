@@ -36,3 +36,6 @@ func Name() string {
 	_, _ = rand.Read(b) // never fails
 	return "oncehttp_test_" + hex.EncodeToString(b)
 }
+
+// Loopback returns the Origins of clients that send to servers of their tests.
+func Loopback() []string { return []string{"http://127.0.0.1:*"} }

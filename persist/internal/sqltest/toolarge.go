@@ -58,7 +58,7 @@ func newBounded(t *testing.T, j persist.Journal, bound int, key string, change f
 	b.url = server.URL
 	far := 8 * bound
 	cfg := oncehttp.Config{
-		Journal: j, Retry: oncehttp.Policy{MaxAttempts: 1}, MaxRequestBytes: int64(far), MaxResponseBytes: int64(far),
+		Journal: j, Origins: Loopback(), Retry: oncehttp.Policy{MaxAttempts: 1}, MaxRequestBytes: int64(far), MaxResponseBytes: int64(far),
 		MaxRequestHeaderBytes: int64(far), MaxResponseHeaderBytes: int64(far),
 	}
 	if change != nil {

@@ -16,7 +16,7 @@ import (
 // has numbered yet. While it is open, nobody is told that there is no such operation.
 func Unnumbered(t *testing.T, e Engine) {
 	ctx, j := t.Context(), e.Open(t, e.Address, 15*time.Second)
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func Listener(ctx context.Context, lease string, open func(context.Context) (per
 		return err
 	}
 	defer func() { _ = j.Close() }()
-	client, err := oncehttp.New(oncehttp.Config{Journal: j, Lease: long, Observe: func(_ context.Context, e oncehttp.Event) {
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback(), Lease: long, Observe: func(_ context.Context, e oncehttp.Event) {
 		if e.Kind == oncehttp.EventListening || e.Kind == oncehttp.EventPolling {
 			fmt.Println(e.Kind, e.Err)
 		}
@@ -66,7 +66,7 @@ func startListener(t *testing.T, j persist.Journal, args []string) *woken {
 	}))
 	t.Cleanup(api.Close)
 	w.url = api.URL
-	client, err := oncehttp.New(oncehttp.Config{Journal: j})
+	client, err := oncehttp.New(oncehttp.Config{Journal: j, Origins: Loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}
