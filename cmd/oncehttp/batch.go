@@ -146,7 +146,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.failFast, "fail-fast", false, "the same as --max-errors 1")
 	bindKeepFields(fs, &f.keepFields, "the key's fields, those of --sum and --currency, /reference, /amount and /currency; none: nothing")
 	f.sums.bind(fs)
-	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests, and send nothing")
+	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
 }
@@ -198,7 +198,7 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 		return err
 	}
 	if f.dry {
-		return f.dryRun(ctx, in, p, sv, s)
+		return f.dryRun(ctx, in, p, sv, at, s)
 	}
 	bar.sending(sv.rows)
 	return f.send(ctx, at, &batch{flags: f, plan: p, survey: sv, in: in, streams: s, bar: bar}, cfg)

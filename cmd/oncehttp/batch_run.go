@@ -198,7 +198,22 @@ func (b *batch) send(ctx context.Context, r *row, generation int) line {
 			b.stop(journalError(b.session.place.name, fatal))
 		}
 	}
-	return failed(key, err)
+	l := failed(key, err)
+	if l.Result == resultMismatch && l.Sends == 0 {
+		b.nameDifferences(ctx, r, key, generation, &l)
+	}
+	return l
+}
+
+// nameDifferences says in the line of a row whose key stands with other content which fields differ.
+func (b *batch) nameDifferences(ctx context.Context, r *row, key oncehttp.Key, generation int, l *line) {
+	rec, err := b.lookup(ctx, key)
+	if err != nil {
+		return // the line says what is known
+	}
+	if which, err := b.differs(ctx, r, generation, &rec); err == nil && which != "" {
+		l.Error.Message += "; what differs: " + which
+	}
 }
 
 // fatal are the errors of the journal after which it takes nothing more. A server that did
@@ -226,10 +241,10 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 		case g == last, g == last-1 && b.flags.declines.finallyRefused(&rec):
 			return line{}, false
 		}
-		if other, err := b.otherContent(ctx, r, g, &rec); err != nil {
+		if which, err := b.differs(ctx, r, g, &rec); err != nil {
 			return failed(key, err), true
-		} else if other {
-			return collided(&rec, fmt.Sprintf("generation %d", g)), true
+		} else if which != "" {
+			return collided(&rec, fmt.Sprintf("generation %d", g), which), true
 		}
 		return b.flags.declines.recorded(&rec, fmt.Sprintf("generation %d", g)), true
 	}
@@ -239,26 +254,26 @@ func (b *batch) standing(ctx context.Context, r *row) (line, bool) {
 	}, true
 }
 
-// otherContent reports whether the record of a generation is of another request
-// than the row: another body, URL or header that the key names.
-func (b *batch) otherContent(ctx context.Context, r *row, generation int, rec *persist.Record) (bool, error) {
+// differs names what differs between the row and the record of a generation of it: the members of the body, the URL or a
+// header that the key names; "" if they are the same request.
+func (b *batch) differs(ctx context.Context, r *row, generation int, rec *persist.Record) (string, error) {
 	req, err := b.plan.request(ctx, r)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	prepared, err := b.survey.client.Prepare(req, b.plan.keyOf(r, generation))
-	if err != nil {
-		return false, err
+	if err != nil || request.Same(&prepared, rec) {
+		return "", err
 	}
-	return !request.Same(&prepared, rec), nil
+	return differences(&prepared, rec), nil
 }
 
 // collided is the line of a row whose key stands with other content. Nothing was
 // sent, and the recorded answer is not this row's.
-func collided(rec *persist.Record, what string) line {
+func collided(rec *persist.Record, what, which string) line {
 	return line{
 		Key: rec.Key, Result: resultMismatch, Outcome: oncehttp.OutcomeNotSent.String(), State: rec.State.String(), exit: exitRefused,
-		Error: &lineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row, so that nothing was sent"},
+		Error: &lineError{Code: "key_reused", Message: what + " is " + rec.State.String() + " with other content than this row (" + which + "), so that nothing was sent"},
 	}
 }
 

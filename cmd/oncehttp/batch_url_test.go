@@ -75,7 +75,7 @@ func TestBatchDryRunAndAllFaults(t *testing.T) {
 	if want := `{"row":1,"key":"idemp:o:1","method":"POST","url":"` + s.url + `/pay/1","headers":["Authorization","Content-Type"],"body":{"id":"1","amount":10}}`; !strings.HasPrefix(got.out, want+"\n") || strings.Contains(got.out+got.err, "hidden") {
 		t.Errorf("stdout %q, stderr %q", got.out, got.err)
 	}
-	if !strings.Contains(got.err, "3 rows, 1 of them with the key and content of another; nothing was sent") {
+	if !strings.Contains(got.err, "3 rows: 2 new, 1 duplicate; 2 would be sent; nothing was sent") {
 		t.Errorf("stderr %q", got.err)
 	}
 	file = writeFile(t, "bad.csv", "id,amount\n1,ten\n,20\n3,30,3\n4,40\n4,41\n")

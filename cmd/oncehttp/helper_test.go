@@ -161,11 +161,3 @@ func itoa(i int) string { b, _ := json.Marshal(i); return string(b) }
 func fast(args ...string) []string {
 	return append(args, "--min-delay", "1ns", "--max-delay", "1ns")
 }
-
-// why is the message of the line's error, "" if it has none.
-func (l *line) why() string {
-	if l.Error == nil {
-		return ""
-	}
-	return l.Error.Message
-}

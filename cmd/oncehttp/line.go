@@ -221,6 +221,14 @@ func failed(key oncehttp.Key, err error) line {
 	return l
 }
 
+// why is the message of the line's error, "" if it has none.
+func (l *line) why() string {
+	if l.Error == nil {
+		return ""
+	}
+	return l.Error.Message
+}
+
 // standsInTheWay: the errors whose State is that of an operation which stands
 // under the key already.
 func standsInTheWay(err error) bool {

@@ -24,7 +24,8 @@ const (
 )
 
 func allClasses() []class {
-	classes := make([]class, 0, 11)
+	classes := make([]class, 0, 13)
+	classes = append(classes, classNew, classChanged)
 	for _, r := range allResults() {
 		if r == resultUnknown {
 			classes = append(classes, classPending)

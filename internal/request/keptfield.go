@@ -165,6 +165,9 @@ func (f Fields) Value(pointer string) any {
 	return nil
 }
 
+// Form is the body as a form; nil if it is none.
+func (f Fields) Form() url.Values { return f.form }
+
 func (f Fields) formText(pointer string) (string, error) {
 	list := tokens(pointer)
 	name := list[0]
