@@ -21,8 +21,7 @@ func lateFinisher(j persist.Journal) persist.LateFinisher {
 // answersFirst reports whether those who wait may have the answer before the record says so. If this process dies in between,
 // the same key finds the answer again.
 func (d ending) answersFirst() bool {
-	return d.late != nil && !d.fromResume && !d.askedAgain && d.verdict.final &&
-		!d.mustFlush(persist.StateConfirmed, d.now()) && d.shared.calls.Ending() < answeredMost
+	return d.drive.MayAnswerFirst(d.now()) && d.shared.calls.Ending() < answeredMost
 }
 
 // answeredMost bounds how many answers are out whose records are not written yet, in this process. Each keeps its memory.
@@ -33,7 +32,7 @@ func (d ending) answerFirst() *result {
 	write := d.journal.Finish // where Config.Observe panics, or ends the goroutine: nobody has the answer but the record
 	told := false
 	defer func() {
-		if err := d.finish(persist.StateConfirmed, write); told {
+		if err := d.conclude(write); told {
 			d.engine.answered(&d.rec, err)
 		}
 	}()

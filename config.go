@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/inflight"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -196,6 +197,7 @@ type Config struct {
 	authorized *authorized        // where others send with Authorize; New sets it
 	facts      []knownFacts       // of the profiles
 	honoured   []profile.Endpoint // of KeyHonoured
+	drives     operation.Client   // made of the above by fill
 }
 
 // Limiter bounds the pace of sends.
@@ -252,6 +254,7 @@ func (c *Config) fill() error {
 	if err := cmp.Or(c.fillBounds(), c.checkBounds(), units); err != nil {
 		return err
 	}
+	c.drives = c.driveLimits()
 	if err := cmp.Or(c.checkPin(), c.fillOrigins()); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type reading struct {
 
 // configReadings lists the fields of Config, and with a dot those of Policy.
 func configReadings() map[string]reading {
-	const reads, sends = "internal/request", "internal/wire"
+	const reads, sends, decides = "internal/request", "internal/wire", "internal/operation"
 	return map[string]reading{
 		"Journal":                {by: "newPass"},
 		"Account":                {"Config.fillReader", reads, "Reader.Account", "Reader.account"},
@@ -34,16 +34,16 @@ func configReadings() map[string]reading {
 		"Profile":                {by: "Config.profileFor"},
 		"ProfileByHost":          {by: "Config.profileFor"},
 		"ProfileOf":              {by: "Config.knownProfile"},
-		"Retry.MaxAttempts":      {by: "plan.next"},
-		"Retry.MaxInFlight":      {by: "plan.next"},
-		"Retry.MaxElapsed":       {by: "plan.next"},
+		"Retry.MaxAttempts":      {"Config.driveLimits", decides, "Client.MaxAttempts", "Plan.Next"},
+		"Retry.MaxInFlight":      {"Config.driveLimits", decides, "Client.MaxInFlight", "Plan.Next"},
+		"Retry.MaxElapsed":       {"Config.driveLimits", decides, "Client.MaxElapsed", "Plan.Next"},
 		"Retry.AttemptTimeout":   {"Config.wireLimits", sends, "Limits.AttemptTimeout", "Sender.sendOnce"},
 		"Retry.AnswerTimeout":    {"Config.wireLimits", sends, "Limits.AnswerTimeout", "Sender.Send"},
 		"Retry.MinDelay":         {by: "newSchedule"},
 		"Retry.MaxDelay":         {by: "newSchedule"},
-		"Retry.MaxRetryAfter":    {by: "plan.next"},
+		"Retry.MaxRetryAfter":    {"Config.driveLimits", decides, "Client.MaxRetryAfter", "Plan.Next"},
 		"Retry.MaxPause":         {by: "Policy.pauses"},
-		"Retry.AskFirst":         {by: "askFirst"},
+		"Retry.AskFirst":         {by: "run.givenNow"},
 		"Transport":              {by: "newSender"},
 		"Methods":                {by: "Config.journals"},
 		"KeyHonoured":            {by: "Config.honouredAt"},
@@ -71,7 +71,7 @@ func configReadings() map[string]reading {
 		"EnqueueMaxAge":          {by: "Client.prepare"},
 		"KeepAnswer":             {by: "Client.Sweep"},
 		"KeepKey":                {by: "Config.keeping"},
-		"ClockSkew":              {by: "Config.skew"},
+		"ClockSkew":              {"Config.driveLimits", decides, "Client.ClockSkew", "Client.Skew"},
 		"Lease":                  {by: "leases.stamp"},
 	}
 }

@@ -2,7 +2,6 @@ package oncehttp
 
 import (
 	"context"
-	"errors"
 	"math"
 	"net/http"
 	"net/url"
@@ -11,11 +10,9 @@ import (
 	"github.com/cenkalti/backoff/v4"
 	"github.com/hashicorp/go-retryablehttp"
 
-	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/inflight"
 	"github.com/oncehttp/oncehttp/internal/known"
 	"github.com/oncehttp/oncehttp/internal/operation"
-	"github.com/oncehttp/oncehttp/internal/pauses"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -34,8 +31,8 @@ type engine struct {
 	now      func() time.Time // clock.now
 	alone    leftAlone        // what it gave back, since it cannot act on it
 	lacking  metLacks         // why it leaves operations alone
-	origins  pauses.Origins   // those that take no connections from this client: others may have another Transport
-	passesBy pauses.Origins   // those of which a pass met only what it leaves alone
+	origins  known.Origins    // those that take no connections from this client: others may have another Transport
+	passesBy known.Origins    // those of which a pass met only what it leaves alone
 	aside    known.Aside      // operations that this client alone cannot send now
 	wake     func()           // tells Run of this client that something may be due
 
@@ -76,7 +73,8 @@ type callers interface {
 	Answer(*result)                     // gives them the result before the run is over
 }
 
-// run is one run of the attempt loop over one record: one Do, or one record in one Resume. One goroutine uses it.
+// run is one run of the attempt loop over one record: one Do, or one record in one Resume. It does the steps of a Drive, which decides. One
+// goroutine uses it.
 type run struct {
 	*engine
 	call        callers
@@ -84,45 +82,36 @@ type run struct {
 	rec         persist.Record
 	prof        *profile.Profile
 	credentials request.Credentials
-	target      *url.URL     // where it is sent to
-	created     bool         // this very call began the record
-	askedAgain  bool         // it is confirmed, and asked again for an answer too large to keep
-	otherFacts  bool         // the client's profile of that name and version states other facts than the record's
-	resolved    bool         // its record says how it ended, and that its callers know
-	freed       *known.Watch // over its key, which the run has freed
-	fromResume  bool         // Resume or Run began this run, not a caller with the key
-	// stopIfOriginDown: begun by Run; stop as soon as the origin takes no connections.
-	stopIfOriginDown bool
-	lanes            *lanes          // of a fair Run, which bound the sends; else nil
-	admitted         bool            // it may send now, see admit
-	stack            *[]byte         // gets the stack of a crash of its limiter; nil: it is of no use
-	leaves           bool            // it may give its operation back while its limiter waits
-	before           *persist.Record // as it was before a call; nil: that has begun it
-	turn             *turn           // that its limiter has given, or for which it was left; nil: it is asked
-	refused          error           // of the limiter, before the first attempt: no token is asked for
+	target      *url.URL // where it is sent to
+
+	given    operation.Given // what the drive knows when it begins
+	drive    operation.Drive
+	resolved bool         // its record says how it ended, and that its callers know
+	watched  *known.Watch // over its key, which the run frees
+
+	lanes    *lanes          // of a fair Run, which bound the sends; else nil
+	admitted bool            // it may send now, see admit
+	stack    *[]byte         // gets the stack of a crash of its limiter; nil: it is of no use
+	leaves   bool            // it may give its operation back while its limiter waits
+	before   *persist.Record // as it was before a call; nil: that has begun it
+	turn     *turn           // that its limiter has given, or for which it was left; nil: it is asked
+	refused  error           // of the limiter, before the first attempt: no token is asked for
 
 	started   time.Time // by this process's own clock
 	schedule  *backoff.ExponentialBackOff
 	sender    wire.Sender
-	attempts  int
-	sends     int
-	begun     int  // sends of the attempt under way
-	unreached bool // the latest attempt found no server that takes connections
-	reached   bool // something was sent, if only a request for a token
-	// inProgress counts the answers that said "still being processed".
-	inProgress int
-	firstSeen  bool // the loop already asked for the first attempt
+	begun     int         // sends of the request under way
+	untold    int         // sends of which the drive was not told yet
+	firstSeen bool        // the loop already asked for the first attempt
+	endWait   func() bool // set while a wait is under way
+	token     string      // that was fetched, and is to be kept
 
-	history     classify.History // what all attempts together prove
-	doubtBefore bool             // an attempt before the last one may have had an effect
-	last        wire.Result      // the answer that counts, and the latest error
-	flawed      *persist.Answer  // the latest 2xx with a classify.Flaw, as far as it was kept; nil if there was none
-	verdict     verdict
-	hint        time.Duration // the wait that the latest answer asks for
-	wait        time.Duration // before the next attempt
-	next        time.Time     // when it is worth going on after a stop
-	stop        error         // the limit or event that stopped the run; nil if the verdict itself ended it
-	endWait     func() bool   // set while a wait is under way
+	answers int             // so far; each is named by its number
+	own     heard           // the latest attempt's own, or the lookup's before one
+	last    heard           // the answer that counts, and the latest error
+	flawed  *persist.Answer // the latest 2xx with a classify.Flaw, as far as it was kept; nil if there was none
+	failed  error           // of the latest step that failed
+	gaveUp  error           // why the call was given up, or drains
 }
 
 // do begins the operation, unless a record of it exists, and runs it. The existing record decides what happens instead.
@@ -136,7 +125,7 @@ func (e *engine) do(call callers, name string, op *preparedRequest) *result {
 	}
 	r := &run{
 		engine: e, call: call, name: name, rec: rec, prof: op.prof, credentials: op.credentials, target: op.target,
-		created: created, leaves: !op.rec.PlainHTTP && (!op.rec.Generated || op.rec.Business),
+		given: operation.Given{Created: created}, leaves: !op.rec.PlainHTTP && (!op.rec.Generated || op.rec.Business),
 	}
 	op.left.goesOn(r)
 	if !created {
@@ -185,7 +174,12 @@ func (r *run) end() *result {
 	if d.answersFirst() {
 		return d.answerFirst()
 	}
-	return d.finished(d.writeOutcome())
+	err := d.conclude(d.journal.Finish)
+	res := d.result()
+	if d.drive.Writing() == operation.EndConfirmed && res.err == nil {
+		d.engine.answered(&d.rec, err)
+	}
+	return d.finished(res)
 }
 
 // finished tells that the run has come to its result, and returns that.
@@ -201,10 +195,10 @@ func (r *run) finished(res *result) *result {
 	return res
 }
 
-// loop makes attempts until the verdict allows no further one, or a limit ends the run. The first is made directly:
+// loop makes attempts until the drive needs no further one. The first is made directly:
 // nearly every operation ends with it, and going through the loop for it would double what the client costs
 // (docs/performance.md). What follows is go-retryablehttp's loop. Its hooks are below, in the order in which they run:
-// inLoop is its transport, decide its CheckRetry, backoff its Backoff. The loop gets an empty response. So it cannot
+// inLoop is its transport, waits its CheckRetry, backoff its Backoff. The loop gets an empty response. So it cannot
 // follow a redirect, drain or close an answer, replace an error, or reach the caller's connections. A wait ends when the
 // call is given up.
 func (r *run) loop() {
@@ -213,18 +207,37 @@ func (r *run) loop() {
 		r.target, _ = request.URL(&r.rec)
 	}
 	r.sender = newSender(r.cfg, recordedRequest{r})
+	r.drive = operation.NewDrive(r.op(), r.cfg.drives, r.givenNow())
 	r.attempt()
-	if !r.verdict.again {
+	if r.drive.Step() != operation.Draw {
 		return
 	}
 	loop := retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: transportFunc(r.inLoop)}, CheckRetry: r.decide, Backoff: r.backoff,
-		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the bounds are in decide
+		HTTPClient: &http.Client{Transport: transportFunc(r.inLoop)}, CheckRetry: r.waits, Backoff: r.backoff,
+		RetryMax: math.MaxInt32, ErrorHandler: retryablehttp.PassthroughErrorHandler, // the drive has the bounds
 	}
 	_, err := loop.Do(&retryablehttp.Request{Request: r.loopRequest.WithContext(r.call.Context())})
-	if err != nil && r.stop == nil { // the wait was cut short; the verdict has not changed
-		r.stop = r.stopCause()
+	if err != nil && r.drive.Step() == operation.Wait { // the wait was cut short
+		r.gaveUp = r.stopCause()
+		r.drive.Waited(false)
 	}
+}
+
+// op returns the operation as its record says.
+func (r *run) op() operation.Op {
+	if r.prof == nil {
+		return operation.OpOf(&r.rec, 0)
+	}
+	return operation.OpOf(&r.rec, r.prof.Window.Floor)
+}
+
+// givenNow returns what the drive knows when it begins.
+func (r *run) givenNow() operation.Given {
+	g := r.given
+	g.AskFirst = (r.cfg.Retry.AskFirst || r.rec.AskFirst) && len(r.prof.Duplicate) > 0
+	g.OwnKey = r.rec.Generated && !r.rec.Business && r.cfg.randomKeys
+	g.Late, g.LeastDelay = r.late != nil, r.prof.MinDelay
+	return g
 }
 
 // newLoopRequest returns a dummy request for go-retryablehttp; it is never sent.
@@ -243,143 +256,43 @@ func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { re
 func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
 	if r.firstSeen {
 		r.stopWaiting()
+		r.drive.Waited(true)
 		r.attempt()
 	}
 	r.firstSeen = true
 	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: loop}, nil
 }
 
-// attempt checks that the retention window is open, sends, and judges what comes back. With Policy.AskFirst it first
-// asks whether the operation took effect already.
-func (r *run) attempt() {
-	defer r.Dismiss()
-	if !askFirst(r) || !haveToken(r) || !r.mayAttempt() {
-		return
+// waits reports whether the drive waits for another attempt. The arguments are not used.
+func (r *run) waits(context.Context, *http.Response, error) (again bool, err error) {
+	if r.drive.Step() == operation.Draw {
+		r.draw()
 	}
-	r.attempts++
-	r.tell(EventAttempt, nil)
-	began := time.Now()
-	sent := r.send()
-	v := r.classify(&sent)
-	r.remember(began, sent)
-	r.judge(v, sent)
-	if errors.Is(sent.Err, errMaxAge) { // it waited too long to be sent
-		r.stop = errMaxAge
-		r.skipAttempt(expired())
-	}
-	r.tell(EventAnswered, func(e *Event) {
-		e.Err, e.Outcome = sent.Err, r.known()
-		if sent.Answer != nil {
-			e.Status = sent.Answer.Head.StatusCode
-		}
-	})
-}
-
-// mayAttempt reports whether an attempt may begin now. If not, it has set the verdict.
-func (r *run) mayAttempt() bool {
-	unclear := r.clock.notice(r.call.Values(), r.cfg)
-	if unclear == nil {
-		unclear = r.checkLease(r.call.Values())
-	}
-	now := r.now()
-	switch window := r.cfg.window(r.rec.FirstSent, now, r.window()); {
-	case unclear != nil: // what time it is, or who has it
-		r.stop = unclear
-		r.skipAttempt(verdict{outcome: OutcomeUnknown})
-	case r.tooLate(now):
-		r.stop = errMaxAge
-		r.skipAttempt(expired())
-	case r.history.InDoubt() && !r.rec.Protected: // of an earlier process, or asked again for its answer
-		r.skipAttempt(verdict{outcome: OutcomeUnknown, hold: persist.HoldNoKey})
-	case window == windowOver && !operation.WindowOver(now.Sub(r.rec.FirstSent), r.window()): // for this client alone
-		r.stop = errWindowHere
-		r.skipAttempt(verdict{outcome: OutcomeUnknown})
-	case window == windowOver:
-		r.skipAttempt(expired())
-	case window == windowBefore:
-		r.stop, r.next = errClockBack, r.rec.FirstSent
-		r.skipAttempt(verdict{outcome: OutcomeUnknown})
-	default:
-		return true
-	}
-	return false
-}
-
-// tooLate reports whether it is past SendBefore, of an operation that provably had no effect so far.
-func (r *run) tooLate(now time.Time) bool {
-	return !r.history.InDoubt() && expiredBeforeSend(&r.rec, now)
-}
-
-// checkLease returns an error if this client may no longer send the record. One that is final has no lease.
-func (r *run) checkLease(ctx context.Context) error {
-	if r.askedAgain {
-		return nil
-	}
-	return r.leases.check(ctx, r.rec.ID)
-}
-
-// noteOrigin notes whether the attempt showed that the origin takes connections. If it does not, and stopIfOriginDown is
-// set, this run stops.
-func (r *run) noteOrigin(sent wire.Result) {
-	r.unreached = false
-	switch policy := &r.cfg.Retry; {
-	case !sent.Unsent:
-		r.reached = true
-		r.passesBy.Reached(r.rec.Origin)
-		if r.origins.Reached(r.rec.Origin) {
-			r.wake()
-		}
-	case !sent.Fatal && r.call.Context().Err() == nil:
-		r.unreached = true
-		at := r.origins.Failed(r.rec.Origin, r.now(), policy.MinDelay, policy.MaxPause)
-		if r.stopIfOriginDown {
-			r.next, r.stop, r.verdict.again = at, errOriginDown, false
-		}
-	}
-}
-
-// decide reports whether another attempt follows, and sets r.wait, the wait before it. The verdict was made by judge;
-// the arguments are not used.
-func (r *run) decide(context.Context, *http.Response, error) (again bool, err error) {
-	if !r.verdict.again {
+	if r.drive.Step() != operation.Wait {
 		return false, nil
 	}
-	now := r.now()
-	p := plan{
-		policy: &r.cfg.Retry, now: now, started: now.Add(-time.Since(r.started)), deadline: deadlineBy(now, r.call.Deadline()),
-		windowEnd: r.rec.FirstSent.Add(r.window() - r.cfg.margin(r.window())),
-		attempts:  r.attempts, inProgress: r.inProgress, hint: r.hint,
-	}
-	if !r.rec.MaybeSent { // it still waits for its token
-		p.windowEnd = r.rec.SendBefore
-	}
-	if r.schedule == nil {
-		r.schedule = newSchedule(p.policy)
-	}
-	p.scheduled = clampDelay(r.schedule.NextBackOff(), r.prof.MinDelay, p.policy.MaxDelay)
-	if r.history.InDoubt() {
-		p.lastAsk = p.windowEnd.Add(-r.window() / 10)
-	}
-	r.wait, r.next, r.stop = p.next()
-	if r.stop == nil {
-		r.stop = r.stopCause()
-	}
-	if r.stop != nil {
-		if r.next.IsZero() {
-			r.next = now.Add(r.wait)
-		}
-		return false, nil
-	}
-	if !r.verdict.final && r.verdict.outcome != OutcomeRefused {
+	if !r.drive.KeepsAnswer() {
 		r.last.Drain()
-	} // final or refused: keep the answer, it may still be returned
-	r.tell(EventWaiting, func(e *Event) { e.Wait = r.wait })
+	}
+	r.tell(EventWaiting, func(e *Event) { e.Wait = r.drive.Wait() })
 	draining := r.call.Draining() // it ends this wait, but not an attempt
 	r.endWait = context.AfterFunc(draining, func() { r.call.GiveUp(context.Cause(draining)) })
 	return true, nil
 }
 
-// stopWaiting removes the AfterFunc that decide set.
+// draw does the step Draw.
+func (r *run) draw() {
+	if r.schedule == nil {
+		r.schedule = newSchedule(&r.cfg.Retry)
+	}
+	now := r.now()
+	r.gaveUp = r.stopCause()
+	r.drive.Drawn(operation.Drawn{
+		Scheduled: r.schedule.NextBackOff(), Elapsed: time.Since(r.started), Deadline: deadlineBy(now, r.call.Deadline()), GivenUp: r.gaveUp != nil,
+	}, now)
+}
+
+// stopWaiting removes the AfterFunc that waits has set.
 func (r *run) stopWaiting() {
 	if r.endWait != nil {
 		r.endWait()
@@ -387,8 +300,10 @@ func (r *run) stopWaiting() {
 	}
 }
 
-// backoff hands the loop the wait that decide chose.
-func (r *run) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return r.wait }
+// backoff hands the loop the wait that the drive chose.
+func (r *run) backoff(_, _ time.Duration, _ int, _ *http.Response) time.Duration {
+	return r.drive.Wait()
+}
 
 // stopCause returns why the call was given up or is draining, nil if neither.
 func (r *run) stopCause() error {

@@ -99,7 +99,8 @@ const enqueueTries = 100
 // that sees plain HTTP, or because it was never sent in time, is now sent, as that is
 // what Enqueue promises.
 func (e *engine) markEnqueued(ctx context.Context, rec, intent persist.Record) error {
-	late := !rec.MaybeSent && expiredBeforeSend(&rec, intent.Created)
+	op := operation.OpOf(&rec, 0)
+	late := !rec.MaybeSent && op.TooOld(intent.Created)
 	if rec.State.Final() || rec.Enqueued && !late && rec.State != persist.StateHeld {
 		return nil
 	}

@@ -99,7 +99,7 @@ func (r *run) tell(kind EventKind, change func(*Event)) {
 	}
 	e := Event{
 		Kind: kind, Key: Key(r.rec.Key), Account: r.rec.Account, Method: r.rec.Method, Origin: r.rec.Origin, Path: request.Path(r.rec.Target),
-		Attempt: r.attempts, Sends: r.sends, Resumed: !r.created,
+		Attempt: r.drive.Attempts(), Sends: r.sends(), Resumed: !r.given.Created,
 	}
 	if change != nil {
 		change(&e)

@@ -27,10 +27,10 @@ func importRules() []rule {
 		{".", false, []string{
 			"github.com/hashicorp/go-retryablehttp", "github.com/cenkalti/backoff/v4", "github.com/google/uuid",
 			module + "/profile", module + "/persist", module + "/persist/bolt",
-			module + "/internal/classify", module + "/internal/dsn", module + "/internal/wire", module + "/internal/jsonpointer", module + "/internal/request", module + "/internal/sanitize", module + "/internal/pauses", module + "/internal/inflight", module + "/internal/known", module + "/internal/operation",
+			module + "/internal/classify", module + "/internal/dsn", module + "/internal/wire", module + "/internal/jsonpointer", module + "/internal/request", module + "/internal/sanitize", module + "/internal/inflight", module + "/internal/known", module + "/internal/operation",
 		}},
 		{"internal/classify", true, []string{module + "/profile", module + "/internal/jsonpointer"}},
-		{"internal/operation", true, []string{module + "/persist", module + "/profile", module + "/internal/classify"}},
+		{"internal/operation", true, []string{module + "/persist", module + "/profile", module + "/internal/classify", module + "/internal/pauses"}},
 		{"internal/wire", true, []string{module + "/internal/coding"}},
 		{"internal/coding", true, nil},
 		{"internal/dsn", true, nil},

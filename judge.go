@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
-	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -15,9 +14,9 @@ import (
 // This file holds how an answer becomes the verdict on its operation: package classify decides, and what it has to know
 // beside the answer is gathered here.
 
-// classify says what an attempt learned. An answer whose status alone proves nothing gets an error that says why.
-func (r *run) classify(sent *wire.Result) classify.Verdict {
-	r.hint = 0
+// classify says what an attempt learned. An answer whose status alone proves nothing gets an error that says why. inDoubt reports whether an
+// earlier attempt may have had an effect.
+func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 	a := sent.Answer
 	switch {
 	case a == nil && sent.Unsent:
@@ -25,8 +24,9 @@ func (r *run) classify(sent *wire.Result) classify.Verdict {
 	case a == nil:
 		return classify.Verdict{Again: !sent.Fatal}
 	}
-	v := classify.Classify(r.prof, seen(a), r.facts(a))
-	r.hint = classify.Wait(r.prof.RetryAfter, seen(a), r.now())
+	v := classify.Classify(r.prof, seen(a), classify.Facts{
+		InDoubt: inDoubt, Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a),
+	})
 	if v.Flaw != classify.FlawNone {
 		sent.Err = flawError(a, v.Flaw)
 	}
@@ -36,55 +36,10 @@ func (r *run) classify(sent *wire.Result) classify.Verdict {
 	return v
 }
 
-// judge sets the verdict on the operation after an attempt. An answer counts even if the context has ended meanwhile.
-func (r *run) judge(v classify.Verdict, sent wire.Result) {
-	own := sent
-	if sent.Answer != nil {
-		v, sent = followUp(r, v, sent)
-	}
-	if r.otherFacts && sent.Answer != nil {
-		var changed bool
-		if v, changed = operation.UnderOtherFacts(v, sent.Answer.Head.StatusCode); changed {
-			if sent.Answer != own.Answer { // it is that of a lookup by other facts: what is recorded is the operation's own
-				sent.Drain()
-				sent = own
-			}
-			sent.Err = r.otherFactsError(sent.Answer.Head.StatusCode)
-		}
-	}
-	if !r.rec.Protected {
-		v = classify.Once(v)
-	}
-	if r.askedAgain && v.Kind == classify.KindFinal {
-		v.Again = false // the operation is decided, whatever the server advises
-	}
-	r.doubtBefore = r.history.InDoubt()
-	known, earlierCounts := r.history.Add(v)
-	r.verdict = verdictOf(known)
-	r.noteOrigin(sent)
-	if earlierCounts {
-		sent.Drain()
-		r.last.Err = sent.Err
-		return
-	}
-	if r.verdict.outcome == OutcomeInFlight {
-		r.inProgress++
-	}
-	r.last.Drain()
-	r.last = sent
-}
-
 // otherFactsError says why an answer settles nothing for this client.
 func (r *run) otherFactsError(status int) error {
 	return fmt.Errorf("answered %d, which this client cannot read for certain: its profile %q, version %q, states other facts than the one "+
 		"under which the operation was begun; let a client of the same facts look, or settle it", status, r.rec.Profile, r.rec.ProfileVersion)
-}
-
-// facts is what is known of the operation beside the answer a.
-func (r *run) facts(a *wire.Answer) classify.Facts {
-	return classify.Facts{
-		InDoubt: r.history.InDoubt(), Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a),
-	}
 }
 
 // flawedSuccess returns the latest 2xx with a flaw, of this run or of an earlier one; nil if there was none. In an unfinished
@@ -139,22 +94,4 @@ func (r *run) success(a *wire.Answer) bool {
 	return status >= 200 && status < 300 && classify.SuccessFlaw(r.prof, seen(a), facts) == classify.FlawNone
 }
 
-// skipAttempt sets the verdict for an attempt that was not allowed: fallback, unless an earlier final answer counts.
-func (r *run) skipAttempt(fallback verdict) {
-	known, earlierCounts := r.history.Add(classify.Verdict{Kind: classify.KindNotSent})
-	if earlierCounts && known.Kind == classify.KindFinal {
-		r.verdict = verdictOf(known)
-		return
-	}
-	r.last.Drain()
-	if earlierCounts && fallback.outcome == OutcomeNotSent { // which is not true of what was refused
-		fallback.outcome = OutcomeRefused
-	}
-	r.last, r.verdict = wire.Result{}, fallback
-}
-
-var (
-	errWindowHere = errors.New("the retention window leaves no time for this client's AttemptTimeout and ClockSkew; a client with shorter ones may send it")
-	errNoTarget   = errors.New("its recorded target is no URL")
-	errMaxAge     = errors.New("it was not sent within EnqueueMaxAge")
-)
+var errNoTarget = errors.New("its recorded target is no URL")

@@ -27,7 +27,7 @@ func (l *leftRecord) same(rec *persist.Record) bool {
 // leaveLimited waits for the limiter before the first send of a call, for a third of a lease with the operation in its hands. Then it gives that
 // back as it was before the call, or as never sent, and returns a result that says so; nil: the run goes on.
 func (r *run) leaveLimited() *result {
-	if r.fromResume || !r.leaves || r.cfg.Limiter == nil || r.askedAgain {
+	if r.given.Pass || !r.leaves || r.cfg.Limiter == nil || r.given.AskedAgain {
 		return nil
 	}
 	r.refused = r.Admit(r.call.Context(), false)
@@ -44,15 +44,15 @@ func (r *run) leaveLimited() *result {
 		rec.MaybeSent, rec.FirstSent = before.MaybeSent, before.FirstSent
 		rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
 		if !rec.MaybeSent && rec.SendBefore.IsZero() { // as late as any other operation's last send
-			rec.SendBefore = rec.Created.Add(rec.Window - r.cfg.margin(rec.Window))
+			rec.SendBefore = rec.Created.Add(rec.Window - r.cfg.drives.Margin(rec.Window))
 		}
 		return d.update(rec)
 	})
 	if err != nil { // it is not given back: the run waits with it
-		logUnrecorded(d, err)
+		d.logUnrecorded(r.call.Values(), err)
 		return nil
 	}
-	return &result{left: &leftRecord{r.rec, r.created, r.turn}, notShared: true}
+	return &result{left: &leftRecord{r.rec, r.given.Created, r.turn}, notShared: true}
 }
 
 // awaitLimiter waits for the turn of a call without its operation, until its context ends or the client is closed. It returns the error of a
@@ -77,7 +77,7 @@ func (l *leftRecord) goesOn(r *run) {
 	if l == nil || l.turn.used {
 		return
 	}
-	r.turn, r.created = l.turn, r.created || l.created && l.same(&r.rec)
+	r.turn, r.given.Created = l.turn, r.given.Created || l.created && l.same(&r.rec)
 }
 
 // withdrawLeft forgets the operation that a call has left, and that nobody has had since, and returns the call's error. Any other operation

@@ -58,7 +58,7 @@ func (t *turn) result(stack *[]byte) error {
 }
 
 // mayLeave reports whether the run may give its operation back while its limiter waits: it has sent nothing.
-func (r *run) mayLeave() bool { return r.leaves && !r.reached && r.sends+r.begun == 0 }
+func (r *run) mayLeave() bool { return r.leaves && !r.drive.Reached() && r.sends()+r.begun == 0 }
 
 // limitLeaving waits for a limiter: for a third of a lease with the operation in its hands. Then it returns errLimited, and r.turn is the
 // wait, which goes on.

@@ -12,62 +12,68 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// followUp asks the API more where an answer says that the operation, or its business reference, was seen before. It
-// returns the verdict and the answer that count.
-func followUp(r *run, v classify.Verdict, sent wire.Result) (classify.Verdict, wire.Result) {
-	switch {
-	case v.AlreadyDone:
-		return v, lookup(r, sent)
-	case v.Reason == classify.ReasonDuplicate && r.history.InDoubt():
-		return resolveDuplicate(r, v, sent)
+// lookUp does the step LookUp: it asks for the resource that an already-done answer names. The operation is confirmed either way.
+func (r *run) lookUp() {
+	found := r.own
+	get, target := request.Lookup(&r.rec, r.prof, r.own.Answer.Text, r.own.Answer.TextWhole)
+	if target != nil {
+		found = r.lookUpAt(get, target)
 	}
-	return v, sent
+	if found.id == r.own.id {
+		r.drive.LookedUp(operation.Sent{Sends: r.untold})
+		r.untold = 0
+	} else {
+		r.drive.LookedUp(r.sent(found))
+	}
+	r.judged(found)
 }
 
-// lookup asks for the resource that done, an already-done answer, names. It returns the resource's answer, or, if that
-// cannot be had, done itself. The operation is confirmed either way.
-func lookup(r *run, done wire.Result) wire.Result {
-	get, target := request.Lookup(&r.rec, r.prof, done.Answer.Text, done.Answer.TextWhole)
-	if target == nil {
-		return done
-	}
+// lookUpAt returns the resource's answer, or that of the operation where it cannot be had.
+func (r *run) lookUpAt(get persist.Record, target *url.URL) heard {
 	sender := newSender(r.cfg, &lookups{r, get})
 	for range lookupTries {
 		sent := r.sendBy(&sender, target)
 		if a := sent.Answer; a != nil && a.Whole && r.success(a) {
-			return sent
+			return r.hear(sent)
 		}
 		sent.Drain()
 	}
-	return done
+	return r.own
 }
 
-// resolveDuplicate finds out whose the business reference is that the server, in the answer duplicate, says was used
-// before. It is called for an operation in doubt: an earlier attempt may have used it. If the API finds exactly one
-// resource and that is what this request asked for, the operation is confirmed with the resource's answer. If it finds
-// another, or several, the operation is held as a mismatch. If it finds none or does not tell, the outcome stays unknown.
-func resolveDuplicate(r *run, v classify.Verdict, duplicate wire.Result) (classify.Verdict, wire.Result) {
+// askDuplicate does the step AskDuplicate: it finds out whose the business reference is that the server says was used before. If the API finds exactly
+// one resource and that is what this request asked for, its answer is the operation's.
+func (r *run) askDuplicate() {
+	finding, found, asked := r.askReference()
+	r.drive.Asked(finding, r.sent(found), asked)
+	r.judged(found)
+}
+
+// askFirst does the step AskFirst.
+func (r *run) askFirst() {
+	finding, found, asked := r.askReference()
+	r.drive.Asked(finding, r.sent(found), asked)
+	r.own = heard{Result: wire.Result{Err: found.Err}}
+	switch r.drive.Step() {
+	case operation.Check, operation.CheckToken:
+		found.Drain()
+	default:
+		if r.drive.Answer().ID != found.id { // another lookup's answer is not the operation's
+			found.Drain()
+			found = heard{Result: wire.Result{Err: found.Err}}
+		}
+		r.settle(found)
+	}
+}
+
+// askReference asks what was made under the request's business reference. asked is false where it has none.
+func (r *run) askReference() (finding classify.Finding, found heard, asked bool) {
 	get, target := request.ByReference(&r.rec, r.prof)
 	if target == nil {
-		return v, duplicate
+		return classify.FindingUnclear, heard{Result: wire.Result{Unsent: true, Fatal: true}}, false
 	}
-	hint := r.hint
-	finding, found := askByReference(r, get, target)
-	if finding == classify.FindingSame {
-		duplicate.Drain()
-		return foundSame(), found
-	}
-	found.Drain()
-	r.hint = max(hint, r.hint)
-	if finding == classify.FindingOther {
-		return classify.Verdict{Kind: classify.KindMismatch, Hold: true}, duplicate
-	}
-	return classify.Verdict{Kind: classify.KindUnknown, Again: true}, duplicate
-}
-
-// foundSame is the verdict on an operation whose very own resource was found.
-func foundSame() classify.Verdict {
-	return classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true, Stored: true}
+	finding, sent := askByReference(r, get, target)
+	return finding, r.hear(sent), true
 }
 
 // askByReference asks what was made under the request's business reference. sent holds the answer, or the error, of the
@@ -77,60 +83,14 @@ func askByReference(r *run, get persist.Record, target *url.URL) (finding classi
 	for range lookupTries {
 		sent.Drain()
 		sent = r.sendBy(&sender, target)
-		r.noteOrigin(sent)
 		switch {
 		case sent.Answer != nil:
-			r.hint = classify.Wait(r.prof.RetryAfter, seen(sent.Answer), r.now())
 			return classify.ByReference(r.prof, request.FieldsOf(r.rec.Header, r.rec.Body).Value, seen(sent.Answer)), sent
 		case sent.Unsent:
 			return classify.FindingUnclear, sent
 		}
 	}
 	return classify.FindingUnclear, sent
-}
-
-// askFirst is Policy.AskFirst, of this client or the one that began the operation: it asks for an operation in doubt before that is sent again. It reports whether the
-// operation may be sent now: nothing was found, or nothing had to be asked, or the API has no such lookup or does not
-// promise that the reference is unique. If not, it has set the verdict, and the lookup counts as an attempt.
-func askFirst(r *run) (send bool) {
-	if !r.cfg.Retry.AskFirst && !r.rec.AskFirst || len(r.prof.Duplicate) == 0 || !r.history.InDoubt() || r.askedAgain {
-		return true
-	}
-	get, target := request.ByReference(&r.rec, r.prof)
-	if target == nil {
-		return true
-	}
-	v := classify.Verdict{Kind: classify.KindUnknown, Again: true}
-	finding, sent := askByReference(r, get, target)
-	switch finding {
-	case classify.FindingNone:
-		sent.Drain()
-		return true
-	case classify.FindingSame:
-		v = foundSame()
-	case classify.FindingOther:
-		v = classify.Verdict{Kind: classify.KindMismatch, Hold: true}
-	case classify.FindingUnclear:
-		if !r.mayAttempt() { // past the window the operation is held
-			sent.Drain()
-			return false
-		}
-	}
-	if r.otherFacts && v.Kind != classify.KindUnknown {
-		v, _ = operation.UnderOtherFacts(v, 0)
-		finding = classify.FindingUnclear
-	}
-	r.attempts++
-	stop := !r.verdict.again && r.stop != nil // set by noteOrigin
-	known, _ := r.history.Add(v)
-	r.last.Drain()
-	r.last, r.verdict = sent, verdictOf(known)
-	r.verdict.again = r.verdict.again && !stop
-	if finding != classify.FindingSame { // a lookup's answer is not the operation's
-		r.last.Drain()
-		r.last = wire.Result{Err: sent.Err}
-	}
-	return false
 }
 
 // lookupTries is how many times a lookup is tried.

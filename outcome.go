@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/classify"
 	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
@@ -164,60 +163,28 @@ const (
 // EffectRefused: the server decided against the operation, with a final 4xx. Only of Error.Effect; no Resolution says so.
 const EffectRefused = persist.EffectRefused
 
-// verdict is what the attempts prove, in the terms of this package. The zero value claims nothing.
-type verdict struct {
-	outcome     Outcome
-	final       bool               // the last answer is the operation's, and outcomeOfAnswer says more than outcome
-	again       bool               // another attempt with the same key may help
-	hold        persist.HoldReason // nothing may be sent until it is settled
-	replayed    bool
-	alreadyDone bool
-	stored      bool  // the server gives this final answer again for the same key
-	why         error // the sentinel that names the trouble, if any
+// outcomes are the outcomes of proofs. That of ProvesEnd depends on the answer.
+var outcomes = [...]Outcome{
+	operation.ProvesNothing: OutcomeUnknown, operation.ProvesUnsent: OutcomeNotSent, operation.ProvesRefusal: OutcomeRefused,
+	operation.ProvesInFlight: OutcomeInFlight, operation.ProvesEnd: OutcomeConfirmed, operation.ProvesMismatch: OutcomeMismatch,
+	operation.ProvesExpiry: OutcomeExpired,
 }
 
-// verdictOf gives a verdict of package classify its outcome, the reason for which the operation is held, and the
-// sentinel that names the trouble.
-func verdictOf(c classify.Verdict) verdict {
-	v := verdict{again: c.Again, replayed: c.Replayed, alreadyDone: c.AlreadyDone, stored: c.Stored}
-	switch c.Kind {
-	case classify.KindNotSent:
-		v.outcome = OutcomeNotSent
-	case classify.KindRefused:
-		v.outcome = OutcomeRefused
-	case classify.KindInFlight:
-		v.outcome, v.why = OutcomeInFlight, ErrInFlight
-	case classify.KindFinal:
-		v.outcome, v.final = OutcomeConfirmed, true
-	case classify.KindMismatch:
-		v.outcome, v.why = OutcomeMismatch, ErrKeyReused
-		if c.Hold {
-			v.hold = persist.HoldMismatch
-		}
-	}
-	switch c.Reason {
-	case classify.ReasonStoredError:
-		v.hold, v.why = persist.HoldStoredError, ErrStoredError
-	case classify.ReasonRedirected:
-		v.hold, v.why = persist.HoldRedirected, ErrRedirected
-	case classify.ReasonUnclear:
-		v.hold = persist.HoldUnclear
-	case classify.ReasonUnread:
-		v.hold = persist.HoldUnread
-	case classify.ReasonNoKey:
-		v.hold = persist.HoldNoKey
-	case classify.ReasonDuplicate:
-		v.hold, v.why = persist.HoldDuplicate, ErrDuplicate
-	}
-	return v
+// troubles are the sentinels that name the trouble of a call.
+var troubles = [...]error{
+	operation.NoTrouble: nil, operation.IsHeld: ErrHeld, operation.IsNotSent: ErrNotSent, operation.IsRefused: ErrRefused,
+	operation.IsInFlight: ErrInFlight, operation.IsMismatch: ErrKeyReused, operation.IsExpired: ErrKeyExpired,
+	operation.IsStoredError: ErrStoredError, operation.IsRedirected: ErrRedirected, operation.IsDuplicate: ErrDuplicate,
+	operation.AnswerGone: ErrAnswerGone,
 }
 
 // known returns the outcome of the run so far.
 func (r *run) known() Outcome {
-	if r.verdict.final && r.last.Answer != nil {
-		return outcomeOf(operation.Answered(r.last.Answer.Head.StatusCode, r.verdict.alreadyDone))
+	proof := r.drive.Proof()
+	if proof.Kind == operation.ProvesEnd && r.last.Answer != nil {
+		return outcomeOf(operation.Answered(r.last.Answer.Head.StatusCode, proof.AlreadyDone))
 	}
-	return r.verdict.outcome
+	return outcomes[proof.Kind]
 }
 
 // OutcomeOf returns what a record says of its operation: OutcomeConfirmed, OutcomeAccepted or OutcomeRefused where its
@@ -245,11 +212,6 @@ func outcomeOf(s operation.Standing) Outcome {
 		return OutcomeNotSent
 	}
 	return OutcomeUnknown
-}
-
-// expired returns the verdict on an operation whose time for sends is over.
-func expired() verdict {
-	return verdict{outcome: OutcomeExpired, hold: persist.HoldExpired, why: ErrKeyExpired}
 }
 
 // answer is the answer to an operation, of which every caller gets a response of its own.

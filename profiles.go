@@ -94,9 +94,9 @@ func (c *Config) checkProfile(p *profile.Profile) error {
 		return fmt.Errorf("profile %q: no key can travel in a header %q", p.Name, p.Carrier.Name)
 	case p.Carrier.Place == profile.Body && p.Carrier.Name[0] != '/':
 		return fmt.Errorf("profile %q: the carrier %q is no JSON pointer", p.Name, p.Carrier.Name)
-	case p.Window.Floor <= c.margin(p.Window.Floor):
+	case p.Window.Floor <= c.drives.Margin(p.Window.Floor):
 		return fmt.Errorf("profile %q: a window of %v leaves no time to send after the attempt timeout and the clock skew (%v)",
-			p.Name, p.Window.Floor, c.margin(p.Window.Floor))
+			p.Name, p.Window.Floor, c.drives.Margin(p.Window.Floor))
 	}
 	if p.Token != nil && (p.Carrier.Place != profile.Header || p.Token.Path == "" && c.Token == nil) {
 		return fmt.Errorf("profile %q: its keys are the server's tokens; want a carrier that is a header, and a path to ask for them or Config.Token", p.Name)

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/oncehttp/oncehttp/internal/operation"
-	"github.com/oncehttp/oncehttp/internal/pauses"
-	"github.com/oncehttp/oncehttp/internal/wire"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -20,96 +18,171 @@ import (
 // ending is a run whose loop is over. It records the outcome and makes the result.
 type ending struct{ *run }
 
-// writeOutcome writes what is known of the operation into the journal. It is called once, when the loop is over.
-func (d ending) writeOutcome() *result {
-	switch v := &d.verdict; {
-	case d.askedAgain:
-		return d.repeated()
-	case v.final:
-		return d.confirm()
-	case v.outcome == OutcomeMismatch && v.hold == "":
-		return d.mismatch()
-	case (v.outcome == OutcomeNotSent || v.outcome == OutcomeRefused) && !d.history.InDoubt():
-		return d.withdraw()
-	}
-	return d.leaveOpen()
-}
-
-// repeated makes the result where a confirmed operation was asked again for its answer. The record does not change. A refusal is flushed
-// before an error says that it is final: the one that was handed out may not be durable yet.
-func (d ending) repeated() *result {
-	if d.verdict.final && sameEnd(d.rec.Answer.Status, d.last.Answer.Head.StatusCode) {
-		return &result{answer: d.answered(), unreported: d.rec.Unreported}
-	}
-	d.last.Drain()
-	about, err := d.durable(d.call.Values(), &d.rec, operation.Same)
-	if err != nil {
-		d.stop = err
-	}
-	return &result{err: d.failed(about.standing, ErrAnswerGone), unreported: d.rec.Unreported}
-}
-
-// sameEnd reports whether two final answers of these statuses can be the same answer, given twice: a repeat of a success may
-// have another success's status.
-func sameEnd(a, b int) bool { return a == b || a < 300 && b < 300 }
-
-// confirm records the answer. If that fails the answer is returned all the same: the record stays pending, and the
-// same key finds the answer again. Except for a 4xx that the server does not store: it is not returned, since the next
-// answer may differ.
-func (d ending) confirm() *result {
-	err := d.finish(persist.StateConfirmed, d.journal.Finish)
-	if err != nil && d.mayChange() {
-		d.stop, d.verdict.outcome, d.verdict.final = err, OutcomeUnknown, false
-		d.last.Drain()
-		return &result{err: d.failed(operation.Unclear)}
-	}
-	d.engine.answered(&d.rec, err)
-	return &result{answer: d.answered(), unreported: d.unreported(persist.StateConfirmed)}
-}
-
-// mismatch ends an operation whose key the server keeps for another request; record calls it only if no attempt was in
-// doubt. If the end is not durable, the outcome is unknown.
-func (d ending) mismatch() *result {
-	if err := d.finish(persist.StateMismatched, d.journal.Finish); err != nil {
-		d.stop = err
-		return d.fail(operation.Unclear, ErrKeyReused)
-	}
-	return d.fail(operation.Ended, ErrKeyReused)
-}
-
-// finish moves the record to a final state with write, and flushes it where mustFlush says so. If it returns an error,
-// which it has logged, the record is unchanged or its final state is not durable.
-func (d ending) finish(state persist.State, write func(context.Context, persist.Record) error) error {
+// conclude does the last steps of the drive, those that follow its last attempt. An operation that ends with an answer is ended by finish. The error
+// says why such an end is not recorded, or not durably.
+func (d ending) conclude(finish func(context.Context, persist.Record) error) (err error) {
 	ctx := d.call.Values()
-	var rec persist.Record
-	err := d.change(ctx, &d.rec, func() error {
-		rec = d.counted()
-		rec.State, rec.HoldReason = state, ""
-		rec.Finished = d.now().Round(0)
-		rec.Answer = d.answerForRecord(rec.Finished)
-		switch state {
-		case persist.StateConfirmed:
-			rec.Effect = rec.Answer.Effect()
-		case persist.StateSettled:
-			rec.Effect, rec.Answer = persist.EffectAbsent, nil
+	for {
+		switch d.drive.Step() {
+		case operation.LookForPlace:
+			keeps, err := d.keepsPlace(ctx, &d.rec)
+			d.note(err)
+			d.drive.PlaceFound(keeps, err == nil)
+		case operation.Write:
+			err = d.write(ctx, finish)
+		case operation.Flush:
+			err = d.flush(ctx)
+		case operation.LookForOther:
+			d.lookForOther(ctx)
+		default:
+			return err
 		}
-		rec.Unreported, rec.KeyTold = d.unreported(state), rec.Generated && (rec.Business || d.keyTold())
-		rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey)
-		return d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, rec) })
-	})
-	if err == nil && d.mustFlush(state, rec.Finished) {
-		err = d.journal.Flush(ctx)
 	}
+}
+
+// note notes why a step failed, if it did.
+func (d ending) note(err error) {
+	if err != nil {
+		d.failed = err
+	}
+}
+
+// write does the step Write.
+func (d ending) write(ctx context.Context, finish func(context.Context, persist.Record) error) error {
+	w := operation.WriteNothing
+	var written persist.Record
+	err := d.change(ctx, &d.rec, func() (err error) {
+		d.drive.Moved(d.op())
+		now := d.now()
+		switch w = d.drive.Writing(); w {
+		case operation.Forget:
+			d.watch()
+			return d.journal.Forget(ctx, d.rec)
+		case operation.EndConfirmed:
+			written, err = d.finish(ctx, now, finish)
+		case operation.EndMismatched, operation.EndAbsent:
+			written, err = d.finish(ctx, now, d.journal.Finish)
+		default:
+			err = d.leaveUnfinished(now)
+		}
+		return err
+	})
+	switch w {
+	case operation.Forget:
+		if err != nil {
+			d.cfg.log(ctx, slog.LevelError, "an operation without effect could not be forgotten", d.rec.Key, err)
+		}
+	case operation.LeaveOpen, operation.LeaveUnsent:
+		d.logUnrecorded(ctx, err)
+		d.wake()
+	default:
+		err = d.noteEnd(ctx, &written, err)
+	}
+	d.note(err)
+	d.drive.Written(err == nil, written.Finished)
+	return err
+}
+
+// flush does the step Flush.
+func (d ending) flush(ctx context.Context) error {
+	err := d.journal.Flush(ctx)
+	if err != nil && d.drive.Writing() != operation.WriteNothing {
+		d.resolved = false
+		d.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", d.rec.Key, err)
+	}
+	d.note(err)
+	d.drive.Flushed(err == nil)
+	return err
+}
+
+// finish writes the record as one that has ended, and returns what it has written.
+func (d ending) finish(ctx context.Context, now time.Time, write func(context.Context, persist.Record) error) (persist.Record, error) {
+	m := d.meanwhile()
+	m.KeyTold = d.rec.Generated && !d.rec.Business && d.keyTold()
+	c := d.drive.Change(m, now)
+	rec := d.changed(&c, now)
+	rec.Finished = now.Round(0)
+	rec.Unreported, rec.KeyTold, rec.Effect = c.Unreported, c.KeyTold, c.Effect
+	if c.State == persist.StateConfirmed {
+		rec.Effect = rec.Answer.Effect()
+	}
+	rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey)
+	err := d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, rec) })
+	return rec, err
+}
+
+// leaveUnfinished writes the record as one that is pending or held.
+func (d ending) leaveUnfinished(now time.Time) error {
+	c := d.drive.Change(d.meanwhile(), now)
+	rec := d.changed(&c, now)
+	if c.Unmark {
+		rec.MaybeSent, rec.FirstSent = false, time.Time{}
+	}
+	rec.NextAttempt = c.NextAttempt
+	if c.Hold != "" {
+		rec.Note = d.holdNote()
+	}
+	switch c.Aside {
+	case operation.AsideTaken:
+		d.aside.Drop(rec.ID)
+	case operation.AsideLeft:
+		d.aside.Note(rec.ID, d.now(), d.cfg.Retry.MaxDelay, d.cfg.Retry.MaxPause)
+	}
+	return d.update(rec)
+}
+
+// meanwhile returns what has happened while the drive was under way.
+func (d ending) meanwhile() operation.Meanwhile {
+	_, shown := d.call.PlainHTTP()
+	return operation.Meanwhile{GivenUp: d.stopCause() != nil, Shown: shown}
+}
+
+// changed returns the record with a change, and without a lease.
+func (d ending) changed(c *operation.Change, now time.Time) persist.Record {
+	rec := d.rec
+	rec.State, rec.HoldReason, rec.Attempts, rec.Sends = c.State, c.Hold, c.Attempts, c.Sends
+	rec.LeaseOwner, rec.LeaseUntil, rec.NextAttempt = "", time.Time{}, time.Time{}
+	switch c.Answer {
+	case operation.KeepNone:
+		rec.Answer = nil
+	case operation.KeepAnswer:
+		rec.Answer = d.answerForRecord(now.Round(0))
+	case operation.KeepFlawed:
+		rec.Answer = d.flawedForRecord()
+	}
+	return rec
+}
+
+// noteEnd notes, and logs, what became of the write that ends the operation. It returns err, with the state that stood in its way.
+func (d ending) noteEnd(ctx context.Context, written *persist.Record, err error) error {
 	if errors.Is(err, persist.ErrStale) {
-		if now, getErr := d.journal.Get(ctx, rec.ID); getErr == nil {
+		if now, getErr := d.journal.Get(ctx, d.rec.ID); getErr == nil {
 			err = fmt.Errorf("%w: it is %v", err, now.State)
 		}
 	}
 	if err != nil {
-		d.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", rec.Key, err)
+		d.cfg.log(ctx, slog.LevelError, "the outcome could not be recorded", d.rec.Key, err)
 	}
-	d.resolved = err == nil && !rec.Unreported
+	d.resolved = err == nil && !written.Unreported
 	return err
+}
+
+// result makes the result of the drive, which is over.
+func (d ending) result() *result {
+	report := d.drive.Report()
+	d.endWatch(report.Standing == operation.None && !report.Answered)
+	if report.Answered {
+		return &result{answer: d.answered(), unreported: report.Unreported}
+	}
+	failed := d.error(&report)
+	res := &result{err: failed, unreported: report.Unreported}
+	if plain, _ := d.call.PlainHTTP(); plain && d.last.Answer != nil && report.MayShow {
+		res.answer = d.answered()
+		res.answer.result.Effect = failed.Effect()
+	} else {
+		d.last.Drain()
+	}
+	return res
 }
 
 // leave is what a run does last. It is not over if a function of the Config panicked, or ended the goroutine: then nobody gets its
@@ -124,79 +197,21 @@ func (r *run) leave(over bool) {
 	}
 }
 
-// mustFlush reports whether the final record must be flushed now: it is not Confirmed, or the same key does not find the
-// answer again, or not for long, since the window is nearly over or the clock went back. Other ends may be lost in a crash.
-func (d ending) mustFlush(state persist.State, finished time.Time) bool {
-	age, window := finished.Sub(d.rec.FirstSent), d.window()
-	return state != persist.StateConfirmed || !d.stored() || age < 0 || age > window-window/10
-}
-
-// stored is persist.Answer.Stored of the last answer. It decides whether the server may be asked for the answer again,
-// whether the record is flushed, and whether the answer may be given before the record.
-func (d ending) stored() bool { return d.verdict.stored && d.rec.Protected }
-
-// mayChange reports whether the answer is a final 4xx that the server does not store, so that it might answer
-// otherwise if it were asked again.
-func (d ending) mayChange() bool {
-	status := d.last.Answer.Head.StatusCode
-	return status >= 400 && status < 500 && !d.stored()
-}
-
-// unreported reports whether the record that ends in this state must be marked Unreported: a pass ends it, so that no
-// caller learns of it, and a caller without a key might send the same request again.
-func (d ending) unreported(state persist.State) bool {
-	return d.fromResume && d.rec.Generated && state == persist.StateConfirmed
-}
-
 // keyTold reports whether an error may have told the operation's key to a caller: the call that made it does not record the end,
 // or its caller has left before, or another process could take the operation for one that was left.
 func (d ending) keyTold() bool {
-	return d.call.Recording() || !d.created || !d.leases.unbroken(d.rec.ID)
-}
-
-// leaveOpen leaves an operation unfinished: pending, or held where another send cannot help or might do harm.
-func (d ending) leaveOpen() *result {
-	var hold persist.HoldReason
-	logUnrecorded(d, d.change(d.call.Values(), &d.rec, func() error {
-		rec := d.counted()
-		rec.State, rec.HoldReason, rec.Answer = persist.StatePending, "", nil
-		if !d.history.InDoubt() && d.verdict.outcome == OutcomeExpired { // nothing was ever sent, and now it may not be: take back the mark
-			rec.MaybeSent, rec.FirstSent = false, time.Time{}
-		}
-		if hold = d.holdReason(); hold != "" {
-			rec.State, rec.HoldReason = persist.StateHeld, hold
-			rec.Note = d.holdNote()
-			rec.Answer = d.answerForRecord(d.now().Round(0)) // for whoever has to settle it
-		} else {
-			rec.NextAttempt, rec.Answer = d.notBefore(&rec), d.flawedForRecord()
-			d.leaveAside()
-		}
-		return d.update(rec)
-	}))
-	d.wake()
-	if hold == "" {
-		return d.fail(operation.Open, d.verdict.why)
-	}
-	return d.fail(operation.Open, ErrHeld, d.verdict.why)
-}
-
-// holdReason returns why nothing more may be sent; empty if more may. A caller that sees plain HTTP may act on the answer
-// that it got, so that Resume must not send after it. An enqueued operation is sent all the same, as Enqueue promised.
-func (d ending) holdReason() persist.HoldReason {
-	if _, shown := d.call.PlainHTTP(); d.verdict.hold == "" && shown && !d.rec.Enqueued {
-		return persist.HoldCaller
-	}
-	return d.verdict.hold
+	return d.call.Recording() || !d.given.Created || !d.leases.unbroken(d.rec.ID)
 }
 
 // holdNote says who holds the operation and why, for whoever has to settle it.
 func (d ending) holdNote() string {
-	cause := cmp.Or(d.last.Err, d.stop)
+	cause := cmp.Or(d.last.Err, d.stopped())
 	switch {
 	case cause == nil && d.last.Answer != nil:
 		cause = fmt.Errorf("answered %d", d.last.Answer.Head.StatusCode)
 	case cause == nil:
-		cause = cmp.Or(d.verdict.why, errors.New("nothing more may be sent"))
+		proof := d.drive.Proof()
+		cause = cmp.Or(troubles[proof.Trouble()], errors.New("nothing more may be sent"))
 	}
 	note := fmt.Sprintf("held by the client %.8s: %v", d.owner, cause)
 	return strings.ToValidUTF8(note[:min(len(note), persist.NoteBytesMax)], "")
@@ -252,34 +267,7 @@ func (e *engine) onlyMarkedOrClaimed(before, now *persist.Record) bool {
 		now.MaybeSent == before.MaybeSent && now.Token == before.Token && now.Attempts == before.Attempts && now.Sends == before.Sends
 }
 
-// counted returns the record with this run's attempts and sends added, without a lease and without NextAttempt. Attempts that reached
-// no server are not counted: it may be this client alone that reaches none.
-func (d ending) counted() persist.Record {
-	rec := d.rec
-	if !d.isLocal() {
-		rec.Attempts += d.attempts
-	}
-	rec.Sends += d.sends
-	rec.LeaseOwner, rec.LeaseUntil = "", time.Time{}
-	rec.NextAttempt = time.Time{}
-	return rec
-}
-
-// remember adds an attempt to the record's history in memory; the next write of the record stores it. began is by this
-// process's own clock.
-func (r *run) remember(began time.Time, sent wire.Result) {
-	took := time.Since(began)
-	attempt := persist.Attempt{At: r.now().Add(-took).Round(0), Took: took, Sent: !sent.Unsent}
-	if sent.Answer != nil {
-		attempt.Status = sent.Answer.Head.StatusCode
-	}
-	if sent.Err != nil {
-		attempt.Error = oneLine(sent.Err)
-	}
-	r.rec.AddAttempt(attempt)
-}
-
-// update writes an unfinished record. The run's own counts are written, but not kept in d.rec: counted adds them.
+// update writes an unfinished record. The run's own counts are written, but not kept in d.rec: the drive adds them.
 func (d ending) update(rec persist.Record) error {
 	var updated persist.Record
 	err := d.cfg.writeSmaller(d.call.Values(), &rec, func() (err error) {
@@ -293,77 +281,23 @@ func (d ending) update(rec persist.Record) error {
 	return err
 }
 
-func logUnrecorded(d ending, err error) {
+// logUnrecorded logs an error of a write that leaves the operation unfinished.
+func (d ending) logUnrecorded(ctx context.Context, err error) {
 	if err != nil {
-		d.cfg.log(d.call.Values(), slog.LevelError, "the state could not be recorded", d.rec.Key, err)
+		d.cfg.log(ctx, slog.LevelError, "the state could not be recorded", d.rec.Key, err)
 	}
-}
-
-// isLocal reports whether the run has sent nothing: it has reached no server, its limiter, its Authorize or its time limits did not let it.
-// That is no fact about the operation: another client may send it. A clock that was set back is the journal's where it has one.
-func (d ending) isLocal() bool { return !d.reached && d.sends == 0 && d.stop != errClockBack }
-
-// leaveAside lets this client's passes leave an operation alone that it could not send, and whose origin has no pause.
-func (d ending) leaveAside() {
-	switch {
-	case d.sends > 0:
-		d.aside.Drop(d.rec.ID)
-	case d.fromResume && d.isLocal() && !d.unreached && d.stopCause() == nil:
-		d.aside.Note(d.rec.ID, d.now(), d.cfg.Retry.MaxDelay, d.cfg.Retry.MaxPause)
-	}
-}
-
-// notBefore returns the earliest time for Resume, for the record as it will be written. If a long Retry-After or a clock that
-// was set back stopped the run, or the call was given up or is draining, that is d.next, or the record's first pause from now
-// if d.next is zero. Otherwise it is the later one of d.next and a pause that grows with the failed attempts. An operation that
-// reached no server is due as before; not at this very moment, so that a pass does not meet it again. It is never later than
-// the moment at which the time for sends is over: the next pass then holds the record, and tells so.
-func (d ending) notBefore(rec *persist.Record) time.Time {
-	now, until := d.now().Round(0), d.sendableUntil(rec)
-	at := now.Add(d.pause(now, until))
-	if d.isLocal() {
-		at = later(d.rec.NextAttempt, now.Add(1))
-	} else if d.stop == errRetryAfter || d.stop == errOriginDown || d.stop == errClockBack || d.stopCause() != nil {
-		at = cmp.Or(d.next, now.Add(cmp.Or(d.rec.Pauses, usualPauses).First))
-	} else if d.next.After(at) {
-		at = d.next
-	}
-	if over := until.Add(time.Millisecond); !until.IsZero() && at.After(over) {
-		at = over
-	}
-	return at.Round(0)
-}
-
-// sendableUntil returns the last moment at which a send of the record may start; zero if it has none.
-func (d ending) sendableUntil(rec *persist.Record) time.Time {
-	if rec.MaybeSent {
-		return rec.FirstSent.Add(d.window() - operation.UsualMargin(d.window()))
-	}
-	return rec.SendBefore
-}
-
-// pause returns how long to wait after a failed run. It is at most half of the time that is left for sends, so that
-// the last hours are used.
-func (d ending) pause(now, until time.Time) time.Duration {
-	frozen := cmp.Or(d.rec.Pauses, usualPauses)
-	runs := (d.rec.Attempts + d.attempts + frozen.Attempts - 1) / frozen.Attempts
-	pause := pauses.After(max(runs, 1), frozen.First, frozen.Most)
-	if left := until.Sub(now); left > 0 && !until.IsZero() {
-		pause = max(min(pause, left/2), min(frozen.First, defaultMinDelay))
-	}
-	return pause
 }
 
 // answered returns the last answer, as callers get it.
 func (d ending) answered() *answer {
-	source := SourceServer
-	if d.verdict.replayed {
+	proof, source := d.drive.Proof(), SourceServer
+	if proof.Replayed {
 		source = SourceReplay
 	}
 	a := d.last.Answer
 	how := d.resultWith(d.known(), source)
-	how.AlreadyDone = d.verdict.alreadyDone
-	if d.verdict.final {
+	how.AlreadyDone = proof.AlreadyDone
+	if proof.Kind == operation.ProvesEnd {
 		how.Effect = operation.Answered(a.Head.StatusCode, how.AlreadyDone).Effect()
 	}
 	return &answer{
@@ -378,9 +312,10 @@ func (d ending) answerForRecord(now time.Time) *persist.Answer {
 	if a == nil {
 		return nil
 	}
+	proof := d.drive.Proof()
 	recorded := &persist.Answer{
 		Status: a.Head.StatusCode, Header: a.Head.Header, Body: a.Body, BodyDropped: !a.Whole,
-		Replayed: d.verdict.replayed, AlreadyDone: d.verdict.alreadyDone, Stored: d.stored(), At: now,
+		Replayed: proof.Replayed, AlreadyDone: proof.AlreadyDone, Stored: d.drive.Stored(), At: now,
 	}
 	d.keepAnswer(recorded)
 	return recorded
@@ -390,6 +325,6 @@ func (d ending) answerForRecord(now time.Time) *persist.Answer {
 func (r *run) resultWith(outcome Outcome, source Source) Result {
 	return Result{
 		Key: Key(r.rec.Key), Outcome: outcome, Source: source,
-		Attempts: r.rec.Attempts + r.attempts, Sends: r.rec.Sends + r.sends, FirstSent: r.rec.FirstSent,
+		Attempts: r.rec.Attempts + r.drive.Attempts(), Sends: r.rec.Sends + r.sends(), FirstSent: r.rec.FirstSent,
 	}
 }

@@ -24,7 +24,7 @@ func (e *engine) intent(op *preparedRequest) persist.Record {
 	if !rec.ServerToken {
 		rec.MaybeSent, rec.FirstSent, rec.SendUntil = true, e.firstSent(), e.sendUntil()
 	} else { // it is not sent before it has its token
-		rec.SendBefore = now.Add(rec.Window - e.cfg.margin(rec.Window)) // as late as any other operation's last send
+		rec.SendBefore = now.Add(rec.Window - e.cfg.drives.Margin(rec.Window)) // as late as any other operation's last send
 	}
 	e.leases.stamp(&rec)
 	return rec
@@ -70,8 +70,8 @@ func (e *engine) logUnreleased(ctx context.Context, rec *persist.Record, err err
 
 // lacks returns what the client lacks to act on the run's record. The request of a call that is no pass has its credentials.
 func (r *run) lacks() operation.Lack {
-	lack := r.engine.lacks(r.call, &r.rec, r.prof, !r.fromResume)
-	if lack.Need == operation.Nothing && !r.fromResume {
+	lack := r.engine.lacks(r.call, &r.rec, r.prof, !r.given.Pass)
+	if lack.Need == operation.Nothing && !r.given.Pass {
 		lack = r.cfg.lacksCredentials(r.rec.Origin, &r.credentials)
 	}
 	return lack
@@ -229,11 +229,10 @@ func (x existing) confirmed() *result {
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
 	x.readBy(x.profileOf(x.call, &x.rec))
-	if x.prof == nil || x.cfg.window(x.rec.FirstSent, x.now(), x.window()) != windowOpen || !request.Intact(&x.rec) || x.lacks().Need != operation.Nothing {
+	if x.prof == nil || x.cfg.drives.ClockAt(x.rec.FirstSent, x.now(), x.op().Window) != operation.InWindow || !request.Intact(&x.rec) || x.lacks().Need != operation.Nothing {
 		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
 	}
-	x.askedAgain = true
-	x.history.Doubt()
+	x.given.AskedAgain = true
 	return nil
 }
 
@@ -272,12 +271,9 @@ func (x existing) adopt() *result {
 		return &result{err: journalError(x.name, rec, err), unwritten: true}
 	}
 	x.readBy(x.profileOf(x.call, rec))
-	switch {
-	case rec.MaybeSent:
-		x.history.Doubt()
-	case rec.Sends > 0: // else the mark would stand
-		x.history.Refused()
-	}
+	x.given.Doubted = rec.MaybeSent
+	x.given.Refused = !rec.MaybeSent && rec.Sends > 0 // else the mark would stand
+	op := x.op()
 	if x.call.SetInDoubt(rec.MaybeSent); rec.MaybeSent {
 		x.doubted(rec)
 	}
@@ -289,9 +285,10 @@ func (x existing) adopt() *result {
 		return x.refuse(x.call.Values(), x.name, rec, operation.Same, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt))
 	case x.leasedElsewhere(rec):
 		return x.refuse(x.call.Values(), x.name, rec, operation.Same, errElsewhere, ErrInFlight)
-	case !rec.MaybeSent && expiredBeforeSend(rec, x.now()):
-		x.verdict, x.stop = expired(), errMaxAge
-		return ending(x).writeOutcome()
+	case !rec.MaybeSent && op.TooOld(x.now()):
+		x.drive = operation.Overdue(op, x.cfg.drives, x.givenNow())
+		_ = ending(x).conclude(x.journal.Finish)
+		return ending(x).result()
 	}
 	if x.lanes != nil && x.leases.marked(rec) {
 		return nil
@@ -302,7 +299,7 @@ func (x existing) adopt() *result {
 	next := *rec
 	next.State, next.HoldReason = persist.StatePending, ""
 	next.Drives++
-	if !next.MaybeSent && !wantsToken(rec) {
+	if !next.MaybeSent && !op.WantsToken() {
 		next.MaybeSent, next.FirstSent = true, x.firstSent()
 	}
 	if next.MaybeSent {
@@ -322,7 +319,7 @@ func (x existing) adopt() *result {
 // readBy sets the profile by which answers are read, nil if it is not known.
 func (r *run) readBy(p *profile.Profile) {
 	r.prof = p
-	r.otherFacts = p != nil && r.rec.Facts != "" && r.rec.Facts != r.cfg.factsOf(p)
+	r.given.OtherFacts = p != nil && r.rec.Facts != "" && r.rec.Facts != r.cfg.factsOf(p)
 }
 
 // journalError returns the error for a journal that failed on an operation whose record exists, so that it is not known
@@ -331,48 +328,4 @@ func journalError(name string, rec *persist.Record, err error) *Error {
 	about := subjectOf(rec, operation.KeyOnly)
 	about.standing = operation.Unclear
 	return newError(name, about, err)
-}
-
-// expiredBeforeSend reports whether the time for an enqueued operation's first send is over.
-func expiredBeforeSend(rec *persist.Record, now time.Time) bool {
-	return !rec.SendBefore.IsZero() && now.After(rec.SendBefore)
-}
-
-// windowState says whether a key may be sent at some moment, by its retention window.
-type windowState uint8
-
-const (
-	windowOpen   windowState = iota
-	windowBefore             // the clock was set back a little: wait until it reaches FirstSent
-	windowOver               // too late, or the clock cannot be trusted
-)
-
-// window says whether a key first sent at first may be sent at now, by the wall clock: whoever sends next may be
-// another process, or this one after a suspend. So first must carry no monotonic reading.
-func (c *Config) window(first, now time.Time, window time.Duration) windowState {
-	age := now.Round(0).Sub(first)
-	switch {
-	case age < -c.skew(window), age >= window-c.margin(window):
-		return windowOver
-	case age < 0:
-		return windowBefore
-	}
-	return windowOpen
-}
-
-// window returns how long after the first send the server is trusted to know the run's key: as the record or the profile says,
-// whichever is shorter. A profile of the same name may have been corrected since.
-func (r *run) window() time.Duration {
-	if r.prof == nil {
-		return r.rec.Window
-	}
-	return min(r.rec.Window, r.prof.Window.Floor)
-}
-
-// skew is how far the clock may be off against this window.
-func (c *Config) skew(window time.Duration) time.Duration { return min(c.ClockSkew, window/10) }
-
-// margin is the last part of the window, in which no send may start.
-func (c *Config) margin(window time.Duration) time.Duration {
-	return c.Retry.AttemptTimeout + c.skew(window)
 }

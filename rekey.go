@@ -274,7 +274,9 @@ func (k rekey) settleByLookup(old persist.Record, reason string) (persist.Record
 	if err := k.cut(&held); err != nil {
 		return old, err
 	}
-	finding, sent := askByReference(&run{engine: k.engine, call: k.call, rec: held, prof: prof}, get, target)
+	asks := &run{engine: k.engine, call: k.call, rec: held, prof: prof}
+	finding, sent := askByReference(asks, get, target)
+	asks.noteOrigin(sent)
 	sent.Drain()
 	if finding == classify.FindingNone || finding == classify.FindingUnclear {
 		if err := k.cut(&held); err != nil {

@@ -175,7 +175,7 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 	const name = "resume"
 	e := p.c.engine
 	current, err := p.current(call.Values(), listed)
-	r := &run{engine: e, call: call, name: name, rec: current, fromResume: true, stopIfOriginDown: p.silent, lanes: p.lanes, turn: t, leaves: true, stack: stack}
+	r := &run{engine: e, call: call, name: name, rec: current, given: operation.Given{Pass: true, StopIfDown: p.silent}, lanes: p.lanes, turn: t, leaves: true, stack: stack}
 	rec := &r.rec
 	switch {
 	case isOver(rec, err):

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -65,14 +66,11 @@ type Policy struct {
 // pauses returns the pauses as a record has them, once the defaults are filled in.
 func (p *Policy) pauses() persist.Pauses {
 	own := persist.Pauses{Attempts: p.MaxAttempts, First: p.MaxDelay, Most: p.MaxPause}
-	if own == usualPauses {
+	if own == operation.UsualPauses {
 		return persist.Pauses{}
 	}
 	return own
 }
-
-// usualPauses are what the zero persist.Pauses stand for. They never change: records of earlier versions mean these.
-var usualPauses = persist.Pauses{Attempts: 6, First: 30 * time.Second, Most: 15 * time.Minute}
 
 // fill sets the default of each field that is zero. Errors name the field.
 func (p *Policy) fill() (err error) {
@@ -84,7 +82,7 @@ func (p *Policy) fill() (err error) {
 		attempt = min(attempt, p.AnswerTimeout)
 	}
 	positive(&err, "Retry.AttemptTimeout", &p.AttemptTimeout, attempt)
-	positive(&err, "Retry.AnswerTimeout", &p.AnswerTimeout, min(p.AttemptTimeout, hintMax)+defaultBodyTime)
+	positive(&err, "Retry.AnswerTimeout", &p.AnswerTimeout, min(p.AttemptTimeout, operation.HintMax)+defaultBodyTime)
 	if p.MinDelay == 0 && p.MaxDelay > 0 {
 		p.MinDelay = min(defaultMinDelay, p.MaxDelay)
 	}
@@ -93,9 +91,17 @@ func (p *Policy) fill() (err error) {
 	positive(&err, "Retry.MaxRetryAfter", &p.MaxRetryAfter, defaultMaxRetryAfter)
 	positive(&err, "Retry.MaxPause", &p.MaxPause, max(defaultMaxPause, p.MaxDelay))
 	for _, d := range []*time.Duration{&p.MaxElapsed, &p.AttemptTimeout, &p.AnswerTimeout, &p.MinDelay, &p.MaxDelay, &p.MaxRetryAfter, &p.MaxPause} {
-		*d = min(*d, hintMax) // so that no sum of them runs out of the calendar
+		*d = min(*d, operation.HintMax) // so that no sum of them runs out of the calendar
 	}
 	return err
+}
+
+// driveLimits returns the limits of a drive.
+func (c *Config) driveLimits() operation.Client {
+	return operation.Client{
+		MaxAttempts: c.Retry.MaxAttempts, MaxInFlight: c.Retry.MaxInFlight, MaxElapsed: c.Retry.MaxElapsed, AttemptTimeout: c.Retry.AttemptTimeout,
+		MaxDelay: c.Retry.MaxDelay, MaxRetryAfter: c.Retry.MaxRetryAfter, ClockSkew: c.ClockSkew,
+	}
 }
 
 // sending is how long after its first attempt a send of a run may still be on its way.
@@ -118,75 +124,33 @@ func newSchedule(p *Policy) *backoff.ExponentialBackOff {
 	)
 }
 
-// clampDelay brings a scheduled wait between the least that the API asks for and
-// the policy's greatest. backoff.Stop (-1) and anything else below zero is zero.
-func clampDelay(d, least, most time.Duration) time.Duration {
-	return max(min(max(d, 0), most), least)
+// stopErrors are the errors that say why a drive has stopped. Of those that are missing, the run knows the cause.
+var stopErrors = map[operation.Stop]error{
+	operation.AttemptsSpent:  errors.New("attempts are spent"),
+	operation.InFlightSpent:  errors.New("answered as still in flight too often"),
+	operation.ElapsedSpent:   errors.New("time for attempts is spent"),
+	operation.DeadlineNear:   errors.New("the next wait would overrun the deadline"),
+	operation.LongRetryAfter: errors.New("the server asks for a longer wait than Retry.MaxRetryAfter"),
+	operation.WindowNear:     errors.New("the next wait would overrun the server's retention window"),
+	operation.ClockBack:      errors.New("the clock stands before the first send"),
+	operation.OriginDown:     errors.New("the origin takes no connections"),
+	operation.TooOld:         errMaxAge,
+	operation.WindowHere: errors.New("the retention window leaves no time for this client's AttemptTimeout and ClockSkew; " +
+		"a client with shorter ones may send it"),
 }
 
-// Why a run stops although another attempt might help.
-var (
-	errAttemptsSpent = errors.New("attempts are spent")
-	errInFlightSpent = errors.New("answered as still in flight too often")
-	errElapsed       = errors.New("time for attempts is spent")
-	errDeadline      = errors.New("the next wait would overrun the deadline")
-	errRetryAfter    = errors.New("the server asks for a longer wait than Retry.MaxRetryAfter")
-	errWindow        = errors.New("the next wait would overrun the server's retention window")
-	errClockBack     = errors.New("the clock stands before the first send")
-	errOriginDown    = errors.New("the origin takes no connections")
-)
+var errMaxAge = errors.New("it was not sent within EnqueueMaxAge")
 
-// hintMax keeps a hint from running out of the calendar.
-const hintMax = 366 * 24 * time.Hour
-
-// plan is what is known when the next wait is chosen. All of it is data, so that
-// the choice is a pure function.
-type plan struct {
-	policy    *Policy
-	now       time.Time
-	started   time.Time // of the run
-	deadline  time.Time // of the caller; zero: none
-	windowEnd time.Time // last moment at which a send may start
-	// lastAsk is when to ask once more where the server asks for a wait beyond the
-	// window; zero: the wait is not cut.
-	lastAsk    time.Time
-	attempts   int
-	inProgress int // answers that said "still being processed", this one included
-	scheduled  time.Duration
-	hint       time.Duration // Retry-After; zero: none
-}
-
-// next gives the wait before the next attempt, or why there is none. notBefore,
-// if set, is when it is worth going on after a stop.
-func (p *plan) next() (wait time.Duration, notBefore time.Time, stop error) {
-	hint := p.waitAsked()
-	wait = max(p.scheduled, hint)
-	at := p.now.Add(wait)
-	switch {
-	case hint > p.policy.MaxRetryAfter:
-		return 0, at, errRetryAfter
-	case p.attempts >= p.policy.MaxAttempts:
-		return 0, at, errAttemptsSpent
-	case p.inProgress >= p.policy.MaxInFlight && p.inProgress > 0:
-		return 0, at, errInFlightSpent
-	case at.Sub(p.started) > p.policy.MaxElapsed:
-		return 0, at, errElapsed
-	case !p.deadline.IsZero() && !at.Before(p.deadline):
-		return 0, at, errDeadline
-	case !at.Before(p.windowEnd):
-		return 0, at, errWindow
+// stopped returns the error that says why the run has stopped, nil if its drive was not stopped.
+func (r *run) stopped() error {
+	switch stop := r.drive.Stop(); stop {
+	case operation.GivenUp:
+		return r.gaveUp
+	case operation.Unsure, operation.JournalFailed:
+		return r.failed
+	default:
+		return stopErrors[stop]
 	}
-	return wait, time.Time{}, nil
-}
-
-// waitAsked is the wait that the server asks for, cut to lastAsk where it would
-// outlast the window.
-func (p *plan) waitAsked() time.Duration {
-	hint := min(p.hint, hintMax)
-	if p.now.Before(p.lastAsk) && !p.now.Add(hint).Before(p.windowEnd) {
-		return p.lastAsk.Sub(p.now)
-	}
-	return hint
 }
 
 // deadlineBy is a deadline, which is by this process's own clock, by the clock that shows now.

@@ -35,11 +35,8 @@ func (d recordedRequest) Prepare(ctx, send context.Context, target *url.URL) (*h
 	if err == nil { // Authorize, or the limiter, may have taken all the time that was left
 		err = d.checkLease(ctx)
 	}
-	if err == nil && d.begun == 0 && d.tooLate(d.now()) {
-		err = errMaxAge
-	}
-	if err == nil && d.cfg.window(d.rec.FirstSent, d.now(), d.window()) != windowOpen {
-		err = errWindow
+	if err == nil {
+		err = stopErrors[d.drive.MayLeave(d.now(), d.begun == 0)]
 	}
 	if err == nil {
 		d.sending()
@@ -53,7 +50,7 @@ func (d recordedRequest) Admit(ctx context.Context, hop bool) error {
 	if err := d.run.Admit(ctx, hop); err != nil {
 		return err
 	}
-	if d.askedAgain || !d.now().Add(d.cfg.Retry.AnswerTimeout).After(d.rec.SendUntil) {
+	if d.given.AskedAgain || !d.now().Add(d.cfg.Retry.AnswerTimeout).After(d.rec.SendUntil) {
 		return nil
 	}
 	values := d.call.Values()
@@ -103,10 +100,13 @@ func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target 
 	return req, err
 }
 
+// sends returns the number of sends that are over.
+func (r *run) sends() int { return r.drive.Sends() + r.untold }
+
 // sending counts a send that is about to be made, for callers that leave meanwhile and for a panic of the transport.
 func (r *run) sending() {
 	r.begun++
-	r.call.SetSends(r.sends + r.begun)
+	r.call.SetSends(r.sends() + r.begun)
 }
 
 // sendBy sends, unless the call was given up, and counts the sends.
@@ -117,8 +117,8 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	sent := sender.Send(r.call.Context(), target)
 	_ = r.clock.notice(r.call.Values(), r.cfg) // where the journal cannot be asked, nothing can be recorded either
 	sent.Err = sanitized(sent.Err)
-	r.sends, r.begun = r.sends+sent.Sends, 0
-	r.call.SetSends(r.sends)
+	r.untold, r.begun = r.untold+sent.Sends, 0
+	r.call.SetSends(r.sends())
 	return sent
 }
 

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/internal/operation"
 	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/internal/wire"
-	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file holds the tokens of APIs that hand out the key before the request. The record is durable under its own key
@@ -19,55 +18,52 @@ import (
 // then it is sent. So a lost answer to the request for a token, or a crash, costs a token and never an effect: a token
 // that was never written was never sent, and one that was written is never replaced once the operation may have been sent.
 
-// wantsToken reports whether the record's operation needs a token before it may be sent: it has none, or was provably
-// never sent, and the one that it has may be too old.
-func wantsToken(rec *persist.Record) bool {
-	return rec.ServerToken && !rec.MaybeSent && (rec.Token == "" || rec.Sends == 0)
+// fetchToken does the step FetchToken. A try in vain counts as an attempt that was not sent.
+func (r *run) fetchToken() {
+	began := time.Now()
+	token, again, asked, err := askForToken(r)
+	if err == nil {
+		r.token = token
+		r.drive.TokenFetched(true, false, r.sentFor(asked))
+		return
+	}
+	r.drive.TokenFetched(false, again && r.call.Context().Err() == nil, r.sentFor(asked))
+	r.withoutToken(began, err)
 }
 
-// haveToken sees to it that an operation that needs a token has one, durably. It reports whether the operation may be sent
-// with it. If not, it has set the verdict, and the try counts as an attempt that was not sent.
-func haveToken(r *run) bool {
-	if !wantsToken(&r.rec) {
-		return true
+// sentFor returns what came of a request for a token; asked is nil where there was none.
+func (r *run) sentFor(asked *wire.Result) operation.Sent {
+	if asked == nil {
+		return operation.Sent{Unsent: true}
 	}
-	if r.clock.notice(r.call.Values(), r.cfg) == nil && expiredBeforeSend(&r.rec, r.now()) {
-		r.stop = errMaxAge
-		r.skipAttempt(expired())
-		return false
-	}
-	began := time.Now()
-	token, again, err := askForToken(r)
-	if err == nil {
-		again, err = false, keepToken(r, token)
-	}
-	if err == nil {
-		return true
-	}
-	err = fmt.Errorf("no token: %w", sanitized(err))
-	r.attempts++
-	r.remember(began, wire.Result{Err: err, Unsent: true})
-	r.skipAttempt(verdict{outcome: OutcomeNotSent, again: again && r.call.Context().Err() == nil})
-	r.last = wire.Result{Err: err, Unsent: true}
-	return false
+	sent := r.sent(heard{Result: *asked})
+	sent.Answer = operation.Answer{} // it is none to the operation
+	return sent
+}
+
+// withoutToken notes that there is no token.
+func (r *run) withoutToken(began time.Time, err error) {
+	latest := heard{Result: wire.Result{Err: fmt.Errorf("no token: %w", sanitized(err)), Unsent: true}}
+	r.remember(began, latest.Result)
+	r.settle(latest)
 }
 
 // askForToken asks for a token, as it is spelled on the wire. again says that it may help to ask once more.
-func askForToken(r *run) (token string, again bool, err error) {
-	r.hint = 0
-	if r.refused != nil {
-		return "", false, r.refused
-	}
-	if r.prof.Token != nil && r.prof.Token.Path != "" {
-		token, again, err = askByRecipe(r)
-	} else {
+// asked is what came of the request for it; nil if there was none, or not by this client.
+func askForToken(r *run) (token string, again bool, asked *wire.Result, err error) {
+	switch {
+	case r.refused != nil:
+		return "", false, nil, r.refused
+	case r.prof.Token != nil && r.prof.Token.Path != "":
+		token, again, asked, err = askByRecipe(r)
+	default:
 		token, again, err = askByConfig(r)
 	}
 	if err != nil {
-		return "", again, err
+		return "", again, asked, err
 	}
 	token, err = request.SpellKey(r.prof, token)
-	return token, false, err
+	return token, false, asked, err
 }
 
 // askByConfig asks Config.Token.
@@ -85,38 +81,36 @@ func askByConfig(r *run) (token string, again bool, err error) {
 }
 
 // askByRecipe makes the request that the profile describes. It is no send of the operation.
-func askByRecipe(r *run) (token string, again bool, err error) {
+func askByRecipe(r *run) (token string, again bool, asked *wire.Result, err error) {
 	ask, target := request.TokenRequest(&r.rec, r.prof)
 	if target == nil {
-		return "", false, errors.New("the request lacks a value that the profile's path for tokens needs")
+		return "", false, nil, errors.New("the request lacks a value that the profile's path for tokens needs")
 	}
 	if cause := context.Cause(r.call.Context()); cause != nil {
-		return "", false, cause
+		return "", false, nil, cause
 	}
 	sender := newSender(r.cfg, &lookups{r, ask})
 	sent := sender.Send(r.call.Context(), target)
 	defer sent.Drain()
 	_ = r.clock.notice(r.call.Values(), r.cfg) // where the journal cannot be asked, nothing can be recorded either
-	r.noteOrigin(sent)
 	a := sent.Answer
 	if a == nil {
-		return "", !sent.Fatal && r.stop == nil, sent.Err
+		return "", !sent.Fatal, &sent, sent.Err
 	}
-	r.hint = classify.Wait(r.prof.RetryAfter, seen(a), r.now())
 	status := a.Head.StatusCode
 	if token := request.Token(r.prof, status, a.Text, a.TextWhole); token != "" {
-		return token, false, nil
+		return token, false, &sent, nil
 	}
 	again = status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests}, status)
-	return "", again, fmt.Errorf("the server answered %d, without a token", status)
+	return "", again, &sent, fmt.Errorf("the server answered %d, without a token", status)
 }
 
-// keepToken writes the token and the mark that the operation may have been sent, durably and at once.
-func keepToken(r *run, token string) error {
-	ctx := r.call.Values()
-	return r.change(ctx, &r.rec, func() error {
+// keepToken does the step KeepToken: it writes the token and the mark that the operation may have been sent, durably and at once.
+func (r *run) keepToken() {
+	began, ctx := time.Now(), r.call.Values()
+	err := r.change(ctx, &r.rec, func() error {
 		rec := r.rec
-		rec.Token, rec.MaybeSent, rec.FirstSent = token, true, r.firstSent()
+		rec.Token, rec.MaybeSent, rec.FirstSent = r.token, true, r.firstSent()
 		rec.ExtendSendUntil(r.sendUntil())
 		r.leases.stamp(&rec) // it was renewed since this record was read
 		updated, err := r.journal.Update(ctx, rec)
@@ -125,4 +119,9 @@ func keepToken(r *run, token string) error {
 		}
 		return err
 	})
+	r.drive.Moved(r.op())
+	r.drive.TokenKept(err == nil)
+	if err != nil {
+		r.withoutToken(began, err)
+	}
 }

@@ -179,17 +179,17 @@ func (p passThrough) pause(ctx context.Context, wait time.Duration) error {
 func (p passThrough) next(req *http.Request, f *flowed, attempts int, started time.Time, scheduled time.Duration) (wait time.Duration, more bool) {
 	policy := &p.cfg.Retry
 	deadline, _ := req.Context().Deadline()
-	next := plan{
-		policy: policy, now: p.engine.now(), started: started, deadline: deadline, attempts: attempts,
-		windowEnd: started.Add(policy.MaxElapsed + time.Hour), // no key, no window
-		scheduled: clampDelay(scheduled, 0, policy.MaxDelay),
+	next := operation.Plan{
+		Client: &p.cfg.drives, Now: p.engine.now(), Started: started, Deadline: deadline, Attempts: attempts,
+		WindowEnd: started.Add(policy.MaxElapsed + time.Hour), // no key, no window
+		Scheduled: operation.ClampDelay(scheduled, 0, policy.MaxDelay),
 	}
 	if f.resp != nil {
-		next.hint = classify.Wait(p.cfg.profileFor(req.URL).RetryAfter, classify.Answer{Header: f.resp.Header}, next.now)
+		next.Hint = classify.Wait(p.cfg.profileFor(req.URL).RetryAfter, classify.Answer{Header: f.resp.Header}, next.Now)
 	}
-	wait, _, stop := next.next()
+	wait, _, stop := next.Next()
 	rewindable := req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
-	return wait, rewindable && !f.fatal && stop == nil
+	return wait, rewindable && !f.fatal && stop == operation.GoesOn
 }
 
 // attempt makes one attempt. AttemptTimeout bounds the wait for the answer's headers,

@@ -22,20 +22,20 @@ func (x existing) endUnread() *result {
 	}
 	x.readBy(x.profileOf(x.call, &x.rec))
 	from, err := request.URL(&x.rec)
-	if x.prof == nil || x.otherFacts || err != nil || x.lacks().Need != operation.Nothing {
+	if x.prof == nil || x.given.OtherFacts || err != nil || x.lacks().Need != operation.Nothing {
 		return nil
 	}
-	x.history.Doubt()
-	read := wire.Result{Answer: wire.Recorded(from, a.Status, a.Header, a.Body, !a.BodyDropped)}
-	v := x.classify(&read)
+	read := x.hear(wire.Result{Answer: wire.Recorded(from, a.Status, a.Header, a.Body, !a.BodyDropped)})
+	v := x.classify(&read.Result, true)
 	if !operation.EndsUnread(&x.rec, v) {
 		return nil
 	}
 	v.Replayed = a.Replayed
-	x.last, x.verdict = read, verdictOf(v)
+	x.last = read
+	x.drive = operation.EndedBy(x.op(), x.cfg.drives, x.givenNow(), v, operation.Answer{ID: read.id, Status: a.Status})
 	err = x.clock.notice(x.call.Values(), x.cfg)
 	if err == nil {
-		err = ending(x).finish(persist.StateConfirmed, x.journal.Finish)
+		err = ending(x).conclude(x.journal.Finish)
 	}
 	var now persist.Record
 	if err == nil {
@@ -66,7 +66,7 @@ func (c *Client) endAllUnread(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			x := existing{&run{engine: c.engine, call: call, name: "run", rec: now, fromResume: true}}
+			x := existing{&run{engine: c.engine, call: call, name: "run", rec: now, given: operation.Given{Pass: true}}}
 			if res := x.endUnread(); res != nil {
 				x.tellRecorded(res)
 				return res.err

@@ -1,5 +1,8 @@
-// Package operation decides: it says what is true of one operation, from its record and from what a call knows. It has no
-// I/O, no clock, no context and no state, so that each decision can be read, and tested, as a table.
+// Package operation decides: it says what is true of one operation, from its record and from what a call knows, and what has to be done
+// next. It has no I/O, no clock and no context, so that each decision can be read, and tested, alone.
+//
+// A [Drive] is one drive over one operation, from its first attempt to its end: it names each step, and whoever drives does it and tells
+// what came of it. All else are functions of a record, or of a part of one.
 package operation
 
 import (
