@@ -98,38 +98,66 @@ func (x existing) resolve(op *preparedRequest) *result {
 
 // resolveOnce is one try of resolve, on the record as it was last read.
 func (x existing) resolveOnce(op *preparedRequest) *result {
-	rec := &x.rec
-	if err := rec.Sealed(); err != nil {
-		return &result{err: journalError(x.name, rec, err)}
-	}
-	if op.elsewhere(rec) {
+	rec, o := &x.rec, x.op()
+	switch o.Open(x.known(op)) {
+	case operation.SaysUnreadable:
+		return &result{err: journalError(x.name, rec, rec.Sealed())}
+	case operation.SaysElsewhere:
 		return &result{err: newError(x.name, unclear(Key(rec.Key)), errElsewherePlace, ErrConfig), notShared: true, elsewhere: true}
-	}
-	if op.strange(rec) {
+	case operation.SaysStranger:
 		return x.refuseStranger(x.call.Values(), x.name, rec.ID)
-	}
-	if op.read.Compare(rec) != request.SameRequest {
+	case operation.SaysIncomparable, operation.SaysOther:
 		return x.notSame(x.call.Values(), x.name, rec, op)
-	}
-	switch rec.State {
-	case persist.StateConfirmed:
-		return x.confirmed()
-	case persist.StateSettled:
-		return x.settled()
-	case persist.StateMismatched, persist.StateAbandoned:
-		return x.refuse(x.call.Values(), x.name, rec, operation.Same, nil, whyFinal(rec)...)
-	case persist.StateHeld:
+	case operation.SaysInFlight:
+		return &result{err: newError(x.name, unclear(""), errSending, ErrInFlight)}
+	case operation.SaysHeld:
+		return x.refuseHeld()
+	case operation.ReadsAgain:
 		if res := x.endUnread(); res != nil {
 			return res
 		}
-		if rec.HoldReason != persist.HoldCaller {
-			return x.refuse(x.call.Values(), x.name, rec, operation.Same, fmt.Errorf("held: %s", rec.HoldReason), whyHeld(rec)...)
-		}
+		return x.refuseHeld()
+	case operation.GivesAnswer:
+		return x.answerFromJournal()
+	case operation.AsksAgain:
+		return x.askAgain()
+	case operation.Adopts:
+		return x.adopt()
+	case operation.SaysGone:
+		return x.refuseSame(nil, ErrAnswerGone)
+	case operation.SaysHappened:
+		return x.refuseSame(nil, ErrSettled, ErrAnswerGone)
+	default:
+		return x.refuseSame(nil, whyFinal(rec)...)
 	}
-	if op.named.Keyless && x.sentElsewhere(rec) {
-		return &result{err: newError(x.name, unclear(""), errSending, ErrInFlight)}
+}
+
+// known returns what the call knows of the record.
+func (x existing) known(op *preparedRequest) (c operation.Call) {
+	if c.Unreadable = x.rec.Sealed() != nil; c.Unreadable {
+		return c
 	}
-	return x.adopt()
+	c.Elsewhere, c.Strange = op.elsewhere(&x.rec), op.strange(&x.rec)
+	switch op.read.Compare(&x.rec) {
+	case request.SameRequest:
+		c.Request = operation.Same
+	case request.CannotTell:
+		c.Request = operation.Incomparable
+	default:
+		c.Request = operation.Other
+	}
+	c.Keyless = op.named.Keyless && x.sentElsewhere(&x.rec)
+	return c
+}
+
+// refuseSame ends a call of the record's own request without a send.
+func (x existing) refuseSame(cause error, why ...error) *result {
+	return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, cause, why...)
+}
+
+// refuseHeld ends a call whose operation is held.
+func (x existing) refuseHeld() *result {
+	return x.refuseSame(fmt.Errorf("held: %s", x.rec.HoldReason), whyHeld(&x.rec)...)
 }
 
 // errElsewherePlace is seen by nobody: the call goes on at another place.
@@ -216,35 +244,15 @@ func (e *engine) refuse(ctx context.Context, name string, rec *persist.Record, k
 	return &result{err: failed, unreported: told && rec.Unreported}
 }
 
-// confirmed answers from the journal. Where the answer was too large to keep and the server stores it, the server is asked
-// again while it still knows the key: the result nil means that the run goes on to do so.
-func (x existing) confirmed() *result {
-	a := x.rec.Answer
-	switch {
-	case a == nil:
-		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
-	case !a.BodyDropped:
-		return x.answerFromJournal()
-	case !operation.MayAskAgain(a): // the server would act again, or answer otherwise
-		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
-	}
+// askAgain prepares a run that asks the server again for an answer that was too large to keep, while it still knows the key: the result nil means that
+// the run goes on to do so.
+func (x existing) askAgain() *result {
 	x.readBy(x.profileOf(x.call, &x.rec))
 	if x.prof == nil || x.cfg.drives.ClockAt(x.rec.FirstSent, x.now(), x.op().Window) != operation.InWindow || !request.Intact(&x.rec) || x.lacks().Need != operation.Nothing {
-		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrAnswerGone)
+		return x.refuseSame(nil, ErrAnswerGone)
 	}
 	x.given.AskedAgain = true
 	return nil
-}
-
-// settled answers from a settled record.
-func (x existing) settled() *result {
-	switch a := x.rec.Answer; {
-	case x.rec.Effect == persist.EffectAbsent:
-		return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrSettled)
-	case a != nil && a.Status != 0 && !a.BodyDropped:
-		return x.answerFromJournal()
-	}
-	return x.refuse(x.call.Values(), x.name, &x.rec, operation.Same, nil, ErrSettled, ErrAnswerGone)
 }
 
 // answerFromJournal answers with the recorded answer. One that the server does not give again is flushed first: it may be
@@ -271,46 +279,45 @@ func (x existing) adopt() *result {
 		return &result{err: journalError(x.name, rec, err), unwritten: true}
 	}
 	x.readBy(x.profileOf(x.call, rec))
-	x.given.Doubted = rec.MaybeSent
-	x.given.Refused = !rec.MaybeSent && rec.Sends > 0 // else the mark would stand
 	op := x.op()
+	x.given = op.Begins(x.given)
 	if x.call.SetInDoubt(rec.MaybeSent); rec.MaybeSent {
 		x.doubted(rec)
 	}
 	lack := x.lacks()
 	switch {
 	case lack.Need != operation.Nothing:
-		return x.refuse(x.call.Values(), x.name, rec, operation.Same, lack.Err(), ErrConfig)
+		return x.refuseSame(lack.Err(), ErrConfig)
 	case !request.Intact(rec):
-		return x.refuse(x.call.Values(), x.name, rec, operation.Same, fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt))
+		return x.refuseSame(fmt.Errorf("%w: its request is not what was hashed", persist.ErrCorrupt))
 	case x.leasedElsewhere(rec):
-		return x.refuse(x.call.Values(), x.name, rec, operation.Same, errElsewhere, ErrInFlight)
-	case !rec.MaybeSent && op.TooOld(x.now()):
+		return x.refuseSame(errElsewhere, ErrInFlight)
+	}
+	switch op.Adopt(x.now(), x.lanes != nil && x.leases.marked(rec)) {
+	case operation.IsLate:
 		x.drive = operation.Overdue(op, x.cfg.drives, x.givenNow())
 		_ = ending(x).conclude(x.journal.Finish)
 		return ending(x).result()
-	}
-	if x.lanes != nil && x.leases.marked(rec) {
+	case operation.MarkedBy:
 		return nil
 	}
-	if before := *rec; x.leaves {
+	return x.mark(op.Marked(x.firstSent(), x.sendUntil()))
+}
+
+// mark writes the record as it is marked before a drive. It is written even where nothing else changes: another process that has the record at this
+// revision can no longer forget it as never sent.
+func (x existing) mark(marked operation.Op) *result {
+	if before := x.rec; x.leaves {
 		x.before = &before
 	}
-	next := *rec
-	next.State, next.HoldReason = persist.StatePending, ""
+	next := x.rec
+	next.State, next.HoldReason, next.MaybeSent, next.FirstSent = marked.State, marked.Hold, marked.MaybeSent, marked.FirstSent
 	next.Drives++
-	if !next.MaybeSent && !op.WantsToken() {
-		next.MaybeSent, next.FirstSent = true, x.firstSent()
-	}
-	if next.MaybeSent {
-		next.ExtendSendUntil(x.sendUntil())
-	}
+	next.ExtendSendUntil(marked.SendUntil)
 	x.leases.stamp(&next)
-	// Written even where nothing else changes: another process that has the record at this revision can no longer
-	// forget it as never sent.
 	updated, err := x.journal.Update(x.call.Values(), next)
 	if err != nil {
-		return &result{err: journalError(x.name, rec, err), unwritten: true}
+		return &result{err: journalError(x.name, &x.rec, err), unwritten: true}
 	}
 	x.rec = updated
 	return nil

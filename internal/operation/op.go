@@ -34,7 +34,11 @@ type Op struct {
 	Attempts int
 	Sends    int
 
-	Status     int  // of the recorded answer; zero: none is recorded
+	Answered bool // an answer is recorded
+	Status   int  // of that
+	Dropped  bool // it is recorded without its body
+	AskAgain bool // MayAskAgain of it
+
 	Unreported bool // no caller with the key was told of the end
 }
 
@@ -53,8 +57,8 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 	if window > 0 {
 		op.Window = min(op.Window, window)
 	}
-	if rec.Answer != nil {
-		op.Status = rec.Answer.Status
+	if a := rec.Answer; a != nil {
+		op.Answered, op.Status, op.Dropped, op.AskAgain = true, a.Status, a.BodyDropped, MayAskAgain(a)
 	}
 	return op
 }
