@@ -89,7 +89,7 @@ func TestFirstSendWaitsPastSendBefore(t *testing.T) {
 	const age = time.Hour
 	limited := func(wait time.Duration) func(*oncehttp.Config) {
 		return func(cfg *oncehttp.Config) {
-			cfg.EnqueueMaxAge = age
+			cfg.EnqueueMaxAge, cfg.Lease = age, time.Hour // the operation is given back after a third of it: not at the moment in question
 			cfg.Limiter = func(string) oncehttp.Limiter { return slowLimiter(wait) }
 		}
 	}
