@@ -212,6 +212,7 @@ func (w *csvWriter) end() error {
 type jsonWriter struct {
 	out      *bufio.Writer
 	declines declines
+	needs    func(*persist.Record) string // nil: they are not shown
 	array    bool
 	rows     int
 }
@@ -223,7 +224,11 @@ func (w *jsonWriter) write(rec *persist.Record) error {
 	}
 	w.rows++
 	_, err := w.out.WriteString(before)
-	return errors.Join(err, encodeView(w.out, w.declines, rec, recordParts{}))
+	var parts recordParts
+	if w.needs != nil {
+		parts.needs = w.needs(rec)
+	}
+	return errors.Join(err, encodeView(w.out, w.declines, rec, parts))
 }
 
 func (w *jsonWriter) end() error {
@@ -236,7 +241,7 @@ func (w *jsonWriter) end() error {
 // encodeView writes a record's view on a line.
 func encodeView(w io.Writer, d declines, rec *persist.Record, parts recordParts) error {
 	v := exportOf(rec, parts)
-	v.Result = d.resultOfRecord(rec)
+	v.Result, v.Needs = d.resultOfRecord(rec), parts.needs
 	if key := seenKey(rec); key != rec.Key {
 		v.Seen = key
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oncehttp/oncehttp"
 	"github.com/oncehttp/oncehttp/mockserver"
 )
 
@@ -47,4 +48,49 @@ func TestJournalOrigins(t *testing.T) {
 	if now := m.Ledger().Snapshot().Sends; now != sends+2 {
 		t.Errorf("%d sends after it was taken off, want 2", now-sends)
 	}
+}
+
+// TestStuckNeedsAuthorize: what no client without credentials may send, since others send there with some, is told with that need: of a
+// file, of one that another command holds, and on servers.
+func TestStuckNeedsAuthorize(t *testing.T) {
+	t.Parallel()
+	stuck := func(t *testing.T, j, needs string) {
+		t.Helper()
+		got := run(t, "journal", "stuck", "--journal", j).want(t, exitOK)
+		if rows := strings.Split(got.out, "\n"); len(rows) != 3 || !strings.Contains(rows[1], needs) {
+			t.Errorf("stuck, want %q\n%s", needs, got.out)
+		}
+		got = run(t, "journal", "stuck", "--json", "--journal", j).want(t, exitOK)
+		if !strings.Contains(got.out, `"needs":"`+needs) {
+			t.Errorf("stuck --json, want %q\n%s", needs, got.out)
+		}
+	}
+	test := func(t *testing.T, j string) {
+		m := startMock(t, mockserver.Config{})
+		origin := m.URL()
+		enqueueOne(t, j, origin+"/payments", "first", "{}")
+		stuck(t, j, "profile draft-07@")
+		run(t, "journal", "resume", "--journal", j, "-H", "Authorization: Bearer live").want(t, exitOK)
+		enqueueOne(t, j, origin+"/payments", "second", "{}")
+		stuck(t, j, "Authorize for "+origin+", profile draft-07@")
+		at, err := parsePlace(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ses, err := openSession(at, oncehttp.Config{}, false) // a file is held now
+		if err != nil {
+			t.Fatal(err)
+		}
+		stuck(t, j, "Authorize for "+origin+", profile draft-07@")
+		if err := ses.close(); err != nil {
+			t.Error(err)
+		}
+		run(t, "journal", "origins", "--remove", origin, "--yes", "--journal", j).want(t, exitOK)
+		stuck(t, j, "profile draft-07@")
+	}
+	t.Run("a file", func(t *testing.T) {
+		t.Parallel()
+		test(t, filepath.Join(shortDir(t), "j.db"))
+	})
+	onServers(t, test)
 }

@@ -38,10 +38,11 @@ type holderHello struct {
 	Since   time.Time
 }
 
-// holderQuery is what a reader asks: one record, a listing, or whether operations are being sent. Of the latter ID is the first,
-// and each that follows is sent alone.
+// holderQuery is what a reader asks: one record, a listing, a fact of the journal, or whether operations are being sent. Of the latter ID is
+// the first, and each that follows is sent alone.
 type holderQuery struct {
 	One           bool
+	Fact          string // its name
 	Sending       bool
 	ID            persist.ID
 	Account       string
@@ -55,6 +56,7 @@ type holderQuery struct {
 // holderReply is one record, or what ends the replies.
 type holderReply struct {
 	Record  persist.Record
+	Fact    []byte
 	More    bool   // Record is set, and others may follow
 	Damaged string // a damaged record; others may follow
 	Missing bool   // there is no such record
@@ -122,6 +124,13 @@ func (h *holder) answer(conn net.Conn) error {
 	if q.Sending {
 		return h.answerSending(enc, dec, q.ID)
 	}
+	if q.Fact != "" {
+		fact, err := h.journal.Fact(h.ctx, q.Fact, nil, nil)
+		if err != nil {
+			return enc.Encode(holderReply{Err: err.Error()})
+		}
+		return enc.Encode(holderReply{Fact: fact})
+	}
 	if q.One {
 		rec, err := h.journal.Get(h.ctx, q.ID)
 		switch {
@@ -161,7 +170,7 @@ func (h *holder) close() {
 	h.looks.close()
 }
 
-// heldJournal reads a journal through its holder. It has Get, List and Close only.
+// heldJournal reads a journal through its holder. It has Get, List, Fact and Close only.
 type heldJournal struct {
 	persist.Journal // nil
 	path            string
@@ -201,22 +210,27 @@ func (j *heldJournal) ask() (net.Conn, *gob.Decoder, error) {
 
 // Get asks the holder for one record.
 func (j *heldJournal) Get(_ context.Context, id persist.ID) (persist.Record, error) {
+	reply, err := j.askOnce(holderQuery{One: true, ID: id})
+	if err == nil && reply.Missing {
+		err = persist.ErrNotFound
+	}
+	return reply.Record, err
+}
+
+// askOnce asks the holder for one reply.
+func (j *heldJournal) askOnce(q holderQuery) (reply holderReply, err error) {
 	conn, dec, err := j.ask()
 	if err != nil {
-		return persist.Record{}, err
+		return reply, err
 	}
 	defer conn.Close()
-	var reply holderReply
-	err = errors.Join(gob.NewEncoder(conn).Encode(holderQuery{One: true, ID: id}), dec.Decode(&reply))
-	switch {
-	case err != nil:
-		return persist.Record{}, fmt.Errorf("the holder of the journal went away: %w", err)
-	case reply.Missing:
-		return persist.Record{}, persist.ErrNotFound
-	case reply.Err != "":
-		return persist.Record{}, errors.New(reply.Err)
+	if err := errors.Join(gob.NewEncoder(conn).Encode(q), dec.Decode(&reply)); err != nil {
+		return reply, fmt.Errorf("the holder of the journal went away: %w", err)
 	}
-	return reply.Record, nil
+	if reply.Err != "" {
+		return reply, errors.New(reply.Err)
+	}
+	return reply, nil
 }
 
 // List asks the holder for the records that q selects.
@@ -256,8 +270,15 @@ func (j *heldJournal) List(ctx context.Context, q persist.Query) iter.Seq2[persi
 	}
 }
 
-// Fact says nothing: whoever reads unseals for itself, and is told by the records.
-func (j *heldJournal) Fact(context.Context, string, []byte, []byte) ([]byte, error) { return nil, nil }
+// Fact asks the holder for the origins to which clients send with Authorize. Of the seal it says nothing: whoever reads unseals for itself, and
+// is told by the records.
+func (j *heldJournal) Fact(_ context.Context, name string, _, _ []byte) ([]byte, error) {
+	if name != persist.FactOrigins {
+		return nil, nil
+	}
+	reply, err := j.askOnce(holderQuery{Fact: name})
+	return reply.Fact, err
+}
 
 // Attach makes a value of its own for each reader.
 func (j *heldJournal) Attach(create func() any) any { return create() }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/oncehttp/oncehttp/internal/request"
 	"github.com/oncehttp/oncehttp/persist"
 )
 
@@ -17,8 +20,9 @@ func journalStuckCommand(f *journalFlags, s streams) *cobra.Command {
 		Use:   "stuck [KEY]...",
 		Short: "List what is not done, why, and since when",
 		Long: `List the operations that are pending or held, oldest first: since when, why, what
-the server said last, what a client must have to go on with it (an authorization, a region, a
-profile, a key of the seal, a newer version), and when the next attempt may be. What is pending goes on
+the server said last, what a client must have to go on with it (an authorization, also for a server to which
+others send with one, see journal origins; a region, a profile, a key of the seal, a newer
+version), and when the next attempt may be. What is pending goes on
 with batch, send --key or journal resume; what is held waits for somebody who
 looks at the server and says what happened: journal settle.`,
 		Example: `  oncehttp journal stuck --journal orders.csv.oncehttp.db
@@ -31,12 +35,16 @@ looks at the server and says what happened: journal settle.`,
 			if err != nil {
 				return err
 			}
-			var w recordWriter = newTableWriter(s.out, stuckColumns(clock{now: now, relative: isTerminal(s.out)}))
-			if l.json {
-				w = &jsonWriter{out: bufio.NewWriter(s.out), declines: sel.declines}
-			}
 			return f.withReader(func(ses *session) error {
 				ses.showsUnread = true
+				needs, err := needsIn(cmd.Context(), ses)
+				if err != nil {
+					return err
+				}
+				var w recordWriter = newTableWriter(s.out, stuckColumns(clock{now: now, relative: isTerminal(s.out)}, needs))
+				if l.json {
+					w = &jsonWriter{out: bufio.NewWriter(s.out), declines: sel.declines, needs: needs}
+				}
 				return l.list(cmd.Context(), ses, sel, w)
 			})
 		},
@@ -48,7 +56,7 @@ looks at the server and says what happened: journal settle.`,
 	return cmd
 }
 
-func stuckColumns(c clock) []column {
+func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 	return []column{
 		{"KEY", seenKey},
 		{"STATE", stateText},
@@ -57,7 +65,7 @@ func stuckColumns(c clock) []column {
 		{"ATTEMPTS", attemptsText},
 		{"LAST ANSWER", statusText},
 		{"LAST ERROR", lastError},
-		{"NEEDS", needsText},
+		{"NEEDS", needs},
 		{"NEXT ATTEMPT", func(rec *persist.Record) string {
 			if rec.State == persist.StateHeld {
 				return "when settled"
@@ -67,8 +75,19 @@ func stuckColumns(c clock) []column {
 	}
 }
 
-// needsText returns the needs of a record as a person reads them, without the facts of its profile.
-func needsText(rec *persist.Record) string {
+// needsIn returns needsText for the records of a journal. A role without the right to read its facts does not learn where others send with
+// Authorize.
+func needsIn(ctx context.Context, ses *session) (func(*persist.Record) string, error) {
+	standing, err := ses.journal.Fact(ctx, persist.FactOrigins, nil, nil)
+	if err != nil && !errors.Is(err, persist.ErrDenied) {
+		return nil, journalError(ses.place.name, err)
+	}
+	return func(rec *persist.Record) string { return needsText(rec, standing) }, nil
+}
+
+// needsText returns the needs of a record as a person reads them, without the facts of its profile. authorized are the origins to which
+// clients of its journal send with Authorize.
+func needsText(rec *persist.Record, authorized request.OriginSet) string {
 	n := rec.Needs()
 	var all []string
 	add := func(on bool, text string) {
@@ -84,10 +103,11 @@ func needsText(rec *persist.Record) string {
 	}
 	add(n.Plain, "to be sealed")
 	add(n.Authorize, "Authorize")
-	add(n.Region != "", "region "+n.Region)
+	add(!n.Authorize && authorized.Find(rec.Origin) != "", "Authorize for "+rec.Origin)
+	add(n.Region != "", "region "+clip(n.Region))
 	add(n.Credential != "", "the credential that it was begun with")
-	add(n.Profile != "", "profile "+n.Profile+"@"+n.Version)
-	return clip(strings.Join(all, ", "))
+	add(n.Profile != "", "profile "+clip(n.Profile+"@"+n.Version))
+	return strings.Join(all, ", ")
 }
 
 // lastError is why the last attempt had no answer.

@@ -229,7 +229,7 @@ func TestNeedsText(t *testing.T) {
 		"to be sealed, profile own@2":           {Carrier: persist.CarrierSealed, SealedNeeds: "1 plain profile=own@2"},
 		"a newer version":                       {Carrier: persist.CarrierSealed, SealedNeeds: "2 moon=full"},
 	} {
-		if got := needsText(&rec); got != want {
+		if got := needsText(&rec, nil); got != want {
 			t.Errorf("%+v: %q, want %q", rec, got, want)
 		}
 	}

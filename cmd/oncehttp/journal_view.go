@@ -12,7 +12,8 @@ import (
 
 // recordParts says how much of a record is shown.
 type recordParts struct {
-	bodies bool // query string, headers, bodies, and what is kept of them
+	bodies bool   // query string, headers, bodies, and what is kept of them
+	needs  string // what a client must have
 }
 
 // recordView is a record as journal list, show and export spell it in JSON.
@@ -55,6 +56,7 @@ type recordView struct {
 	Answer         *answerView        `json:"answer,omitempty"`
 	Status         int                `json:"status,omitempty"` // of an answer that was pruned
 	Note           string             `json:"note,omitempty"`
+	Needs          string             `json:"needs,omitempty"` // of what is not done, as journal stuck names them
 	History        []attemptView      `json:"history,omitempty"`
 }
 
