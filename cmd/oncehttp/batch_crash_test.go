@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	osexec "os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	_ = os.Setenv("XDG_CONFIG_HOME", dir)
+	_ = os.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	for _, name := range []string{"ONCEHTTP_CONFIG", "ONCEHTTP_JOURNAL"} {
 		_ = os.Unsetenv(name)
 	}

@@ -89,18 +89,48 @@ func applyLine(cmd *cobra.Command, text string) error {
 	}
 	if of, flag, scoped := strings.Cut(name, "."); scoped {
 		if !commandIs(cmd, of) {
-			return nil
+			return knownName(cmd.Root(), of, flag)
 		}
 		if name = flag; cmd.Flags().Lookup(name) == nil {
 			return fmt.Errorf("%s has no flag --%s", of, name)
 		}
 	}
 	flag := cmd.Flags().Lookup(name)
-	if flag == nil || flag.Changed {
+	if flag == nil {
+		return knownName(cmd.Root(), "", name)
+	}
+	if flag.Changed {
 		return nil
 	}
 	if err := cmd.Flags().Set(name, value); err != nil {
 		return fmt.Errorf("--%s: %w", name, wantedValue(flag, err))
+	}
+	return nil
+}
+
+// knownName refuses a line whose flag no command has: a slip would go unnoticed. of is the command that the line is for; ""
+// where it is for all.
+func knownName(root *cobra.Command, of, flag string) error {
+	hasCommand, hasFlag := of == "", false
+	var look func(*cobra.Command, bool)
+	look = func(cmd *cobra.Command, inside bool) {
+		inside = inside || cmd.Name() == of
+		hasCommand = hasCommand || inside
+		if inside && (cmd.Flags().Lookup(flag) != nil || cmd.InheritedFlags().Lookup(flag) != nil || cmd.PersistentFlags().Lookup(flag) != nil) {
+			hasFlag = true
+		}
+		for _, sub := range cmd.Commands() {
+			look(sub, inside)
+		}
+	}
+	look(root, of == "")
+	switch {
+	case !hasCommand:
+		return fmt.Errorf("there is no command %s", of)
+	case !hasFlag && of != "":
+		return fmt.Errorf("%s has no flag --%s", of, flag)
+	case !hasFlag:
+		return fmt.Errorf("no command has a flag --%s", flag)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 func TestConfigurationFile(t *testing.T) {
 	s := refusing(t)
 	file := writeFile(t, "in.csv", "id\n1\n")
-	config := writeFile(t, "config", "# mine\n\nbatch.workers = 0\nsend.workers = x\n")
+	config := writeFile(t, "config", "# mine\n\nbatch.workers = 0\nsend.out = x\n")
 	batch := []string{"batch", file, "--url", s.url, "--key", "o:{id}", "--dry-run"}
 	run(t, batch...).want(t, exitOK)
 	t.Setenv("ONCEHTTP_CONFIG", config)

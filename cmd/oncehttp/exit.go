@@ -89,6 +89,9 @@ func flagWords(text string) string {
 // oneLine spells err on one line that starts with "oncehttp: " once.
 func oneLine(err error) string {
 	text := flagWords(strings.Join(strings.Fields(err.Error()), " "))
+	if what, last, has := strings.Cut(text, "last attempt: "); has {
+		text = what + "last attempt: " + causeWords(last)
+	}
 	return "oncehttp: " + strings.TrimPrefix(text, "oncehttp: ")
 }
 

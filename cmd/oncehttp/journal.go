@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -18,17 +19,18 @@ type journalFlags struct {
 	path       string // the journal's name in messages, once it is open
 	account    string
 	hasAccount bool
+	err        io.Writer
 }
 
 func journalCommand(s streams) *cobra.Command {
-	f := &journalFlags{}
+	f := &journalFlags{err: s.err}
 	cmd := &cobra.Command{
 		Use:   "journal",
 		Short: "Look at the operations in a journal, and settle what is in doubt",
 		Long: `Look at the operations in a journal, finish what is pending, and settle what is
 in doubt. A journal is a file that one process holds at a time, or lies on a
 database server that several machines share (oncehttp help journals). Only
-migrate makes one.
+migrate makes one. What only looks takes the journal of send without --journal.
 
 A record is pending (it goes on), held (nothing is sent until somebody settles
 it), or final: confirmed, mismatched, settled, abandoned.`,
@@ -65,9 +67,27 @@ func (f *journalFlags) open(cfg oncehttp.Config) (*session, error) {
 func (f *journalFlags) place() (place, error) {
 	text, source := journalText(f.journal)
 	if text == "" {
-		return place{}, errors.New("--journal is required")
+		return place{}, errNoJournal()
 	}
 	return f.placeAt(source, text)
+}
+
+// errNoJournal asks for --journal. Where send has made its own, it says so.
+func errNoJournal() error {
+	if path := madeBySend(); path != "" {
+		return fmt.Errorf("--journal is required (send's own is %s)", path)
+	}
+	return errors.New("--journal is required")
+}
+
+// placeToRead is the place of a journal that is only read: that of send, if none is named.
+func (f *journalFlags) placeToRead() (place, error) {
+	path := madeBySend()
+	if text, _ := journalText(f.journal); text != "" || path == "" {
+		return f.place()
+	}
+	say(f.err, "journal: %s", path)
+	return f.placeAt(fromFlag, path)
 }
 
 // placeAt is the place that a text names, which is from source.
@@ -84,7 +104,7 @@ func (f *journalFlags) query() persist.Query {
 
 // withReader runs work on the journal, which may be held by another process.
 func (f *journalFlags) withReader(work func(*session) error) error {
-	at, err := f.place()
+	at, err := f.placeToRead()
 	if err != nil {
 		return err
 	}

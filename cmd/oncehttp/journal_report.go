@@ -201,7 +201,7 @@ func barsOf(history []persist.Attempt, c clock) []historyBar {
 
 // attemptText is what came of an attempt.
 func attemptText(a persist.Attempt) string {
-	text := flagWords(a.Error)
+	text := causeWords(flagWords(a.Error))
 	if a.Status != 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%d %s", a.Status, text))
 	}

@@ -28,7 +28,7 @@ func (f *selectFlags) bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.states, "state", nil, "only these: pending, held, confirmed, mismatched, settled, abandoned")
 	fs.StringSliceVar(&f.results, "result", nil, "only these: "+resultsHelp())
 	fs.StringVar(&f.since, "since", "", "only what was created since: a duration (2h, 3d) or a time (2026-01-31, 2026-01-31T10:00:00Z)")
-	fs.DurationVar(&f.older, "older", 0, "only what was created longer ago than this")
+	bindAge(fs, &f.older, "older", "only what was created longer ago than this")
 	fs.StringVar(&f.origin, "origin", "", "only what goes to this server, such as https://api.example.com:443")
 	bindDeclines(fs, &f.declined)
 }
@@ -61,9 +61,6 @@ func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) 
 	if s.since, err = parseSince(f.since, now); err != nil {
 		return s, err
 	}
-	if f.older < 0 {
-		return s, fmt.Errorf("--older must not be negative")
-	}
 	if f.older > 0 {
 		s.before = now.Add(-f.older)
 	}
@@ -77,11 +74,7 @@ func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) 
 
 // parseSince reads a duration, days included, or a time; "" is the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
-	var days int
-	if n, err := fmt.Sscanf(text, "%dd", &days); err == nil && n == 1 && text == fmt.Sprintf("%dd", days) && days >= 0 {
-		return now.AddDate(0, 0, -days), nil
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+	if d, err := parseAge(text); err == nil {
 		return now.Add(-d), nil
 	}
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {

@@ -52,7 +52,7 @@ func TestSelection(t *testing.T) {
 		flags selectFlags
 		globs []string
 	}{
-		"--since": {selectFlags{since: "soon"}, nil}, "--older": {selectFlags{older: -1}, nil}, "--state": {selectFlags{states: []string{"lost"}}, nil},
+		"--since": {selectFlags{since: "soon"}, nil}, "--state": {selectFlags{states: []string{"lost"}}, nil},
 		"--result": {selectFlags{results: []string{"paid"}}, nil}, "--declined": {selectFlags{declined: []string{"x"}}, nil}, "pattern": {selectFlags{}, []string{"[a"}},
 	} {
 		if _, err := c.flags.selection(persist.Query{}, c.globs, now); err == nil || !strings.Contains(err.Error(), name) {

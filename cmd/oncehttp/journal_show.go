@@ -108,6 +108,9 @@ func showText(w io.Writer, rec *persist.Record, parts recordParts, c clock) erro
 	case rec.State == persist.StatePending:
 		line("next", "%s", c.when(rec.NextAttempt, "now"))
 	}
+	if sending := sendingText(rec, c.now); sending != "" {
+		line("sending", "%s", sending)
+	}
 	if rec.Answer != nil && rec.Answer.Status != 0 {
 		line("answer", "%d, %d bytes", rec.Answer.Status, len(rec.Answer.Body))
 	}

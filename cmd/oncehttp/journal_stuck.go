@@ -51,7 +51,7 @@ looks at the server and says what happened: journal settle.`,
 	}
 	fs := cmd.Flags()
 	fs.BoolVar(&l.json, "json", false, "one line of JSON for each")
-	fs.DurationVar(&l.older, "older", 0, "only what was created longer ago than this")
+	bindAge(fs, &l.older, "older", "only what was created longer ago than this")
 	fs.StringVar(&l.origin, "origin", "", "only what goes to this server")
 	return cmd
 }
@@ -67,7 +67,10 @@ func stuckColumns(c clock, needs func(*persist.Record) string) []column {
 		{"LAST ERROR", lastError},
 		{"NEEDS", needs},
 		{"NEXT ATTEMPT", func(rec *persist.Record) string {
-			if rec.State == persist.StateHeld {
+			switch sending := sendingText(rec, c.now); {
+			case sending != "":
+				return sending
+			case rec.State == persist.StateHeld:
 				return "when settled"
 			}
 			return c.when(rec.NextAttempt, "now")
@@ -113,7 +116,7 @@ func needsText(rec *persist.Record, authorized request.OriginSet) string {
 // lastError is why the last attempt had no answer.
 func lastError(rec *persist.Record) string {
 	if n := len(rec.History); n > 0 && rec.History[n-1].Error != "" {
-		return clip(flagWords(rec.History[n-1].Error))
+		return clip(causeWords(flagWords(rec.History[n-1].Error)))
 	}
 	return "-"
 }

@@ -152,7 +152,6 @@ func TestJournalUsage(t *testing.T) {
 			t.Run(c[0], func(t *testing.T) {
 				t.Parallel()
 				args := append([]string{"journal"}, c...)
-				run(t, args...).usage(t, "oncehttp: --journal is required")
 				run(t, append(args, "--journal", dir+"/none.db")...).usage(t, "oncehttp: journal "+dir+"/none.db: no such file or directory")
 				run(t, append(args, "--journal", dir)...).usage(t, "oncehttp: journal "+dir+": is a directory")
 				damaged := damagedFor(c)

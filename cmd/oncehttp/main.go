@@ -37,7 +37,10 @@ func exec(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	err := cmd.ExecuteContext(ctx)
+	ran, err := cmd.ExecuteContextC(ctx)
+	if readerLeft(ran, err) {
+		return exitOK
+	}
 	if has := (*exitError)(nil); ctx.Err() != nil && errors.Is(err, context.Canceled) && !errors.As(err, &has) {
 		err = errInterrupted()
 	}
@@ -80,7 +83,7 @@ oncehttp help exit-codes.`,
 
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return prepare(cmd) },
 	}
-	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s), auditCommand(s), workCommand(s), profileCommand(s), manCommand(s))
+	cmd.AddCommand(batchCommand(s), sendCommand(s), journalCommand(s), mockCommand(s), checkCommand(s), auditCommand(s), workCommand(s), profileCommand(s), manCommand(s), versionCommand(s))
 	cmd.AddCommand(helpTopics()...)
 	cmd.SetHelpCommand(helpCommand())
 	cmd.SetVersionTemplate("oncehttp {{.Version}}\n")
@@ -108,6 +111,8 @@ func wantedValue(flag *pflag.Flag, cause error) error {
 		return errors.New("want a number")
 	case "duration":
 		return errors.New("want a duration such as 30s or 5m")
+	case "age":
+		return errNoAge
 	case "bool":
 		return errors.New("want true or false")
 	}
@@ -140,9 +145,9 @@ func helpCommand() *cobra.Command {
 		Long:    "Show the help of a command, or of a topic.",
 		Example: "  oncehttp help batch\n  oncehttp help results",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return fmt.Errorf("no help for %s; see oncehttp --help", clip(strings.Join(args, " ")))
+			found, err := findHelp(cmd.Root(), args)
+			if err != nil {
+				return err
 			}
 			return found.Help()
 		},

@@ -294,9 +294,32 @@ func makesKey(p *profile.Profile, req *http.Request) bool {
 	return false
 }
 
-// sendJournal is the default journal of send, in a folder that it makes: below
-// XDG_STATE_HOME, or where the system keeps what belongs to a user.
+// sendJournal is the default journal of send, in a folder that it makes.
 func sendJournal() (string, error) {
+	path, err := sendPath()
+	if err != nil {
+		return "", fmt.Errorf("no place for a default journal, use --journal: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("journal folder %s, use --journal: %w", filepath.Dir(path), pathless(err))
+	}
+	return path, nil
+}
+
+// madeBySend is the default journal of send if it is there, else empty.
+func madeBySend() string {
+	path, err := sendPath()
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// sendPath is where the default journal of send is: below XDG_STATE_HOME, or where the system keeps what belongs to a user.
+func sendPath() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if home, err := os.UserHomeDir(); dir == "" && err == nil && runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
 		dir = filepath.Join(home, ".local", "state")
@@ -304,14 +327,10 @@ func sendJournal() (string, error) {
 	if dir == "" {
 		var err error
 		if dir, err = os.UserConfigDir(); err != nil {
-			return "", fmt.Errorf("no place for a default journal, use --journal: %w", err)
+			return "", err
 		}
 	}
-	dir = filepath.Join(dir, "oncehttp")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("journal folder %s, use --journal: %w", dir, pathless(err))
-	}
-	return filepath.Join(dir, "send.db"), nil
+	return filepath.Join(dir, "oncehttp", "send.db"), nil
 }
 
 func (f *sendFlags) send(ctx context.Context, ses *session, req *http.Request, s streams) error {

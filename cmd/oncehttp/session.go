@@ -152,7 +152,7 @@ func narrate(w io.Writer) func(context.Context, oncehttp.Event) {
 	return func(_ context.Context, e oncehttp.Event) {
 		switch {
 		case e.Kind == oncehttp.EventAnswered && e.Err != nil:
-			say(w, "%s: attempt %d: %s", e.Key, e.Attempt, flagWords(e.Err.Error()))
+			say(w, "%s: attempt %d: %s", e.Key, e.Attempt, causeWords(flagWords(e.Err.Error())))
 		case e.Kind == oncehttp.EventAnswered && e.Status != 0:
 			say(w, "%s: attempt %d: answered %d: %v", e.Key, e.Attempt, e.Status, e.Outcome)
 		case e.Kind == oncehttp.EventWaiting:

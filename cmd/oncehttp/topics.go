@@ -132,7 +132,8 @@ const configurationTopic = `The configuration file gives flags a value where the
   batch.workers = 32      for one command
 
 It is oncehttp/config in your configuration folder (XDG_CONFIG_HOME), or what
-ONCEHTTP_CONFIG names. Blank lines and lines that begin with # are skipped.
+ONCEHTTP_CONFIG names. Blank lines and lines that begin with # are skipped. A name
+that no command has is an error.
 
   ONCEHTTP_JOURNAL  stands for --journal, a URL with its password as well, but
                     never for batch's, whose journal stands beside its input
