@@ -25,6 +25,7 @@ func (r *run) classify(sent *wire.Result, inDoubt bool) classify.Verdict {
 		return classify.Verdict{Again: !sent.Fatal}
 	}
 	v := classify.Classify(r.prof, seen(a), classify.Facts{
+		GraphQL: bytes.Contains(a.Text, []byte(`"errors"`)) && request.IsGraphQL(&r.rec),
 		InDoubt: inDoubt, Protected: r.rec.Protected, TakesHTML: classify.AcceptsHTML(r.rec.Header), Repeated: r.repeats(a),
 	})
 	if v.Flaw != classify.FlawNone {

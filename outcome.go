@@ -182,7 +182,7 @@ var troubles = [...]error{
 func (r *run) known() Outcome {
 	proof := r.drive.Proof()
 	if proof.Kind == operation.ProvesEnd && r.last.Answer != nil {
-		return outcomeOf(operation.Answered(r.last.Answer.Head.StatusCode, proof.AlreadyDone))
+		return outcomeOf(operation.Answered(r.last.Answer.Head.StatusCode, proof.AlreadyDone, proof.Refused))
 	}
 	return outcomes[proof.Kind]
 }

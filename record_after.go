@@ -104,7 +104,7 @@ func (d ending) finish(ctx context.Context, now time.Time, write func(context.Co
 	rec.Finished = now.Round(0)
 	rec.Unreported, rec.KeyTold, rec.Effect = c.Unreported, c.KeyTold, c.Effect
 	if c.State == persist.StateConfirmed {
-		rec.Effect = rec.Answer.Effect()
+		rec.Effect = operation.Answered(rec.Answer.Status, rec.Answer.AlreadyDone, d.drive.Proof().Refused).Effect()
 	}
 	rec.ExtendKeeping(d.cfg.KeepAnswer, d.cfg.KeepKey)
 	err := d.cfg.writeSmaller(ctx, &rec, func() error { return write(ctx, rec) })
@@ -298,7 +298,7 @@ func (d ending) answered() *answer {
 	how := d.resultWith(d.known(), source)
 	how.AlreadyDone = proof.AlreadyDone
 	if proof.Kind == operation.ProvesEnd {
-		how.Effect = operation.Answered(a.Head.StatusCode, how.AlreadyDone).Effect()
+		how.Effect = operation.Answered(a.Head.StatusCode, how.AlreadyDone, proof.Refused).Effect()
 	}
 	return &answer{
 		head: a.Head, status: a.Head.StatusCode, header: a.Head.Header, body: a.Body, partial: !a.Whole, rest: a.Rest, result: how,

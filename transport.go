@@ -110,7 +110,7 @@ func redirected(first *http.Response) subject {
 	result := ResultOf(first)
 	about := unclear(result.Key)
 	if result.Effect == EffectHappened || result.Effect == EffectRefused {
-		about.standing = operation.Answered(first.StatusCode, result.AlreadyDone)
+		about.standing = operation.Answered(first.StatusCode, result.AlreadyDone, result.Effect == EffectRefused)
 	}
 	return about
 }

@@ -38,3 +38,34 @@ func TestKeysCountAtEndpoints(t *testing.T) {
 		})
 	}
 }
+
+// TestOutcomesInBodies: where the outcome stands in the body, the mock's own answers prove it, also that of a mismatch, and a handler's
+// refusal counts as no effect.
+func TestOutcomesInBodies(t *testing.T) {
+	t.Parallel()
+	p := profile.Draft07()
+	p.Mismatch = nil
+	p.Verdicts = []profile.Verdict{
+		{Pointer: "/result/ok", Equals: []string{"yes"}, Proves: profile.ProvesSucceeded}, {Pointer: "/error/code", Equals: []string{"other"}, Proves: profile.ProvesMismatch},
+		{Pointer: "/error/code", Proves: profile.ProvesRefused},
+	}
+	mocktest.Bubble(t, mockserver.Config{Profile: p}, func(s *mockserver.Server, cl *client) {
+		first := cl.Do(request{Key: "k", Body: `{"amount":1}`}).Want(t, 201)
+		if ok := mocktest.Member(t, first.Body, "result", "ok"); ok != "yes" {
+			t.Errorf("the first is answered %s", first.Body)
+		}
+		if again := cl.Do(request{Key: "k", Body: `{"amount":1}`}).Want(t, 201); again.Body != first.Body {
+			t.Errorf("the second is answered %s", again.Body)
+		}
+		other := cl.Do(request{Key: "k", Body: `{"amount":2}`}).Want(t, 200)
+		if code := mocktest.Member(t, other.Body, "error", "code"); code != "other" {
+			t.Errorf("the other is answered %s", other.Body)
+		}
+		mocktest.WantCounts(t, s, "k", 3, 1)
+	})
+	refuses := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"error":{"code":"no funds"}}`)) })
+	mocktest.Bubble(t, mockserver.Config{Profile: p, Handler: refuses}, func(s *mockserver.Server, cl *client) {
+		cl.Do(request{Key: "k"}).Want(t, 200)
+		mocktest.WantCounts(t, s, "k", 1, 0)
+	})
+}

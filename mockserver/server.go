@@ -14,6 +14,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/mockserver/bugs"
 	"github.com/oncehttp/oncehttp/mockserver/internal/keylayer"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Server is the mock. It is an http.Handler, safe for concurrent use. Close
@@ -254,7 +255,10 @@ func (s *Server) run(x *exchange) (a *keylayer.Answer) {
 	}
 	s.service.ServeHTTP(recorder, request)
 	a = recorder.Answer()
-	if a.Status < 400 {
+	if s.own != nil {
+		a = keylayer.Proving(s.cfg.Profile, a, profile.ProvesSucceeded)
+	}
+	if a.Status < 400 && !keylayer.RefusedInBody(s.cfg.Profile, a) {
 		s.ledger.effect(x.seen.Key, s.reference(x))
 		s.tokens.use(x.seen.Key)
 	}

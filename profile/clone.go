@@ -27,6 +27,10 @@ func (p *Profile) Clone() *Profile {
 		*list = clonedMatchers(*list)
 	}
 	c.Endpoints = slices.Clone(p.Endpoints)
+	c.Verdicts = slices.Clone(p.Verdicts)
+	for i, v := range c.Verdicts {
+		c.Verdicts[i].Equals = slices.Clone(v.Equals)
+	}
 	c.RetryAfter = slices.Clone(p.RetryAfter)
 	c.Sources = maps.Clone(p.Sources)
 	c.Doubted = slices.Clone(p.Doubted)

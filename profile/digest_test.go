@@ -21,6 +21,7 @@ func TestFactsDigest(t *testing.T) {
 		"Carrier": {profile.Carrier{Place: profile.Query, Name: "k"}, false}, "Encoding": {profile.SFString, false},
 		"Token": {&profile.Token{Path: "/t"}, false}, "FirstSent": {"X-First", false}, "Key": {profile.KeyRule{MaxBytes: 9}, false},
 		"Body": {profile.BodyRule{Compared: profile.ByValues}, false}, "Methods": {[]string{"PUT"}, false},
+		"Verdicts":  {[]profile.Verdict{{Pointer: "/ok", Proves: profile.ProvesSucceeded}}, true},
 		"Endpoints": {[]profile.Endpoint{{Method: "POST", Path: "/p"}}, false},
 		"Window":    {profile.Window{Floor: time.Hour}, false}, "AccountHeaders": {[]string{"X"}, false}, "Fingerprint": {[]string{"X"}, false},
 		"RetryAfter": {[]profile.Hint{{Header: "X"}}, false}, "MinDelay": {time.Hour, false}, "Cancel": {&profile.Cancel{}, false},

@@ -115,6 +115,7 @@ func answerFacts() []fact {
 // otherFacts are those of what is stored, of waits, and of what people do.
 func otherFacts() []fact {
 	return []fact{
+		{name: "verdicts", field: "Verdicts", part: func(p *Profile) any { return &p.Verdicts }, check: checkVerdicts, doubted: doubtVerdicts, use: useHeld},
 		{name: "not_acted", field: "NotActed", part: func(p *Profile) any { return &p.NotActed }, check: checkNotActed,
 			doubted: func(p *Profile) { p.NotActed = NotActed{} }, use: useUnknown},
 		{name: "own", field: "Own", part: func(p *Profile) any { return &p.Own }, check: checkOwn,

@@ -29,7 +29,7 @@
 //
 // What a file does not say is unknown: an encoding is raw then, and the window is WindowUnknown, not published.
 //
-// Methods of a nil *Profile, *Fact or *Reference panic.
+// Methods of a nil *Profile, *Fact, *Endpoint or *Reference panic.
 package profile
 
 import "time"
@@ -95,6 +95,9 @@ type Profile struct {
 	// the mock server take it for unknown. Load adds the lists above whose source is
 	// secondary.
 	Unclear []Matcher
+
+	// Verdicts read the outcome of a 2xx out of its body, after the lists above. Empty: a 2xx is a success.
+	Verdicts []Verdict
 
 	// Replay marks the stored answer to an earlier request. It is read beside
 	// the lists above. Its absence proves nothing.

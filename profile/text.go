@@ -213,6 +213,12 @@ func words(value any) string {
 			texts[i] = e.String()
 		}
 		return strings.Join(texts, ", ")
+	case *[]Verdict:
+		texts := make([]string, len(*v))
+		for i, verdict := range *v {
+			texts[i] = verdict.String()
+		}
+		return strings.Join(texts, "; ")
 	case *windowText:
 		return Window(*v).String()
 	case *[]Matcher:

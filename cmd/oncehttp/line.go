@@ -162,9 +162,9 @@ func textOf(h http.Header, body []byte) []byte {
 	return body
 }
 
-// judge puts a final answer and its result into the line.
+// judge puts a final answer and its result into the line, whose outcome is set.
 func (l *line) judge(list declines, status int, body []byte, dropped, alreadyDone bool) {
-	l.Status, l.Result = status, list.resultOfAnswer(status, body, alreadyDone)
+	l.Status, l.Result = status, list.resultOfAnswer(status, body, alreadyDone, l.Outcome == oncehttp.OutcomeRefused.String())
 	l.exit = l.Result.exit()
 	if l.Result == resultDeclined || l.Result == resultInvalid {
 		l.Error = errorOfAnswer(status, body)

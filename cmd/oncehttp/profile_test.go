@@ -96,7 +96,7 @@ func TestProfileShow(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	for _, f := range v.Facts {
-		unknown := f.Name == "cancel" || f.Name == "endpoints" || f.Name == "token" || f.Name == "own" || f.Name == "first_sent" || f.Name == "unclear" || f.Name == "already_done" || f.Name == "duplicate" || f.Name == "reference" || f.Name == "poisoned" || f.Name == "business_conflict" || f.Name == "min_delay" || f.Name == "lookup"
+		unknown := f.Name == "cancel" || f.Name == "endpoints" || f.Name == "verdicts" || f.Name == "token" || f.Name == "own" || f.Name == "first_sent" || f.Name == "unclear" || f.Name == "already_done" || f.Name == "duplicate" || f.Name == "reference" || f.Name == "poisoned" || f.Name == "business_conflict" || f.Name == "min_delay" || f.Name == "lookup"
 		if (string(f.Value) == "null") != unknown || (f.Source == nil) != unknown {
 			t.Errorf("%s: %s from %+v", f.Name, f.Value, f.Source)
 		}

@@ -107,9 +107,10 @@ func (list declines) match(body []byte) bool {
 }
 
 // resultOfAnswer is the result of a final answer. body may be nil where it was
-// not kept; then only the status counts.
-func (list declines) resultOfAnswer(status int, body []byte, alreadyDone bool) result {
-	if list.match(body) {
+// not kept; then only the status counts, and refused: whether the client takes the
+// answer for a refusal, which a profile's verdicts may say of a 2xx.
+func (list declines) resultOfAnswer(status int, body []byte, alreadyDone, refused bool) result {
+	if list.match(body) || refused && status < 400 {
 		return resultDeclined
 	}
 	switch {
@@ -131,9 +132,9 @@ func (list declines) resultOfRecord(rec *persist.Record) result {
 	switch rec.State {
 	case persist.StateConfirmed:
 		if rec.Answer == nil { // pruned: the status and the effect are left
-			return list.resultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened)
+			return list.resultOfAnswer(rec.Status, nil, rec.Status >= 400 && rec.FinalEffect() == persist.EffectHappened, rec.FinalEffect() == persist.EffectRefused)
 		}
-		return list.resultOfAnswer(rec.Answer.Status, textOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone)
+		return list.resultOfAnswer(rec.Answer.Status, textOf(rec.Answer.Header, rec.Answer.Body), rec.Answer.AlreadyDone, rec.FinalEffect() == persist.EffectRefused)
 	case persist.StateSettled:
 		if rec.Effect == persist.EffectAbsent {
 			return resultRejected
@@ -177,7 +178,7 @@ func resultOfEffect(e *oncehttp.Error) result {
 	case effect == oncehttp.EffectUnknown:
 		return resultMismatch
 	case e.Answer != nil:
-		return declines(nil).resultOfAnswer(e.Answer.Status, nil, e.Answer.Status >= 400 && effect == oncehttp.EffectHappened)
+		return declines(nil).resultOfAnswer(e.Answer.Status, nil, e.Answer.Status >= 400 && effect == oncehttp.EffectHappened, effect == oncehttp.EffectRefused)
 	case effect == oncehttp.EffectRefused:
 		return resultInvalid
 	case e.Outcome == oncehttp.OutcomeAccepted:

@@ -36,7 +36,7 @@ func TestResultOfAnswer(t *testing.T) {
 		"already done":            {409, `{}`, true, resultDuplicate},
 		"declined and done again": {409, `{"resultCode":"Refused"}`, true, resultDeclined},
 	} {
-		if got := list.resultOfAnswer(c.status, []byte(c.body), c.already); got != c.want {
+		if got := list.resultOfAnswer(c.status, []byte(c.body), c.already, false); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -360,7 +360,8 @@ func (f *sendFlags) send(ctx context.Context, ses *session, req *http.Request, s
 	} else {
 		var kept head
 		err = f.print(out, resp, &kept)
-		status = f.declines.resultOfAnswer(resp.StatusCode, textOf(resp.Header, kept.bytes), oncehttp.ResultOf(resp).AlreadyDone).exit()
+		how := oncehttp.ResultOf(resp)
+		status = f.declines.resultOfAnswer(resp.StatusCode, textOf(resp.Header, kept.bytes), how.AlreadyDone, how.Outcome == oncehttp.OutcomeRefused).exit()
 	}
 	if err = errors.Join(err, closeOut()); err != nil {
 		return &exitError{status: exitUnknown, err: fmt.Errorf("the answer could not be printed whole: %w", pathless(err))}

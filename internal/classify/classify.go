@@ -40,6 +40,8 @@ type Facts struct {
 	Protected bool
 	// TakesHTML: the request asks for HTML; see AcceptsHTML.
 	TakesHTML bool
+	// GraphQL: the request is a GraphQL operation, so that errors may stand in a 200.
+	GraphQL bool
 	// Repeated: the latest answer before this one had the same status and the same body.
 	Repeated bool
 }
@@ -96,6 +98,8 @@ type Verdict struct {
 	Replayed bool
 	// AlreadyDone: the server says that the operation took effect before. The kind is KindFinal.
 	AlreadyDone bool
+	// Refused: a verdict of the profile says that a 2xx refuses the operation. The kind is KindFinal.
+	Refused bool
 	// Stored, of a final answer: the server gives the same answer again when it is asked with the same key.
 	// Where it is false, whoever loses the answer may get another one.
 	Stored bool
@@ -205,7 +209,7 @@ func (r *reader) settles(p *profile.Profile, v *Verdict) bool {
 		return true // they claim nothing
 	case v.Kind == KindMismatch, v.AlreadyDone:
 		return true // said of the key itself; a mismatch is held
-	case r.Status < 400:
+	case r.Status < 400 && !v.Refused:
 		return true
 	case v.Kind == KindRefused, fromAnyLayer(r.Status):
 		return false
@@ -240,7 +244,7 @@ func (r *reader) stored(p *profile.Profile, v *Verdict) bool {
 		return false
 	case v.Replayed || v.AlreadyDone:
 		return true
-	case r.Status < 400:
+	case r.Status < 400 && !v.Refused:
 		return p.Stored.Success != profile.No
 	}
 	return r.matchAny(p.Stored.Client) == hit

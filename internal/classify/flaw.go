@@ -33,12 +33,18 @@ func (f Flaw) String() string {
 	return names[f]
 }
 
-// success is the verdict on a 2xx: final, unless it has a flaw. A flawed one is asked for again where the connection may have
+// success is the verdict on a 2xx: final, unless it has a flaw, or its outcome stands in its body. A flawed one is asked for again where the connection may have
 // cut it off, or where a profile that names an API says that its key protects. A second equal one is held, and so is the first
 // where nobody knows that another send is safe.
 func (r *reader) success(p *profile.Profile) Verdict {
 	flaw := r.successFlaw(p)
-	if flaw == FlawNone {
+	switch {
+	case flaw != FlawNone:
+	case len(p.Verdicts) > 0:
+		return r.byVerdicts(p)
+	case r.graphQLFailed():
+		return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear}
+	default:
 		return Verdict{Kind: KindFinal}
 	}
 	again := p.Named() || flaw == FlawCut && !r.Framed

@@ -66,7 +66,7 @@ func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 func (d *Drive) judgeFirst(v classify.Verdict, sent Sent, halted bool) {
 	same := v.AlreadyDone
 	if d.given.OtherFacts && v.Kind != classify.KindUnknown {
-		v, _ = UnderOtherFacts(v, 0)
+		v, _ = UnderOtherFacts(v, 0, false)
 		same = false
 	}
 	d.attempts++
@@ -208,7 +208,7 @@ func (d *Drive) duplicateAsked(v classify.Verdict, settled bool, sent Sent, aske
 func (d *Drive) judge(v classify.Verdict, sent Sent) {
 	d.unread = false
 	if d.given.OtherFacts && sent.Answer.ID != 0 {
-		if v, d.unread = UnderOtherFacts(v, sent.Answer.Status); d.unread { // a lookup was read by other facts, too: the operation's own is kept
+		if v, d.unread = UnderOtherFacts(v, sent.Answer.Status, d.op.Hides); d.unread { // a lookup was read by other facts, too: the operation's own is kept
 			sent.Answer = d.own
 		}
 	}

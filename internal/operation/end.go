@@ -336,9 +336,9 @@ func (d *Drive) unlessFailed(ok bool, standing Standing) Standing {
 	return standing
 }
 
-// mayChange reports whether the answer is a final 4xx that the server does not store, so that it might answer otherwise if it were asked again.
+// mayChange reports whether the answer is a final refusal that the server does not store, so that it might answer otherwise if it were asked again.
 func (d *Drive) mayChange() bool {
-	return d.answer.Status >= 400 && d.answer.Status < 500 && !d.Stored()
+	return (d.proof.Refused || d.answer.Status >= 400 && d.answer.Status < 500) && !d.Stored()
 }
 
 // forgotten ends the drive of an operation whose record is gone, if ok.

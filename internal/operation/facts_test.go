@@ -1,6 +1,7 @@
 package operation_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/oncehttp/oncehttp/internal/classify"
@@ -18,6 +19,9 @@ func TestUnderOtherFacts(t *testing.T) {
 		want    classify.Verdict
 	}{
 		"a success":        {classify.Verdict{Kind: classify.KindFinal, Stored: true}, 201, classify.Verdict{Kind: classify.KindFinal, Stored: true}},
+		"hides, a success": {classify.Verdict{Kind: classify.KindFinal, Stored: true}, 201, held},
+		"hides, in flight": {classify.Verdict{Kind: classify.KindInFlight, Again: true}, 200, classify.Verdict{Kind: classify.KindInFlight, Again: true}},
+		"refused by a 200": {classify.Verdict{Kind: classify.KindFinal, Refused: true}, 200, held},
 		"a 303":            {classify.Verdict{Kind: classify.KindFinal}, 303, classify.Verdict{Kind: classify.KindFinal}},
 		"a final 4xx":      {classify.Verdict{Kind: classify.KindFinal, Stored: true, Again: true}, 402, held},
 		"already done":     {classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true}, 409, held},
@@ -30,7 +34,7 @@ func TestUnderOtherFacts(t *testing.T) {
 		"unknown":          {classify.Verdict{Again: true}, 500, classify.Verdict{Again: true}},
 		"held":             {classify.Verdict{Hold: true, Reason: classify.ReasonStoredError}, 500, classify.Verdict{Hold: true, Reason: classify.ReasonStoredError}},
 	} {
-		got, changed := operation.UnderOtherFacts(row.verdict, row.status)
+		got, changed := operation.UnderOtherFacts(row.verdict, row.status, strings.HasPrefix(name, "hides"))
 		if got != row.want || changed != (got != row.verdict) {
 			t.Errorf("%s: %+v, changed %t; want %+v", name, got, changed, row.want)
 		}
@@ -50,6 +54,7 @@ func TestEndsUnread(t *testing.T) {
 	}{
 		"a success":          {persist.StateHeld, persist.HoldUnread, 201, final, true},
 		"already done":       {persist.StateHeld, persist.HoldUnread, 409, done, true},
+		"a refusal in a 200": {persist.StateHeld, persist.HoldUnread, 200, classify.Verdict{Kind: classify.KindFinal, Refused: true}, false},
 		"a refusal":          {persist.StateHeld, persist.HoldUnread, 402, final, false},
 		"a 303":              {persist.StateHeld, persist.HoldUnread, 303, final, false},
 		"unclear":            {persist.StateHeld, persist.HoldUnread, 201, classify.Verdict{}, false},

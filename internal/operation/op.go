@@ -6,6 +6,7 @@ import (
 
 	"github.com/oncehttp/oncehttp/internal/pauses"
 	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
 )
 
 // Op is an operation as its record says, as far as the decisions of a drive depend on it. Two of them are comparable with ==.
@@ -39,6 +40,8 @@ type Op struct {
 	Dropped  bool // it is recorded without its body
 	AskAgain bool // MayAskAgain of it
 
+	Hides bool // by the facts under which it was begun a 2xx proves nothing by its status
+
 	Unreported bool // no caller with the key was told of the end
 }
 
@@ -52,7 +55,7 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 		Protected: rec.Protected, Generated: rec.Generated, Business: rec.Business, Enqueued: rec.Enqueued,
 		ServerToken: rec.ServerToken, Token: rec.Token != "",
 		MaybeSent: rec.MaybeSent, FirstSent: rec.FirstSent, SendUntil: rec.SendUntil, SendBefore: rec.SendBefore, NextAttempt: rec.NextAttempt,
-		Window: rec.Window, Pauses: cmp.Or(rec.Pauses, UsualPauses), Attempts: rec.Attempts, Sends: rec.Sends, Unreported: rec.Unreported,
+		Window: rec.Window, Pauses: cmp.Or(rec.Pauses, UsualPauses), Attempts: rec.Attempts, Sends: rec.Sends, Unreported: rec.Unreported, Hides: profile.HidesOutcomes(rec.Facts),
 	}
 	if window > 0 {
 		op.Window = min(op.Window, window)

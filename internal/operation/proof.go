@@ -26,12 +26,13 @@ type Proof struct {
 	Hold        persist.HoldReason // nothing may be sent until it is settled
 	Replayed    bool               // the server marked the answer as its stored one
 	AlreadyDone bool
+	Refused     bool // the body of a 2xx says so
 	Stored      bool // the server gives this final answer again for the same key
 }
 
 // ProofOf returns the proof of a verdict on all attempts.
 func ProofOf(v classify.Verdict) Proof {
-	p := Proof{Again: v.Again, Replayed: v.Replayed, AlreadyDone: v.AlreadyDone, Stored: v.Stored}
+	p := Proof{Again: v.Again, Replayed: v.Replayed, AlreadyDone: v.AlreadyDone, Refused: v.Refused, Stored: v.Stored}
 	switch v.Kind {
 	case classify.KindNotSent:
 		p.Kind = ProvesUnsent

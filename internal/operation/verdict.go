@@ -147,10 +147,10 @@ func decided(rec *persist.Record) Standing {
 }
 
 // Answered returns the standing of an operation whose final answer has this status. alreadyDone: the answer says that it
-// had been done before.
-func Answered(status int, alreadyDone bool) Standing {
+// had been done before; refused: its body says that it was refused, whatever the status.
+func Answered(status int, alreadyDone, refused bool) Standing {
 	a := persist.Answer{Status: status, AlreadyDone: alreadyDone}
-	if a.Effect() == persist.EffectRefused {
+	if refused || a.Effect() == persist.EffectRefused {
 		return Refused
 	}
 	return happened(status)

@@ -66,7 +66,10 @@ func Problem(p *profile.Profile, status int, title, detail string) *Answer {
 // MismatchAnswer says that the key belongs to another request, and nothing of it.
 func (l *Layer) MismatchAnswer(existing *Entry) *Answer {
 	p := l.Profile
+	said := inBody(p, profile.ProvesMismatch)
 	switch {
+	case len(p.Mismatch) == 0 && said != nil:
+		return said
 	case len(p.Mismatch) > 0:
 		return spelled(p, p.Mismatch[0], http.StatusUnprocessableEntity, TitleUsed, "")
 	case len(p.AlreadyDone) > 0 && existing.Answer != nil:
@@ -131,6 +134,9 @@ func (l *Layer) InProgressStatus(status int) *Answer {
 	}
 	if len(p.InProgress) > 0 {
 		return spelled(p, p.InProgress[0], status, TitleProcessing, "")
+	}
+	if said := inBody(p, profile.ProvesInProgress); said != nil {
+		return said
 	}
 	return Problem(p, status, TitleProcessing, "")
 }

@@ -1,0 +1,69 @@
+package classify
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/oncehttp/oncehttp/internal/jsonpointer"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// byVerdicts is the verdict on a 2xx whose outcome stands in its body.
+func (r *reader) byVerdicts(p *profile.Profile) Verdict {
+	switch r.proof(p.Verdicts) {
+	case profile.ProvesSucceeded:
+		return Verdict{Kind: KindFinal}
+	case profile.ProvesRefused:
+		return Verdict{Kind: KindFinal, Refused: true}
+	case profile.ProvesMismatch:
+		return Verdict{Kind: KindMismatch, Hold: r.facts.InDoubt}
+	case profile.ProvesInProgress:
+		return Verdict{Kind: KindInFlight, Again: true}
+	}
+	return Verdict{Kind: KindUnknown, Hold: true, Reason: ReasonUnclear}
+}
+
+// proof returns the most cautious outcome that the body proves; unknown if it proves none, was not read whole, or is not one JSON value.
+func (r *reader) proof(list []profile.Verdict) profile.Proof {
+	if !r.Whole || r.Unread || !json.Valid(r.Body) {
+		return profile.ProvesUnknown
+	}
+	found := map[profile.Proof]bool{}
+	for _, v := range list {
+		if r.meets(&v) {
+			found[v.Proves] = true
+		}
+	}
+	for _, proof := range []profile.Proof{profile.ProvesUnknown, profile.ProvesInProgress, profile.ProvesMismatch, profile.ProvesRefused, profile.ProvesSucceeded} {
+		if found[proof] {
+			return proof
+		}
+	}
+	return profile.ProvesUnknown
+}
+
+// meets reports whether the body has a value that the verdict is about. One that is there twice has none.
+func (r *reader) meets(v *profile.Verdict) bool {
+	if len(jsonpointer.Texts(r.Body, v.Pointer)) != 1 {
+		return false
+	}
+	switch value := jsonpointer.Value(r.json(), v.Pointer).(type) {
+	case nil:
+		return slices.Contains(v.Equals, "null")
+	case []any:
+		return len(v.Equals) == 0 || len(value) == 0 && slices.Contains(v.Equals, "[]")
+	case map[string]any:
+		return len(v.Equals) == 0 || len(value) == 0 && slices.Contains(v.Equals, "{}")
+	}
+	text, _ := jsonpointer.Text(r.json(), v.Pointer)
+	return len(v.Equals) == 0 || slices.Contains(v.Equals, text)
+}
+
+// graphQLFailed reports whether the answer to a GraphQL request has errors and no data (GraphQL specification, section 7.1).
+func (r *reader) graphQLFailed() bool {
+	if !r.facts.GraphQL || !r.Whole {
+		return false
+	}
+	errors, _ := jsonpointer.Value(r.json(), "/errors").([]any)
+	return len(errors) > 0 && jsonpointer.Value(r.json(), "/data") == nil
+}

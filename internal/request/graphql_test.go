@@ -1,0 +1,29 @@
+package request
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// TestIsGraphQL: by the path, or by a mutation in the body.
+func TestIsGraphQL(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string]bool{
+		"mutation { pay(id: 1) { id } }": true, "mutation Pay($id: ID!) { pay(id: $id) { id } }": true, "\n # a comment\nmutation{pay}": true,
+		"fragment F on P { id } mutation { pay { ...F } }": true, "mutation": false, "query { mutation { id } }": false, "{ pay(mutation: 1) { id } }": false,
+		"# mutation {\nquery { id }": false, `query { find(text: "} mutation {") { id } }`: false, `query { find(text: "\"} mutation {") { id } }`: false,
+		"query Mutation { id }": false, "mutations { id }": false, "": false,
+	} {
+		text, _ := json.Marshal(map[string]string{"query": document})
+		if got := IsGraphQL(&persist.Record{Target: "/api", Body: text}); got != want {
+			t.Errorf("%s: %t", document, got)
+		}
+	}
+	for target, want := range map[string]bool{"/admin/api/2026-04/graphql": true, "/graphql/?x=1": true, "/graphql.json": false, "/graphql/pay": false, "/x?y=/graphql": false} {
+		if got := IsGraphQL(&persist.Record{Target: target, Body: []byte(`{"query":1}`)}); got != want {
+			t.Errorf("%s: %t", target, got)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Proof is the outcome that a value in an answer proves.
+type Proof string
+
+// The proofs.
+const (
+	ProvesSucceeded  Proof = "succeeded"   // the operation took effect
+	ProvesRefused    Proof = "refused"     // it did not, and this is the final answer
+	ProvesUnknown    Proof = "unknown"     // nothing: the operation is held
+	ProvesInProgress Proof = "in_progress" // the first request with this key is still being worked on
+	ProvesMismatch   Proof = "mismatch"    // the key belongs to another request
+)
+
+// Verdict reads an outcome out of the JSON body of a 2xx, for APIs whose status does not tell it. A profile that has verdicts takes no 2xx for a success by
+// its status: of all verdicts that an answer meets the most cautious counts (unknown, in progress, mismatch, refused, succeeded), and one that meets none, as
+// it has no such value or is no JSON, is unknown.
+type Verdict struct {
+	// Pointer is a JSON pointer (RFC 6901) into the body.
+	Pointer string `json:"pointer"`
+	// Equals lists texts of which the value at Pointer must have one. "null", "[]" and "{}" stand for null, an empty list and an empty object. Empty: any
+	// value but null.
+	Equals []string `json:"equals,omitempty"`
+	// Proves is the outcome.
+	Proves Proof `json:"proves"`
+}
+
+// String says which value proves which outcome.
+func (v Verdict) String() string {
+	text := v.Pointer + " is there"
+	if len(v.Equals) > 0 {
+		text = v.Pointer + " = " + strings.Join(v.Equals, " or ")
+	}
+	return text + " proves " + strings.ReplaceAll(string(v.Proves), "_", " ")
+}
+
+// checkVerdicts refuses verdicts by which no operation could ever succeed.
+func checkVerdicts(p *Profile) error {
+	for i, v := range p.Verdicts {
+		if err := checkPointer(v.Pointer); err != nil {
+			return fmt.Errorf("verdict %d: %w", i+1, err)
+		}
+		if !slices.Contains([]Proof{ProvesSucceeded, ProvesRefused, ProvesUnknown, ProvesInProgress, ProvesMismatch}, v.Proves) {
+			return fmt.Errorf("verdict %d: proves: %q, want succeeded, refused, unknown, in_progress or mismatch", i+1, v.Proves)
+		}
+	}
+	if len(p.Verdicts) > 0 && !slices.ContainsFunc(p.Verdicts, func(v Verdict) bool { return v.Proves == ProvesSucceeded }) {
+		return errors.New("want one that proves succeeded: without it nothing ever does")
+	}
+	return nil
+}
+
+// doubtVerdicts lets verdicts of a weak source prove nothing.
+func doubtVerdicts(p *Profile) {
+	for i := range p.Verdicts {
+		p.Verdicts[i].Proves = ProvesUnknown
+	}
+}
+
+// HidesOutcomes reports whether the profile with this digest of facts has verdicts, so that a 2xx proves nothing by its status.
+func HidesOutcomes(factsDigest string) bool { return strings.HasPrefix(factsDigest, hidesMark) }
+
+// hidesMark begins the digests of profiles with verdicts. It is no hexadecimal digit.
+const hidesMark = "v"
