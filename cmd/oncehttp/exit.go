@@ -19,7 +19,7 @@ const (
 	exitUnknown = 3
 	// exitLocked: another process holds the journal; nothing was done.
 	exitLocked = 5
-	// exitFindings: an audit found differences.
+	// exitFindings: an audit found differences, or --fail-over and the like what they look for.
 	exitFindings = 6
 )
 

@@ -119,7 +119,7 @@ type historyBar struct {
 
 // readPage goes through the journal once, in memory for the rows that it shows.
 func readPage(ctx context.Context, ses *session, sel selection, sums *sumFlags, now time.Time) (*reportPage, error) {
-	st, err := countRecords(ctx, ses, sel, sums, now)
+	st, err := countRecords(ctx, ses, sel, sums, now, func(*persist.Record) {})
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,39 +22,56 @@ func journalStatsCommand(f *journalFlags, s streams) *cobra.Command {
 	sf := &selectFlags{}
 	var asJSON bool
 	var sums sumFlags
+	var alerts alertFlags
+	var promFile string
 	cmd := &cobra.Command{
 		Use:   "stats [KEY]...",
 		Short: "Count operations, and show how old the unfinished ones are",
 		Long: `Count the operations of a journal by state and result, and show how old those
 are that are not done, and how many attempts and how much time it took. --sum adds up
 an amount of their requests, exactly, by class; of a request that was pruned it takes
-what --keep-field has kept.`,
+what --keep-field has kept.
+
+For cron and monitoring: with --fail-over, --fail-held and --fail-pending the status is
+6 where they find something, which is said in a line on stderr; --quiet prints nothing
+else. --prometheus writes gauges, such as oncehttp_journal_operations{state="held"}.`,
 		Example: `  oncehttp journal stats --journal payments.db
-  oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json`,
+  oncehttp journal stats --journal payments.db --since 1d --sum /amount --currency /currency --json
+  oncehttp journal stats --journal payments.db --quiet --fail-held 0 --prometheus /var/lib/node/oncehttp.prom`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
 			sel, err := sf.selection(f.query(), args, now)
 			if err == nil {
-				err = sums.check()
+				err = cmp.Or(sums.check(), alerts.check())
 			}
 			if err != nil {
 				return err
 			}
 			return f.withReader(func(ses *session) error {
-				st, err := countRecords(cmd.Context(), ses, sel, &sums, now)
+				a := &alert{flags: &alerts, now: now}
+				st, err := countRecords(cmd.Context(), ses, sel, &sums, now, a.add)
+				if err == nil && promFile != "" {
+					err = st.writePrometheus(promFile, filepath.Base(ses.place.name))
+				}
+				switch {
+				case err != nil || alerts.quiet:
+				case asJSON:
+					err = json.NewEncoder(s.out).Encode(st)
+				default:
+					err = st.print(s.out)
+				}
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return json.NewEncoder(s.out).Encode(st)
-				}
-				return st.print(s.out)
+				return a.conclude(ses.place.name)
 			})
 		},
 	}
 	sf.bind(cmd.Flags())
 	sums.bind(cmd.Flags())
+	alerts.bind(cmd.Flags(), true)
+	cmd.Flags().StringVar(&promFile, "prometheus", "", "write the numbers to this file as well, for a textfile collector; it is replaced whole")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON")
 	return cmd
 }
@@ -71,6 +90,7 @@ type stats struct {
 	Totals     []totalView         `json:"totals,omitempty"`
 
 	totals totals
+	read   time.Time
 }
 
 // The buckets of the histogram of ages end here; the last has no end.
@@ -81,13 +101,14 @@ func ageEnds() [ageBuckets]time.Duration {
 }
 
 // countRecords reads what is selected, in memory that does not grow with it.
-func countRecords(ctx context.Context, ses *session, sel selection, sums *sumFlags, now time.Time) (*stats, error) {
+func countRecords(ctx context.Context, ses *session, sel selection, sums *sumFlags, now time.Time, see func(*persist.Record)) (*stats, error) {
 	st := &stats{States: map[string]int{}, Results: map[result]int{}, Statuses: map[int]int{}}
 	if info, err := os.Stat(ses.place.path); err == nil {
 		st.FileBytes = info.Size()
 	}
-	st.totals.name = sums.amount
+	st.totals.name, st.read = sums.amount, now
 	err := sel.each(ctx, ses, func(rec *persist.Record) error {
+		see(rec)
 		st.Operations++
 		if sums.amount != "" {
 			st.totals.addRecord(rec, sel.declines.classOfRecord(rec), sums)

@@ -16,6 +16,7 @@ import (
 
 func journalStuckCommand(f *journalFlags, s streams) *cobra.Command {
 	l := &listFlags{format: "table"}
+	var alerts alertFlags
 	cmd := &cobra.Command{
 		Use:   "stuck [KEY]...",
 		Short: "List what is not done, why, and since when",
@@ -24,9 +25,13 @@ the server said last, what a client must have to go on with it (an authorization
 others send with one, see journal origins; a region, a profile, a key of the seal, a newer
 version), and when the next attempt may be. What is pending goes on
 with batch, send --key or journal resume; what is held waits for somebody who
-looks at the server and says what happened: journal settle.`,
+looks at the server and says what happened: journal settle.
+
+For cron: --fail-over 10m ends with status 6 where something is older than that, and
+says so in a line on stderr; --quiet prints nothing else.`,
 		Example: `  oncehttp journal stuck --journal orders.csv.oncehttp.db
-  oncehttp journal stuck --journal orders.csv.oncehttp.db --older 1h --json`,
+  oncehttp journal stuck --journal orders.csv.oncehttp.db --older 1h --json
+  oncehttp journal stuck --journal orders.csv.oncehttp.db --quiet --fail-over 10m`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			now := time.Now()
@@ -41,11 +46,18 @@ looks at the server and says what happened: journal settle.`,
 				if err != nil {
 					return err
 				}
+				a := &alert{flags: &alerts, now: now}
 				var w recordWriter = newTableWriter(s.out, stuckColumns(clock{now: now, relative: isTerminal(s.out)}, needs))
 				if l.json {
 					w = &jsonWriter{out: bufio.NewWriter(s.out), declines: sel.declines, needs: needs}
 				}
-				return l.list(cmd.Context(), ses, sel, w)
+				if alerts.quiet {
+					w = noWriter{}
+				}
+				if err := l.list(cmd.Context(), ses, sel, seeingWriter{w, a.add}); err != nil {
+					return err
+				}
+				return a.conclude(ses.place.name)
 			})
 		},
 	}
@@ -53,6 +65,7 @@ looks at the server and says what happened: journal settle.`,
 	fs.BoolVar(&l.json, "json", false, "one line of JSON for each")
 	bindAge(fs, &l.older, "older", "only what was created longer ago than this")
 	fs.StringVar(&l.origin, "origin", "", "only what goes to this server")
+	alerts.bind(fs, false)
 	return cmd
 }
 

@@ -227,7 +227,7 @@ func errorOf(err error) *lineError {
 			break
 		}
 	}
-	return &lineError{Code: code, Message: causeWords(oneLine(err))}
+	return &lineError{Code: code, Message: oneLine(err)}
 }
 
 // errorOfAnswer is what an error answer says of itself: the first code and message
