@@ -350,10 +350,14 @@ func (c *Config) keeping(window time.Duration) (answer, key time.Duration) {
 // journals reports whether requests of this method are journaled without a key of their own.
 func (c *Config) journals(method string) bool { return slices.Contains(c.Methods, method) }
 
-// keepAnswer takes out of an answer what is not recorded: credentials, and headers and body where the headers are too
-// large. As after an answer with too large a body, the server is then asked again.
-func (c *Config) keepAnswer(a *persist.Answer) {
+// keepAnswer takes out of an answer to the request of a record what is not recorded: what is a credential for this client or for whoever
+// began the record, and headers and body where the headers are too large. As after an answer with too large a body, the server is then
+// asked again.
+func (c *Config) keepAnswer(rec *persist.Record, a *persist.Answer) {
 	a.Header = c.reader.Secrets.KeptHeader(a.Header)
+	if c.KeepHeader != nil || request.NamesSecrets(rec) {
+		a.Header = request.KeptBy(rec, a.Header)
+	}
 	if request.HeaderBytes(a.Header) > c.MaxResponseHeaderBytes {
 		a.Header, a.BodyDropped = nil, true
 	}

@@ -67,7 +67,7 @@ func (r *run) keepAnswer(a *persist.Answer) {
 	work := r.call.Work()
 	work.Visit()
 	defer work.Return()
-	r.cfg.keepAnswer(a)
+	r.cfg.keepAnswer(&r.rec, a)
 }
 
 // allows is Config.originAllowed for a run that may have its turn.

@@ -208,9 +208,8 @@ func (c *Client) Settle(ctx context.Context, key Key, r Resolution, options ...L
 	if err != nil {
 		return c.wrong(ctx, "settle", key, options, err)
 	}
-	r = r.kept(&c.cfg)
 	return c.end(ctx, "settle", key, options, func(call callers, rec persist.Record) error {
-		return resolve(call.Work().Context(ctx), c.engine, rec, r)
+		return resolve(call.Work().Context(ctx), c.engine, rec, r.kept(call, &c.cfg, &rec))
 	})
 }
 
@@ -287,11 +286,14 @@ func (r Resolution) check(cfg *Config) error {
 	return nil
 }
 
-// kept returns the resolution with its answer as it is recorded: without credentials. The answer that was given does not change.
-func (r Resolution) kept(cfg *Config) Resolution {
+// kept returns the resolution of a record with its answer as it is recorded: without credentials. The answer that was given does not change.
+func (r Resolution) kept(call callers, cfg *Config, rec *persist.Record) Resolution {
 	if r.Answer != nil {
 		a := *r.Answer
-		cfg.keepAnswer(&a)
+		work := call.Work()
+		work.Visit()
+		defer work.Return()
+		cfg.keepAnswer(rec, &a)
 		r.Answer = &a
 	}
 	return r

@@ -126,7 +126,7 @@ func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
 	if p.silent {
 		return resumed{}, true
 	}
-	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg)}, true
+	return resumed{result: res.answer.resultWithAnswer(&p.c.cfg, listed)}, true
 }
 
 // giveBackResting gives back an operation that this client leaves alone for now, as it was. A pass without an end does not claim of its
@@ -141,8 +141,8 @@ func (p *pass) giveBackResting(rec *persist.Record) {
 	e.giveBack(p.ctx, *rec, time.Time{})
 }
 
-// resultWithAnswer returns the Result of a resumed operation, with a copy of its answer.
-func (a *answer) resultWithAnswer(cfg *Config) Result {
+// resultWithAnswer returns the Result of a resumed operation, with a copy of its answer as it is recorded.
+func (a *answer) resultWithAnswer(cfg *Config, rec *persist.Record) Result {
 	result := a.result
 	if a.status == 0 { // settled by Config.Reconcile, without an answer
 		return result
@@ -151,7 +151,7 @@ func (a *answer) resultWithAnswer(cfg *Config) Result {
 		Status: a.status, Header: a.header.Clone(), Body: slices.Clone(a.body), BodyDropped: a.partial,
 		AlreadyDone: result.AlreadyDone, Replayed: result.Source == SourceReplay,
 	}
-	cfg.keepAnswer(result.Answer)
+	cfg.keepAnswer(rec, result.Answer)
 	return result
 }
 
@@ -309,7 +309,7 @@ func reconcile(r *run) (res *result, took bool) {
 	if err := said.check(r.cfg); err != nil {
 		return refuse(fmt.Errorf("from Reconcile: %w", err)), true
 	}
-	said = said.kept(r.cfg)
+	said = said.kept(r.call, r.cfg, &r.rec)
 	r.rec.Unreported = said.Effect == EffectHappened && r.rec.Generated
 	ctx := r.call.Values()
 	err = r.change(ctx, &r.rec, func() error { return resolve(ctx, r.engine, r.rec, said) })

@@ -187,8 +187,8 @@ type Record struct {
 
 	// Fingerprint is the SHA-256 of what the key names, 32 bytes.
 	Fingerprint []byte
-	// Recipe says what the fingerprint is taken over: a version, then the names of
-	// the headers that take part.
+	// Recipe says what the fingerprint is taken over: a version, with what the client that began the operation adds to the credentials,
+	// then the names of the headers that take part.
 	Recipe string
 
 	// Created is when the operation was begun. This and all other times of a record are by

@@ -13,14 +13,18 @@ import (
 
 // A recipe says what a fingerprint is made of: a version, then the headers that take part. A header that is a credential
 // takes no part. Behind the version stand, in lower case and in order, the query parameters that the client's configuration
-// adds to the credentials, which were left out of the target: "v1:pin,token Content-Type". So a client with another
-// configuration compares by the same rules.
-const recipeV1 = "v1"
+// adds to the credentials, which were left out of the target; then the headers that it adds; then whether it keeps some that look like
+// credentials: "v1:pin,token:x-passcode:kept Content-Type". What is empty at the end is left out. So a client with another
+// configuration compares by the same rules, and keeps no more of an answer.
+const (
+	recipeV1   = "v1"
+	recipeKept = "kept"
+)
 
 // recipe returns the recipe of new records under a profile.
 func (r *Reader) recipe(p *profile.Profile) string {
 	recipe := recipeV1
-	if more := r.Secrets.parameterNames(); more != "" {
+	if more := r.Secrets.named(); more != "" {
 		recipe += ":" + more
 	}
 	if !r.Secrets.header("Content-Type") {
@@ -37,6 +41,8 @@ func (r *Reader) recipe(p *profile.Profile) string {
 // rules are what a recipe says.
 type rules struct {
 	parameters []string // credentials beside those that every client knows
+	secret     []string // headers, likewise
+	kept       bool     // of those that every client knows, the client keeps some
 	headers    []string // that take part
 }
 
@@ -48,6 +54,14 @@ func parseRecipe(recipe string) (r rules, known bool) {
 		return rules{}, false
 	}
 	r.headers = strings.Fields(headers)
+	more, rest, _ := strings.Cut(more, ":")
+	secret, kept, _ := strings.Cut(rest, ":")
+	if r.kept = kept == recipeKept; kept != "" && !r.kept {
+		return rules{}, false
+	}
+	if secret != "" {
+		r.secret = strings.Split(secret, ",")
+	}
 	if more == "" {
 		return r, true
 	}

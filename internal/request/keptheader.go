@@ -3,7 +3,10 @@ package request
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/oncehttp/oncehttp/persist"
 )
 
 // This file holds what is kept of an answer's headers.
@@ -30,6 +33,26 @@ func (s *Secrets) KeptHeader(h http.Header) http.Header {
 		}
 	}
 	return kept
+}
+
+// KeptBy is KeptHeader by the rules of whoever began a record, as far as that says them: the names that his configuration adds, what it left
+// out of the request, and the words of the field, unless the configuration keeps some of these.
+func KeptBy(rec *persist.Record, h http.Header) http.Header {
+	theirs, known := parseRecipe(rec.Recipe)
+	if !known {
+		return h
+	}
+	s := Secrets{Headers: slices.Concat(theirs.secret, rec.Omitted), Parameters: theirs.parameters}
+	if theirs.kept {
+		s.KeepHeader = func(string) bool { return true }
+	}
+	return s.KeptHeader(h)
+}
+
+// NamesSecrets reports whether a record says more of what is a credential than every client knows.
+func NamesSecrets(rec *persist.Record) bool {
+	first, _, _ := strings.Cut(rec.Recipe, " ")
+	return strings.Contains(first, ":")
 }
 
 // cleanLines returns the lines of a header without the credentials in their URLs; nil if there are none.

@@ -21,17 +21,27 @@ type Secrets struct {
 	Headers, Parameters []string
 }
 
-// parameterNames are the Parameters as a recipe has them.
-func (s *Secrets) parameterNames() string {
-	if len(s.Parameters) == 0 {
+// named is what a recipe has of these rules.
+func (s *Secrets) named() string {
+	if len(s.Parameters)+len(s.Headers) == 0 && s.KeepHeader == nil {
 		return ""
 	}
-	names := make([]string, 0, len(s.Parameters))
-	for _, name := range s.Parameters {
-		names = append(names, url.QueryEscape(strings.ToLower(name)))
+	kept := ""
+	if s.KeepHeader != nil {
+		kept = recipeKept
 	}
-	slices.Sort(names)
-	return strings.Join(slices.Compact(names), ",")
+	all := inRecipe(s.Parameters, url.QueryEscape) + ":" + inRecipe(s.Headers, strings.Clone) + ":" + kept
+	return strings.TrimRight(all, ":")
+}
+
+// inRecipe spells names as a recipe has them: in lower case and in order.
+func inRecipe(names []string, escape func(string) string) string {
+	all := make([]string, 0, len(names))
+	for _, name := range names {
+		all = append(all, escape(strings.ToLower(name)))
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ",")
 }
 
 // omittedUser stands for the userinfo of the URL among a record's Omitted.
