@@ -198,7 +198,11 @@ func (b *batch) send(ctx context.Context, r *row, generation int) line {
 			b.stop(journalError(b.session.place.name, fatal))
 		}
 	}
+	text := lesson(b.plan.profile, err)
 	l := failed(key, err)
+	if text != "" && l.Error != nil {
+		l.Error.Message, l.unread = l.Error.Message+"; "+text, true
+	}
 	if l.Result == resultMismatch && l.Sends == 0 {
 		b.nameDifferences(ctx, r, key, generation, &l)
 	}

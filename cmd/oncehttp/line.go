@@ -48,6 +48,7 @@ type line struct {
 
 	exit     int
 	goesOn   bool  // it is in doubt, and the same command goes on with it
+	unread   bool  // its message says how the command learns what the answer means
 	notBegun error // of the journal, which is why the operation was not tried; nil: it has another reason, or was tried
 }
 

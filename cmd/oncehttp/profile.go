@@ -96,8 +96,9 @@ func profileNewCommand(s streams) *cobra.Command {
 		Use:   "new [NAME]",
 		Short: "Print a profile to fill in",
 		Long: `Print the skeleton of a profile file: every fact with a comment that says what it
-means, and an example. Everything in it is unknown; fill in what you know, with its
-source. The file can be used as it is at any time.`,
+means, and an example. Nothing is known in it; fill in what you know, with its source.
+The file can be used at any time. As it is, no key is sent: each request goes out once,
+and is held where its answer is lost.`,
 		Example: "  oncehttp profile new my-api >my-api.json\n  oncehttp batch orders.csv --profile ./my-api.json --url … --key 'order:{id}'",
 		Args:    wantArgs(0, 1, "one name"),
 		RunE: func(_ *cobra.Command, args []string) error {

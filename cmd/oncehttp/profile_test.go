@@ -28,11 +28,17 @@ func (r ran) wantErr(t *testing.T, text string) {
 	}
 }
 
+// What the skeleton holds until something is known.
+const (
+	startSource  = `"start": {"ref": "nothing is known yet", "date": "2026-11", "confidence": "assumed"}`
+	startCarrier = `{"value": {"place": "none"}, "source": "start"}`
+)
+
 // writeProfile writes a profile file under that name, with a carrier of its own, and returns its path.
 func writeProfile(t *testing.T, name string) string {
 	t.Helper()
-	text := strings.Replace(skeleton(t, name), `"sources": {}`, `"sources": {"us": {"ref": "tried", "date": "2026-11", "confidence": "primary"}}`, 1)
-	text = strings.Replace(text, `"carrier": null`, `"carrier": {"value": {"place": "header", "name": "X-Our-Key"}, "source": "us"}`, 1)
+	text := strings.Replace(skeleton(t, name), startSource, `"us": {"ref": "tried", "date": "2026-11", "confidence": "primary"}`, 1)
+	text = strings.Replace(text, `"carrier": `+startCarrier, `"carrier": {"value": {"place": "header", "name": "X-Our-Key"}, "source": "us"}`, 1)
 	text = strings.Replace(text, `"methods": null`, `"methods": {"value": ["POST"], "source": "us"}`, 1)
 	path := filepath.Join(t.TempDir(), name+".json")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -49,9 +55,10 @@ func TestProfileNew(t *testing.T) {
 	if err != nil || p.Name != "acme-pay" || p.Complete() {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	filled := strings.Replace(text, `"sources": {}`, `"sources": {"docs": {"ref": "https://example.com", "date": "2026-11-30", "confidence": "excerpt"}}`, 1)
+	filled := strings.Replace(text, startSource, `"docs": {"ref": "https://example.com", "date": "2026-11-30", "confidence": "excerpt"}`, 1)
+	filled = strings.Replace(filled, startCarrier, "null", 1)
 	for _, s := range p.Statements() {
-		example := regexp.MustCompile(`(?m)^  "\$comment": \["[^\n]*", (\{"value": [^\n]*"source": "docs"\})\],\n  "` + s.Name + `": null`).FindStringSubmatch(text)
+		example := regexp.MustCompile(`(?m)^  "\$comment": \["[^\n]*", (\{"value": [^\n]*"source": "docs"\})\],\n  "` + s.Name + `": null`).FindStringSubmatch(strings.Replace(text, startCarrier, "null", 1))
 		if example == nil {
 			t.Errorf("%s is not in the skeleton, or has no example", s.Name)
 			continue

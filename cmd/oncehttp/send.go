@@ -402,6 +402,7 @@ func (f *sendFlags) failed(err error, s streams) error {
 	if e := (*oncehttp.Error)(nil); errors.As(err, &e) && e.Sends == 0 && errors.Is(err, oncehttp.ErrConfig) {
 		status = exitUsage
 	}
+	err = taught(f.used, err)
 	if f.json {
 		l := failed("", err)
 		if _, werr := s.out.Write(l.marshal()); werr != nil {

@@ -30,6 +30,7 @@ type clientFlags struct {
 	account   string
 	profile   string
 	keyHeader string
+	used      *profile.Profile // the profile as it is used; set by config
 	honoured  []string
 	basePath  string
 	headers   []string
@@ -92,6 +93,7 @@ func (f *clientFlags) config(stderr io.Writer) (oncehttp.Config, http.Header, er
 	if p, err = carriedBy(p, f.keyHeader); err != nil {
 		return oncehttp.Config{}, nil, err
 	}
+	f.used = p
 	h, err := parseHeaders(f.headers)
 	if err != nil {
 		return oncehttp.Config{}, nil, err

@@ -27,6 +27,7 @@ type group struct {
 	result result
 	status int    // of the answer; 0 is none
 	code   string // of the error where there is no answer of the server's
+	unread bool   // the row's message says how the command learns what the answer means
 }
 
 // add counts one operation.
@@ -39,7 +40,7 @@ func (t *tally) add(l *line) {
 	case l.OfRow == 0: // a duplicate's attempts are those of its row
 		t.attempts += l.Attempts
 	}
-	g := group{result: l.Result, status: l.Status}
+	g := group{result: l.Result, status: l.Status, unread: l.unread}
 	switch l.Result {
 	case resultHeld, resultRejected, resultUnknown, resultMismatch:
 		if l.Error != nil {
@@ -73,6 +74,7 @@ func (t *tally) sorted() []group {
 		return cmp.Or(
 			cmp.Compare(slices.Index(allResults(), a.result), slices.Index(allResults(), b.result)),
 			cmp.Compare(t.groups[b], t.groups[a]), cmp.Compare(a.status, b.status), strings.Compare(a.code, b.code),
+			cmp.Compare(len(a.nextStep("", 0)), len(b.nextStep("", 0))),
 		)
 	})
 }
@@ -174,6 +176,9 @@ func (g group) nextStep(journal string, generation int) string {
 		}
 		if g.code == "bad_request" { // this call is not the one that began it
 			return "see the rows' messages; oncehttp journal resume --journal " + journal
+		}
+		if g.unread {
+			return runAgain + "; where the same answer comes again, say what it means, as the rows' messages say"
 		}
 		return runAgain
 	}
