@@ -98,7 +98,7 @@ func TestBatchForm(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	dry := run(t, append(args, "--dry-run")...).want(t, exitOK)
+	dry := run(t, append(args, "--dry-run", "--journal", file+".other.db")...).want(t, exitOK)
 	if !strings.Contains(dry.out, `"body":"amount=100&currency=eur&metadata%5Border%5D=o1&description=a%2Bb+%26+c%3Dd"`) {
 		t.Errorf("stdout %s", dry.out)
 	}

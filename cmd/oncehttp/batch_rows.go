@@ -141,7 +141,7 @@ func firstOf(file string, in *bufio.Reader) ([]byte, error) {
 	if len(head) == 0 {
 		return fail(errors.New("is empty"))
 	}
-	if err := checkHead(head); err != nil {
+	if err := checkHead(head[:min(len(head), textBytes)]); err != nil { // what comes later is said with its row
 		return fail(err)
 	}
 	first := bytes.TrimLeft(head, " \t\r\n")

@@ -19,8 +19,11 @@ type textForm struct {
 	comma rune             // between the columns of CSV
 }
 
-// headBytes is how much of an input is looked at before it is read.
-const headBytes = 32 << 10
+// headBytes is how much of an input is looked at before it is read, and textBytes how much of that has to be text.
+const (
+	headBytes = 32 << 10
+	textBytes = 4 << 10
+)
 
 // byteOrderOf is that of UTF-16 text, by its byte order mark; nil if it has none.
 func byteOrderOf(head []byte) binary.ByteOrder {
@@ -238,8 +241,9 @@ func checkHead(head []byte) error {
 
 // looksUTF16 reports whether every second byte of the beginning is NUL, as in UTF-16 of Latin letters.
 func looksUTF16(head []byte) bool {
-	const pairs = 8
-	if len(head) < 2*pairs {
+	const few, enough = 4, 8
+	pairs := min(len(head)/2, enough)
+	if pairs < few {
 		return false
 	}
 	for first := range 2 {

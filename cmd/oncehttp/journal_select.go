@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -65,6 +66,9 @@ func (f *selectFlags) selection(q persist.Query, globs []string, now time.Time) 
 		s.before = now.Add(-f.older)
 	}
 	for _, glob := range globs {
+		if scheme, _, _ := strings.Cut(glob, "://"); engines()[scheme].open != nil { // which may hold a password
+			return s, fmt.Errorf("%s://… is a journal, and a key is wanted here; say --journal", scheme)
+		}
 		if _, err := path.Match(glob, ""); err != nil {
 			return s, fmt.Errorf("%q is no pattern of keys: *, ? and [a-z] stand for characters", clip(glob))
 		}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/oncehttp/oncehttp/internal/dsn"
@@ -222,6 +223,9 @@ func openPostgres(ctx context.Context, at place) (persist.Journal, error) {
 	}
 	j, err := postgres.Open(ctx, text, opts)
 	if err != nil {
+		if wrong := wrongParameter(text, func(text string) error { _, err := pgconn.ParseConfig(text); return err }); wrong != nil {
+			err = wrong
+		}
 		return nil, err
 	}
 	return j, nil

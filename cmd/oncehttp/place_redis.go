@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -34,6 +36,9 @@ func redisAt(at *url.URL) (string, redis.Options, error) {
 			return "", opts, fmt.Errorf("%s %q in the URL: want a duration such as 8760h, or forever", keepParameter, clip(keep))
 		}
 	}
+	if _, err := strconv.Atoi(strings.Trim(u.Path, "/")); err != nil && strings.Trim(u.Path, "/") != "" {
+		return "", opts, fmt.Errorf("the database %q in the URL is no number", clip(strings.Trim(u.Path, "/")))
+	}
 	q.Del(prefixParameter)
 	q.Del(keepParameter)
 	u.RawQuery = q.Encode()
@@ -60,6 +65,9 @@ func openRedis(ctx context.Context, at place) (persist.Journal, error) {
 	opts.ReadOnly = at.looks
 	j, err := redis.Open(ctx, text, opts)
 	if err != nil {
+		if wrong := wrongParameter(text, func(text string) error { _, err := goredis.ParseURL(text); return err }); wrong != nil {
+			err = wrong
+		}
 		return nil, err
 	}
 	return j, nil

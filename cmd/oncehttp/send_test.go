@@ -202,6 +202,7 @@ func TestSendUsage(t *testing.T) {
 func TestSendDefaultJournal(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", "")
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "conf"))
 	t.Setenv("AppData", filepath.Join(home, "conf"))
 	m := startMock(t, mockserver.Config{})

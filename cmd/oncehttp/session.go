@@ -309,8 +309,11 @@ func checkJournalPath(path string, create bool) error {
 // journalError says in one line what is wrong with the journal of this name.
 func journalError(path string, err error) error {
 	text := err.Error()
-	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", "migrate ", path + ": ", "persist/seal: ", "persist: "} {
+	for _, prefix := range []string{"oncehttp: ", "persist/bolt: ", "migrate ", path + ": ", "persist/seal: ", "persist/postgres: ", "persist/mysql: ", "persist/redis: ", "persist: ", "wrong options: "} {
 		text = strings.TrimPrefix(text, prefix)
+	}
+	if fault := serverFault(path, err); fault != "" {
+		return &journalFault{saidError{text: "journal " + path + ": " + fault, err: err}}
 	}
 	if hasScheme.MatchString(path) && strings.HasPrefix(text, "journal ") {
 		return &journalFault{saidError{text: text, err: err}} // a server's error names it
