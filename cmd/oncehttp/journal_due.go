@@ -67,7 +67,7 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session, keys []string, h
 	now := time.Now()
 	columns := []column{
 		{"KEY", func(rec *persist.Record) string { return rec.Key }},
-		{"WOULD", func(rec *persist.Record) string { return wouldText(rec, hasHeaders, now) }},
+		{"WOULD", func(rec *persist.Record) string { return f.wouldText(*rec, hasHeaders, now) }},
 		{"STATE", stateText},
 		{"SENT", sentText},
 		{"ATTEMPTS", attemptsText},
@@ -76,13 +76,12 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session, keys []string, h
 	w := newTableWriter(s.out, columns)
 	q := f.query()
 	q.States = unfinished()
+	see := ses.seeing(ctx)
 	err := eachRecord(ctx, ses, q, func(rec *persist.Record) error {
 		if len(keys) > 0 && !slices.Contains(keys, rec.Key) {
 			return nil
 		}
-		if f.restored && rec.HoldReason == persist.HoldRestored {
-			rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
-		}
+		see.set(rec)
 		return w.write(rec)
 	})
 	if ferr := w.end(); err == nil && ferr != nil {
@@ -94,8 +93,14 @@ func (f *resumeFlags) dryRun(ctx context.Context, ses *session, keys []string, h
 	return err
 }
 
-// wouldText is what a resume would do with the record.
-func wouldText(rec *persist.Record, hasHeaders bool, now time.Time) string {
+// wouldText is what a resume would do with the record, which with --restored takes what that held as pending.
+func (f *resumeFlags) wouldText(rec persist.Record, hasHeaders bool, now time.Time) string {
+	if sending := sendingText(&rec, now); sending != "" {
+		return "wait: " + sending
+	}
+	if f.restored && rec.HoldReason == persist.HoldRestored {
+		rec.State, rec.HoldReason, rec.NextAttempt = persist.StatePending, "", time.Time{}
+	}
 	switch {
 	case rec.State == persist.StateHeld:
 		return "wait until it is settled"

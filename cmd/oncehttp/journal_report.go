@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -60,6 +61,7 @@ strings are not in it.`,
 				if err != nil {
 					return err
 				}
+				page.Filter = f.filterText(cmd.Flags(), args)
 				out, closeOut, err := openOut(name, s.out)
 				if err != nil {
 					return err
@@ -78,9 +80,21 @@ strings are not in it.`,
 	return cmd
 }
 
+// filterText is what selects the operations, as the call says it.
+func (f *journalFlags) filterText(fs *pflag.FlagSet, keys []string) string {
+	parts := slices.Clone(keys)
+	for _, name := range []string{"account", "state", "result", "since", "older", "origin", "declined"} {
+		if flag := fs.Lookup(name); flag != nil && flag.Changed {
+			parts = append(parts, "--"+name+" "+strings.Trim(flag.Value.String(), "[]"))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
 // reportPage is what the page shows.
 type reportPage struct {
 	Journal string
+	Filter  string // the flags that select the operations; "": none
 	Now     time.Time
 	Stats   *stats
 	Ages    []ageBar

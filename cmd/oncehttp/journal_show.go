@@ -112,7 +112,11 @@ func showText(w io.Writer, rec *persist.Record, parts recordParts, c clock) erro
 		line("sending", "%s", sending)
 	}
 	if rec.Answer != nil && rec.Answer.Status != 0 {
-		line("answer", "%d, %d bytes", rec.Answer.Status, len(rec.Answer.Body))
+		size := fmt.Sprintf("%d bytes", len(rec.Answer.Body))
+		if rec.Answer.BodyDropped {
+			size = "its body was not kept"
+		}
+		line("answer", "%d, %s", rec.Answer.Status, size)
 	}
 	if rec.Note != "" {
 		line("note", "%s", strings.Join(strings.Fields(rec.Note), " "))

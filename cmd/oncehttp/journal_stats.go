@@ -79,7 +79,7 @@ else. --prometheus writes gauges, such as oncehttp_journal_operations{state="hel
 // stats are what journal stats prints. Times are in seconds.
 type stats struct {
 	Operations int                 `json:"operations"`
-	FileBytes  int64               `json:"file_bytes"`
+	FileBytes  int64               `json:"file_bytes,omitempty"` // of a file
 	States     map[string]int      `json:"states"`
 	Results    map[result]int      `json:"results"`
 	Statuses   map[int]int         `json:"statuses"`
@@ -118,7 +118,7 @@ func countRecords(ctx context.Context, ses *session, sel selection, sums *sumFla
 		if rec.Answer != nil && rec.Answer.Status != 0 {
 			st.Statuses[rec.Answer.Status]++
 		}
-		st.Attempts.add(float64(rec.Attempts))
+		st.Attempts.addCount(rec.Attempts)
 		if rec.State.Final() {
 			st.Finished.add(rec.Finished.Sub(rec.Created).Seconds())
 			return nil
@@ -152,6 +152,7 @@ type distribution struct {
 
 	counts map[int]int
 	total  int
+	whole  bool // of addCount
 }
 
 func (d *distribution) add(v float64) {
@@ -167,6 +168,17 @@ func (d *distribution) add(v float64) {
 	d.Max = max(d.Max, v)
 }
 
+// addCount adds a whole number, which a percentile gives as it is: each has a bucket of its own.
+func (d *distribution) addCount(n int) {
+	d.whole = true
+	if d.counts == nil {
+		d.counts = map[int]int{}
+	}
+	d.counts[n]++
+	d.total++
+	d.Max = max(d.Max, float64(n))
+}
+
 // conclude computes the percentiles.
 func (d *distribution) conclude() { d.P50, d.P95 = d.percentile(0.5), d.percentile(0.95) }
 
@@ -178,7 +190,10 @@ func (d *distribution) percentile(p float64) float64 {
 	}
 	slices.Sort(keys)
 	for _, i := range keys {
-		if left -= d.counts[i]; left <= 0 && i != math.MinInt32 {
+		if left -= d.counts[i]; left <= 0 && d.whole {
+			return float64(i)
+		}
+		if left <= 0 && i != math.MinInt32 {
 			return min(d.Max, math.Pow(1.1, float64(i)+0.5))
 		}
 		if left <= 0 {
@@ -191,7 +206,11 @@ func (d *distribution) percentile(p float64) float64 {
 // print writes the stats as text. The statuses are in the JSON only.
 func (st *stats) print(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %.1f MB\n", count(st.Operations, "operation"), float64(st.FileBytes)/1e6)
+	b.WriteString(count(st.Operations, "operation"))
+	if st.FileBytes > 0 {
+		fmt.Fprintf(&b, ", %.1f MB", float64(st.FileBytes)/1e6)
+	}
+	b.WriteByte('\n')
 	for _, s := range allStates() {
 		if n := st.States[s.String()]; n > 0 {
 			fmt.Fprintf(&b, "  %-11s %d\n", s, n)

@@ -88,6 +88,7 @@ oncehttp help exit-codes.`,
 	cmd.SetHelpCommand(helpCommand())
 	cmd.SetVersionTemplate("oncehttp {{.Version}}\n")
 	cmd.SetFlagErrorFunc(flagError)
+	completeFlags(cmd)
 	return cmd
 }
 
