@@ -136,7 +136,7 @@ func TestNeighbourSendKeyGoesOn(t *testing.T) {
 				_, _ = w.Write([]byte(`{"id":1}`))
 			})
 			dir := t.TempDir()
-			send := []string{"send", "POST", s.url, "--profile", "revolut-business", "-d", `{"request_id":"k1"}`, "--journal", dir + "/j.db"}
+			send := []string{"send", "POST", s.url + "/api/1.0/pay", "--profile", "revolut-business", "-d", `{"request_id":"k1"}`, "--journal", dir + "/j.db"}
 			run(t, fast(append(send, "--max-attempts", "1")...)...).want(t, exitUnknown)
 			switch by {
 			case "send":
@@ -147,7 +147,7 @@ func TestNeighbourSendKeyGoesOn(t *testing.T) {
 				run(t, fast("journal", "resume", "k1", "--journal", dir+"/j.db")...).want(t, exitOK)
 			default:
 				rows := writeFile(t, dir+"/rows.ndjson", `{"request_id":"k1"}`+"\n")
-				run(t, fast("batch", rows, "--url", s.url, "--key", "{request_id}", "--profile", "revolut-business", "--journal", dir+"/j.db")...).want(t, exitOK)
+				run(t, fast("batch", rows, "--url", s.url+"/api/1.0/pay", "--key", "{request_id}", "--profile", "revolut-business", "--journal", dir+"/j.db")...).want(t, exitOK)
 			}
 			if len(bodies) != 2 || bodies[0] != bodies[1] {
 				t.Errorf("sent: %q", bodies)
@@ -189,7 +189,7 @@ func TestNeighbourBatchKeyInBody(t *testing.T) {
 				kind = ".ndjson"
 			}
 			file := writeFile(t, dir+"/rows"+kind, r.rows)
-			call := []string{"batch", file, "--url", s.url, "--key", r.key, "--profile", profileAt(t, dir, r.profile), "--journal", dir + "/j.db"}
+			call := []string{"batch", file, "--url", s.url + "/api/1.0/pay", "--key", r.key, "--profile", profileAt(t, dir, r.profile), "--journal", dir + "/j.db"}
 			for _, a := range r.args {
 				call = append(call, strings.ReplaceAll(a, "URL", s.url))
 			}
