@@ -205,7 +205,8 @@ type Limiter interface {
 	// Wait returns nil when a send may start. It returns an error if that will not be, and soon after ctx has ended. Before its first send
 	// an operation is given back after a third of Config.Lease, as it was, so that others may send it, and taken again when Wait returns
 	// nil: the call of Wait goes on, and no turn is lost. Where another has it by then, the turn of a Run is the next operation's, and a Do
-	// gets what the other has recorded. A Do without a key, and a request through Transport, keep theirs.
+	// gets what the other has recorded. A Do without a key, and a request through Transport, keep theirs. Between two attempts an operation of
+	// Resume or Run is given back likewise, as after an attempt in vain; any other keeps it, and so does the send after a lookup or a token.
 	Wait(ctx context.Context) error
 }
 

@@ -256,7 +256,7 @@ func (f transportFunc) RoundTrip(req *http.Request) (*http.Response, error) { re
 func (r *run) inLoop(loop *http.Request) (*http.Response, error) {
 	if r.firstSeen {
 		r.stopWaiting()
-		r.drive.Waited(true)
+		r.drive.Waited(!r.retryWaits())
 		r.attempt()
 	}
 	r.firstSeen = true

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/oncehttp/oncehttp/persist"
@@ -57,8 +58,26 @@ func (t *turn) result(stack *[]byte) error {
 	return nil
 }
 
-// mayLeave reports whether the run may give its operation back while its limiter waits: it has sent nothing.
-func (r *run) mayLeave() bool { return r.leaves && !r.drive.Reached() && r.sends()+r.begun == 0 }
+// mayLeave reports whether the run may give its operation back while its limiter waits: it has sent nothing, or is one of a pass that is
+// between two attempts.
+func (r *run) mayLeave() bool {
+	return r.leaves && (r.given.Pass || !r.drive.Reached() && r.sends()+r.begun == 0)
+}
+
+// retryWaits waits for the limiter before another attempt of a pass, where other processes share the journal. It reports whether that takes longer
+// than a third of a lease: then the drive ends, and others may go on with the operation when it is due. The call to the limiter goes on.
+func (r *run) retryWaits() bool {
+	if !r.given.Pass || r.leases == nil || r.cfg.Limiter == nil {
+		return false
+	}
+	r.leaves = true
+	err := r.Admit(r.call.Context(), false)
+	if r.leaves = false; err != errLimited {
+		return false // any other error is met again by the attempt
+	}
+	r.gaveUp = err
+	return true
+}
 
 // limitLeaving waits for a limiter: for a third of a lease with the operation in its hands. Then it returns errLimited, and r.turn is the
 // wait, which goes on.
@@ -81,10 +100,23 @@ func (r *run) limitLeaving(ctx context.Context, limiter Limiter) error {
 
 // driveOn is drive, and waits for the limiter where that takes long. Nobody has the operation meanwhile. Where somebody else has it when the
 // turn comes, that is for another operation of the same origin, or lost.
+// A drive that was ended since its limiter takes long before another attempt is gone on with by the next one, if the operation is due then;
+// of a Resume as many drives make as many attempts as one would.
 func (p *pass) driveOn(rec *persist.Record) (r resumed, over bool) {
 	r, over = p.drive(rec, nil)
-	for t := r.turn; t != nil; t = r.turn {
-		r, over = p.driveAfter(rec, t)
+	for drives := 0; r.turn != nil; {
+		if over {
+			drives++
+		}
+		if !p.silent && drives >= p.c.cfg.Retry.MaxAttempts {
+			r.turn.stop(errLimited)
+			return r, over
+		}
+		next, more := p.driveAfter(rec, r.turn)
+		if over && !more && next.turn == nil { // it is not due, or another has it
+			return r, over
+		}
+		r, over = next, more
 	}
 	return r, over
 }
@@ -97,6 +129,8 @@ func (p *pass) driveAfter(rec *persist.Record, t *turn) (r resumed, over bool) {
 	}
 	defer context.AfterFunc(p.draining, func() { t.stop(context.Cause(p.draining)) })()
 	defer t.stop(nil)
+	p.waits.add(rec.ID, 1)
+	defer p.waits.add(rec.ID, -1)
 	<-t.done
 	if now := p.retaken(rec.ID); now != nil {
 		r, over = p.drive(now, t)
@@ -137,4 +171,42 @@ func (p *pass) another(gone *persist.Record, t *turn) *persist.Record {
 	}
 	p.giveBackAll(pointers(batch[1:]))
 	return &batch[0]
+}
+
+// handSoon is hand, and returns false also where no worker is free for a third of a lease: they wait for limiters, and other processes may
+// send the operation meanwhile.
+func (p *pass) handSoon(rec *persist.Record) bool {
+	timer := time.NewTimer(p.c.cfg.Lease / renewals)
+	defer timer.Stop()
+	select {
+	case p.jobs <- rec:
+		return true
+	case <-p.draining.Done():
+	case <-timer.C:
+	}
+	return false
+}
+
+// waiting counts for each operation the workers of a pass that wait for its turn, and do not have it. The zero value is ready; it is safe for
+// concurrent use.
+type waiting struct {
+	mu sync.Mutex
+	of map[persist.ID]int
+}
+
+func (w *waiting) add(id persist.ID, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of == nil {
+		w.of = map[persist.ID]int{}
+	}
+	if w.of[id] += n; w.of[id] == 0 {
+		delete(w.of, id)
+	}
+}
+
+func (w *waiting) has(id persist.ID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.of[id] > 0
 }

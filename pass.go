@@ -31,6 +31,7 @@ type pass struct {
 	lanes    *lanes               // of what a fair Run has claimed; nil for any other pass
 	results  chan resumed
 	workers  sync.WaitGroup
+	waits    waiting // for their limiter, without their operation
 }
 
 // resumed is what a pass yields.
@@ -39,7 +40,7 @@ type resumed struct {
 	err     error
 	crashed *crash // of the run: it has no other result
 	sends   int    // of a run that has crashed
-	turn    *turn  // the limiter takes long, and the operation was given back: there is no other result
+	turn    *turn  // the limiter takes long, and the operation was given back, after err or with no other result
 }
 
 // newPass starts a pass over what is due now. Nothing more is begun once draining ends; the attempts on the wire end with
@@ -190,43 +191,60 @@ func (p *pass) groups() (served, others []group, err error) {
 	return served, others, err
 }
 
-// claimGroup takes leases in batches of twice the workers, of one group or of all. What it does not run it gives back with a time after the start of
-// the pass, so that it does not meet it again; what it cannot act on as it was, and takes so many more at a time.
+// claimGroup takes leases in batches of twice the workers, of one group or of all; one after another while no worker is free for long. What it
+// does not run it gives back with a time after the start of the pass, so that it does not meet it again; what it cannot act on as it was, and
+// takes so many more at a time.
 func (p *pass) claimGroup(j persist.Claimer, g group) {
-	e, query := p.c.engine, p.query
+	e, query, most := p.c.engine, p.query, 2*p.c.cfg.ResumeWorkers
 	query.States, query.Origin, query.Needs = []persist.State{persist.StatePending}, g.origin, g.needs
 	left := map[persist.ID]bool{} // what was given back as it was
-	for p.draining.Err() == nil && len(left) <= aloneBatchMax {
+	for n := most; p.draining.Err() == nil && len(left) <= aloneBatchMax; n = min(max(2*n, 1), most) {
 		before := e.clock.own()
-		batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, 2*p.c.cfg.ResumeWorkers+len(left))
+		known := len(left)
+		batch, now, err := j.Claim(p.draining, query, e.owner, p.c.cfg.Lease, n+known)
 		if err != nil {
 			p.failed(err)
 			return
 		}
 		e.clock.learn(p.ctx, &p.c.cfg, now, before)
-		taken, passed := len(batch), 0
-		batch = e.leases.claimed(batch, nil, time.Time{})
-		for i := range batch {
-			rec := &batch[i]
-			switch begun := rec.Created.After(p.query.DueBy); { // since the pass started
-			case begun && !p.silent:
-				passed++
-				p.giveBack(rec, rec.Created)
-			case p.lacks(rec):
-				passed++
-				p.passBy(rec, left[rec.ID])
-				left[rec.ID] = true
-			case !p.tryNow(rec):
-				p.giveBack(rec, p.again())
-			case !p.hand(rec):
-				p.giveBackAll(pointers(batch[i:])) // broken off
-				return
-			}
-		}
-		if passed == taken {
+		taken := len(batch)
+		passed, busy := p.handOut(e.leases.claimed(batch, nil, time.Time{}), left)
+		switch {
+		case busy && !p.hand(nil): // broken off
 			return
+		case !busy && passed == taken && (taken < n+known || len(left) == known): // there is nothing else
+			return
+		case busy:
+			n = 0
 		}
 	}
+}
+
+// handOut gives claimed operations to the workers. What is not run it gives back: passed counts those that this pass does not run, which left has
+// if they are as they were. busy is true where no worker was free for long, or the pass was broken off.
+func (p *pass) handOut(batch []persist.Record, left map[persist.ID]bool) (passed int, busy bool) {
+	for i := range batch {
+		rec := &batch[i]
+		switch begun := rec.Created.After(p.query.DueBy); { // since the pass started
+		case begun && !p.silent:
+			passed++
+			p.giveBack(rec, rec.Created)
+		case p.lacks(rec):
+			passed++
+			p.passBy(rec, left[rec.ID])
+			left[rec.ID] = true
+		case p.waits.has(rec.ID): // for its turn: the worker that waits takes it then
+			passed++
+			p.giveBack(rec, time.Time{})
+			left[rec.ID] = true
+		case !p.tryNow(rec):
+			p.giveBack(rec, p.again())
+		case !p.handSoon(rec):
+			p.giveBackAll(pointers(batch[i:]))
+			return passed, true
+		}
+	}
+	return passed, false
 }
 
 // lacks reports whether this client cannot act on a record that the pass has met, and notes why.
@@ -334,9 +352,12 @@ func (p *pass) hand(rec *persist.Record) bool {
 	}
 }
 
-// work runs what is handed to it.
+// work runs what is handed to it; nil is nothing, and says that a worker is free.
 func (p *pass) work() {
 	for rec := range p.jobs {
+		if rec == nil {
+			continue
+		}
 		if r, over := p.driveOn(rec); over {
 			p.yield(r)
 		}

@@ -116,10 +116,10 @@ func (p *pass) resume(listed *persist.Record, t *turn) (_ resumed, over bool) {
 	case res == nil: // the call before has not ended, and still has it
 		p.c.engine.giveBack(p.ctx, *listed, p.again())
 		return resumed{}, false
+	case res.err != nil:
+		return resumed{result: Result{Key: Key(listed.Key)}, err: own(res.err, "resume", false), turn: res.turn}, took
 	case res.turn != nil:
 		return resumed{turn: res.turn}, false
-	case res.err != nil:
-		return resumed{result: Result{Key: Key(listed.Key)}, err: own(res.err, "resume", false)}, took
 	case !took:
 		return resumed{}, false
 	}
@@ -212,7 +212,11 @@ func (p *pass) resolve(call callers, listed *persist.Record, t *turn, stack *[]b
 		r.letGo(listed)
 		return &result{turn: r.turn}, false, false
 	}
-	return r.execute(), true, true
+	res = r.execute()
+	if r.gaveUp == errLimited {
+		res.turn = r.turn
+	}
+	return res, true, true
 }
 
 // unserved gives an operation back as it was that this client lacks something for, and returns the error that says so.
