@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,9 +40,9 @@ type company struct {
 }
 
 // Company lets clients of different Configs share a journal on a server, each with a connection of its own: the rules of what a record says,
-// of what is the same request, and of what stays local, as far as they need no time. open opens a new journal, and then the same one anew.
+// of what is the same request, of what stays local, and of windows, keeping and pauses. open opens a new journal, and then the same one anew.
 func Company(t *testing.T, opener func(t *testing.T) (open func() persist.Journal)) {
-	for _, pair := range append(append(companyOfRecords(), companyOfRequests()...), companyOfLocals()...) {
+	for _, pair := range slices.Concat(companyOfRecords(), companyOfRequests(), companyOfLocals(), companyOfTimes()) {
 		t.Run(pair.name, func(t *testing.T) {
 			t.Parallel()
 			c := &company{T: t}

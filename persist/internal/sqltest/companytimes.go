@@ -1,0 +1,190 @@
+package sqltest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/oncehttp/oncehttp"
+	"github.com/oncehttp/oncehttp/persist"
+	"github.com/oncehttp/oncehttp/profile"
+)
+
+// The clock of these journals is the server's. So records stand there with times in the past.
+
+// began returns a begin that writes the operation of the one as it was this long ago, with a change.
+func began(ago time.Duration, change func(*persist.Record)) func(*company) error {
+	return func(c *company) error {
+		_, err := c.write(ago, change)
+		return err
+	}
+}
+
+// write writes the operation of the one as it was begun, and handed to the network, this long ago.
+func (c *company) write(ago time.Duration, change func(*persist.Record)) (persist.Record, error) {
+	rec, err := c.one.Prepare(c.request(), "k")
+	if err != nil {
+		return rec, err
+	}
+	at := time.Now().Add(-ago).Round(0)
+	rec.Created, rec.MaybeSent, rec.FirstSent, rec.SendUntil, rec.SendBefore = at, true, at, at.Add(time.Minute), time.Time{}
+	rec.Enqueued = false
+	if change != nil {
+		change(&rec)
+	}
+	standing, created, err := c.journal.Begin(c.Context(), rec)
+	if err == nil && !created {
+		err = errors.New("something stands there")
+	}
+	return standing, err
+}
+
+// endedAgo returns a begin that writes an operation of the one that ended with a success this long ago.
+func endedAgo(ago time.Duration) func(*company) error {
+	return func(c *company) error {
+		rec, err := c.write(ago, nil)
+		if err != nil {
+			return err
+		}
+		rec.State, rec.Finished, rec.Attempts, rec.Sends, rec.Effect = persist.StateConfirmed, rec.Created.Add(time.Second), 1, 1, persist.EffectHappened
+		rec.Answer = &persist.Answer{Status: http.StatusCreated, Body: []byte(`{"done":1}`), Stored: true, At: rec.Finished}
+		return errors.Join(c.journal.Finish(c.Context(), rec), c.journal.Flush(c.Context()))
+	}
+}
+
+// sweptByOther lets the other sweep, and then the one repeat.
+func sweptByOther(c *company) error {
+	if _, err := c.other.Sweep(c.Context()); err != nil {
+		c.Error(err)
+	}
+	return doOne(c)
+}
+
+// keeping sets how long a client keeps answers and keys.
+func keeping(answer, key time.Duration) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) { cfg.KeepAnswer, cfg.KeepKey = answer, key }
+}
+
+// window is a client of the shop with this window.
+func window(w time.Duration) func(*oncehttp.Config) {
+	return ofShop(func(p *profile.Profile) { p.Window.Floor = w })
+}
+
+// companyOfTimes are about windows, keeping, pauses and the time of a send.
+func companyOfTimes() []companions {
+	unknown := []error{oncehttp.ErrOutcomeUnknown}
+	held := append(unknown, oncehttp.ErrHeld)
+	created := []int{http.StatusCreated}
+	hours := func(n float64) time.Duration { return time.Duration(n * float64(time.Hour)) }
+	return []companions{
+		{
+			name: "a window that the other has shorter", one: window(hours(24)), other: window(hours(1)), statuses: created,
+			begin: began(hours(2), nil), act: doOther, want: held, hold: persist.HoldExpired,
+		},
+		{
+			name: "a window that the record has shorter", one: window(hours(1)), other: window(hours(24)), statuses: created,
+			begin: began(hours(2), nil), act: doOther, want: held, hold: persist.HoldExpired,
+		},
+		{
+			name: "a window that is open for one alone", one: window(hours(1)), statuses: created, begin: began(hours(2.0/3), nil), sends: 1,
+			other: func(cfg *oncehttp.Config) {
+				window(hours(1))(cfg)
+				cfg.Retry.AttemptTimeout, cfg.Retry.AnswerTimeout = hours(0.5), hours(1)
+			},
+			act: func(c *company) error {
+				if err := doOther(c); !errors.Is(err, oncehttp.ErrOutcomeUnknown) || errors.Is(err, oncehttp.ErrHeld) {
+					c.Errorf("the other: %v, want it left pending", err)
+				}
+				return doOne(c)
+			},
+		},
+		{
+			name: "an answer that the other would drop", one: keeping(hours(24), 0), other: keeping(-1, 0), statuses: created,
+			begin: endedAgo(hours(2)), act: sweptByOther,
+		},
+		{
+			name: "an answer that the other would keep", one: keeping(hours(1), 0), other: keeping(hours(1000), 0), statuses: created,
+			begin: endedAgo(hours(2)), act: sweptByOther, want: []error{oncehttp.ErrFinal, oncehttp.ErrAnswerGone},
+		},
+		{
+			name: "a key that the other would forget", one: keeping(hours(1), 0), other: keeping(hours(24), -1), statuses: created,
+			begin: endedAgo(hours(48)), act: sweptByOther, want: []error{oncehttp.ErrFinal, oncehttp.ErrAnswerGone},
+		},
+		{
+			name: "a key that the other would keep", one: keeping(hours(24), -1), other: keeping(hours(1000), 0), statuses: created,
+			begin: endedAgo(hours(48)), act: sweptByOther, sends: 1,
+		},
+		{
+			name: "pauses of the one", one: pausing(time.Second), other: pausing(hours(8)), statuses: []int{http.StatusServiceUnavailable},
+			begin: enqueueOne, act: triedInVain(2 * time.Second), sends: 1,
+		},
+		{
+			name: "pauses of the one, longer", one: pausing(hours(8)), other: pausing(time.Second), statuses: []int{http.StatusServiceUnavailable},
+			begin: enqueueOne, act: triedInVain(hours(8)), sends: 1,
+		},
+		{
+			name: "a send that may be on its way", one: found, statuses: created, begin: began(hours(1), func(rec *persist.Record) {
+				rec.SendUntil = time.Now().Add(hours(1)).Round(0)
+			}),
+			other: func(cfg *oncehttp.Config) {
+				found(cfg)
+				cfg.Retry.AttemptTimeout, cfg.Retry.AnswerTimeout = time.Second, time.Second
+			},
+			act: rekeyed, want: unknown, hold: persist.HoldRekey,
+		},
+		{
+			name: "what was not sent in time", other: func(cfg *oncehttp.Config) { cfg.EnqueueMaxAge = hours(1000) }, statuses: created,
+			begin: began(hours(2), func(rec *persist.Record) {
+				rec.MaybeSent, rec.FirstSent, rec.SendUntil, rec.SendBefore = false, time.Time{}, time.Time{}, time.Now().Add(-hours(1)).Round(0)
+				rec.Enqueued = true
+			}),
+			act: func(c *company) error { return resumed(c.Context(), c.other) }, want: []error{oncehttp.ErrHeld}, hold: persist.HoldExpired,
+		},
+	}
+}
+
+// pausing sets the pauses of a client.
+func pausing(d time.Duration) func(*oncehttp.Config) {
+	return func(cfg *oncehttp.Config) {
+		cfg.Retry.MaxDelay, cfg.Retry.MaxPause, cfg.Retry.MinDelay = d, d, time.Millisecond
+	}
+}
+
+// triedInVain lets the other try it once. It is due then after this pause, of which at least half is no matter of chance.
+func triedInVain(pause time.Duration) func(*company) error {
+	return func(c *company) error {
+		if err := resumed(c.Context(), c.other); !errors.Is(err, oncehttp.ErrOutcomeUnknown) {
+			c.Errorf("%v", err)
+		}
+		rec, err := c.one.Lookup(c.Context(), "k")
+		if wait := time.Until(rec.NextAttempt); err != nil || wait > pause+time.Second || pause > time.Minute && wait < pause/2 {
+			c.Errorf("due after %v (%v), want %v", wait, err, pause)
+		}
+		return nil
+	}
+}
+
+// found is a client of the shop, whose lookup finds everything within a minute.
+func found(cfg *oncehttp.Config) {
+	ofShop(func(p *profile.Profile) {
+		p.Reference = &profile.Reference{
+			Path: "/find?ref={/order}", List: "/data", Same: []profile.Same{{Request: "/order", Resource: "/reference"}}, FoundWithin: time.Minute,
+		}
+	})(cfg)
+}
+
+// rekeyed lets the other begin it anew, as it sees it, and leave soon: it may not ask before the last send of the one can be over.
+func rekeyed(c *company) error {
+	ctx, cancel := context.WithTimeout(c.Context(), 300*time.Millisecond)
+	defer cancel()
+	seen, err := c.other.Lookup(ctx, "k")
+	if err != nil {
+		return err
+	}
+	err = c.other.Rekey(ctx, "k", "k2", "nothing was found", oncehttp.AsSeen(seen))
+	if now, lost := c.one.Lookup(c.Context(), "k"); lost != nil || now.NextAttempt.Before(seen.SendUntil.Add(time.Minute)) {
+		c.Errorf("the lookup may be asked at %v (%v), and a send may be on its way until %v", now.NextAttempt, lost, seen.SendUntil)
+	}
+	return err
+}
