@@ -125,6 +125,9 @@ func (l *life) play(t *testing.T, words []string) string {
 			StopIfDown: has("stop-if-down"), OwnKey: has("own-key"), Late: has("late"), Doubted: has("doubted"), Refused: has("refused"),
 		}
 		return ""
+	case "client": // limits of the client, beside the usual
+		l.setClient(t, has, args, duration)
+		return ""
 	case "while": // what happens while it drives
 		l.while = operation.Meanwhile{GivenUp: has("given-up"), Shown: has("shown"), KeyTold: has("told")}
 		return ""
@@ -173,6 +176,24 @@ func (l *life) play(t *testing.T, words []string) string {
 		t.Fatalf("no command %q", words[0])
 	}
 	return l.describe()
+}
+
+// setClient reads attempts=N, in-flight=N and timeout=2h.
+func (l *life) setClient(t *testing.T, has func(string) bool, args map[string]string, duration func(string) time.Duration) {
+	t.Helper()
+	for name, limit := range map[string]*int{"attempts": &l.client.MaxAttempts, "in-flight": &l.client.MaxInFlight} {
+		if !has(name) {
+			continue
+		}
+		n, err := strconv.Atoi(args[name])
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		*limit = n
+	}
+	if has("timeout") {
+		l.client.AttemptTimeout = duration("timeout")
+	}
 }
 
 func (l *life) setOp(has func(string) bool, duration func(string) time.Duration) {
