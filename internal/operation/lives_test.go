@@ -150,7 +150,9 @@ func (l *life) play(t *testing.T, words []string) string {
 		finding := map[string]classify.Finding{"none": classify.FindingNone, "same": classify.FindingSame, "other": classify.FindingOther}[args["it"]]
 		l.drive.Asked(finding, l.sent(t, has, args, duration), !has("no-reference"))
 	case "token":
-		l.drive.TokenFetched(!has("none"), has("again"), l.sent(t, has, args, duration))
+		s := l.sent(t, has, args, duration)
+		s.Sends = 0 // a request for a token is no send
+		l.drive.TokenFetched(!has("none"), has("again"), s)
 	case "kept":
 		if l.op.Token, l.op.MaybeSent, l.op.FirstSent = true, true, l.now; !has("not") {
 			l.drive.Moved(l.op)

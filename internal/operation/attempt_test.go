@@ -1,0 +1,107 @@
+package operation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/internal/classify"
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// TestMayLeave: the last look at the clock, once Limiter, turn and Authorize have let a send go.
+func TestMayLeave(t *testing.T) {
+	t.Parallel()
+	const skew, attempt = time.Minute, 30 * time.Second
+	for name, c := range map[string]struct {
+		before  time.Duration // SendBefore, after the first send; zero: none
+		now     time.Duration
+		doubted bool
+		later   bool // a redirect, of which something was sent
+		want    Stop
+	}{
+		"in time":              {time.Hour, time.Hour, false, false, GoesOn},
+		"too late":             {time.Hour, time.Hour + 1, false, false, TooOld},
+		"too late, in doubt":   {time.Hour, time.Hour + 1, true, false, GoesOn},
+		"too late, a redirect": {time.Hour, time.Hour + 1, false, true, GoesOn},
+		"no bound":             {0, time.Hour, false, false, GoesOn},
+		"in the window":        {0, 24*time.Hour - attempt - skew - 1, true, false, GoesOn},
+		"out of the window":    {0, 24*time.Hour - attempt - skew, true, false, WindowNear},
+		"before the first":     {0, -1, true, false, WindowNear},
+	} {
+		op := Op{MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour}
+		if c.before != 0 {
+			op.SendBefore = noon.Add(c.before)
+		}
+		d := NewDrive(op, Client{AttemptTimeout: attempt, ClockSkew: skew}, Given{Doubted: c.doubted})
+		if got := d.MayLeave(noon.Add(c.now), !c.later); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestKeepsAnswer: an answer that may still be returned is not closed while the drive waits.
+func TestKeepsAnswer(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[Kind]bool{
+		ProvesNothing: false, ProvesUnsent: false, ProvesRefusal: true, ProvesInFlight: false, ProvesEnd: true, ProvesMismatch: false, ProvesExpiry: false,
+	} {
+		if d := (Drive{proof: Proof{Kind: kind}}); d.KeepsAnswer() != want {
+			t.Errorf("kind %d: not %t", kind, want)
+		}
+	}
+}
+
+// TestReached: a request that left this process reached a server, also one for a token; one that did not leave reached nobody.
+func TestReached(t *testing.T) {
+	t.Parallel()
+	for _, unsent := range []bool{true, false} {
+		d := NewDrive(Op{ServerToken: true, Window: time.Hour}, Client{}, Given{})
+		d.Checked(true, noon)
+		d.TokenFetched(false, false, Sent{Unsent: unsent})
+		if d.Reached() == unsent || d.Sends() != 0 || d.Attempts() != 1 {
+			t.Errorf("unsent %t: reached %t, %d sends, %d attempts", unsent, d.Reached(), d.Sends(), d.Attempts())
+		}
+	}
+}
+
+// TestUnread: an answer that settles nothing under other facts stays beside the record; so does the operation's own where a lookup was read by
+// these.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	drive := func() Drive {
+		d := NewDrive(Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: time.Hour}, Client{}, Given{OtherFacts: true})
+		d.Checked(true, noon)
+		return d
+	}
+	declined := drive()
+	declined.Sent(classify.Verdict{Kind: classify.KindFinal}, Sent{Answer: Answer{1, 402}, Sends: 1})
+	if !declined.Unread() || declined.Answer().ID != 1 || declined.Proof().Hold != persist.HoldUnread {
+		t.Errorf("declined: %+v", declined)
+	}
+	done := drive()
+	done.Sent(classify.Verdict{Kind: classify.KindFinal, AlreadyDone: true}, Sent{Answer: Answer{1, 409}, Sends: 1})
+	done.LookedUp(Sent{Answer: Answer{2, 200}, Sends: 1})
+	if !done.Unread() || done.Answer().ID != 1 || done.Sends() != 2 {
+		t.Errorf("already done: %+v", done)
+	}
+	taken := drive()
+	taken.Sent(classify.Verdict{Kind: classify.KindFinal}, Sent{Answer: Answer{1, 201}, Sends: 1})
+	if taken.Unread() || taken.Proof().Kind != ProvesEnd {
+		t.Errorf("taken: %+v", taken)
+	}
+}
+
+// TestDrawnGivenUp: a limit is told before the call was given up; both stop the drive.
+func TestDrawnGivenUp(t *testing.T) {
+	t.Parallel()
+	client := Client{MaxAttempts: 3, MaxElapsed: time.Hour, MaxRetryAfter: time.Hour, MaxDelay: time.Hour}
+	for deadline, want := range map[time.Duration]Stop{time.Second: DeadlineNear, time.Minute: GivenUp} {
+		d := NewDrive(Op{Protected: true, MaybeSent: true, FirstSent: noon, Window: 24 * time.Hour, Pauses: UsualPauses}, client, Given{})
+		d.Checked(true, noon)
+		d.Sent(classify.Verdict{Again: true}, Sent{Sends: 1})
+		d.Drawn(Drawn{Scheduled: 2 * time.Second, Deadline: noon.Add(deadline), GivenUp: true}, noon)
+		if d.Stop() != want || d.Step() != Write {
+			t.Errorf("deadline in %v: stop %d, want %d", deadline, d.Stop(), want)
+		}
+	}
+}

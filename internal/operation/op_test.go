@@ -1,0 +1,112 @@
+package operation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+func TestOpOf(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	success := &persist.Answer{Status: 201, Stored: true, BodyDropped: true}
+	own := persist.Pauses{Attempts: 1, First: time.Second, Most: time.Minute}
+	for name, c := range map[string]struct {
+		rec    persist.Record
+		window time.Duration
+		want   Op
+	}{
+		"no profile":        {persist.Record{Window: day}, 0, Op{Window: day}},
+		"shorter profile":   {persist.Record{Window: day}, time.Hour, Op{Window: time.Hour}},
+		"longer profile":    {persist.Record{Window: time.Hour}, day, Op{Window: time.Hour}},
+		"token":             {persist.Record{ServerToken: true, Token: "t"}, 0, Op{ServerToken: true, Token: true}},
+		"pauses of its own": {persist.Record{Pauses: own}, 0, Op{Pauses: own}},
+		"answer without its body": {
+			persist.Record{State: persist.StateConfirmed, Answer: success}, 0,
+			Op{State: persist.StateConfirmed, Standing: Succeeded, Answered: true, Status: 201, Dropped: true, AskAgain: true},
+		},
+	} {
+		want := c.want
+		if want.Standing == Unclear {
+			want.Standing = Open
+		}
+		if want.Pauses == (persist.Pauses{}) {
+			want.Pauses = UsualPauses
+		}
+		if got := OpOf(&c.rec, c.window); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// A token is needed where there is none, and where the one that was there was never sent. What may have been sent keeps its own.
+func TestWantsToken(t *testing.T) {
+	t.Parallel()
+	for op, want := range map[Op]bool{
+		{}:                                   false,
+		{ServerToken: true}:                  true,
+		{ServerToken: true, Sends: 1}:        true,
+		{ServerToken: true, Token: true}:     true,
+		{ServerToken: true, MaybeSent: true}: false,
+		{ServerToken: true, Token: true, Sends: 1}: false,
+	} {
+		if got := op.WantsToken(); got != want {
+			t.Errorf("%+v: %t", op, got)
+		}
+	}
+}
+
+func TestTooOld(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	for before, want := range map[time.Time]bool{{}: false, now: false, now.Add(-1): true} {
+		if op := (Op{SendBefore: before}); op.TooOld(now) != want {
+			t.Errorf("before %v: not %t", before, want)
+		}
+	}
+}
+
+// A pause doubles with each drive that spent its attempts, and uses the last hours of the time for sends.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	for name, c := range map[string]struct {
+		earlier, attempts int
+		left              time.Duration // zero: no end
+		pauses            persist.Pauses
+		want              time.Duration
+	}{
+		"nothing attempted":      {0, 0, 0, UsualPauses, 30 * time.Second},
+		"the first drive":        {0, 6, 0, UsualPauses, 30 * time.Second},
+		"the second drive":       {6, 1, 0, UsualPauses, time.Minute},
+		"the third drive":        {6, 7, 0, UsualPauses, 2 * time.Minute},
+		"the most":               {6000, 3, 0, UsualPauses, 15 * time.Minute},
+		"a minute is left":       {6000, 3, time.Minute, UsualPauses, 30 * time.Second},
+		"an hour is left":        {6, 1, time.Hour, UsualPauses, time.Minute},
+		"next to nothing left":   {6, 1, time.Nanosecond, UsualPauses, 500 * time.Millisecond},
+		"it is over":             {6, 1, -time.Hour, UsualPauses, time.Minute},
+		"short pauses, the last": {9, 1, time.Nanosecond, persist.Pauses{Attempts: 1, First: 100 * time.Millisecond, Most: time.Second}, 100 * time.Millisecond},
+	} {
+		var until time.Time
+		if c.left != 0 {
+			until = now.Add(c.left)
+		}
+		op := Op{Pauses: c.pauses, Attempts: c.earlier}
+		if got := op.pause(c.attempts, now, until); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// The last moment for a send is that of the window once it may have been sent, and that of the first send before.
+func TestSendableUntil(t *testing.T) {
+	t.Parallel()
+	op := Op{FirstSent: time.Unix(0, 0), Window: time.Hour, SendBefore: time.Unix(7, 0)}
+	if got := op.sendableUntil(false); got != op.SendBefore {
+		t.Errorf("never sent: %v", got)
+	}
+	if got, want := op.sendableUntil(true), time.Unix(3600-90, 0); !got.Equal(want) {
+		t.Errorf("sent: %v, want %v", got, want)
+	}
+}

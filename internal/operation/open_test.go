@@ -1,0 +1,103 @@
+package operation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/oncehttp/oncehttp/persist"
+)
+
+// The first reason that forbids a call something is the one that it hears: nothing of a record is told before it is known whose it is.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	const pending, held, confirmed, settled = persist.StatePending, persist.StateHeld, persist.StateConfirmed, persist.StateSettled
+	same := Call{Request: Same}
+	for name, c := range map[string]struct {
+		op   Op
+		call Call
+		want Opening
+	}{
+		"sealed":                      {Op{}, Call{Unreadable: true, Elsewhere: true, Strange: true, Request: Incomparable}, SaysUnreadable},
+		"of another scope":            {Op{}, Call{Elsewhere: true, Strange: true, Request: Incomparable}, SaysElsewhere},
+		"another caller's":            {Op{State: confirmed}, Call{Strange: true, Request: Incomparable}, SaysStranger},
+		"not comparable":              {Op{State: confirmed}, Call{Request: Incomparable}, SaysIncomparable},
+		"another request":             {Op{State: confirmed, Answered: true}, Call{Request: Other}, SaysOther},
+		"not compared":                {Op{State: confirmed, Answered: true}, Call{}, SaysOther},
+		"confirmed":                   {Op{State: confirmed, Answered: true, AskAgain: true}, same, GivesAnswer},
+		"confirmed, without a key":    {Op{State: confirmed, Answered: true}, Call{Request: Same, Keyless: true}, GivesAnswer},
+		"too large to keep":           {Op{State: confirmed, Answered: true, Dropped: true, AskAgain: true}, same, AsksAgain},
+		"dropped, not stored there":   {Op{State: confirmed, Answered: true, Dropped: true}, same, SaysGone},
+		"swept":                       {Op{State: confirmed}, same, SaysGone},
+		"mismatched":                  {Op{State: persist.StateMismatched, Answered: true}, same, SaysMismatch},
+		"abandoned":                   {Op{State: persist.StateAbandoned, Answered: true}, same, SaysAbandoned},
+		"settled as absent":           {Op{State: settled, Standing: Absent, Answered: true, Status: 503}, same, SaysAbsent},
+		"settled, with the answer":    {Op{State: settled, Standing: Happened, Answered: true, Status: 201}, same, GivesAnswer},
+		"settled, without its status": {Op{State: settled, Standing: Happened, Answered: true}, same, SaysHappened},
+		"settled, dropped":            {Op{State: settled, Standing: Happened, Answered: true, Dropped: true, Status: 201, AskAgain: true}, same, SaysHappened},
+		"settled, no answer":          {Op{State: settled, Standing: Happened}, same, SaysHappened},
+		"held as unread":              {Op{State: held, Hold: persist.HoldUnread, Answered: true}, same, ReadsAgain},
+		"held as unread, no answer":   {Op{State: held, Hold: persist.HoldUnread}, same, SaysHeld},
+		"held, with an answer":        {Op{State: held, Hold: persist.HoldMismatch, Answered: true}, same, SaysHeld},
+		"held, sent elsewhere":        {Op{State: held, Hold: persist.HoldExpired}, Call{Request: Same, Keyless: true}, SaysHeld},
+		"held for a caller":           {Op{State: held, Hold: persist.HoldCaller, Answered: true}, same, Adopts},
+		"sent elsewhere, no key":      {Op{State: pending}, Call{Request: Same, Keyless: true}, SaysInFlight},
+		"pending, with an answer":     {Op{State: pending, Answered: true}, same, Adopts},
+	} {
+		if got := c.op.Open(c.call); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// An operation that was never sent is late past its time, also if a claim has it. One that was sent is not.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	for name, c := range map[string]struct {
+		op      Op
+		claimed bool
+		want    Mark
+	}{
+		"no bound":          {Op{}, false, Marks},
+		"in time":           {Op{SendBefore: now}, false, Marks},
+		"claimed":           {Op{SendBefore: now}, true, MarkedBy},
+		"late":              {Op{SendBefore: now.Add(-1)}, true, IsLate},
+		"late, and sent":    {Op{SendBefore: now.Add(-1), MaybeSent: true}, false, Marks},
+		"late, and claimed": {Op{SendBefore: now.Add(-1), MaybeSent: true}, true, MarkedBy},
+	} {
+		if got := c.op.Adopt(now, c.claimed); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// The mark never moves a first send, waits for a token, and never brings the end of the last send forward.
+func TestMarked(t *testing.T) {
+	t.Parallel()
+	early, first, until := time.Unix(10, 0), time.Unix(20, 0), time.Unix(30, 0)
+	for name, c := range map[string]struct{ op, want Op }{
+		"never sent":         {Op{}, Op{MaybeSent: true, FirstSent: first, SendUntil: until}},
+		"held for a caller":  {Op{State: persist.StateHeld, Hold: persist.HoldCaller, MaybeSent: true, FirstSent: early}, Op{MaybeSent: true, FirstSent: early, SendUntil: until}},
+		"sent, to last long": {Op{MaybeSent: true, FirstSent: early, SendUntil: until.Add(1)}, Op{MaybeSent: true, FirstSent: early, SendUntil: until.Add(1)}},
+		"wants a token":      {Op{ServerToken: true}, Op{ServerToken: true}},
+	} {
+		if got := c.op.Marked(first, until); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// Only what was provably without effect begins without a doubt.
+func TestBegins(t *testing.T) {
+	t.Parallel()
+	for op, want := range map[Op]Given{
+		{}:                          {Pass: true},
+		{Sends: 2}:                  {Pass: true, Refused: true},
+		{MaybeSent: true}:           {Pass: true, Doubted: true},
+		{MaybeSent: true, Sends: 2}: {Pass: true, Doubted: true},
+	} {
+		if got := op.Begins(Given{Pass: true, Refused: true, Doubted: true}); got != want {
+			t.Errorf("%+v: %+v, want %+v", op, got, want)
+		}
+	}
+}
