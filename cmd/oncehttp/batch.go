@@ -32,6 +32,7 @@ type batchFlags struct {
 	rate       float64
 	generation int
 	sums       batchSums
+	outs       outFlags
 	out        string
 	delimiter  string
 	orderedBy  string
@@ -149,13 +150,15 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.dry, "dry-run", false, "check everything, print the first requests that would be sent, say how all rows stand in the journal, and send nothing")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fs.StringVar(&f.out, "out", "", "write the lines here instead of stdout")
+	f.outs.bind(fs)
 }
 
 // run goes from checks that touch nothing to the first send, in this order, so
 // that whatever is wrong is found before anything is created.
 func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 	defer runtime.KeepAlive(make([]byte, spareHeap))
-	p, cfg, err := f.plan(s.err)
+	errs := &lateWriter{s.err} // beside the line that shows how far it is
+	p, cfg, err := f.plan(errs)
 	if err != nil {
 		return err
 	}
@@ -179,12 +182,17 @@ func (f *batchFlags) run(ctx context.Context, file string, s streams) error {
 	if err := f.checkOut(file, at); err != nil {
 		return err
 	}
+	if err := f.checkKept(in, p, s); err != nil {
+		return err
+	}
 	if !f.quiet {
 		for _, note := range in.notes(p.needs.delimiter) {
 			say(s.err, "%s", note)
 		}
 	}
-	bar := newProgress(s.err, s.out, in.name, f.quiet)
+	bar := newProgress(s.err, in.name, f.quiet)
+	errs.Writer = bar.beside(s.err)
+	s.err = errs
 	sv, err := surveyRows(ctx, in, p, cfg, at.folder(), bar.checked)
 	if err != nil || f.dry {
 		bar.finish()
@@ -216,9 +224,12 @@ func (f *batchFlags) send(ctx context.Context, at place, b *batch, cfg oncehttp.
 	if err := f.sameHeader(ctx, ses, b.survey.origin); err != nil {
 		return errors.Join(err, ses.close())
 	}
-	out, closeOut, err := openOut(f.out, b.streams.out)
+	out, closeOut, err := f.openLines(b.streams.out)
 	if err != nil {
 		return errors.Join(err, ses.close())
+	}
+	if isTerminal(out) {
+		out = b.bar.beside(out)
 	}
 	b.note("journal: %s", at.name)
 	if b.unfinished, err = b.anyUnfinished(ctx); err != nil {

@@ -49,7 +49,7 @@ func (b *batch) handOut(ctx context.Context, r *readRow, pace *pace, jobs []chan
 			j.sign(r.recorded)
 			r.text = r.recorded.marshal()
 		}
-		b.bar.start()
+		b.bar.recorded()
 		b.report(&r.row, r.recorded, placed{seq: r.at, text: r.text})
 		return
 	}

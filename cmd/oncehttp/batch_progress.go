@@ -14,8 +14,8 @@ import (
 
 // progress tells the person at the terminal how far a batch is: on one line that
 // is drawn again and again, or, where stderr is no terminal, on a line every
-// linePause. It draws nothing on a terminal that the results go to as well, where
-// the two would run into each other. Safe for concurrent use.
+// linePause. What else is written to the terminal goes through beside, so that the two
+// do not run into each other. Safe for concurrent use.
 type progress struct {
 	w        io.Writer
 	name     string
@@ -32,6 +32,9 @@ type progress struct {
 	running   int
 	results   map[result]int
 	lastError string
+	sentSince time.Time // when the first row was begun that the journal does not answer
+	drawn     bool      // the line stands on the terminal
+	midLine   bool      // somebody else has written a part of a line
 
 	stop    chan struct{}
 	end     sync.Once
@@ -44,9 +47,9 @@ const (
 )
 
 // newProgress begins to show what name is at. finish ends it.
-func newProgress(stderr, results io.Writer, name string, quiet bool) *progress {
+func newProgress(stderr io.Writer, name string, quiet bool) *progress {
 	p := &progress{
-		w: stderr, name: name, terminal: isTerminal(stderr), silent: quiet || isTerminal(stderr) && isTerminal(results),
+		w: stderr, name: name, terminal: isTerminal(stderr), silent: quiet,
 		columns: func() int { return columnsOf(stderr) }, phase: "checking", began: time.Now(),
 		results: make(map[result]int), stop: make(chan struct{}),
 	}
@@ -100,8 +103,48 @@ func (p *progress) note(phase string) {
 func (p *progress) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.running++; p.sentSince.IsZero() {
+		p.sentSince = time.Now()
+	}
+}
+
+// recorded is the beginning of a row that the journal answers.
+func (p *progress) recorded() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.running++
 }
+
+// beside is w for what is not the progress: it takes the line away first.
+func (p *progress) beside(w io.Writer) io.Writer {
+	if p.silent || !p.terminal {
+		return w
+	}
+	return besideWriter{p, w}
+}
+
+// besideWriter is what beside returns.
+type besideWriter struct {
+	p *progress
+	w io.Writer
+}
+
+// Write takes the line away, and writes b.
+func (b besideWriter) Write(text []byte) (int, error) {
+	b.p.mu.Lock()
+	defer b.p.mu.Unlock()
+	if b.p.drawn {
+		_, _ = fmt.Fprint(b.p.w, "\r\x1b[K")
+		b.p.drawn = false
+	}
+	if len(text) > 0 {
+		b.p.midLine = text[len(text)-1] != '\n'
+	}
+	return b.w.Write(text)
+}
+
+// lateWriter writes to what is known only later.
+type lateWriter struct{ io.Writer }
 
 func (p *progress) add(l *line) {
 	p.mu.Lock()
@@ -126,7 +169,10 @@ func (p *progress) draw() {
 		say(p.w, "%s", text)
 		return
 	}
-	_, _ = fmt.Fprintf(p.w, "\r%s\x1b[K", cut(text, p.columns()-1))
+	if !p.midLine {
+		_, _ = fmt.Fprintf(p.w, "\r%s\x1b[K", cut(text, p.columns()-1))
+		p.drawn = true
+	}
 }
 
 // text is the line. Under mu.
@@ -143,8 +189,8 @@ func (p *progress) text(now time.Time) string {
 	if p.running > 0 {
 		parts = append(parts, fmt.Sprintf("%d waiting", p.running))
 	}
-	if took := now.Sub(p.began).Seconds(); took > 0 && p.done > 0 {
-		rate := float64(p.done) / took
+	if took := now.Sub(p.sentSince).Seconds(); took > 0 && p.sent > 0 { // what the journal answers takes no time
+		rate := float64(p.sent) / took
 		parts = append(parts, fmt.Sprintf("%.3g/s", rate), "ETA "+roughly(time.Duration(float64(p.total-p.done)/rate*float64(time.Second))))
 	}
 	if p.lastError != "" {
@@ -163,8 +209,11 @@ func (p *progress) finish() {
 func (p *progress) clear() {
 	close(p.stop)
 	p.stopped.Wait()
-	if p.terminal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.terminal && p.drawn {
 		_, _ = fmt.Fprint(p.w, "\r\x1b[K")
+		p.drawn = false
 	}
 }
 

@@ -14,7 +14,7 @@ func TestProgressOnALineEveryTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var errs bytes.Buffer
-		p := newProgress(&errs, &bytes.Buffer{}, "in.csv", false)
+		p := newProgress(&errs, "in.csv", false)
 		p.checked(4096)
 		time.Sleep(10*time.Second + time.Millisecond)
 		p.sending(100)
@@ -46,5 +46,46 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	text := strings.TrimSuffix(strings.TrimPrefix(errs.String(), "\r"), "\x1b[K")
 	if n := len([]rune(text)); n != 39 {
 		t.Errorf("%d characters: %q", n, text)
+	}
+}
+
+// The rate and the time that is left are of what is sent: rows that the journal answers take no time.
+func TestProgressCountsWhatIsSent(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	p := &progress{name: "in", phase: "sending", results: map[result]int{}, total: 100, began: now.Add(-time.Hour)}
+	for range 50 {
+		p.recorded()
+		p.add(&line{Result: resultDone, Source: "journal"})
+	}
+	if text := p.text(now); strings.Contains(text, "ETA") {
+		t.Errorf("%q, and nothing was sent", text)
+	}
+	for range 10 {
+		p.start()
+		p.add(&line{Result: resultDone, Source: "wire"})
+	}
+	p.sentSince = now.Add(-10 * time.Second)
+	if text := p.text(now); !strings.HasSuffix(text, "sending 60/100, 60 done, 1/s, ETA 40s") {
+		t.Errorf("%q", text)
+	}
+}
+
+// Other lines do not run into the line of the progress, nor it into half a line.
+func TestProgressBesideOtherLines(t *testing.T) {
+	t.Parallel()
+	var screen bytes.Buffer
+	p := &progress{w: &screen, name: "in", terminal: true, columns: func() int { return 80 }, phase: "sending", total: 5, results: map[result]int{}}
+	w := p.beside(&screen)
+	for _, text := range []string{"one\n", "ha", "lf\n"} {
+		p.draw()
+		_, _ = w.Write([]byte(text))
+	}
+	const shown = "\rin: sending 0/5\x1b[K"
+	if want := shown + "\r\x1b[Kone\n" + shown + "\r\x1b[Kha" + "lf\n"; screen.String() != want {
+		t.Errorf("got %q, want %q", screen.String(), want)
+	}
+	if p.silent = true; p.beside(&screen) != &screen {
+		t.Error("a silent progress has no line to take away")
 	}
 }
