@@ -90,7 +90,7 @@ const noteHeader = "X-Session-Note"
 // Where the payments go.
 const (
 	origin = "https://api.example.com"
-	url    = origin + "/payments"
+	url    = origin + "/v1/payments"
 )
 
 // baseProfile is the API of all rows that say nothing else.

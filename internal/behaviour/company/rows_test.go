@@ -244,10 +244,23 @@ func keyRows() map[string]row {
 			cfg.Token = func(_ context.Context, rec persist.Record) (string, error) { return prefix + rec.Key, nil }
 		})
 	}
+	endpoints := func(text string) change {
+		return named("endpoints", func(p *profile.Profile) {
+			e, err := profile.ParseEndpoint(text)
+			if err != nil {
+				panic(err)
+			}
+			p.Endpoints = []profile.Endpoint{e}
+		})
+	}
 	return map[string]row{
 		"Methods": {other: set(func(cfg *oncehttp.Config) { cfg.Methods = []string{"PATCH"} }), unanswered: true, without: map[string]string{
 			"repeats without a key, the other begins": "without a key its POST is no operation, and nothing in the journal tells of it",
 		}},
+		"KeyHonoured": {
+			both: endpoints("POST /elsewhere"), one: set(func(cfg *oncehttp.Config) { cfg.KeyHonoured = []string{"POST /v1/payments"} }), holds: true, unanswered: true,
+		},
+		"BasePath":        {both: endpoints("POST /payments"), one: set(func(cfg *oncehttp.Config) { cfg.BasePath = "/v1" }), holds: true, unanswered: true},
 		"RequireKey":      {other: set(func(cfg *oncehttp.Config) { cfg.RequireKey = true }), unanswered: true},
 		"NewKey":          {other: pointer("/order"), unanswered: true},
 		"NewKey/pointers": {one: pointer("/id"), other: pointer("/order"), unanswered: true},
