@@ -82,6 +82,8 @@ var noRule = map[string]string{
 	"OriginWorkers":          "it is the client's own pace",
 	"ClockSkew":              "it is a margin of who sends",
 	"Lease":                  "a lease is in the record until it ends",
+	"KeyHonoured":            "whether keys protect it is in the record; the API honours them here, so that another send does no harm",
+	"BasePath":               "as KeyHonoured",
 	"RequireKey":             "it refuses before anything is begun",
 	"Profile/in progress":    "a 409 leaves the operation open by either reading",
 	"Profile/stored":         "Answer.Stored is in the record: as MaxResponseBytes",
