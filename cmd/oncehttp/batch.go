@@ -88,7 +88,8 @@ up: done, accepted, duplicate, declined, invalid, rejected, mismatch, held, pend
 
 Each operation is in the journal, on disk, before its first byte leaves. Running
 the same command again, also after a crash, finishes what is pending, sends
-nothing that is confirmed, and prints the recorded answers.
+nothing that is confirmed, and prints the recorded answers. On a journal that lies
+on a server several batches share the rows of a file.
 
 A line of JSON is printed for each row once its answer is durable: in the order
 of the rows, except that rows which take long come later. Its "result" says what

@@ -16,6 +16,8 @@ type job struct {
 	seq int
 	row row
 	of  int // the first row with this key and content; its own number if it is the first
+
+	late bool // it was put off before
 }
 
 // dispatch reads the input a second time. A row whose answer is in the journal is

@@ -115,6 +115,13 @@ func (p *progress) recorded() {
 	p.running++
 }
 
+// putOff is the end of a row that is begun again later.
+func (p *progress) putOff() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running--
+}
+
 // beside is w for what is not the progress: it takes the line away first.
 func (p *progress) beside(w io.Writer) io.Writer {
 	if p.silent || !p.terminal {

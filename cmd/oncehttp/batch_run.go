@@ -32,6 +32,7 @@ type batch struct {
 	unfinished bool
 
 	mu     sync.Mutex
+	later  []job // that another process was sending
 	tally  tally
 	totals totals
 }
@@ -75,7 +76,7 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 	jobs := b.queues()
 	var workers sync.WaitGroup
 	for i := range b.flags.workers {
-		workers.Go(func() { b.work(stopped, jobs[i%len(jobs)]) })
+		workers.Go(func() { b.work(stopped, jobs[i%len(jobs)], b.doInTurn) })
 	}
 	printed := make(chan error, 1)
 	go func() {
@@ -86,6 +87,7 @@ func (b *batch) run(ctx context.Context, out io.Writer) error {
 		close(queue)
 	}
 	workers.Wait()
+	b.workLater(stopped)
 	close(b.lines)
 	err := <-printed
 	if !unhook() {
@@ -100,15 +102,27 @@ func (b *batch) lookup(ctx context.Context, key oncehttp.Key) (persist.Record, e
 	return b.session.journal.Get(ctx, persist.ID{Account: b.survey.account, Key: string(key)})
 }
 
-func (b *batch) work(ctx context.Context, jobs <-chan job) {
+// doInTurn is do, which waits for another process as well where rows are ordered.
+func (b *batch) doInTurn(ctx context.Context, j *job) line {
+	if b.plan.orderedBy >= 0 {
+		return b.await(ctx, j)
+	}
+	return b.do(ctx, j)
+}
+
+// work does what comes from jobs.
+func (b *batch) work(ctx context.Context, jobs <-chan job, do func(context.Context, *job) line) {
 	for j := range jobs {
 		if ctx.Err() != nil || !b.breaker.begin(ctx) {
 			continue // counted as not tried
 		}
 		b.bar.start()
-		l := b.do(ctx, &j)
+		l := do(ctx, &j)
 		j.sign(&l)
 		b.breaker.end(&l)
+		if !j.late && b.putOff(&j, &l) {
+			continue
+		}
 		b.report(&j.row, &l, placed{seq: j.seq, text: l.marshal()})
 	}
 }

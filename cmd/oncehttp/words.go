@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
 	"syscall"
@@ -54,7 +55,7 @@ func sendingText(rec *persist.Record, now time.Time) string {
 
 // readerLeft reports whether a command that only looks has failed because nobody reads its output any more, as with a pager or head.
 func readerLeft(cmd *cobra.Command, err error) bool {
-	if cmd == nil || !errors.Is(err, syscall.EPIPE) {
+	if cmd == nil || !errors.Is(err, syscall.EPIPE) || errors.As(err, new(*net.OpError)) || errors.As(err, new(*journalFault)) { // of a journal's server
 		return false
 	}
 	switch strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ") {

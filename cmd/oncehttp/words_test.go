@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -112,6 +113,14 @@ func TestReaderThatLeaves(t *testing.T) {
 		if status := exec(t.Context(), append(args, "--journal", file+".oncehttp.db"), strings.NewReader(""), &out, &errs); status != exitOK || errs.Len() > 0 || out.Len() == 0 {
 			t.Errorf("%q: status %d, stderr %q", args, status, errs.String())
 		}
+	}
+	list, _, err := rootCommand(streams{}).Find([]string{"journal", "list"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)}
+	if !readerLeft(list, syscall.EPIPE) || readerLeft(list, gone) || readerLeft(list, journalError("redis://h:1/0", gone)) || readerLeft(list, nil) {
+		t.Error("a server that goes away is taken for a reader")
 	}
 	var out leaving
 	var errs bytes.Buffer
