@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -161,14 +162,46 @@ func (k Key) Opaque(secret []byte) Key {
 
 // UUID is a version 5 UUID (RFC 9562 section 5.5) of k, for APIs that take
 // nothing else. It is deterministic, and no secret: who knows k can make it.
-// An API that insists on version 4 does not take it; use RandomKey there, and
-// keep it with the order.
+// An API that insists on version 4 does not take it: see UUIDv4.
 func (k Key) UUID() Key {
 	if k == "" {
 		return ""
 	}
 	space := uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://github.com/oncehttp/oncehttp"))
 	return Key(uuid.NewSHA1(space, []byte(k)).String())
+}
+
+// UUIDv4 is a UUID in the shape of version 4 (RFC 9562 section 5.4), made of k, for APIs that check the version. It is not
+// random, in spite of its version: it is deterministic, and no secret. A [RandomKey] that is kept with the order is the honest
+// choice where something can be kept. Its recipe is version 1, and stays: the first 128 bits of the SHA-256 of
+// "oncehttp key uuidv4 1\n" and k, with the bits of version and variant set.
+func (k Key) UUIDv4() Key {
+	if k == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("oncehttp key uuidv4 1\n" + string(k)))
+	id := uuid.UUID(sum[:16])
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return Key(id.String())
+}
+
+// The bounds of Key.Short, in characters of 5 bits: 80 bits at least, and all of a SHA-256.
+const (
+	shortMin = 16
+	shortMax = 52
+)
+
+// Short is a key of n characters out of a-z and 2-7, made of k, for APIs that take no longer one. It is deterministic, and no secret.
+// Each character has 5 bits. Fewer than 16, 80 bits, would let strangers meet: n below 16 gives "", which every call refuses. n above
+// 52 gives 52 characters. The API knows the operation by these characters alone: choose n once, and keep to it. Its recipe is version 1, and
+// stays: the base32 (RFC 4648 section 6), in lower case, of the SHA-256 of "oncehttp key short 1\n" and k.
+func (k Key) Short(n int) Key {
+	if k == "" || n < shortMin {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("oncehttp key short 1\n" + string(k)))
+	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])
+	return Key(strings.ToLower(text[:min(n, shortMax)]))
 }
 
 // KeyFromJSON returns a [Config].NewKey that makes the key of what the request's JSON body says: the scope's key for the

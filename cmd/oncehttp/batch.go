@@ -21,7 +21,7 @@ type batchFlags struct {
 	clientFlags
 	url        string
 	key        string
-	uuid       bool
+	shape      keyShape
 	method     string
 	numbers    []string
 	body       string
@@ -132,7 +132,7 @@ func (f *batchFlags) bindBatch(fs *pflag.FlagSet) {
 	f.bindHonoured(fs)
 	fs.StringVar(&f.url, "url", "", "where each row is sent; {field} in the path or query stands for a row's value")
 	fs.StringVar(&f.key, "key", "", "spells each row's key, such as 'order:{user}:{order_id}'")
-	fs.BoolVar(&f.uuid, "key-uuid", false, "send each key as a UUID of version 5 that is made of it, where keys must be short (the profile says where they must be UUIDs)")
+	f.shape.bind(fs)
 	fs.StringVar(&f.journal, "journal", "", journalUsage+" (default: FILE.oncehttp.db)")
 	bindSealKey(fs, &f.sealKey)
 	fs.StringVar(&f.method, "method", http.MethodPost, "the method")
@@ -257,7 +257,10 @@ func (f *batchFlags) plan(stderr io.Writer) (*plan, oncehttp.Config, error) {
 	if err := checkMethod(f.method); err != nil {
 		return fail(fmt.Errorf("--method: %w", err))
 	}
-	t, err := keyTemplateFor(f.key, f.uuid, cfg.Profile)
+	if err := f.shape.check(); err != nil {
+		return fail(err)
+	}
+	t, err := keyTemplateFor(f.key, f.shape, cfg.Profile)
 	if err != nil {
 		return fail(fmt.Errorf("--key %w", err))
 	}

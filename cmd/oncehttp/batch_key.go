@@ -20,8 +20,8 @@ type keyTemplate struct {
 	fields []string // the fields named, in order, each once
 	// whole: the one field is the key as it stands, without a scope.
 	whole bool
-	// uuid: a key is sent as the UUID that is made of it.
-	uuid bool
+	// shape is what is made of a key before it is used.
+	shape keyShape
 }
 
 // keyPart is a literal or, where field is not negative, an index into fields.
@@ -31,18 +31,19 @@ type keyPart struct {
 }
 
 // keyTemplateFor reads --key for an API. Where keys stand in the rows already, or are UUIDs, it may be one field alone.
-func keyTemplateFor(text string, uuid bool, p *profile.Profile) (keyTemplate, error) {
+func keyTemplateFor(text string, shape keyShape, p *profile.Profile) (keyTemplate, error) {
 	name, opened := strings.CutPrefix(text, "{")
 	name, closed := strings.CutSuffix(name, "}")
 	inRow := p.Carrier.Place == profile.Body || p.Carrier.Place == profile.Form || p.Carrier.Place == profile.Query
 	if opened && closed && name != "" && !strings.ContainsAny(name, "{}") && (inRow || p.Key.Format != profile.AnyFormat) {
-		return keyTemplate{whole: true, uuid: uuid, fields: []string{name}}, nil
+		return keyTemplate{whole: true, shape: shape, fields: []string{name}}, nil
 	}
 	t, err := parseKeyTemplate(text)
-	if err == nil && p.Key.Format == profile.UUIDv4 {
-		return t, fmt.Errorf("%q: the API of --profile %s takes UUIDs of version 4, which can be made of nothing; keep one beside each row, and say --key '{column}'", text, p.Name)
+	if err == nil && p.Key.Format == profile.UUIDv4 && !shape.uuid4 {
+		return t, fmt.Errorf("%q: the API of --profile %s takes UUIDs of version 4, which are random; keep one beside each row, and say --key '{column}', or --key-uuid4 for one in their shape that is made of the key", text, p.Name)
 	}
-	t.uuid = uuid || p.Key.Format == profile.UUID || p.Key.Alphabet != "" && !strings.Contains(p.Key.Alphabet, ":")
+	t.shape = shape
+	t.shape.uuid = shape.uuid || !shape.set() && (p.Key.Format == profile.UUID || p.Key.Alphabet != "" && !strings.Contains(p.Key.Alphabet, ":"))
 	return t, err
 }
 

@@ -109,9 +109,9 @@ func TestBatchKeysThatFit(t *testing.T) {
 		"UUIDs":              {[]string{"--key", "order:{order_id}", "--profile", "lithic"}, v5, ""},
 		"no colons":          {[]string{"--key", "order:{order_id}", "--profile", "razorpay-transfers"}, v5, ""},
 		"version 4":          {[]string{"--key", "{key}", "--profile", "coinbase"}, v4, ""},
-		"version 4, not so":  {[]string{"--key", "order:{order_id}", "--profile", "coinbase"}, "", "takes UUIDs of version 4, which can be made of nothing; keep one beside each row, and say --key '{column}'"},
-		"no UUID":            {[]string{"--key", "{order_id}", "--profile", "coinbase"}, "", "a key of 2 bytes; want 36 to 36"},
-		"a generation of it": {[]string{"--key", "{key}", "--profile", "coinbase", "--generation", "2"}, "", "a key of 42 bytes; want 36 to 36"},
+		"version 4, not so":  {[]string{"--key", "order:{order_id}", "--profile", "coinbase"}, "", "takes UUIDs of version 4, which are random; keep one beside each row, and say --key '{column}', or --key-uuid4"},
+		"no UUID":            {[]string{"--key", "{order_id}", "--profile", "coinbase"}, "", "a key that is no UUID"},
+		"a generation of it": {[]string{"--key", "{key}", "--profile", "coinbase", "--generation", "2"}, "", "a key that is no UUID"},
 		"in the body":        {[]string{"--key", "{key}", "--profile", "./plain.json"}, v4, ""},
 		"any, a field alone": {[]string{"--key", "{key}"}, "", "has no scope before the first field"},
 	} {

@@ -26,11 +26,7 @@ type plan struct {
 
 // keyOf is the row's key in this generation of it.
 func (p *plan) keyOf(r *row, generation int) oncehttp.Key {
-	key := p.key.key(r.fields).Generation(generation)
-	if p.key.uuid {
-		return key.UUID()
-	}
-	return key
+	return p.key.shape.of(p.key.key(r.fields).Generation(generation))
 }
 
 // request is the row's request. The plan's header map is shared and not changed.

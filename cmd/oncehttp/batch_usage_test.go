@@ -34,7 +34,7 @@ func batchUsageTests() []batchUsage {
 		{"unknown key field", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{usr}"}, `DIR/in.csv: column "usr": named by --key, is not there; the columns are "user", "order_id"`},
 		{"no number", "user,order_id\nu1,o1\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{user}", "--number", "order_id"}, `DIR/in.csv: row 1 (line 2), column "order_id": "o1" is not a JSON number`},
 		{"one key, other content", good + "u1,o3\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{user}"}, `DIR/in.csv: row 3 (line 4): has the key "idemp:order:u1" of row 1, and other content`},
-		{"key too long", "id\n" + strings.Repeat("x", 300) + "\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{id}"}, `DIR/in.csv: row 1 (line 2): profile "draft-07": a key of 312 bytes; want 1 to 255`},
+		{"key too long", "id\n" + strings.Repeat("x", 300) + "\n", []string{"DIR/in.csv", "--url", "SERVER", "--key", "order:{id}"}, `DIR/in.csv: row 1 (line 2): profile "draft-07": a key of 312 bytes; want 1 to 255; a key that fits: --key-short 52, or --key-uuid`},
 		{"no key", good, []string{"DIR/in.csv", "--url", "SERVER"}, `--key is empty; want a scope and fields, such as "order:{user}:{order_id}"`},
 		{"key without field", good, []string{"DIR/in.csv", "--url", "SERVER", "--key", "order"}, `--key "order" names no {field}, so that all rows would share one key`},
 		{"no URL", good, []string{"DIR/in.csv", "--key", key}, "--url is required"},

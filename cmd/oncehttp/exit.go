@@ -83,7 +83,8 @@ func flagWords(text string) string {
 		"what CredentialHash makes of the credential", "sha256: and the SHA-256 of the credential in hexadecimal digits",
 		"Client.Assign", "oncehttp journal assign", " (Key.Generation)", "", "MaxRequestBytes", "what the command takes (10 MiB)", "EnqueueMaxAge", "its time",
 		"KeyHonoured", "--key-honoured", "BasePath", "--base-path",
-	).Replace(keyHeaderWords(naturalWords(text)))
+		"a RandomKey that is kept", "a random one beside each row", "Key.UUIDv4()", "--key-uuid4", "Key.UUID()", "--key-uuid",
+	).Replace(shapeWords(keyHeaderWords(naturalWords(text))))
 }
 
 // oneLine spells err on one line that starts with "oncehttp: " once.

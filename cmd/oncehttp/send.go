@@ -25,6 +25,7 @@ import (
 type sendFlags struct {
 	clientFlags
 	key     string
+	shape   keyShape
 	method  string
 	data    []string
 	user    string
@@ -81,6 +82,7 @@ command again, with the same key, goes on.`,
 	fs.StringVarP(&f.method, "request", "X", "", "the method, where it does not stand before the URL")
 	fs.StringVarP(&f.user, "user", "u", "", "@FILE with one line user:password, for HTTP Basic")
 	fs.StringVar(&f.key, "key", "", "the operation's idempotency key")
+	f.shape.bind(fs)
 	fs.StringVar(&f.journal, "journal", "", journalUsage+" (default: ONCEHTTP_JOURNAL, else a file in the user's state folder)")
 	bindSealKey(fs, &f.sealKey)
 	fs.StringVarP(&f.out, "out", "o", "", "write the answer to this file instead of stdout")
@@ -113,6 +115,9 @@ func (f *sendFlags) note(s streams, format string, args ...any) {
 
 func (f *sendFlags) run(ctx context.Context, method, target string, s streams) error {
 	cfg, header, err := f.config(s.err)
+	if err == nil {
+		err = f.shapeKey(s)
+	}
 	if err != nil {
 		return err
 	}
@@ -161,6 +166,19 @@ func (f *sendFlags) run(ctx context.Context, method, target string, s streams) e
 	})
 	defer stopClosing()
 	return joinExit(f.send(ctx, ses, request(), s), ses.close())
+}
+
+// shapeKey makes of --key the key that is used, and tells it.
+func (f *sendFlags) shapeKey(s streams) error {
+	switch err := f.shape.check(); {
+	case err != nil || !f.shape.set():
+		return err
+	case f.key == "":
+		return errors.New("--key-uuid, --key-uuid4 and --key-short make a key of that of --key; say it")
+	}
+	f.key = string(f.shape.of(oncehttp.Key(f.key)))
+	f.note(s, "key: %s", f.key)
+	return nil
 }
 
 // setUser puts the credentials of --user into the headers. They come from a file

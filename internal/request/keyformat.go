@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,26 +68,66 @@ func decodeKey(e profile.Encoding, wire string) (string, error) {
 	return b.String(), nil
 }
 
-// checkKey says which limit of the API a key breaks. A key is never cut.
+// checkKey says which limit of the API a key breaks, and which keys that are made of it do not. A key is never cut.
 func checkKey(p *profile.Profile, key string) error {
-	least, most := max(p.Key.MinBytes, 1), p.Key.MaxBytes
-	if most == 0 {
-		most = keyBytesMax
-	}
-	if len(key) < least || len(key) > most {
-		return fmt.Errorf("profile %q: a key of %d bytes; want %d to %d", p.Name, len(key), least, most)
-	}
-	for _, ch := range []byte(key) {
-		if ch <= ' ' || ch >= 0x7f || (p.Key.Alphabet != "" && strings.IndexByte(p.Key.Alphabet, ch) < 0) {
-			return fmt.Errorf("profile %q: a key with the character %q, which is not taken", p.Name, rune(ch))
-		}
-	}
-	if p.Key.Format == profile.AnyFormat {
+	broken := brokenBy(p.Key, key)
+	if broken == "" {
 		return nil
 	}
-	id, err := uuid.Parse(key)
-	if err != nil || len(key) != 36 || (p.Key.Format == profile.UUIDv4 && id.Version() != 4) {
-		return fmt.Errorf("profile %q: a key that is no %s", p.Name, strings.ToUpper(string(p.Key.Format)))
+	if ways := waysOut(p.Key); ways != "" && key != "" {
+		broken += "; " + ways
 	}
-	return nil
+	return fmt.Errorf("profile %q: %s", p.Name, broken)
+}
+
+// brokenBy says how a key breaks a rule; "" if it does not.
+func brokenBy(rule profile.KeyRule, key string) string {
+	if rule.Format != profile.AnyFormat {
+		if id, err := uuid.Parse(key); err != nil || len(key) != 36 {
+			return "a key that is no UUID"
+		} else if rule.Format == profile.UUIDv4 && id.Version() != 4 {
+			return "a key that is no UUID of version 4"
+		}
+	}
+	least, most := max(rule.MinBytes, 1), cmp.Or(rule.MaxBytes, keyBytesMax)
+	if len(key) < least || len(key) > most {
+		return fmt.Sprintf("a key of %d bytes; want %d to %d", len(key), least, most)
+	}
+	for _, ch := range []byte(key) {
+		if ch <= ' ' || ch >= 0x7f || (rule.Alphabet != "" && strings.IndexByte(rule.Alphabet, ch) < 0) {
+			return fmt.Sprintf("a key with the character %q, which is not taken", rune(ch))
+		}
+	}
+	return ""
+}
+
+// The bounds of the keys that Key.Short makes.
+const (
+	shortBytesMin = 16
+	shortBytesMax = 52
+)
+
+// waysOut names the methods of a key by which one is made of it that meets a rule; "" if none does.
+func waysOut(rule profile.KeyRule) string {
+	var ways []string
+	short := min(cmp.Or(rule.MaxBytes, keyBytesMax), shortBytesMax)
+	if short >= shortBytesMin && brokenBy(rule, strings.Repeat("a", short)) == "" && holds(rule.Alphabet, "abcdefghijklmnopqrstuvwxyz234567") {
+		ways = append(ways, fmt.Sprintf("Key.Short(%d)", short))
+	}
+	if holds(rule.Alphabet, "0123456789abcdef-") {
+		if brokenBy(rule, "00000000-0000-5000-8000-000000000000") == "" {
+			ways = append(ways, "Key.UUID()")
+		} else if brokenBy(rule, "00000000-0000-4000-8000-000000000000") == "" {
+			ways = append(ways, "a RandomKey that is kept", "Key.UUIDv4()")
+		}
+	}
+	if len(ways) == 0 {
+		return ""
+	}
+	return "a key that fits: " + strings.Join(ways, ", or ")
+}
+
+// holds reports whether an alphabet, empty for any, has all of these characters.
+func holds(alphabet, characters string) bool {
+	return alphabet == "" || strings.Trim(characters, alphabet) == ""
 }
