@@ -33,7 +33,7 @@ type lane struct {
 	running int        // taken and not done
 	sending int        // of these
 	lent    int        // of these: they have lent their turn, while they are in a function of the user
-	parked  int        // of these: they wait for a limiter, and have no operation
+	parked  int        // of these: they wait for a limiter, most without an operation
 	blocked bool       // what was queued was given back, and nothing has moved since
 	turn    *sync.Cond // on lanes.mu: for those that wait in enter
 	waiting int        // how many wait for turn, and were not woken

@@ -79,6 +79,32 @@ func (r *run) retryWaits() bool {
 	return true
 }
 
+// parksLate is called before a run waits for a limiter with its operation in its hands, and the result after it. In a fair Run that waits for a
+// third of a lease nothing more of the origin is claimed until then, and what is queued is given back.
+func (r *run) parksLate() (over func()) {
+	if r.lanes == nil {
+		return func() {}
+	}
+	var mu sync.Mutex
+	late, ended := false, false
+	timer := time.AfterFunc(r.cfg.Lease/renewals, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			late = true
+			r.lanes.park(r.rec.Origin)
+		}
+	})
+	return func() {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if ended = true; late {
+			r.lanes.unpark(r.rec.Origin)
+		}
+	}
+}
+
 // limitLeaving waits for a limiter: for a third of a lease with the operation in its hands. Then it returns errLimited, and r.turn is the
 // wait, which goes on.
 func (r *run) limitLeaving(ctx context.Context, limiter Limiter) error {

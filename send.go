@@ -169,6 +169,7 @@ func (r *run) limit(ctx context.Context) error {
 	if r.mayLeave() {
 		return r.limitLeaving(ctx, limiter)
 	}
+	defer r.parksLate()()
 	if err := limiter.Wait(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}

@@ -3,6 +3,7 @@ package oncehttp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -233,4 +234,60 @@ func TestSlowLimiterOfResume(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLimiterLeavesWhatIsBehind: while the limiter of a Run lets nothing go out that has its token, what was claimed behind it is given back, and
+// another process sends it.
+func TestLimiterLeavesWhatIsBehind(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		const n, workers = 60, 14 // of one origin, of a Run with 8 ResumeWorkers
+		j, tr := memory.New(), aSecond{longTickets()(t)}
+		waits, _ := newClient(t, tr, on(newFairLeasing(j), withTickets, limitedBy(&fewTurns{left: workers})))
+		free, _ := newClient(t, tr, on(newFairLeasing(j), withTickets))
+		for i := range n {
+			if err := waits.Enqueue(paced(t), oncehttp.Key(fmt.Sprint("k", i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop := running(t, waits)
+		time.Sleep(time.Minute)
+		kept := 0
+		for rec := range free.Unfinished(t.Context()) {
+			if rec.LeaseOwner != "" {
+				kept++
+			}
+		}
+		if kept > workers {
+			t.Errorf("%d operations are kept by %d workers", kept, workers)
+		}
+		stopFree := running(t, free)
+		time.Sleep(time.Minute)
+		if sent := n - len(unfinishedOf(t, free)); sent < n-workers {
+			t.Errorf("%d of %d were sent while %d have their token", sent, n, kept)
+		}
+		if err := errors.Join(stopFree(), stop()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// aSecond is a transport to a server that takes a second.
+type aSecond struct{ to http.RoundTripper }
+
+func (s aSecond) RoundTrip(req *http.Request) (*http.Response, error) {
+	time.Sleep(time.Second)
+	return s.to.RoundTrip(req)
+}
+
+// unfinishedOf are the keys that are unfinished.
+func unfinishedOf(t *testing.T, c *oncehttp.Client) (keys []string) {
+	t.Helper()
+	for rec, err := range c.Unfinished(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, rec.Key)
+	}
+	return keys
 }
