@@ -230,6 +230,7 @@ func (d *Drive) judge(v classify.Verdict, sent Sent) {
 		}
 		d.answer = sent.Answer
 	}
+	d.verdict, d.own = classify.Verdict{}, Answer{}
 	if sent.TooOld {
 		d.stop = TooOld
 		d.skip(expired())
