@@ -68,7 +68,7 @@ func checkPath(path string) error {
 		switch {
 		case opened && closed && name != "" && !strings.ContainsAny(name, "{}"):
 		case s == "." || s == "..":
-			return errors.New("want a path without . and ..")
+			return errors.New("want a path with neither \".\" nor \"..\" as a segment")
 		case strings.ContainsAny(s, "{}"):
 			return fmt.Errorf("the segment %q: want {name} as a whole segment, or a text without braces", s)
 		case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '?' || r == '#' || r == '%' }):
