@@ -182,7 +182,7 @@ func (d *Drive) Op() Op { return d.op }
 // Moved tells the drive what the record says now.
 func (d *Drive) Moved(op Op) {
 	d.op = op
-	if d.step == Write && d.write == Forget && op.Enqueued { // a send of it was promised meanwhile
+	if d.step == Write && (d.write == Forget || d.write == EndAbsent) && op.Enqueued { // a send of it was promised meanwhile
 		d.write = LeaveUnsent
 	}
 }

@@ -109,7 +109,7 @@ func (d *Drive) beginWrite(w Writing) { d.step, d.write = Write, w }
 // concludeRepeat ends a drive that asked again for the answer of a confirmed operation. The record does not change. A refusal is flushed before
 // an error says that it is final: the one that was handed out may not be durable yet.
 func (d *Drive) concludeRepeat() {
-	if d.proof.Kind == ProvesEnd && sameEnd(d.op.Status, d.answer.Status) {
+	if d.proof.Kind == ProvesEnd && !d.proof.Refused && sameEnd(d.op.Status, d.answer.Status) { // a success was asked for again
 		d.end(Report{Answered: true, Unreported: d.op.Unreported})
 		return
 	}

@@ -61,7 +61,7 @@ func OpOf(rec *persist.Record, window time.Duration) Op {
 		op.Window = min(op.Window, window)
 	}
 	if a := rec.Answer; a != nil {
-		op.Answered, op.Status, op.Dropped, op.AskAgain = true, a.Status, a.BodyDropped, MayAskAgain(a)
+		op.Answered, op.Status, op.Dropped, op.AskAgain = true, a.Status, a.BodyDropped, MayAskAgain(a) && op.Standing != Refused
 	}
 	return op
 }
