@@ -18,7 +18,7 @@ var (
 )
 
 // bugOperations is how many operations may pass until a bug is found. The table says after how many it was.
-const bugOperations = 50_000
+const bugOperations = 150_000
 
 // found is the first violation that a bug led to.
 type found struct {
