@@ -13,7 +13,7 @@ import (
 
 // This file holds the steps of one attempt.
 
-// heard is what came of a request. id names its answer for the drive; zero: there is none.
+// heard is the result of a request. id names its answer for the drive; zero: there is none.
 type heard struct {
 	wire.Result
 	id int
@@ -28,14 +28,14 @@ func (r *run) hear(sent wire.Result) heard {
 	return heard{sent, r.answers}
 }
 
-// sent returns what came of a request as the drive takes it, with all sends of which it was not told yet.
+// sent returns a result as the drive takes it, with all sends since the last one.
 func (r *run) sent(h heard) operation.Sent {
-	s := operation.Sent{Sends: r.untold, Unsent: h.Unsent, TooOld: errors.Is(h.Err, errMaxAge), Down: r.noteOrigin(h.Result)}
+	s := operation.Sent{Sends: r.moreSends, Unsent: h.Unsent, TooOld: errors.Is(h.Err, errMaxAge), Down: r.noteOrigin(h.Result)}
 	if h.Answer != nil {
 		s.Answer = operation.Answer{ID: h.id, Status: h.Answer.Head.StatusCode}
 		s.Hint = classify.Wait(r.prof.RetryAfter, seen(h.Answer), r.now())
 	}
-	r.untold = 0
+	r.moreSends = 0
 	return s
 }
 
@@ -138,7 +138,7 @@ func (r *run) judged(latest heard) {
 	r.settle(r.own)
 }
 
-// tellAnswered tells what came of a send.
+// tellAnswered tells Config.Observe of the result of a send.
 func (r *run) tellAnswered() {
 	r.tell(EventAnswered, func(e *Event) {
 		e.Err, e.Outcome = r.own.Err, r.known()

@@ -101,7 +101,7 @@ type run struct {
 	schedule  *backoff.ExponentialBackOff
 	sender    wire.Sender
 	begun     int         // sends of the request under way
-	untold    int         // sends of which the drive was not told yet
+	moreSends int         // sends since the last result that the drive got
 	firstSeen bool        // the loop already asked for the first attempt
 	endWait   func() bool // set while a wait is under way
 	token     string      // that was fetched, and is to be kept

@@ -20,8 +20,8 @@ func (r *run) lookUp() {
 		found = r.lookUpAt(get, target)
 	}
 	if found.id == r.own.id {
-		r.drive.LookedUp(operation.Sent{Sends: r.untold})
-		r.untold = 0
+		r.drive.LookedUp(operation.Sent{Sends: r.moreSends})
+		r.moreSends = 0
 	} else {
 		r.drive.LookedUp(r.sent(found))
 	}

@@ -78,7 +78,9 @@ func (d ending) write(ctx context.Context, finish func(context.Context, persist.
 	default:
 		err = d.noteEnd(ctx, &written, err)
 	}
-	d.note(err)
+	if w != operation.LeaveOpen { // whose error names the reason for which the drive has stopped
+		d.note(err)
+	}
 	d.drive.Written(err == nil, written.Finished)
 	return err
 }

@@ -101,7 +101,7 @@ func (r *run) requestFor(ctx, send context.Context, rec *persist.Record, target 
 }
 
 // sends returns the number of sends that are over.
-func (r *run) sends() int { return r.drive.Sends() + r.untold }
+func (r *run) sends() int { return r.drive.Sends() + r.moreSends }
 
 // sending counts a send that is about to be made, for callers that leave meanwhile and for a panic of the transport.
 func (r *run) sending() {
@@ -117,7 +117,7 @@ func (r *run) sendBy(sender *wire.Sender, target *url.URL) wire.Result {
 	sent := sender.Send(r.call.Context(), target)
 	_ = r.clock.notice(r.call.Values(), r.cfg) // where the journal cannot be asked, nothing can be recorded either
 	sent.Err = sanitized(sent.Err)
-	r.untold, r.begun = r.untold+sent.Sends, 0
+	r.moreSends, r.begun = r.moreSends+sent.Sends, 0
 	r.call.SetSends(r.sends())
 	return sent
 }

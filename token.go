@@ -31,7 +31,7 @@ func (r *run) fetchToken() {
 	r.withoutToken(began, err)
 }
 
-// sentFor returns what came of a request for a token; asked is nil where there was none.
+// sentFor returns the result of a request for a token; asked is nil where there was none.
 func (r *run) sentFor(asked *wire.Result) operation.Sent {
 	if asked == nil {
 		return operation.Sent{Unsent: true}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/oncehttp/oncehttp/persist"
 )
@@ -89,7 +90,12 @@ found (edges aside); 2 the call or an export is wrong.`,
 			return f.run(cmd.Context(), s)
 		},
 	}
-	fs := cmd.Flags()
+	f.bind(cmd.Flags())
+	return cmd
+}
+
+// bind binds the flags of the command.
+func (f *auditFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.journal, "journal", "", journalUsage+" (or ONCEHTTP_JOURNAL)")
 	bindSealKey(fs, &f.sealKey)
 	fs.StringVar(&f.account, "account", "", "only operations of this account (default: all)")
@@ -113,7 +119,6 @@ found (edges aside); 2 the call or an export is wrong.`,
 	fs.DurationVar(&f.edge, "edge", time.Hour, "how near to --since and --until a row or operation may be missing on the other side")
 	bindDeclines(fs, &f.declined)
 	fs.BoolVar(&f.json, "json", false, "one line of JSON for each finding")
-	return cmd
 }
 
 // audit is one run.

@@ -1,19 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -181,82 +174,6 @@ func (f *sendFlags) shapeKey(s streams) error {
 	return nil
 }
 
-// setUser puts the credentials of --user into the headers. They come from a file
-// only: the process list shows every argument.
-func (f *sendFlags) setUser(header http.Header) error {
-	if f.user == "" {
-		return nil
-	}
-	name, isFile := strings.CutPrefix(f.user, "@")
-	if !isFile {
-		return errors.New("--user: a password there would stand in the process list; put user:password into a file, and say --user @FILE")
-	}
-	text, err := readBounded(name, headerFileBytesMax)
-	if err != nil {
-		return fmt.Errorf("--user: %w", err)
-	}
-	line := strings.TrimRight(string(text), "\r\n")
-	if !strings.Contains(line, ":") || strings.ContainsAny(line, "\r\n") {
-		return fmt.Errorf("--user: %s: want one line, user:password", name)
-	}
-	if header.Get("Authorization") != "" {
-		return errors.New("--user: there is an Authorization header already")
-	}
-	header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(line)))
-	return nil
-}
-
-// body reads the data. It is bounded as the client bounds a request.
-func (f *sendFlags) body(stdin io.Reader) ([]byte, error) {
-	var body []byte
-	for i, text := range f.data {
-		piece, err := readData(text, stdin)
-		if err != nil {
-			return nil, fmt.Errorf("--data: %w", err)
-		}
-		if i > 0 {
-			body = append(body, '&')
-		}
-		body = append(body, piece...)
-	}
-	if len(body) > rowBytesMax {
-		return nil, fmt.Errorf("--data: %w: more than %d bytes", errTooLong, rowBytesMax)
-	}
-	return body, nil
-}
-
-// readData is one value of --data: text, the bytes of @FILE, or of @- for stdin.
-func readData(text string, stdin io.Reader) ([]byte, error) {
-	name, isFile := strings.CutPrefix(text, "@")
-	switch {
-	case !isFile:
-		return []byte(text), nil
-	case name == "-":
-		b, err := readAtMost(stdin, rowBytesMax)
-		if err != nil {
-			return nil, fmt.Errorf("stdin: %w", pathless(err))
-		}
-		return b, nil
-	}
-	return readBounded(name, rowBytesMax)
-}
-
-// setType says what the data is, where no header does. JSON for an API that is known to read only forms is refused.
-func (f *sendFlags) setType(header http.Header, body []byte, p *profile.Profile) error {
-	if len(f.data) == 0 || header.Get("Content-Type") != "" {
-		return nil
-	}
-	kind := typeForm
-	if text := bytes.TrimSpace(body); len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text) {
-		kind = "application/json"
-		if len(p.Body.Formats) > 0 && !slices.Contains(p.Body.Formats, profile.JSONBody) {
-			return fmt.Errorf("--data is JSON, and the API of --profile %s reads forms: write -d 'amount=100' -d 'metadata[order]=o1', or say -H 'Content-Type: application/json'", p.Name)
-		}
-	}
-	header.Set("Content-Type", kind)
-	return nil
-}
-
 // open checks the request, whose body it uses up, and opens the journal, which a
 // request that is not journaled does without.
 func (f *sendFlags) open(cfg oncehttp.Config, req *http.Request, safe bool, s streams) (*session, error) {
@@ -310,45 +227,6 @@ func makesKey(p *profile.Profile, req *http.Request) bool {
 		return true
 	}
 	return false
-}
-
-// sendJournal is the default journal of send, in a folder that it makes.
-func sendJournal() (string, error) {
-	path, err := sendPath()
-	if err != nil {
-		return "", fmt.Errorf("no place for a default journal, use --journal: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("journal folder %s, use --journal: %w", filepath.Dir(path), pathless(err))
-	}
-	return path, nil
-}
-
-// madeBySend is the default journal of send if it is there, else empty.
-func madeBySend() string {
-	path, err := sendPath()
-	if err != nil {
-		return ""
-	}
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
-}
-
-// sendPath is where the default journal of send is: below XDG_STATE_HOME, or where the system keeps what belongs to a user.
-func sendPath() (string, error) {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if home, err := os.UserHomeDir(); dir == "" && err == nil && runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
-		dir = filepath.Join(home, ".local", "state")
-	}
-	if dir == "" {
-		var err error
-		if dir, err = os.UserConfigDir(); err != nil {
-			return "", err
-		}
-	}
-	return filepath.Join(dir, "oncehttp", "send.db"), nil
 }
 
 func (f *sendFlags) send(ctx context.Context, ses *session, req *http.Request, s streams) error {

@@ -7,9 +7,9 @@ import (
 	"github.com/oncehttp/oncehttp/persist"
 )
 
-// This file decides what comes before an attempt, and what comes of it.
+// This file decides what comes before an attempt, and what follows from its result.
 
-// Sent is what came of a request: of a send of the operation, of a lookup, or of one for a token.
+// Sent is the result of a request: of a send of the operation, of a lookup, or of one for a token.
 type Sent struct {
 	Answer Answer        // zero: there is none
 	Sends  int           // with those of redirects; a request for a token is none
@@ -37,7 +37,7 @@ func (d *Drive) beginSend() {
 	d.step, d.after = Check, Send
 }
 
-// Asked takes what a lookup by the business reference has found, and what came of its request. asked is false where the request has no
+// Asked takes the finding of a lookup by the business reference, and the result of its request. asked is false where the request has no
 // such reference: then nothing was asked.
 func (d *Drive) Asked(finding classify.Finding, sent Sent, asked bool) {
 	if !asked {
@@ -142,7 +142,7 @@ func (d *Drive) skip(fallback Proof) {
 	d.goOn()
 }
 
-// TokenFetched takes whether there is a token, whether it may help to ask once more, and what came of the request, if one was made.
+// TokenFetched takes whether there is a token, whether it may help to ask once more, and the result of the request, if there was one.
 func (d *Drive) TokenFetched(ok, again bool, sent Sent) {
 	halted := d.count(sent)
 	d.hint = sent.Hint
@@ -164,7 +164,7 @@ func (d *Drive) TokenKept(ok bool) {
 	d.skip(Proof{Kind: ProvesUnsent})
 }
 
-// Sent takes what came of a send, and its verdict.
+// Sent takes the result of a send, and the verdict on it.
 func (d *Drive) Sent(v classify.Verdict, sent Sent) {
 	d.sends += sent.Sends
 	d.hint = sent.Hint
@@ -265,7 +265,7 @@ func (d *Drive) goOn() {
 	d.conclude()
 }
 
-// Drawn is what a wait depends on beside the drive itself.
+// Drawn is all that a wait depends on, beside the drive itself.
 type Drawn struct {
 	Scheduled time.Duration // drawn by the policy's schedule
 	Elapsed   time.Duration // since the drive began
@@ -273,7 +273,7 @@ type Drawn struct {
 	GivenUp   bool          // the call was given up, or is draining
 }
 
-// Drawn takes what a wait depends on.
+// Drawn takes all that a wait depends on.
 func (d *Drive) Drawn(drawn Drawn, now time.Time) {
 	p := Plan{
 		Client: &d.client, Now: now, Started: now.Add(-drawn.Elapsed), Deadline: drawn.Deadline,

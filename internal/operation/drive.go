@@ -15,7 +15,7 @@ type Client struct {
 	ClockSkew                  time.Duration
 }
 
-// Given is what a drive knows when it begins. It does not change.
+// Given is the knowledge of a drive at its begin. It does not change.
 type Given struct {
 	Created    bool // this drive has begun the record
 	Pass       bool // Resume or Run drives, no caller with the key
@@ -34,7 +34,7 @@ type Given struct {
 // Step is the next thing that has to be done for a drive.
 type Step uint8
 
-// The steps. Each names the method that takes what came of it.
+// The steps. Each names the method that takes its result.
 const (
 	Over         Step = iota // nothing: the drive is over, and Report says how
 	AskFirst                 // ask the API by the business reference, before another send: Asked
@@ -74,8 +74,8 @@ const (
 	JournalFailed       // the journal did not take the end
 )
 
-// Drive is one drive over one operation: it decides, and does nothing. Whoever drives does the step that Step returns, and calls the method
-// that the step names with what came of it, until the step is Over. The zero value is over.
+// Drive is one drive over one operation: it decides, and does nothing. Whoever drives does the step of Step, and passes
+// the result to the method that the step names, until the step is Over. The zero value is over.
 //
 // A Drive is a comparable value. One goroutine uses it.
 type Drive struct {

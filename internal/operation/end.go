@@ -26,7 +26,7 @@ const (
 // Keep says which answer a record gets.
 type Keep uint8
 
-// What a record can get.
+// The answers that a record can get.
 const (
 	KeepOld Keep = iota // the one that it has
 	KeepNone
@@ -53,21 +53,21 @@ type Change struct {
 // Aside says what this client's passes do with the operation afterwards.
 type Aside uint8
 
-// What passes can do.
+// The ways in which passes treat it.
 const (
 	AsideAsBefore Aside = iota
 	AsideTaken          // it was sent: it rests no longer
 	AsideLeft           // this client alone could not send it: they leave it alone for a while
 )
 
-// Meanwhile is what has happened during a drive that nobody told it.
+// Meanwhile holds events during a drive that it was not told of.
 type Meanwhile struct {
 	GivenUp bool // the call was given up, or is draining
 	Shown   bool // a caller of Transport waits, or has waited, for this call
 	KeyTold bool // an error may have told the key to a caller
 }
 
-// Report is how a drive has ended.
+// Report is the end of a drive.
 type Report struct {
 	Answered bool // callers get the answer; else an error
 	// Standing is the state of the operation, for the error.

@@ -12,7 +12,7 @@ import (
 	"github.com/oncehttp/oncehttp/profile"
 )
 
-// Slice is what does not change within a history.
+// Slice holds all that does not change within a history.
 type Slice struct {
 	Name      string
 	Processes int        // 1: the journal is a file of the one process; 2: it is on a server that both share
@@ -65,7 +65,7 @@ type Rec struct {
 	Op     operation.Op
 }
 
-// Server is what the server has done.
+// Server is the state of the server.
 type Server struct {
 	Effects int8
 	Kept    int16 // the status that is kept under the key; zero: none
@@ -83,7 +83,7 @@ type Proc struct {
 	Failed bool // a write failed at which the record may have changed
 }
 
-// Told is what callers were told of the operation since its record was begun.
+// Told holds the ends that callers were told of the operation since its record was begun.
 type Told struct {
 	Paid    bool // a success
 	Refused bool // a final refusal
